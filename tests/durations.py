@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 BUDGETS_S = {
+    "tests/conformance": 4,
     "tests/format": 5,
     "tests/integration": 15,
     "tests/model": 15,

@@ -7,6 +7,7 @@ tests run against that one only.
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from lakelog.log import ObjectStore
-from lakelog.log.stores.s3_clients import Clients
+from lakelog.log.stores.s3_clients import S3Clients
 from lakelog.log.stores.s3_place import CLIENT
 from lakelog.log.stores.s3_store import S3Store
 from lakelog.testing.moto_server import REGION, S3Server, moto_server
@@ -36,11 +37,14 @@ def running(name: str, folder: Path) -> Iterator[tuple[S3Server, str]]:
         pytest.skip(
             f"no versitygw on this machine, so nothing ran against a real S3 server; install it: {INSTALL}"
         )
-    with moto_server() if name == "moto" else versitygw(folder) as server, server.credentials():
-        yield server, "lake"
+    # moto's servers in a process share their objects, so each needs a bucket that no other has.
+    bucket = f"lake-{uuid.uuid4().hex[:12]}"
+    starting = moto_server(bucket) if name == "moto" else versitygw(folder, bucket)
+    with starting as server, server.credentials():
+        yield server, bucket
 
 
-_clients: dict[tuple[str, str, tuple[tuple[str, str], ...]], Clients] = {}
+_clients: dict[tuple[str, str, tuple[tuple[str, str], ...]], S3Clients] = {}
 
 
 def sharing_a_client(store: ObjectStore, options: Mapping[str, str]) -> ObjectStore:

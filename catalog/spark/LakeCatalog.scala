@@ -9,6 +9,23 @@ import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
 import org.apache.spark.sql.connector.catalog.transactions.{Transaction, TransactionInfo}
 import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.lakelog.bridge.{Bridge, BridgeSettings, PythonChoice}
+import org.apache.spark.sql.lakelog.catalogs.CatalogAccess
+import org.apache.spark.sql.lakelog.changes.{LakeChangelog, TableChanges}
+import org.apache.spark.sql.lakelog.columns.{Constraints, GeneratedColumns, OldRowValues}
+import org.apache.spark.sql.lakelog.constraints.LakeConstraints
+import org.apache.spark.sql.lakelog.functions.LakeFunctions
+import org.apache.spark.sql.lakelog.internals.{ColumnInternals, ErrorInternals, Failures, LakelogFailure, S3Access, SchemaInternals, SettingInternals, StatementInternals}
+import org.apache.spark.sql.lakelog.names.{CatalogNames, Locations}
+import org.apache.spark.sql.lakelog.procedures.{LakeProcedure, ProcedureDeclaration, ProcedureJobs}
+import org.apache.spark.sql.lakelog.read.TableOfSystem
+import org.apache.spark.sql.lakelog.refs.{LakeRefs, RefTables, SessionBranch}
+import org.apache.spark.sql.lakelog.session.{LakeSession, SavedPlaces, SparkTable, StagedLakeTable, StatementTransaction}
+import org.apache.spark.sql.lakelog.show.{MetadataTables, NamespaceLooks, UnreadableTable}
+import org.apache.spark.sql.lakelog.table.{Channel, LakeTable, Requests, TableAccess, TableFacts}
+import org.apache.spark.sql.lakelog.views.LakeViews
+import org.apache.spark.sql.lakelog.wire
+import org.apache.spark.sql.lakelog.words.ForeignWords
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -19,16 +36,17 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * retried when the Python process dies. An identifier without namespace whose name is a path or an url is
  * the table at that place.
  */
-class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeFunctions with ProcedureCatalog
+class LakeCatalog extends StagingTableCatalog with CatalogAccess with LakeFunctions with ProcedureCatalog
   with TransactionalCatalogPlugin with LakeViews with LakeRefs with LakeConstraints with SavedPlaces {
 
   private var catalogName: String = _
   private var options: Map[String, String] = Map.empty
   private[lakelog] var failures: Failures = _
   private[lakelog] var session: LakeSession = _
+
+  override private[lakelog] def inSession: AnyRef = session
   private var statement: Option[StatementTransaction] = None
 
-  /** A pattern that Spark will apply to what is listed: what it does not match need not be there. */
   private[lakelog] var shown: Option[String] = None
 
   override def initialize(name: String, settings: CaseInsensitiveStringMap): Unit = {
@@ -41,6 +59,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
       throw Failures.invalid(
         s"The catalog $name has no warehouse: set spark.sql.catalog.$name.warehouse to a folder or an s3:// url.")
     }
+    S3Access.check(options("warehouse"))
   }
 
   override def name: String = catalogName
@@ -56,18 +75,17 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     ask(wire.ListNamespaces(parent.toSeq)).namespaces.map(_.toArray).toArray
   }
 
-  /** Those of the root; none in a warehouse that does not exist yet. */
-  private[lakelog] def namespacesIfAny: Array[Array[String]] = failures.namespace(Array.empty) {
+  override private[lakelog] def namespacesIfAny: Array[Array[String]] = failures.namespace(Array.empty) {
     ask(wire.ListNamespaces(Nil, ifAny = true)).namespaces.map(_.toArray).toArray
   }
 
   override def namespaceExists(names: Array[String]): Boolean = failures.namespace(names) {
-    LakeCatalog.isSystem(names) || ask(wire.NamespaceExists(names.toSeq)).exists
+    CatalogNames.isSystem(names) || ask(wire.LookUpNamespace(names.toSeq)).exists
   }
 
   override def loadNamespaceMetadata(names: Array[String]): JMap[String, String] = failures.namespace(names) {
-    if (LakeCatalog.isSystem(names)) JMap.of("comment", "lakelog's own procedures and tables")
-    else NamespaceLooks.once(session, names)(ask(wire.LoadNamespace(names.toSeq)).properties.map {
+    if (CatalogNames.isSystem(names)) JMap.of("comment", "lakelog's own procedures and tables")
+    else NamespaceLooks.once(inSession, names)(ask(wire.LoadNamespace(names.toSeq)).properties.map {
       case (SupportsNamespaces.PROP_LOCATION, place) => SupportsNamespaces.PROP_LOCATION -> Locations.shown(place)
       case other => other
     }.asJava)
@@ -88,14 +106,6 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     channel.changeOnce(wire.AlterNamespace(names.toSeq, set = set.toMap, remove = remove))
   }
 
-  /** Objects of users there would be hard to distinguish from lakelog's own. */
-  private[lakelog] def refuseSystem(names: Array[String]): Unit =
-    if (names.headOption.contains(LakeCatalog.SystemNamespace)) {
-      throw Failures.invalid(
-        s"The namespace ${LakeCatalog.SystemNamespace} of the catalog $catalogName holds lakelog's own procedures and " +
-          "tables, which cannot be changed: choose another name.")
-    }
-
   override def dropNamespace(names: Array[String], cascade: Boolean): Boolean = failures.namespace(names) {
     if (names.isEmpty) throw ErrorInternals.rootIsNotDropped(catalogName)
     channel.changeOnce(wire.DropNamespace(names.toSeq, cascade = cascade)).dropped
@@ -108,20 +118,18 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_IDENTITY_COLUMNS) ++
     GeneratedColumns.capability.map(_ => TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS)).asJava
 
-  override def listTables(names: Array[String]): Array[Identifier] = if (LakeCatalog.isSystem(names)) {
+  override def listTables(names: Array[String]): Array[Identifier] = if (CatalogNames.isSystem(names)) {
     systemTables.keys.toArray.sorted.map(Identifier.of(names, _))
   } else failures.namespace(names) {
-    ask(wire.ListTables(names.toSeq, shown)).tables.map(LakeCatalog.identifier).toArray
+    ask(wire.ListTables(names.toSeq, shown)).tables.map(CatalogNames.identifier).toArray
   }
-
-  private[lakelog] def named(ident: Identifier): Seq[String] = catalogName +: ident.namespace.toSeq :+ ident.name
 
   /** One request for all tables. Which of them has its own location is known to the tables only. */
   override def listTableSummaries(names: Array[String]): Array[TableSummary] =
     listTables(names).map(TableSummary.of(_, TableSummary.MANAGED_TABLE_TYPE))
 
   override def tableExists(ident: Identifier): Boolean = failures.table(ident) {
-    systemTable(ident).isDefined || ask(wire.TableExists(about(ident))).exists || isOnRef(ident)
+    systemTable(ident).isDefined || ask(wire.LookUpTable(CatalogNames.about(ident))).exists || isOnRef(ident)
   }
 
   override def loadRelation(ident: Identifier): Relation = systemTable(ident).getOrElse(statement match {
@@ -146,7 +154,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
       true
     } else statement.exists(_.isChanging(ident))
 
-  private[lakelog] def isInTransaction: Boolean = session.isInTransaction
+  override private[lakelog] def isInTransaction: Boolean = session.isInTransaction
 
   override def loadTable(ident: Identifier, version: String): Table =
     RefTables.version(version) match {
@@ -157,11 +165,11 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def loadTable(ident: Identifier, timestampUs: Long): Table =
     load(ident, wire.LoadTable(_, timestampUs = Some(timestampUs)))
 
-  private def load(ident: Identifier, past: wire.Named => wire.LoadTable): Table = failures.table(ident) {
+  private def load(ident: Identifier, past: wire.NamedObject => wire.LoadTable): Table = failures.table(ident) {
     val asked = channel
     def asOf(ident: Identifier): LakeTable =
       RefTables.orElse(ident, onRef(asked, ident, past))(
-        table(ident, asked, asked.ask(past(about(ident)))))
+        table(ident, asked, asked.ask(past(CatalogNames.about(ident)))))
     MetadataTables.orElse(ident, asOf)(asOf(ident)).asInstanceOf[Table]
   }
 
@@ -170,8 +178,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     failures.table(ident) {
       val asked = channel
       def changes(of: Identifier, on: Option[wire.NamedRef]): LakeChangelog = {
-        val answer = asked.ask(LakeChangelog.wanted(about(of), context.range).copy(on = on))
-        new LakeChangelog(table(ident, asked, answer.facts), answer, context)
+        val answer = asked.ask(LakeChangelog.wanted(CatalogNames.about(of), context.range).copy(on = on))
+        new LakeChangelog(new TableChanges(table(ident, asked, answer.facts), answer, context))
       }
       RefTables.orElse(ident, (of, ref) => changes(of, Some(ref)))(changes(ident, None))
     }
@@ -182,7 +190,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   private def newestOf(ident: Identifier): Relation = {
     val asked = channel
     RefTables.orElse[Relation](ident, onRef(asked, ident)) {
-      asked.ask(wire.LoadRelation(about(ident))) match {
+      asked.ask(wire.LoadRelation(CatalogNames.about(ident))) match {
         case Left(found) => loadedView(ident, found.view)
         case Right(facts) => SessionBranch.read(table(ident, asked, facts))
       }
@@ -196,10 +204,10 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def createTable(
       ident: Identifier, columns: Array[Column], partitions: Array[Transform],
       properties: JMap[String, String]): Table =
-    createTable(ident, SchemaInternals.schemaOf(columns), partitions, properties)
+    createTable(ident, OldRowValues.schemaOf(columns), partitions, properties)
 
   override def createTable(ident: Identifier, info: TableInfo): Table =
-    create(ident, SchemaInternals.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
+    create(ident, OldRowValues.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
 
   /** CREATE TABLE … LIKE: Spark has put the source's columns, and what the statement overrides, into `info`. */
   override def createTableLike(ident: Identifier, info: TableInfo, source: Table): Table = {
@@ -207,7 +215,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     val inherited = ColumnInternals.inherited(source, source.properties.asScala.toMap)
     val properties = (inherited ++ info.properties.asScala).asJava
     val order = Some(source).collect { case table: LakeTable => table.facts.own.sortOrder.map(Requests.stated) }
-    val schema = SchemaInternals.schemaOf(info.columns)
+    val schema = OldRowValues.schemaOf(info.columns)
     create(ident, schema, info.partitions, properties, info.constraints, order.getOrElse(Nil))
   }
 
@@ -219,26 +227,26 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
       val asked = channel
       val staged = wire.PrepareTable(toBe("create", ident, schema, partitions, properties, constraints, order))
       // The stage is what Python answers first.
-      val commit = wire.CommitStage(wire.Stage.ToCome, files = Nil)
+      val commit = wire.CommitStage(wire.StagedTable.ToCome, files = Nil)
       table(ident, asked, whole(ident)(asked.changeAfter(commit, staged, "stage")))
     }
 
   override def alterTable(ident: Identifier, changes: TableChange*): Table =
     failingAs(ident)(alter(ident, changes, None))
 
-  private[lakelog] def failingAs[T](ident: Identifier)(ask: => T): T = failures.table(ident)(ask)
-
-  /** `seen` is the version of the table, if any, whose rows were looked at for a change that needs that. */
-  private[lakelog] def alter(ident: Identifier, changes: Seq[TableChange], seen: Option[wire.LoadedTable]): Table = {
+  override private[lakelog] def alter(
+      ident: Identifier, changes: Seq[TableChange], seen: Option[wire.LoadedTable]): Table = {
     refuseTornEvolution(ident)
     statement.foreach(_.beforeSchemaChange(newest))
     val asked = channel
     ofWhole(ident, "alone has columns, constraints and properties: alter that.") {
       val ofConstraints = changes.exists(Requests.isOfConstraints)
-      val current = if (ofConstraints) Some(table(ident, asked, asked.ask(wire.LoadTable(about(ident))))) else None
+      val current =
+        if (ofConstraints) Some(table(ident, asked, asked.ask(wire.LoadTable(CatalogNames.about(ident))))) else None
       val looked = seen.orElse(current.flatMap(lookedAt(_, changes)))
       val wanted = changes.map(Requests.tableChange(_, current.map(_.schema)))
-      table(ident, asked, asked.changeOnce(wire.AlterTable(about(ident), changes = wanted, lookedAt = looked)))
+      table(ident, asked,
+        asked.changeOnce(wire.AlterTable(CatalogNames.about(ident), changes = wanted, lookedAt = looked)))
     }
   }
 
@@ -249,7 +257,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   private def drop(ident: Identifier, purge: Boolean): Boolean = failures.table(ident) {
     if (systemTable(ident).isDefined) refuseSystem(ident.namespace)
-    val dropped = channel.changeOnce(wire.DropTable(about(ident), purge = purge)).dropped
+    val dropped = channel.changeOnce(wire.DropTable(CatalogNames.about(ident), purge = purge)).dropped
     if (!dropped && isOnRef(ident)) refuseRef(ident, "ALTER TABLE … DROP BRANCH or DROP TAG drops.")
     dropped
   }
@@ -261,16 +269,10 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     val target = withoutCatalog(to)
     failures.table(from) {
       try ofWhole(from, "cannot be renamed: create another one, and drop this one.")(
-          channel.changeOnce(wire.RenameTable(about(from), to = target.namespace.toSeq :+ target.name)))
+          channel.changeOnce(wire.RenameTable(CatalogNames.about(from), to = target.namespace.toSeq :+ target.name)))
       catch { case refused: LakelogFailure if Failures.isOfTarget(refused) => throw failures.ofTable(refused, target) }
     }
   }
-
-  /** In RENAME TO lake.a.t Spark takes the catalog's name for that of a namespace, which it is only where there is one. */
-  private[lakelog] def withoutCatalog(to: Identifier): Identifier =
-    if (to.namespace.headOption.contains(catalogName) && !namespaceExists(to.namespace))
-      Identifier.of(to.namespace.tail, to.name)
-    else to
 
   // ---- staged tables
 
@@ -281,7 +283,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def stageCreate(
       ident: Identifier, columns: Array[Column], partitions: Array[Transform],
       properties: JMap[String, String]): StagedTable =
-    stage("create", ident, SchemaInternals.schemaOf(columns), partitions, properties)
+    stage("create", ident, OldRowValues.schemaOf(columns), partitions, properties)
 
   override def stageCreate(ident: Identifier, info: TableInfo): StagedTable = stage("create", ident, info)
 
@@ -292,7 +294,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def stageReplace(
       ident: Identifier, columns: Array[Column], partitions: Array[Transform],
       properties: JMap[String, String]): StagedTable =
-    stage("replace", ident, SchemaInternals.schemaOf(columns), partitions, properties)
+    stage("replace", ident, OldRowValues.schemaOf(columns), partitions, properties)
 
   override def stageReplace(ident: Identifier, info: TableInfo): StagedTable = stage("replace", ident, info)
 
@@ -304,18 +306,17 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def stageCreateOrReplace(
       ident: Identifier, columns: Array[Column], partitions: Array[Transform],
       properties: JMap[String, String]): StagedTable =
-    stage("create-or-replace", ident, SchemaInternals.schemaOf(columns), partitions, properties)
+    stage("create-or-replace", ident, OldRowValues.schemaOf(columns), partitions, properties)
 
   override def stageCreateOrReplace(ident: Identifier, info: TableInfo): StagedTable =
     stage("create-or-replace", ident, info)
 
   private def stage(kind: String, ident: Identifier, info: TableInfo): StagedLakeTable =
-    stage(kind, ident, SchemaInternals.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
+    stage(kind, ident, OldRowValues.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
 
-  private[lakelog] def stage(
+  override private[lakelog] def stage(
       kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
-      properties: JMap[String, String], constraints: Array[Constraint] = Array.empty,
-      order: Seq[wire.StatedField] = Nil): StagedLakeTable =
+      properties: JMap[String, String], constraints: Array[Constraint], order: Seq[wire.StatedField]): StagedLakeTable =
     failures.table(ident) {
       SessionBranch.refuseLive(
         s"a table that is made or replaced with its rows, ${SchemaInternals.quoted(named(ident))},")
@@ -327,11 +328,12 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   private def toBe(
       kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
-      properties: JMap[String, String], constraints: Array[Constraint], order: Seq[wire.StatedField]): wire.ToBe = {
+      properties: JMap[String, String], constraints: Array[Constraint], order: Seq[wire.StatedField])
+      : wire.FutureTable = {
     refuseSystem(ident.namespace)
     checkNew(constraints)
     Option(properties.get(TableCatalog.PROP_PROVIDER)).foreach(ForeignWords.warnOfProvider(named(ident), _))
-    Requests.newTable(kind, about(ident), schema, partitions, properties)
+    Requests.newTable(kind, CatalogNames.about(ident), schema, partitions, properties)
       .copy(sortBy = order.map(Right(_)), constraints = constraints.toSeq.map(Constraints.stated(_, schema)))
   }
 
@@ -341,20 +343,24 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   // ---- what lakelog has in the namespace `system`
 
   private def systemTable(ident: Identifier): Option[Table] =
-    if (!LakeCatalog.isSystem(ident.namespace)) None
+    if (!CatalogNames.isSystem(ident.namespace)) None
     else systemTables.get(ident.name).map(new TableOfSystem(catalogName, _, session.channel, failures))
 
   private lazy val systemTables: Map[String, wire.DeclaredTable] =
     ask(wire.ListSystemTables()).tables.map(table => table.name -> table).toMap
 
   override def listProcedures(names: Array[String]): Array[Identifier] =
-    if (LakeCatalog.isSystem(names)) procedures.keys.toArray.sorted.map(Identifier.of(names, _))
+    if (CatalogNames.isSystem(names)) procedures.keys.toArray.sorted.map(Identifier.of(names, _))
     else if (names.isEmpty || namespaceExists(names)) Array.empty
     else failures.namespace(names)(throw new LakelogFailure("no-such-namespace", names.mkString(".")))
 
   override def loadProcedure(ident: Identifier): UnboundProcedure = {
-    val named = if (LakeCatalog.isSystem(ident.namespace)) procedures.get(ident.name.toLowerCase(Locale.ROOT)) else None
-    named.map(new LakeProcedure(_, session, failures, new ProcedureJobs(catalogName, options, failures)))
+    val named =
+      if (CatalogNames.isSystem(ident.namespace)) procedures.get(ident.name.toLowerCase(Locale.ROOT)) else None
+    named.map { procedure =>
+      val jobs = new ProcedureJobs(catalogName, failures, (ident, from, facts) => table(ident, from, facts), options)
+      new LakeProcedure(procedure, failures, session.call(_, _, jobs))
+    }
       .getOrElse {
         ForeignWords.refuseProcedure(catalogName, ident, procedures.keys)
         throw ErrorInternals.noSuchRoutine(catalogName +: ident.namespace.toSeq :+ ident.name)
@@ -371,7 +377,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   /** The transaction of a statement, to which `shown` gives the catalog that Spark shall ask in it. */
   private[lakelog] def beginTransaction(shown: LakeCatalog => CatalogPlugin): Transaction =
-    new StatementTransaction(this, session, failures, shown)
+    new StatementTransaction(session, failures, transaction => shown(within(transaction)))
 
   /** The same catalog for one statement. */
   private[lakelog] def within(transaction: StatementTransaction): LakeCatalog = {
@@ -380,8 +386,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     other
   }
 
-  /** The same catalog for a statement that lists what matches a pattern. */
-  private[lakelog] def showing(pattern: String): LakeCatalog = {
+  override private[lakelog] def showing(pattern: String): LakeCatalog = {
     val other = same
     other.statement = statement
     other.shown = Some(pattern)
@@ -419,38 +424,13 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   // ---- asking
 
-  private[lakelog] def about(ident: Identifier): wire.Named = LakeCatalog.about(ident)
+  override private[lakelog] def channel: Channel = statement.map(_.channel).getOrElse(session.channel)
 
-  private[lakelog] def channel: Channel = statement.map(_.channel).getOrElse(session.channel)
-
-  private[lakelog] def ask[A](request: wire.Request[A]): A = channel.ask(request)
-
-  private[lakelog] def table(ident: Identifier, from: Channel, facts: wire.TableFacts): LakeTable =
-    new LakeTable(TableAccess(catalogName, ident, from, failures, options), TableFacts(facts))
+  override private[lakelog] def table(ident: Identifier, from: Channel, facts: wire.TableFacts): LakeTable =
+    new SparkTable(TableAccess(catalogName, ident, from, failures, options), TableFacts(facts))
 }
 
 private[lakelog] object LakeCatalog {
-
-  /** The lakelog catalog behind one of Spark's, or the part of it that is one. */
-  def of(plugin: CatalogPlugin): Option[LakeCatalog] = plugin match {
-    case lake: LakeCatalog => Some(lake)
-    case session: LakeSessionCatalog => Some(session.lake)
-    case _ => None
-  }
-
-  /** How requests name what Spark names so. */
-  def about(ident: Identifier): wire.Named =
-    if (Locations.isPath(ident)) wire.Named(location = Some(ident.name))
-    else wire.Named(identifier = Some(ident.namespace.toSeq :+ ident.name))
-
-  /** The namespace of procedures, which users cannot create. */
-  val SystemNamespace = "system"
-
-  def isSystem(names: Array[String]): Boolean = names.toSeq == Seq(SystemNamespace)
-
-  /** Whether a setting `spark.sql.catalog.<name>` with this value makes a lakelog catalog. */
-  def isOne(className: String): Boolean =
-    Seq(classOf[LakeCatalog], classOf[LakeSessionCatalog]).exists(_.getName == className.trim)
 
   /** Makes the connection when it is first needed; a reference to it keeps no catalog alive. */
   private def connection(options: Map[String, String]): () => Bridge = {
@@ -460,7 +440,4 @@ private[lakelog] object LakeCatalog {
     }
     () => bridge
   }
-
-  /** What Python names by these parts. */
-  def identifier(parts: Seq[String]): Identifier = Identifier.of(parts.init.toArray, parts.last)
 }

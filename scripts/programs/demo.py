@@ -1,4 +1,4 @@
-"""The demo: a year of flights through Spark into a lakelog catalog, and what its logs show afterwards."""
+"""The demo: Spark loads a year of flights into a lakelog catalog, and the command shows the catalog's logs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The warehouse, and the S3 server that it is on, if any."""
+    """The warehouse, and its S3 server if it has one."""
 
     warehouse: str
     server: S3Server | None = None
@@ -55,7 +55,7 @@ class Where:
 
     @property
     def arguments(self) -> list[str]:
-        """The same for the command line."""
+        """The options of the command line that lead to this warehouse."""
         s3 = ["--endpoint", self.server.endpoint, "--path-style"] if self.server else []
         return ["--warehouse", self.warehouse, *s3]
 
@@ -186,10 +186,10 @@ def _travel(spark: SparkSession) -> None:
                 "SELECT count(*) AS flights, max(month) AS last_month FROM lake.nyc.flights VERSION AS OF 1",
             )
         )
-        before = sql(spark, "SELECT * FROM lake.nyc.flights VERSION AS OF 2").columns
-        now = spark.table("lake.nyc.flights").columns
+        old = sql(spark, "SELECT * FROM lake.nyc.flights VERSION AS OF 2").columns
+        new = spark.table("lake.nyc.flights").columns
         story.say(
-            f"Columns then and not now: {sorted({*before} - {*now})}; now and not then: {sorted({*now} - {*before})}"
+            f"Columns then and not now: {sorted({*old} - {*new})}; now and not then: {sorted({*new} - {*old})}"
         )
         show(sql(spark, "SELECT * FROM lake.nyc.delays VERSION AS OF 1 ORDER BY mean_delay DESC LIMIT 3"))
 
@@ -212,7 +212,7 @@ def _race(spark: SparkSession, catalog: Catalog) -> None:
             return number + 1
 
         with ThreadPoolExecutor(1) as pool:
-            appended = pool.submit(append_from_python)
+            python_appends = pool.submit(append_from_python)
             for insert in range(4):
                 statement = (
                     "INSERT INTO lake.nyc.sightings SELECT now(), tailnum, 'spark' FROM lake.nyc.planes"
@@ -220,9 +220,9 @@ def _race(spark: SparkSession, catalog: Catalog) -> None:
                 (sql(spark, statement) if insert == 0 else spark.sql(statement))
             spark_is_done.set()
         show(sql(spark, "SELECT by, count(*) AS rows FROM lake.nyc.sightings GROUP BY by ORDER BY by"))
-        rebased = sum(entry.rebased for entry in catalog.load_table("nyc.sightings").history())
+        rebases = sum(entry.rebased for entry in catalog.load_table("nyc.sightings").history())
         story.say(
-            f"Python appended {appended.result()} times, Spark 4 times; {rebased} commits came second somewhere."
+            f"Python appended {python_appends.result()} times, Spark 4 times; {rebases} commits came second somewhere."
         )
 
 

@@ -1,4 +1,4 @@
-"""The site's page of errors: every message of lakelog's errors, read from the code and not kept in the repository."""
+"""The site's page of errors: every message of lakelog's errors, read from the code. The repository does not keep it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ error. Errors for which Spark has the text, such as `PARSE_SYNTAX_ERROR`, are no
 
 @cache
 def page() -> str:
-    """Return the page as the code has it."""
+    """Return the page for the code as it is now."""
     return "\n".join(_lines())
 
 
@@ -68,9 +68,9 @@ def _lines() -> Iterator[str]:
                 yield from _class_lines(error)
         yield EXPLANATIONS[kind].strip()
         yield ""
-        yield from _message_lines([each for each in messages if each.kind == kind])
+        yield from _message_lines([message for message in messages if message.kind == kind])
     yield SPARK_HEAD
-    for exception, group in groupby(scala_messages(TOP, SCALA), key=lambda each: each.kind):
+    for exception, group in groupby(scala_messages(TOP, SCALA), key=lambda message: message.kind):
         yield f"### {exception}"
         yield ""
         yield from _message_lines(list(group))
@@ -82,15 +82,15 @@ def _class_lines(error: ErrorClass) -> Iterator[str]:
 
 
 def _message_lines(messages: Sequence[Message]) -> Iterator[str]:
-    for room, group in groupby(messages, key=lambda each: each.room):
+    for room, group in groupby(messages, key=lambda message: message.room):
         yield f"{room}:"
         yield ""
-        yield from (f"- {_code(each.text)}" for each in group)
+        yield from (f"- {_code(message.text)}" for message in group)
         yield ""
 
 
 def _code(text: str) -> str:
-    """Return the text as a span of code, whatever it has of backticks."""
+    """Return the text as a span of code, even if it contains backticks."""
     if "`" not in text:
         return f"`{text}`"
     return f"`` {text} ``"

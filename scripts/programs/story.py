@@ -1,4 +1,4 @@
-"""How a program reports what it does: sections with times, statements, and results as text."""
+"""Reports of a program's progress: sections with times, statements, and results as text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 
 @contextmanager
 def section(title: str, why: str) -> Iterator[None]:
-    """Print a heading and what happens and why; then how long it took."""
+    """Print a heading and the reason for the section. At the end of the block, print how long it took."""
     _console.print()
     _console.rule(Text(title, style="bold cyan"), align="left")
     _console.print(Text(" ".join(why.split())))
@@ -57,16 +57,19 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str |
 
 @contextmanager
 def errors_to(path: Path) -> Iterator[None]:
-    """Send standard error to a file, also that of processes started meanwhile: theirs for as long as they live."""
+    """Send standard error to a file until the block ends.
+
+    Processes that start inside the block send theirs to the file for as long as they live.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    kept = os.dup(2)
+    old_stderr = os.dup(2)
     with path.open("ab") as file:
         os.dup2(file.fileno(), 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(old_stderr, 2)
+        os.close(old_stderr)
 
 
 def say(text: str) -> None:

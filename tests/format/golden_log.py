@@ -12,26 +12,28 @@ from pathlib import Path
 
 from lakelog.log import (
     Commit,
-    Decisions,
     Draft,
-    Dump,
     Log,
     LogOptions,
+    LogPart,
+    LogView,
     MemoryStore,
-    Part,
-    View,
+    NoFeatures,
+    StateDump,
+    WarehouseDecisions,
     WriteRef,
     commit_together,
 )
 from lakelog.log.expiry import expire
-from lakelog.log.keys import Keys
-from lakelog.log.writing import Decided, Placed
+from lakelog.log.format import WINDOW, ChangeRefusal, Proposal, ProposedChange, encode
+from lakelog.log.keys import LogKeys
+from lakelog.log.writing import DecidedChange, PlacedCommit
 
 STORED = Path(__file__).parent / "log-1"
 START_US = 1_767_225_600_000_000
 ROOT = "t"
-KEYS = Keys(ROOT)
-LEFT, RIGHT, PURGED = "u", "deep/v", "w"
+KEYS = LogKeys(ROOT)
+LEFT, RIGHT, PURGED, PROPOSED = "u", "deep/v", "w", "x"
 
 
 def one_after_the_other(works: Sequence[Callable[[], None]]) -> None:
@@ -39,7 +41,7 @@ def one_after_the_other(works: Sequence[Callable[[], None]]) -> None:
         work()
 
 
-class Lines:
+class Lines(NoFeatures):
     """Lines of text; all of them are kept in one manifest, which every dump writes anew."""
 
     def initial(self) -> tuple[str, ...]:
@@ -48,11 +50,11 @@ class Lines:
     def apply(self, state: tuple[str, ...], commit: Commit, blobs: Sequence[bytes]) -> tuple[str, ...]:
         return (*state, *(blobs[e["blob"]].decode() if "blob" in e else e["line"] for e in commit.events))
 
-    def dump(self, state: tuple[str, ...], version: int, for_base: bool = False) -> Dump:
+    def dump(self, state: tuple[str, ...], version: int, for_base: bool = False) -> StateDump:
         name = f"{version:020d}-lines.txt"
-        return Dump({"lines": len(state), "manifest": name}, {name: "\n".join(state).encode()}, (name,))
+        return StateDump({"lines": len(state), "manifest": name}, {name: "\n".join(state).encode()}, (name,))
 
-    def stored(self, dump: Dump) -> None:
+    def stored(self, dump: StateDump) -> None:
         return
 
     def load(self, root: dict[str, object]) -> tuple[str, ...]:
@@ -83,11 +85,13 @@ def golden_log(store: MemoryStore) -> Log[tuple[str, ...]]:
 
 
 def build() -> MemoryStore:
-    """Return a store with a log of all that one log can hold (see `build_alone`) and three that have transactions."""
+    """Return a store with a log of all that one log can hold (see `build_alone`), three that have transactions, and one
+    that has proposals."""
     store = MemoryStore(clock_us=lambda: START_US)
     log = golden_log(store)
     build_alone(log)
     build_together(log)
+    build_proposed(log)
     return store
 
 
@@ -112,18 +116,18 @@ def build_alone(log: Log[tuple[str, ...]]) -> None:
 
 
 def shared(
-    log: Log[tuple[str, ...]], view: View[tuple[str, ...]], lines: Sequence[str]
-) -> View[tuple[str, ...]]:
+    log: Log[tuple[str, ...]], view: LogView[tuple[str, ...]], lines: Sequence[str]
+) -> LogView[tuple[str, ...]]:
     """Put a version of several changes, the last of which has a write."""
     last = WriteRef(id="w-shared", version=view.version)
     drafts = [Draft(events=({"line": line},)) for line in lines]
     drafts[-1] = replace(drafts[-1], write=last)
     changes = [
-        Decided(log.options.new_id(), view.version, draft, {"engine": "golden", "thread": number})
+        DecidedChange(log.options.new_id(), view.version, draft, {"engine": "golden", "thread": number})
         for number, draft in enumerate(drafts, 1)
     ]
     placed = log.writer.put_together(view, changes)
-    assert isinstance(placed, Placed)
+    assert isinstance(placed, PlacedCommit)
     return log.writer.settled(placed)
 
 
@@ -147,11 +151,11 @@ def build_together(log: Log[tuple[str, ...]]) -> None:
 
     def both(in_left: Draft, in_right: Draft, *, dies: bool = False) -> None:
         parts = [
-            Part(own.keys.folder, own, own.load(), add(draft))
+            LogPart(own.keys.folder, own, own.load(), add(draft))
             for own, draft in ((left, in_left), (right, in_right))
         ]
         try:
-            commit_together(parts, decisions=Decisions(log.store), validate=die if dies else None)
+            commit_together(parts, decisions=WarehouseDecisions(log.store), validate=die if dies else None)
         except Died:
             assert dies
 
@@ -167,6 +171,35 @@ def build_together(log: Log[tuple[str, ...]]) -> None:
     both(Draft(events=({"line": "perhaps"},)), Draft(events=({"line": "perhaps"},)), dies=True)
     purged.commit(purged.load(), add(Draft(seals=True)))
     purged.commit(purged.load(), add(Draft(purges=True)))
+
+
+def build_proposed(log: Log[tuple[str, ...]]) -> None:
+    """A proposal of two changes, and a version that applies one of them and refuses the other."""
+    own = Log(log.store, PROPOSED, Lines(), writer={"engine": "golden", "version": "1"}, options=log.options)
+    writer = {"engine": "golden", "thread": 1}
+    view = own.create(Draft(events=({"line": "first"},)), log_id="q" * 26)
+    marking = DecidedChange(
+        log.options.new_id(), view.version, Draft(events=({"line": "may have proposals"},)), writer
+    )
+    marked = own.writer.put_together(view, [marking], marks=True)
+    assert isinstance(marked, PlacedCommit)
+    view = own.writer.settled(marked)
+    line, ids = {"line": "proposed"}, [log.options.new_id() for _ in range(2)]
+    proposal = Proposal(
+        format=1,
+        log_id=view.log_id,
+        seen=view.version,
+        until=view.version + WINDOW,
+        changes=tuple(ProposedChange(commit_id=id, base=1, writer=writer, events=(line,)) for id in ids),
+    )
+    log.store.put(own.keys.proposal(view.version, ids[0]), encode(proposal))
+    refusal = ChangeRefusal(kind="conflict", message="another change is in its way", version=2, by=ids[0])
+    decided = [
+        DecidedChange(ids[0], 1, Draft(events=(line,)), writer, seen=view.version),
+        DecidedChange(ids[1], 1, Draft(), writer, seen=view.version, refused=refusal),
+    ]
+    placed = own.writer.put_together(view, decided)
+    assert isinstance(placed, PlacedCommit)
 
 
 def main() -> None:

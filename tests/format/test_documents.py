@@ -15,11 +15,16 @@ from programs import format_examples
 
 def test_every_event_is_in_a_golden_warehouse_and_in_the_examples() -> None:
     known = {*format_examples.tags(NamespaceEvent), *format_examples.tags(TableEvent)}
-    assert {
-        stored.value["event"] for stored in format_examples.events()
-    } == known - format_examples.NOT_WRITTEN
+    assert {stored.value["event"] for stored in format_examples.events()} == known
     page = format_examples.documents()["examples.md"]
-    assert {tag for tag in known if f"## `{tag}`" in page} == known - format_examples.NOT_WRITTEN
+    assert {tag for tag in known if f"## `{tag}`" in page} == known
+
+
+def test_each_example_of_a_log_is_another_object() -> None:
+    page = format_examples.documents()["examples.md"]
+    objects = page.partition("# Events of namespaces")[0].split("\n## ")[1:]
+    assert {example.partition("\n")[0] for example in objects} == format_examples.OF_THE_LOG.keys()
+    assert len({example.partition("```json")[2] for example in objects}) == len(objects)
 
 
 @functools.cache
@@ -76,3 +81,17 @@ def test_json_in_the_examples_is_that_of_the_files() -> None:
     value = {"a": ["x" * 60, "y" * 60, {"b": {}, "c": []}], "d": None, "é": "ü"}
     assert json.loads(format_examples.pretty(value)) == value
     assert max(map(len, format_examples.pretty(value).splitlines())) <= format_examples.WIDTH
+
+
+def test_lists_of_files_are_in_the_examples_as_rows() -> None:
+    page = format_examples.documents()["examples.md"]
+    titles = [
+        "An entry with deleted rows, in an object", "An entry of another writer's file", "A manifest",
+        "A sidecar of added files", "A sidecar of removed files", "A list of removed paths",
+        "A table's state, with packs and removed paths", "A leaf of a pack: the part `files`",
+        "A leaf of a pack: the part `1`", "A leaf of a pack: the part `rest`", "`bounds` of that state",
+    ]  # fmt: skip
+    for title in titles:
+        [_, after] = page.split(f"\n## {title}\n")
+        example = after.partition("\n## ")[0]
+        assert example.startswith("\n```json\n{") or "\n| column | type | row 1 |" in example

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from pathlib import Path
 
 import pytest
-from tests.format.golden_log import KEYS, LEFT, PURGED, RIGHT, ROOT, STORED, Lines, build
+from tests.format.golden_log import KEYS, LEFT, PROPOSED, PURGED, RIGHT, ROOT, STORED, Lines, build
 
 from lakelog.log import (
     Draft,
@@ -21,7 +20,7 @@ from lakelog.log import (
     WriteRef,
     each_change,
 )
-from lakelog.log.format import FEATURES_RESERVED, Tombstone, decode_entry
+from lakelog.log.format import Tombstone, decode_entry
 
 
 def golden() -> MemoryStore:
@@ -50,6 +49,7 @@ def test_every_kind_of_object_is_among_the_golden_files() -> None:
         ("_txn", "decision"),
         ("bases", "base"),
         ("snapshots", "snapshot"),
+        (f"{0:020d}", "proposal"),
     }
     assert list(STORED.rglob("sidecars/*")) and list(STORED.rglob("manifests/*"))
 
@@ -106,6 +106,15 @@ def test_the_golden_transactions_are_read_as_they_were_decided(without: str) -> 
     assert right.refresh_settled(right.load()).version == 7
 
 
+def test_a_golden_proposal_is_applied_and_refused_in_the_version_after_it() -> None:
+    log = together(golden(), PROPOSED)
+    head = log.load()
+    assert head.state == ("first", "may have proposals", "proposed")
+    [version] = log.commits(3, 3)
+    assert [(change.seen, change.refused is None) for change in version.changes] == [(2, True), (2, False)]
+    assert len(list(each_change(version))) == 1
+
+
 def test_tombstones_of_golden_intents_have_their_outcomes() -> None:
     outcomes = []
     for version in range(1, 6):
@@ -132,10 +141,3 @@ def test_every_hash_can_be_checked_with_nothing_but_json_and_sha256() -> None:
         previous = stored["commit_hash"] if stored["kind"] == "tombstone" else stored["hash"]
     expired = decode_entry((STORED / KEYS.commit(2)).read_bytes(), "golden")
     assert isinstance(expired, Tombstone) and len(expired.applied) == 2
-
-
-def test_the_reserved_features_are_those_that_the_document_names() -> None:
-    text = (Path(__file__).parents[2] / "log" / "README.md").read_text(encoding="utf-8")
-    found = re.search(r"Reserved features, which this version\s+refuses by name: (.*?)\.\n", text)
-    assert found is not None
-    assert sorted(re.findall("`([^`]+)`", found[1])) == sorted(FEATURES_RESERVED)

@@ -51,18 +51,22 @@ def browser() -> Iterator[Any]:
 class Looked:
     """A page in a tab, with what went wrong in it and what it requested."""
 
-    def __init__(self, started: Any, file: Path, **how: Any) -> None:
-        self.tab = started.new_page(viewport={"width": 1200, "height": 900}, **how)
+    def __init__(self, started: Any, place: Path | str, **how: Any) -> None:
+        self.tab = started.new_page(**{"viewport": {"width": 1200, "height": 900}, **how})
         self.problems: list[str] = []
         self.requested: list[str] = []
         self.tab.on("console", lambda said: self.problems.append(f"{said.type}: {said.text}"))
         self.tab.on("pageerror", lambda error: self.problems.append(str(error)))
         self.tab.on("dialog", lambda dialog: (self.problems.append("a dialog"), dialog.dismiss()))
         self.tab.on("request", lambda request: self.requested.append(request.url))
-        self.tab.goto(file.as_uri())
+        self.tab.goto(place if isinstance(place, str) else place.as_uri())
 
     def open(self, view: str) -> None:
         self.tab.click(f"#tab-{view}")
+
+    def is_too_wide(self) -> bool:
+        """Return whether the page must be scrolled sideways."""
+        return bool(self.tab.evaluate("document.documentElement.scrollWidth > innerWidth"))
 
     def texts(self, selector: str) -> list[str]:
         return [" ".join(text.split()) for text in self.tab.locator(selector).all_inner_texts()]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
+
+
+def objects(text: str) -> list[dict[str, Any]]:
+    """Return the objects of an answer in JSON, one a line."""
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def printed_by(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.integration.printing import objects
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
@@ -59,7 +60,14 @@ def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def output_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    return json.loads(output(capsys, *arguments, "--json"))
+    """Return the object that a command prints."""
+    [answer] = output_list(capsys, *arguments)
+    return answer
+
+
+def output_list(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+    """Return the objects that a command lists."""
+    return objects(output(capsys, *arguments, "--json"))
 
 
 def fail(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -71,18 +79,18 @@ def fail(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]
 
 
 def test_ls_lists_namespaces_and_tables(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert output_json(capsys, "ls", "--warehouse", warehouse) == [{"kind": "namespace", "name": ["shop"]}]
-    assert output_json(capsys, "ls", "shop", "--warehouse", warehouse) == [
-        {"kind": "namespace", "name": ["shop", "dotted.name"]},
-        {"kind": "table", "name": ["shop", "empty"]},
-        {"kind": "table", "name": ["shop", "orders"]},
+    assert output_list(capsys, "ls", "--warehouse", warehouse) == [{"kind": "namespace", "name": "shop"}]
+    assert output_list(capsys, "ls", "shop", "--warehouse", warehouse) == [
+        {"kind": "namespace", "name": "shop.`dotted.name`"},
+        {"kind": "table", "name": "shop.empty"},
+        {"kind": "table", "name": "shop.orders"},
     ]
     text = output(capsys, "ls", "shop", "--warehouse", warehouse)
     assert "shop.orders" in text and "shop.`dotted.name`" in text
 
 
 def test_ls_of_a_folder_without_anything_is_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert output_json(capsys, "ls", "--warehouse", str(tmp_path)) == []
+    assert output_list(capsys, "ls", "--warehouse", str(tmp_path)) == []
     assert not list(tmp_path.iterdir())
 
 
@@ -119,15 +127,14 @@ def test_show_at_a_version_prints_the_table_as_it_was(
 def test_show_names_what_clients_have_to_know(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     table = Catalog(warehouse).load_table("shop.orders")
     assert "features" not in output(capsys, "show", "shop.orders", "--warehouse", warehouse)
-    draft = Draft(events=({"event": "table-altered", "set": {"owner": "ada"}},), features=(PROPOSALS,))
-    table.head.tracked.commit(table.head.view, lambda view, passed: draft)
+    draft = Draft(events=({"event": "table-altered", "set": {"owner": "ada"}},), proposals=True)
+    table.table_head.tracked.commit(table.table_head.view, lambda view, passed: draft)
     assert "proposals" in output(capsys, "show", "shop.orders", "--warehouse", warehouse)
     shown = output_json(capsys, "show", "shop.orders", "--warehouse", warehouse)
-    assert shown["features"] == ["proposals"] and Catalog(warehouse).load_table("shop.orders").features == (
-        PROPOSALS,
-    )
+    assert shown["writer_features"] == ["proposals"]
+    assert Catalog(warehouse).load_table("shop.orders").writer_features == (PROPOSALS,)
     older = output_json(capsys, "show", "shop.orders", "--version", "5", "--warehouse", warehouse)
-    assert older["features"] == []
+    assert older["writer_features"] == []
 
 
 def test_history_explains_every_commit_of_a_table(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,7 +142,7 @@ def test_history_explains_every_commit_of_a_table(warehouse: str, capsys: pytest
     newest, *older = [line for line in text.splitlines() if line.strip().startswith(tuple("12345"))]
     assert "renamed name to label" in newest and "added note" in newest and "ada test" in newest
     assert "append: +1 row in 1 file" in older[0] and "rebased" not in older[-1]
-    entries = output_json(capsys, "history", "shop.orders", "--warehouse", warehouse, "--limit", "2")
+    entries = output_list(capsys, "history", "shop.orders", "--warehouse", warehouse, "--limit", "2")
     assert [entry["version"] for entry in entries] == [5, 4]
 
 
@@ -172,7 +179,7 @@ def test_cat_looks_into_a_log_by_its_place_even_when_the_table_was_dropped(
 def test_files_prints_partitions_as_people_write_them(
     warehouse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = output_json(capsys, "files", "shop.orders", "--warehouse", warehouse)
+    found = output_list(capsys, "files", "shop.orders", "--warehouse", warehouse)
     assert sorted(file["partition"]["at_month"] for file in found) == ["2026-01", "2026-02", "2026-03"]
     location = Catalog(warehouse).load_table("shop.orders").location
     assert all(Path(location, file["path"]).stat().st_size == file["size_bytes"] for file in found)
@@ -184,8 +191,8 @@ def test_a_table_is_found_by_its_place_without_a_warehouse(
 ) -> None:
     location = Catalog(warehouse).load_table("shop.orders").location
     assert output_json(capsys, "show", location)["rows"] == 4
-    assert len(output_json(capsys, "history", location)) == 5
-    assert len(output_json(capsys, "files", location)) == 3
+    assert len(output_list(capsys, "history", location)) == 5
+    assert len(output_list(capsys, "files", location)) == 3
 
 
 @pytest.mark.parametrize(
@@ -237,7 +244,7 @@ def test_the_installed_command_answers_in_a_process_of_its_own(warehouse: str) -
 
 def test_inspect_shows_the_metadata_tables(warehouse, capsys):
     place = ("--warehouse", warehouse)
-    files = output_json(capsys, "inspect", "shop.orders", "files", *place)
+    files = output_list(capsys, "inspect", "shop.orders", "files", *place)
     assert [file["record_count"] for file in files] == [2, 1, 1]
     assert [file["readable_metrics"]["at"]["lower_bound"] for file in files] == [
         f"2026-0{month}-01T00:00:00+00:00" for month in (1, 2, 3)
@@ -245,10 +252,10 @@ def test_inspect_shows_the_metadata_tables(warehouse, capsys):
     text = output(capsys, "inspect", "shop.orders", "files", "--columns", "partition,record_count", *place)
     assert text.split()[:2] == ["partition", "record_count"]
     assert '{"at_month": 672}' in text
-    snapshots = output_json(capsys, "inspect", "shop.orders", "snapshots", "--version", "2", *place)
+    snapshots = output_list(capsys, "inspect", "shop.orders", "snapshots", "--version", "2", *place)
     assert [(row["version"], row["summary"]["total-records"]) for row in snapshots] == [(1, "0"), (2, "2")]
-    assert len(output_json(capsys, "inspect", "shop.orders", "log", "--limit", "3", *place)) == 3
-    [main] = output_json(capsys, "inspect", "shop.orders", "refs", "--version", "1", *place)
+    assert len(output_list(capsys, "inspect", "shop.orders", "log", "--limit", "3", *place)) == 3
+    [main] = output_list(capsys, "inspect", "shop.orders", "refs", "--version", "1", *place)
     assert main == {"name": "main", "type": "BRANCH", "version": 1}
     assert run(("inspect", "shop.orders", "files", "--columns", "nothing", *place)) == 1
     assert "nothing" in capsys.readouterr().err
@@ -263,7 +270,7 @@ def test_what_is_inspected_is_json_that_every_program_reads(tmp_path, capsys):
             table.scan().to_arrow().schema,
         )
     )
-    [file] = output_json(capsys, "inspect", "t", "files", "--warehouse", str(tmp_path / "w"))
+    [file] = output_list(capsys, "inspect", "t", "files", "--warehouse", str(tmp_path / "w"))
     metrics = file["readable_metrics"]
     assert metrics["x"] == {
         "null_value_count": 0,

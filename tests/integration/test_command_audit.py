@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.core.schema.definition import FunctionDefinition, ViewColumn, ViewDefinition
 from lakelog.cli.main import run
 
@@ -28,9 +28,7 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
 def shop(catalog: Catalog) -> Catalog:
     catalog.create_namespace("shop")
     table = catalog.create_table("shop.orders", SCHEMA)
-    with catalog.writing_as(
-        {"application": "nightly", "query": "7", "statement": "INSERT INTO t VALUES (?)"}
-    ):
+    with engine.writing_as({"application": "nightly", "query": "7", "statement": "INSERT INTO t VALUES (?)"}):
         table.append(pa.table({"id": [1]}))
     return catalog
 
@@ -67,9 +65,9 @@ def test_audit_in_json_is_one_object_a_line_with_the_same_members(
     entries = output_json(capsys, "audit")
     assert len(entries) == len(list(shop.audit())) and len({tuple(entry) for entry in entries}) == 1
     newest = entries[0]
-    assert newest["name"] == ["shop", "orders"] and newest["operations"] == ["append"]
+    assert newest["name"] == "shop.orders" and newest["operations"] == ["append"]
     assert (newest["user"], newest["query"], newest["statement"]) == ("ada", "7", "INSERT INTO t VALUES (?)")
-    assert newest["time"].endswith("+00:00")
+    assert newest["committed_at"].endswith("+00:00")
     assert output_json(capsys, "audit", "--oldest-first") == entries[::-1]
     assert output_json(capsys, "audit", "--limit", "2") == entries[:2]
 
@@ -79,7 +77,7 @@ def test_audit_is_narrowed_by_its_options(shop: Catalog, capsys: pytest.CaptureF
         return [entry["version"] for entry in output_json(capsys, "audit", *options)]
 
     newest = output_json(capsys, "audit")[0]
-    assert versions("--since", newest["time"]) == [2]
+    assert versions("--since", newest["committed_at"]) == [2]
     assert versions("--until", "2000-01-01") == [] and "Nothing" in output(
         capsys, "audit", "--until", "2000-01-01"
     )
@@ -88,10 +86,8 @@ def test_audit_is_narrowed_by_its_options(shop: Catalog, capsys: pytest.CaptureF
     location = shop.load_table("shop.orders").location
     assert versions("--table", location) == [2, 1]
     shop.rename_table("shop.orders", "shop.sales")
-    assert {tuple(entry["name"]) for entry in output_json(capsys, "audit", "--table", "shop.orders")} == {
-        ("shop",),
-        ("shop", "sales"),
-    }
+    entries = output_json(capsys, "audit", "--table", "shop.orders")
+    assert {entry["name"] for entry in entries} == {"shop", "shop.sales"}
 
 
 def test_audit_of_a_place_needs_no_warehouse(
@@ -139,13 +135,11 @@ def test_dropped_lists_what_can_be_restored_and_undrop_restores_it(
     assert "Nothing" in output(capsys, "dropped")
     shop.drop_table("shop.orders")
     text = output(capsys, "dropped")
-    [entry] = json.loads(output(capsys, "dropped", "--json"))
+    [entry] = output_json(capsys, "dropped")
     assert "shop.orders" in text and "ada" in text and entry["id"] in text
-    assert (
-        entry["kind"] == "table" and entry["name"] == ["shop", "orders"] and entry["writer"]["user"] == "ada"
-    )
-    assert entry["until"] > entry["dropped"]
-    assert json.loads(output(capsys, "dropped", "shop", "--json")) == [entry]
+    assert entry["kind"] == "table" and entry["name"] == "shop.orders" and entry["writer"]["user"] == "ada"
+    assert entry["kept_until"] > entry["dropped_at"]
+    assert output_json(capsys, "dropped", "shop") == [entry]
     assert "Restored the table shop.orders" in output(capsys, "undrop", "shop.orders")
     assert shop.load_table("shop.orders").row_count == 1
     assert "Nothing" in output(capsys, "dropped")
@@ -159,7 +153,7 @@ def test_the_one_that_was_dropped_earlier_is_restored_by_its_id_under_another_na
     shop.create_table("shop.orders", SCHEMA)
     shop.drop_table("shop.orders")
     shop.create_table("shop.orders", SCHEMA)
-    assert [entry["id"] for entry in json.loads(output(capsys, "dropped", "--json"))][1] == first
+    assert [entry["id"] for entry in output_json(capsys, "dropped")][1] == first
     code, message = fail(capsys, "undrop", "shop.orders", "--id", first)
     assert code == 1 and "already" in message
     output(capsys, "undrop", "shop.orders", "--id", first, "--to", "shop.first")
@@ -170,9 +164,9 @@ def test_a_namespace_is_restored_with_all_that_was_dropped_with_it(
     shop: Catalog, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shop.drop_namespace("shop", cascade=True)
-    [entry] = json.loads(output(capsys, "dropped", "--json"))
-    assert (entry["kind"], entry["name"]) == ("namespace", ["shop"])
-    assert json.loads(output(capsys, "undrop", "shop", "--json")) == {"kind": "namespace", "name": ["shop"]}
+    [entry] = output_json(capsys, "dropped")
+    assert (entry["kind"], entry["name"]) == ("namespace", "shop")
+    assert output_json(capsys, "undrop", "shop") == [{"kind": "namespace", "name": "shop"}]
     assert shop.load_table("shop.orders").row_count == 1
 
 
@@ -180,20 +174,20 @@ def test_views_and_functions_are_listed_and_restored_too(
     shop: Catalog, capsys: pytest.CaptureFixture[str]
 ) -> None:
     view = ViewDefinition(text="SELECT 1 AS a", columns=(ViewColumn(name="a", type="integer"),))
-    shop.create_view("shop.v", view)
-    shop.create_function("shop.v", FunctionDefinition(language="sql", body="1", returns="INT"))
+    engine.create_view(shop, "shop.v", view)
+    engine.create_function(shop, "shop.v", FunctionDefinition(language="sql", body="1", returns="INT"))
     shop.drop_view("shop.v")
     shop.drop_function("shop.v")
-    entries = json.loads(output(capsys, "dropped", "shop", "--json"))
-    assert {(entry["kind"], *entry["name"]) for entry in entries} == {
-        ("view", "shop", "v"),
-        ("function", "shop", "v"),
+    entries = output_json(capsys, "dropped", "shop")
+    assert {(entry["kind"], entry["name"]) for entry in entries} == {
+        ("view", "shop.v"),
+        ("function", "shop.v"),
     }
     code, message = fail(capsys, "undrop", "shop.v")
     assert code == 2 and "A function and a view were dropped as shop.v" in message
     ids = {entry["kind"]: entry["id"] for entry in entries}
-    restored = json.loads(output(capsys, "undrop", "shop.v", "--id", ids["view"], "--to", "shop.w", "--json"))
-    assert restored == {"kind": "view", "name": ["shop", "w"]}
+    restored = output_json(capsys, "undrop", "shop.v", "--id", ids["view"], "--to", "shop.w")
+    assert restored == [{"kind": "view", "name": "shop.w"}]
     assert "Restored the function shop.v" in output(capsys, "undrop", "shop.v")
     assert shop.load_view("shop.w") == view and shop.function_exists("shop.v")
     assert "Nothing" in output(capsys, "dropped")

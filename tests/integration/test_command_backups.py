@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.integration.test_command import output, output_json
+from tests.integration.test_command import output, output_json, output_list
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
@@ -25,8 +25,8 @@ def test_a_backup_is_made_listed_verified_and_restored(place, tmp_path, capsys):
     said = output(capsys, "backup", at, *place)
     assert "of the warehouse: 1 tables in" in said
     again = output_json(capsys, "backup", at, "n.t", *place)
-    assert (again["kind"], again["name"], again["tables"], again["copied"]) == ("table", ["n", "t"], 1, 0)
-    whole, _ = output_json(capsys, "backups", at)
+    assert (again["kind"], again["name"], again["tables"], again["copied"]) == ("table", "n.t", 1, 0)
+    whole, _ = output_list(capsys, "backups", at)
     assert "the table n.t" in output(capsys, "backups", at)
     assert "all are as they were" in output(capsys, "verify-backup", at)
     target = str(tmp_path / "restored")
@@ -53,14 +53,17 @@ def test_old_backups_are_deleted_if_that_is_applied(place, tmp_path, capsys):
     at = str(tmp_path / "backups")
     for _ in range(3):
         output(capsys, "backup", at, *place)
-    first, *_ = output_json(capsys, "backups", at)
+    first, *_ = output_list(capsys, "backups", at)
     said = output(capsys, "delete-backup", at, first["id"])
-    assert f"Would delete the backup {first['id']}." in said and "Add --apply" in said
+    assert (
+        f"Would delete the backup {first['id']}." in said
+        and "To do it: lakelog delete-backup --apply" in said
+    )
     assert len(output_json(capsys, "delete-backup", at, "--keep-last", "1")["backups"]) == 2
     said = output(capsys, "delete-backup", at, "--keep-last", "1", "--apply")
     assert said.count("Deleted the backup") == 2 and "what stays: 1 backup." in said
     assert "all are as they were" in output(capsys, "verify-backup", at)
-    assert len(output_json(capsys, "backups", at)) == 1
+    assert len(output_list(capsys, "backups", at)) == 1
 
 
 @pytest.mark.parametrize(
@@ -96,3 +99,14 @@ def test_a_copy_is_brought_up_to_date_and_finished(place, tmp_path, capsys):
     assert f"Copied the namespace n to {part}" in output(capsys, "finish-copy", "--warehouse", part)
     assert "Made `n`.`v` at" in output(capsys, "copy", part, "n.t", "--as", "n.v", *place)
     assert run(("copy", part, "--as", "n.v", *place)) == 2
+    assert run(("copy", part, "n.t", "--as", "n.w", "--outside", "leave", *place)) == 2
+    assert "leave --outside out" in capsys.readouterr().err
+
+
+def test_a_clone_that_is_there_is_left_as_it_is(place, capsys):
+    assert "Made `n`.`c`" in output(capsys, "clone", "n.t", "n.c", *place)
+    assert run(("clone", "n.t", "n.c", *place)) == 1
+    assert "there is a table `n`.`c` already" in capsys.readouterr().err
+    said = output(capsys, "clone", "n.t", "n.c", "--if-not-exists", *place)
+    assert "nothing was cloned" in said and "Made" not in said
+    assert "Made `n`.`d`" in output(capsys, "clone", "n.t", "n.d", "--if-not-exists", *place)

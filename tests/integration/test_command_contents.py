@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.integration.printing import printed_by
+from tests.integration.printing import objects, printed_by
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
@@ -58,7 +58,7 @@ def test_head_shows_times_that_python_has_none_of_and_walls_clocks_as_they_are(
     }
     catalog.create_table("shop.times", pa.table(columns).schema).append(pa.table(columns))
     try:
-        first, second = json.loads(lakelog("head", "shop.times", "--json"))
+        first, second = objects(lakelog("head", "shop.times", "--json"))
         said = lakelog("head", "shop.times", "--columns", "wall,at", "--where", "day < DATE '2000-01-01'")
     finally:
         monkeypatch.undo()
@@ -70,7 +70,7 @@ def test_head_shows_times_that_python_has_none_of_and_walls_clocks_as_they_are(
 
 def test_as_many_as_no_list_has_are_all(lakelog: Any) -> None:
     many = str(10**20)
-    assert len(json.loads(lakelog("head", "shop.orders", "--limit", many, "--json"))) == 3
+    assert len(objects(lakelog("head", "shop.orders", "--limit", many, "--json"))) == 3
     for command in (["history"], ["history", "--graph"], ["files"]):
         lakelog(*command, "shop.orders", "--limit", many)
     lakelog("inspect", "shop.orders", "refs", "--limit", many)
@@ -84,25 +84,25 @@ def test_json_has_nothing_that_a_terminal_obeys(catalog: Catalog, lakelog: Any) 
         pa.table({"s": [evil]})
     )
     said = lakelog("head", "shop.evil", "--json")
-    assert json.loads(said) == [{"s": evil}] and said.replace("\n", "").isprintable() and "\u00fc" in said
+    assert objects(said) == [{"s": evil}] and said.replace("\n", "").isprintable() and "\u00fc" in said
     said = lakelog("cat", "shop.evil", "1")
     assert said.replace("\n", "").isprintable() and "\\u202e" in said
     assert lakelog("audit", "--json").replace("\n", "").isprintable()
 
 
 def test_head_shows_rows_as_text(lakelog: Any) -> None:
-    rows = json.loads(lakelog("head", "shop.orders", "--json"))
+    rows = objects(lakelog("head", "shop.orders", "--json"))
     assert sorted(rows, key=lambda row: row["id"]) == [
         {"id": 1, "label": "ada"},
         {"id": 2, "label": "\x1b[31m[b]"},
         {"id": 3, "label": None},
     ]
     assert "\\x1b[31m[b]" in lakelog("head", "shop.orders")
-    assert json.loads(lakelog("head", "shop.orders", "--columns", "id", "--where", "id > 2", "--json")) == [
+    assert objects(lakelog("head", "shop.orders", "--columns", "id", "--where", "id > 2", "--json")) == [
         {"id": 3}
     ]
-    assert len(json.loads(lakelog("head", "shop.orders", "--limit", "1", "--json"))) == 1
-    assert len(json.loads(lakelog("head", "shop.orders", "--version", "2", "--json"))) == 2
+    assert len(objects(lakelog("head", "shop.orders", "--limit", "1", "--json"))) == 1
+    assert len(objects(lakelog("head", "shop.orders", "--version", "2", "--json"))) == 2
     assert "No rows." in lakelog("head", "shop.orders", "--version", "1")
     assert "nothing" in lakelog("head", "shop.orders", "--columns", "nothing", code=1)
 

@@ -37,7 +37,7 @@ def test_it_says_what_goes_before_it_goes(lakelog: Any, catalog: Catalog, tmp_pa
     for said in (
         "Will be lost: cut friday",
         "tag `shop`.`people`, before",
-        "Add --apply to do it",
+        "To do it: lakelog forget --apply shop.people",
         "Out of reach",
     ):
         assert said in text, said
@@ -55,7 +55,7 @@ def test_it_says_what_goes_before_it_goes(lakelog: Any, catalog: Catalog, tmp_pa
         path for path in Path(catalog.warehouse).rglob("*") if path.is_file() and b"ada@" in path.read_bytes()
     ]
     answer = json.loads(lakelog("forget", "shop.people", where, "--json"))
-    assert answer["dry_run"] and answer["table"] == "`shop`.`people`"
+    assert answer["dry_run"] and answer["table"] == "shop.people"
 
 
 def test_what_is_wrong_is_one_line(lakelog: Any) -> None:

@@ -142,7 +142,11 @@ def test_a_place_is_taken_as_its_name_whatever_warehouse_is_set(
             assert by_place == by_name
         elif command not in ("backup", "copy", "branch", "tag", "clone", "export", "view", "restore"):
             by_name = answered(capsys, *line(name, str(new)), "--warehouse", catalog.warehouse)
-            assert by_place == by_name or command in ("compact", "maintain")
+            code, said, errors = by_place
+            # The command that acts after a report has the words of this one.
+            assert (code, said.split("To do it:")[0], errors) == (
+                by_name[0], by_name[1].split("To do it:")[0], by_name[2]
+            ) or command in ("compact", "maintain")  # fmt: skip
     assert commits(tmp_path / "other") == before
 
 
@@ -209,7 +213,7 @@ def test_a_table_at_its_own_place_belongs_to_the_warehouse_that_is_set(
         transaction.load_table("apart").append(rows(4))
     assert answered(capsys, "fsck", place, "--deep")[0] == 0
     code, printed, _ = answered(capsys, "show", place, "--json")
-    assert code == 0 and json.loads(printed)["name"] == ["apart"]
+    assert code == 0 and json.loads(printed)["name"] == "apart"
 
 
 @pytest.mark.parametrize("command", ["backups", "verify-backup", "delete-backup"])
@@ -239,4 +243,4 @@ def test_urls_of_buckets_are_taken_too(
         assert code == 0, (printed, said)
         table = places(catalog)["a.`in/it`.t"]
         code, printed, _ = answered(capsys, "show", table, "--endpoint", server.endpoint, "--json")
-        assert code == 0 and json.loads(printed)["name"] == ["a", "in/it", "t"]
+        assert code == 0 and json.loads(printed)["name"] == "a.`in/it`.t"

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from rich.console import Console
 from tests.integration.printing import printed_by
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, Table, engine
 from lakelog.cli import progress
 from lakelog.log import wait_for_background
 
@@ -60,11 +61,27 @@ def test_compact_rewrites_small_files_and_says_how_many(catalog: Catalog, lakelo
     }
 
 
+def test_compact_counts_its_own_rewrites_alone(
+    catalog: Catalog, lakelog: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = catalog.load_table("shop.orders").append(rows(4)).append(rows(5))
+    real = Table.compact
+
+    def after_another(self: Table, *args: Any, **options: Any) -> Table:
+        with ThreadPoolExecutor() as another:
+            theirs = another.submit(lambda: real(table).append(rows(6)).append(rows(7))).result()
+        return real(theirs, *args, **options)
+
+    monkeypatch.setattr(Table, "compact", after_another)
+    assert lakelog("compact", "shop.orders") == f"3 files became 1 file, in version {table.version + 4}.\n"
+
+
 def test_expire_reports_what_would_go_and_does_it_with_apply(catalog: Catalog, lakelog: Any) -> None:
     before = objects(catalog)
     text = lakelog("expire", "shop.orders", "--retain-last", "1")
     assert "Would expire 3 versions of 1 log" in text and "2 data files" in text
-    assert "Nothing was changed. Add --apply to do it." in text and objects(catalog) == before
+    assert "Nothing was changed. To do it: lakelog expire --apply shop.orders --retain-last 1" in text
+    assert objects(catalog) == before
     done = lakelog("expire", "shop.orders", "--retain-last", "1", "--apply")
     assert "Expired 3 versions of 1 log" in done and "Nothing was changed" not in done
     assert "No version is old enough." in lakelog("expire", "shop.orders", "--before-version", "2")
@@ -92,7 +109,7 @@ def test_files_of_writes_that_may_be_under_way_stay_and_the_age_is_named(
     catalog: Catalog, lakelog: Any
 ) -> None:
     table = catalog.load_table("shop.orders")
-    write = table.begin_write()
+    write = engine.begin_write(table)
     data = Path(table.location) / "data"
     (data / f"{write.version:020d}-{write.id}-00000.parquet").write_bytes(b"half")
     said = " ".join(lakelog("vacuum", "shop.orders").split())
@@ -103,12 +120,10 @@ def test_files_of_writes_that_may_be_under_way_stay_and_the_age_is_named(
 
 def test_programs_get_json(catalog: Catalog, lakelog: Any) -> None:
     answer = json.loads(lakelog("expire", "shop.orders", "--retain-last", "2", "--json"))
-    assert answer["applied"] is False
-    assert [(log["name"], log["first"], log["versions"]) for log in answer["logs"]] == [
-        ("`shop`.`orders`", 3, 2)
-    ]
+    assert answer["dry_run"] is True
+    assert [(log["name"], log["first"], log["versions"]) for log in answer["logs"]] == [("shop.orders", 3, 2)]
     done = json.loads(lakelog("vacuum", "--dropped-older-than", "0s", "--apply", "--json"))
-    assert done["applied"] is True
+    assert done["dry_run"] is False
     assert [place["files"] for place in done["places"] if place["kind"] == "dropped-table"] == [1]
 
 

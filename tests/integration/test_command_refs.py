@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from tests.integration.test_command import output, output_json
+from tests.integration.test_command import output, output_json, output_list
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
@@ -23,7 +23,7 @@ def test_tags_and_branches_are_made_listed_looked_into_and_dropped(place, capsys
     made = output_json(capsys, "branch", "t", "trial", *place)
     assert (made["kind"], made["name"], made["version"], made["rows"]) == ("branch", "trial", 4, 3)
     Catalog(place[1]).load_table("t", ref="trial").append(pa.table({"id": [4]}))
-    listed = output_json(capsys, "refs", "t", *place)
+    listed = output_list(capsys, "refs", "t", *place)
     assert [(ref["kind"], ref["name"], ref["version"], ref["rows"], ref["files"]) for ref in listed] == [
         ("branch", "main", 6, 3, 2),
         ("tag", "old", 2, 2, 1),
@@ -34,10 +34,10 @@ def test_tags_and_branches_are_made_listed_looked_into_and_dropped(place, capsys
     assert output_json(capsys, "show", "t", "--ref", "old", *place)["rows"] == 2
     text = output(capsys, "history", "t", *place)
     assert "append: +1 row in 1 file, on the branch trial" in text and "create tag: tag old" in text
-    assert len(output_json(capsys, "files", "t", "--ref", "trial", *place)) == 3
+    assert len(output_list(capsys, "files", "t", "--ref", "trial", *place)) == 3
     assert output(capsys, "tag", "t", "old", "--replace", *place) == "Made the tag old of version 6.\n"
     assert output(capsys, "branch", "t", "trial", "--drop", *place) == "Dropped the branch trial.\n"
-    assert [ref["name"] for ref in output_json(capsys, "refs", "t", *place)] == ["main", "old"]
+    assert [ref["name"] for ref in output_list(capsys, "refs", "t", *place)] == ["main", "old"]
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_what_cannot_be_done_is_one_line_and_changes_nothing(place, capsys, argu
 def test_help_says_what_each_does(capsys):
     for kind in ("tag", "branch"):
         text = output(capsys, kind, "--help")
-        assert f"Make a {kind} of TABLE, or drop one." in text and "--version N" in text
+        assert f"Make a {kind} of a table, or drop it." in text and "--version N" in text

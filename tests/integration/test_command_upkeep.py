@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.integration.printing import printed_by
+from tests.integration.printing import objects, printed_by
 
 from lakelog.catalog import Catalog
 
@@ -46,17 +46,19 @@ def test_health_of_a_table_has_its_facts_and_the_commands(lakelog: Any) -> None:
 
 def test_health_of_a_namespace_has_a_line_for_each_table(lakelog: Any) -> None:
     text = lakelog("health", "shop")
-    assert "`shop`.`orders`" in text and "`shop`.`empty`" in text and "cluster" in text
-    tables = json.loads(lakelog("health", "--json"))["tables"]
+    assert "shop.orders " in text and "shop.empty " in text and "cluster" in text
+    tables = objects(lakelog("health", "--json"))
     assert {each["name"]: each.get("files", 0) for each in tables} == {
-        "`shop`.`orders`": 9,
-        "`shop`.`empty`": 0,
+        "shop.orders": 9,
+        "shop.empty": 0,
     }
     assert "there is no table" in lakelog("health", "shop.nothing", code=1)
 
 
 def test_maintain_reports_and_does_what_is_due(catalog: Catalog, lakelog: Any) -> None:
-    assert "Nothing was changed. Leave out --dry-run to do it." in lakelog("maintain", "--dry-run")
+    reported = lakelog("maintain", "--dry-run")
+    assert "Nothing was changed. To do it: lakelog maintain --apply" in reported
+    assert "--dry-run" not in reported
     assert catalog.load_table("shop.orders").file_count == 9
     done = json.loads(lakelog("maintain", "shop", "--json"))["tables"]
     assert [each["compacted"]["read_files"] for each in done] == [0, 9]
@@ -72,7 +74,7 @@ def test_cluster_reports_what_it_would_do_and_does_it(catalog: Catalog, lakelog:
         "written to 1 file.",
         "First, id of some files would be read",
         "id 1.0 1.0",
-        "Nothing was changed. Leave out --dry-run to do it.",
+        "Nothing was changed. To do it: lakelog cluster --apply shop.orders",
     ):
         assert said in text, said
     found = json.loads(lakelog("cluster", "shop.orders", "--dry-run", "--limit-bytes", "1B", "--json"))

@@ -42,6 +42,31 @@ def test_a_page_of_a_table_a_namespace_and_a_warehouse(
     assert run(["view", location, "-o", "place.html"]) == 0 and (tmp_path / "place.html").exists()
 
 
+def test_a_folder_has_a_page_of_each_table_with_links_both_ways(
+    catalog: Catalog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalog.create_namespace("Shop")
+    catalog.create_table("Shop.orders", SCHEMA)
+    catalog.create_table("shop.gone", SCHEMA)
+    catalog.drop_table("shop.gone")
+    assert run(["view", "--folder", "all/pages"]) == 0
+    files = sorted(path.name for path in (tmp_path / "all/pages").iterdir())
+    assert files == ["Shop.orders.html", "index.html", "shop.orders-2.html"]
+    assert capsys.readouterr().out.splitlines()[-1].startswith("all/pages/index.html (")
+    index, *tables = (facts_of(tmp_path / "all/pages" / name) for name in ("index.html", *files[::2]))
+    assert {log["name"]: log.get("page") for log in index["logs"] if log["kind"] == "table"} == {
+        "Shop.orders": "Shop.orders.html",
+        "shop.orders": "shop.orders-2.html",
+        "shop.gone": None,
+    }
+    assert all(table["above"] == [[index["name"], "index.html"]] for table in tables)
+
+
+def facts_of(page: Path) -> Any:
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.S)
+    return json.loads(data)
+
+
 def test_json_has_the_facts_of_the_page(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["view", "shop.orders", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -108,6 +133,9 @@ def test_open_hands_the_file_to_the_browser(
         (["view", "shop.nothing"], 1, "there is no table"),
         (["view", "shop.orders", "-o", "/nowhere/at/all.html"], 1, "cannot write /nowhere/at/all.html"),
         (["view", "shop.orders", "--versions", "0"], 2, "--versions"),
+        (["view", "shop.orders", "--folder", "pages"], 2, "shop.orders is a table"),
+        (["view", "--folder", "/proc/pages"], 1, "cannot make /proc/pages"),
+        (["view", "--folder", "pages", "--json"], 2, "--folder excludes --output and --json"),
     ],
 )
 def test_what_is_wrong_is_one_line(

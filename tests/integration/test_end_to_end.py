@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.integration.printing import objects
 
 from lakelog.catalog import Catalog, Table, col
+from lakelog.catalog.names import quoted_where_needed
 from lakelog.cli.main import run
 
 STEPS = 30
@@ -100,7 +101,9 @@ class Life:
 
 def check(life: Life, command: Callable[..., Any]) -> None:
     """Compare what the command reports, and every version, with what should be there."""
-    assert command("ls", "ns") == [{"kind": "table", "name": ["ns", name]} for name in sorted(life.tables)]
+    assert command("ls", "ns") == [
+        {"kind": "table", "name": quoted_where_needed(("ns", name))} for name in sorted(life.tables)
+    ]
     fresh = Catalog(life.warehouse)
     for name, versions in life.tables.items():
         reference = f"ns.`{name}`"
@@ -117,7 +120,8 @@ def check(life: Life, command: Callable[..., Any]) -> None:
 def live(seed: int, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     def command(*arguments: str) -> Any:
         assert run([*arguments, "--json", "--warehouse", warehouse]) == 0, capsys.readouterr().err
-        return json.loads(capsys.readouterr().out)
+        answers = objects(capsys.readouterr().out)
+        return answers[0] if arguments[0] == "show" else answers
 
     life = Life(warehouse, seed)
     for _ in range(STEPS):

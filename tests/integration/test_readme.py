@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+import textwrap
+import tomllib
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.spark.sql.pages import same_output, statements
 
 from lakelog.catalog import Catalog, CommitUnknown, Table
-from lakelog.catalog.core.schema.properties import KNOWN
+from lakelog.catalog.core.schema.properties.known import KNOWN
+from lakelog.spark.s3a import EXCLUDED, PACKAGES
 from lakelog.testing import fixtures
-from lakelog.testing.s3a import EXCLUDED, PACKAGES
 
 ROOT = Path(__file__).parents[2]
+TOUR = "docs/tour.md"
+HOME = "scripts/programs/site/pages/index.md"
 
 
 def page(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-def blocks(after: str, path: str = "README.md") -> list[str]:
+def blocks(after: str, path: str = TOUR) -> list[str]:
     """Return the Python blocks after a heading."""
     return re.findall(r"```python\n(.*?)```", page(path).split(after, 1)[1], re.S)
 
 
-def block(after: str, path: str = "README.md") -> str:
+def block(after: str, path: str = TOUR) -> str:
     """Return the first Python block after a heading."""
     return blocks(after, path)[0]
 
 
 def test_the_python_tour_runs(tmp_path: Path) -> None:
-    code = block("### Python, without Spark").replace("/tmp/warehouse", str(tmp_path / "warehouse"))
+    code = block("## Python, without Spark").replace("/tmp/warehouse", str(tmp_path / "warehouse"))
     names: dict[str, object] = {}
-    exec(compile(code, "README.md", "exec"), names)
+    exec(compile(code, TOUR, "exec"), names)
     table = names["table"]
     assert table.to_arrow().to_pydict() == {"id": [1], "name": ["ada"]}  # type: ignore[attr-defined]
-    exec(compile(block("### Several tables, or none"), "README.md", "exec"), names)
+    exec(compile(block("## Several tables, or none"), TOUR, "exec"), names)
     catalog = Catalog(str(tmp_path / "warehouse"))
     assert [catalog.load_table(f"lab.{name}").row_count for name in ("archive", "people")] == [1, 0]
 
@@ -48,7 +54,7 @@ def test_the_pages_about_branches_transactions_and_what_was_dropped_run_one_afte
 ) -> None:
     names: dict[str, object] = {}
     warehouse = str(tmp_path / "warehouse")
-    code = [block("### Python, without Spark")]
+    code = [block("## Python, without Spark")]
     code += ['catalog.create_namespace("shop")']
     code += [block("# Tags and branches", "docs/branches.md")]
     code += [block("# Transactions", "docs/transactions.md"), *blocks("# Undo", "docs/undo.md")]
@@ -66,8 +72,8 @@ def test_the_example_of_errors_starts_over_after_a_conflict_and_never_writes_twi
 ) -> None:
     warehouse = str(tmp_path / "warehouse")
     names: dict[str, object] = {}
-    code = block("### Python, without Spark").replace("/tmp/warehouse", warehouse)
-    exec(compile(code, "README.md", "exec"), names)
+    code = block("## Python, without Spark").replace("/tmp/warehouse", warehouse)
+    exec(compile(code, TOUR, "exec"), names)
     load, overwrite, calls = Catalog.load_table, Table.overwrite, 0
 
     def overtaken(self: Catalog, *arguments: object) -> Table:
@@ -92,7 +98,7 @@ def test_the_example_of_errors_starts_over_after_a_conflict_and_never_writes_twi
     code = block("## Conflicts and unknown outcomes", "docs/transactions.md").replace(
         "/tmp/warehouse", warehouse
     )
-    exec(compile(code, "README.md", "exec"), names)
+    exec(compile(code, TOUR, "exec"), names)
     after = load(Catalog(warehouse), "lab.people")
     assert after.to_arrow().to_pydict() == {"id": [1], "name": ["ada lovelace"]}
     assert (calls, after.version) == (3, before + 2)
@@ -102,21 +108,89 @@ def test_the_example_of_errors_starts_over_after_a_conflict_and_never_writes_twi
 
 @pytest.mark.adapter
 @pytest.mark.first_use
-def test_the_spark_tour_and_the_quick_start_run(tmp_path: Path) -> None:
+def test_what_new_users_type_in_spark_runs(tmp_path: Path) -> None:
     # In a process of its own: they make their sessions as a user would, whatever sessions other tests have.
-    tour = block("### Spark\n").replace("/tmp/warehouse", str(tmp_path / "tour"))
-    quick = [
-        each.replace("/tmp/warehouse", str(tmp_path / "quick"))
-        for each in blocks("# Quick start", "docs/quick-start.md")
-    ]
-    code = "\n".join([tour, "spark.stop()", *quick])
+    places = {"tour": blocks("## Spark\n")[:1], "quick": blocks("# Quick start", "docs/quick-start.md")}
+    places["home"] = [tab("Spark", "python")]
+    readme = list(statements(ROOT / "README.md"))
+    shown = [f"print(spark.sql({each.text!r})._show_string(99, False))" for each in readme]
+    places["readme"] = [places["tour"][0].partition("\n\nspark.sql")[0], *shown]
+    code = "\nspark.stop()\n".join(
+        "\n".join([*parts, f"print('end of {name}')"]).replace("/tmp/warehouse", str(tmp_path / name))
+        for name, parts in places.items()
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "|  1|     ada| 12.50|2026-01-02 10:00:00|    web|" in done.stdout
-    assert "|  2| pie|" in done.stdout and "|  2|cake|" in done.stdout
-    assert re.search(r"^1 +2 +pie$", done.stdout, re.M)
+    quick = done.stdout.partition("end of tour")[2].partition("end of quick")[0]
+    promised = re.findall(r"```text\n(.*?)```", page("docs/quick-start.md"), re.S)
+    assert same_output(quick, "\n".join(promised).replace("\n\n\n", "\n\n")), quick
+    last = done.stdout.partition("end of home")[2].partition("end of readme")[0].strip().split("\n\n")[-1]
+    assert readme[-1].output is not None and same_output(last, readme[-1].output), last
+
+
+def tab(name: str, language: str) -> str:
+    """Return the code of a tab of the site's home page."""
+    found = re.search(rf'=== "{name}"\n\n    ```{language}\n(.*?)\n    ```', page(HOME), re.S)
+    assert found is not None, name
+    return textwrap.dedent(found[1])
+
+
+def test_the_commands_for_new_users_run(tmp_path: Path) -> None:
+    warehouse = str(tmp_path / "warehouse")
+    names: dict[str, object] = {}
+    exec(compile(tab("Python", "python").replace("/tmp/warehouse", warehouse), HOME, "exec"), names)
+    catalog = Catalog(warehouse)
+    catalog.create_namespace("shop")
+    rows = pa.table({"id": [1, 2], "item": ["tea", "cake"]})
+    catalog.create_table("shop.orders", rows.schema).append(rows).append(rows)
+    looked = re.findall(r"```sh\n(.*?)```", page("docs/quick-start.md"), re.S)[1]
+    script = "\n".join(["set -e", looked, tab("Command", "sh")]).replace("/tmp/warehouse", warehouse)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "orders.html").is_file()
+    assert catalog.load_table("shop.orders").row_count == 2
+
+
+def test_readme_is_short_and_begins_with_what_to_type() -> None:
+    text = page("README.md")
+    assert text.count("\n") <= 100
+    assert len(text.partition("```")[0].split()) <= 60
+    claims = text.partition("## What it does\n")[2].partition("\n## ")[0]
+    for line in claims.splitlines():
+        assert not line.startswith("| **") or (len(line) <= 150 and "](docs/" in line), line
+
+
+PAGES = [
+    path.relative_to(ROOT).as_posix()
+    for folder in ("docs", "examples")
+    for path in sorted((ROOT / folder).rglob("*.md"))
+    if "design" not in path.parts
+]
+
+
+@pytest.mark.parametrize("path", ["README.md", HOME, *PAGES])
+def test_pages_install_lakelog_from_what_users_have(path: str) -> None:
+    """A clone or a wheel, with extras that there are: lakelog is on no index of packages."""
+    project = tomllib.loads(page("pyproject.toml"))["project"]
+    extras = set(project["optional-dependencies"])
+    for line in page(path).splitlines():
+        for given in re.findall(r"\bpip install ([^`|#]*)", line):
+            assert not re.search(r"(?<![/.\w-])lakelog(?![\w.-]*-\d)", given) or "finds nothing" in line, line
+        for named in re.findall(r"(?:'\.|\.whl|lakelog)\[([\w,]+)\]", line):
+            assert set(named.split(",")) <= extras, line
+        for version in re.findall(r"lakelog-(\d[\d.]*\d)-py3", line):
+            assert version == project["version"], line
 
 
 def test_the_jars_of_s3a_are_those_that_the_tests_use() -> None:

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -51,7 +52,11 @@ def test_everything_of_a_release_has_its_checksum(tmp_path: Path) -> None:
     pom = (jar.sources() / "pom.xml").read_bytes()
     add_adapter(tmp_path / "packed", dist / "maven")
     assert (jar.sources() / "pom.xml").read_bytes() == pom
-    add_rest(dist, trial=True)
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/index.html").write_text("<h1>lakelog</h1>")
+    add_rest(dist, tmp_path / "site", trial=True)
+    with tarfile.open(dist / f"lakelog-{jar.version()}-site.tar.gz") as archive:
+        assert archive.getnames() == ["lakelog-site/index.html"]
     spark, version = jar.spark_version(jar.spark_jars()), jar.version()
     stem = f"{artifact(spark)}-{version}"
     folder = dist / "maven/org/lakelog" / artifact(spark) / version

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pytest
 from tests import s3_servers
+from tests.integration.printing import objects
 
 from lakelog.catalog import Catalog, col
 from lakelog.cli.main import run
@@ -80,9 +80,9 @@ def test_the_command_reads_s3(place: Place, capsys: pytest.CaptureFixture[str]) 
     place.catalog().create_table("t", SCHEMA).append(rows(1))
     where = ["--endpoint", place.server.endpoint, "--region", place.server.region, "--path-style", "--json"]
     assert run(["history", "t", "--warehouse", place.warehouse, *where]) == 0
-    assert [entry["operation"] for entry in json.loads(capsys.readouterr().out)] == ["append", "create"]
+    assert [entry["operation"] for entry in objects(capsys.readouterr().out)] == ["append", "create"]
     assert run(["files", place.catalog().load_table("t").location, *where]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["rows"] == 1
+    assert objects(capsys.readouterr().out)[0]["rows"] == 1
 
 
 def test_a_missing_bucket_is_one_clear_line(

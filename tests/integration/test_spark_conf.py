@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import subprocess
@@ -16,7 +15,7 @@ import pytest
 
 from lakelog.catalog import Catalog, InvalidInput
 from lakelog.cli.main import run
-from lakelog.spark import configure, spark_conf
+from lakelog.spark import SparkSettings, spark_conf
 from lakelog.spark.jar import jar_path
 
 pytestmark = pytest.mark.adapter
@@ -57,16 +56,14 @@ OPTIONS = {
     "python": (["--python", "/usr/bin/other"], "/usr/bin/other"),
     "jar": (["--adapter-jar", "/a.jar"], "/a.jar"),
     "session_catalog": (["--session-catalog"], True),
+    "s3a": (["--no-s3a"], False),
 }
 
 
 def test_the_command_has_an_option_for_all_that_configure_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    ours = list(inspect.signature(spark_conf).parameters)
-    assert (
-        ours
-        == list(OPTIONS)
-        == [name for name in inspect.signature(configure).parameters if name != "builder"]
-    )
+    assert ["warehouse", *SparkSettings.__annotations__] == list(OPTIONS)
+    with pytest.raises(TypeError, match="there is no setting region_: give one of name, endpoint, region"):
+        spark_conf("/w", region_="eu")  # type: ignore[call-arg]
     of_past = {"as_of", "as_of_namespace"}
     for left_out in (of_past, {"session_catalog"}):  # which exclude each other
         given = {name: option for name, option in OPTIONS.items() if name not in left_out}

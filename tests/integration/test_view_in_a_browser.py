@@ -20,6 +20,7 @@ from lakelog.catalog import Catalog, Sheet
 from lakelog.catalog.core.tools import visible
 from lakelog.catalog.looking.pictures import definition_of, differences
 from lakelog.catalog.looking.pictures.page import page_of
+from lakelog.cli.main import run
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string(), "day": pa.date32()})
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e <b>bold</b>"
@@ -256,3 +257,88 @@ def test_a_damaged_log_is_shown_with_its_damage(started: Any, tmp_path: Path) ->
     page.open("health")
     assert any("lakelog fsck" in text for text in page.texts("#view-health code"))
     assert page.problems == []
+
+
+PHONE = {"has_touch": True, "is_mobile": True}
+LONG = "analytics_of_the_whole_company.daily_revenue-by-country_and_product_category_v2"
+
+
+@pytest.fixture(scope="module")
+def long_names(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pages of a warehouse whose names are long."""
+    folder = tmp_path_factory.mktemp("long")
+    catalog = Catalog(str(folder / "warehouse"), options={"fsync": "off"}, writer={"user": "ada" * 9})
+    namespace, _, name = LONG.partition(".")
+    catalog.create_namespace(namespace)
+    columns = {"id": pa.int64(), "amount_in_minor_currency_units_of_the_customer": pa.string()}
+    table = catalog.create_table((namespace, name), pa.schema(columns), cluster_by=["id"])
+    table = table.append(pa.table({"id": [1, 2], table.schema.fields[1].name: ["a", "b"]}))
+    table.create_branch("a_branch_to_try_what_the_new_pipeline_does")
+    catalog.create_table((namespace, "gone_and_dropped_" + name), pa.schema(columns))
+    catalog.drop_table((namespace, "gone_and_dropped_" + name))
+    (folder / "table.html").write_text(catalog.picture((namespace, name)).to_html(), encoding="utf-8")
+    (folder / "warehouse.html").write_text(catalog.picture().to_html(), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("width", [360, 414])
+@pytest.mark.parametrize(("file", "views"), [("table", TABLE_VIEWS), ("warehouse", NAMESPACE_VIEWS)])
+def test_a_phone_scrolls_down_only_and_its_controls_are_large(
+    started: Any, long_names: Path, file: str, views: list[str], width: int
+) -> None:
+    size = {"width": width, "height": 740}
+    page = Looked(started, long_names / f"{file}.html", viewport=size, **PHONE)
+    assert not page.is_too_wide()
+    for view in views:
+        page.open(view)
+        assert not page.is_too_wide(), view
+        for control in page.tab.locator(
+            f"#view-{view} :is(button, select, input:not([type=checkbox]))"
+        ).all():
+            assert not control.is_visible() or control.bounding_box()["height"] >= 44, view
+    assert page.problems == []
+
+
+@pytest.mark.parametrize("width", [360, 700, 1200])
+def test_names_wrap_at_their_parts_and_never_within(started: Any, long_names: Path, width: int) -> None:
+    page = Looked(started, long_names / "warehouse.html", viewport={"width": width, "height": 900})
+    (name,) = [cell for cell in page.tab.locator("td span.text").all() if cell.inner_text() == LONG]
+    lines = name.evaluate(
+        """element => {
+            const lines = new Map(), walk = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+            while (walk.nextNode()) {
+                for (let at = 0; at < walk.currentNode.length; at += 1) {
+                    const range = document.createRange();
+                    range.setStart(walk.currentNode, at);
+                    range.setEnd(walk.currentNode, at + 1);
+                    const top = Math.round(range.getBoundingClientRect().top);
+                    lines.set(top, (lines.get(top) || "") + walk.currentNode.data[at]);
+                }
+            }
+            return [...lines.values()];
+        }"""
+    )
+    assert "".join(lines) == LONG and all(line[-1] in "._-" for line in lines[:-1])
+
+
+def test_on_a_phone_the_chosen_change_opens_below_its_row(started: Any, pages: Path) -> None:
+    page = Looked(started, pages / "table.html", viewport={"width": 360, "height": 740}, **PHONE)
+    row = page.tab.locator(".row").nth(4)
+    row.tap()
+    detail = row.locator("xpath=following-sibling::section")
+    assert detail.is_visible() and "Version" in detail.inner_text()
+    page.tab.fill("#search", "create")
+    page.tab.wait_for_selector("#found:has-text('of')")
+    assert page.tab.locator("#detail").count() == 1
+    assert page.problems == []
+
+
+def test_a_folder_s_pages_lead_to_each_other(
+    started: Any, pages: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["view", "--warehouse", str(pages / "warehouse"), "--folder", str(tmp_path / "pages")]) == 0
+    page = Looked(started, tmp_path / "pages/index.html")
+    page.tab.click("#view-tables td a:has-text('shop.orders')")
+    assert page.texts("h1") == ["shop.orders"]
+    page.tab.click("nav a")
+    assert page.tab.locator("#view-tables").is_visible() and page.problems == []

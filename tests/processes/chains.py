@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 import msgspec
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.core.state.features import KNOWN
 from lakelog.log import Commit, ObjectStore, each_change
 from lakelog.log.errors import FormatError
 from lakelog.log.format import Tombstone, decode_base, decode_decision, decode_entry, decode_root, hash_of
-from lakelog.log.keys import Keys
+from lakelog.log.keys import LogKeys
 from lakelog.log.participants import is_of
 
 _VERSION = re.compile(r"(?:(.*)/)?_log/(\d{20})\.json")
@@ -98,7 +99,7 @@ def settle_restores(catalog: Catalog) -> int:
     settled = 0
     for prefix, key in newest.items():
         data = store.get(key)
-        entry = None if data is None else decode_entry(data, key)
+        entry = None if data is None else decode_entry(data, key, KNOWN)
         if isinstance(entry, Commit) and entry.restores and entry.intent is not None:
             log = logs.unread(prefix).log
             before = log.load()
@@ -108,13 +109,13 @@ def settle_restores(catalog: Catalog) -> int:
 
 def _read_chain(found: Warehouse, prefix: str, length: int) -> None:
     chain = found.chains[prefix] = Chain(prefix)
-    keys = [Keys(prefix).commit(version) for version in range(1, length + 1)]
+    keys = [LogKeys(prefix).commit(version) for version in range(1, length + 1)]
     for start in range(0, length, _BATCH):
         part = keys[start : start + _BATCH]
         for key, data in zip(part, found.store.get_many(part), strict=True):
             try:
                 assert data is not None, f"{key} was listed and is absent"
-                _follow(found, chain, key, decode_entry(data, key))
+                _follow(found, chain, key, decode_entry(data, key, KNOWN))
             except (FormatError, AssertionError) as error:
                 found.wrong.append(f"{key}: {error}")
                 return
@@ -179,7 +180,7 @@ def _decided(found: Warehouse, chain: Chain, entry: Commit) -> Commit | None:
 
 def _check_sidecars(found: Warehouse, chain: Chain, commit: Commit) -> None:
     for sidecar in commit.sidecars:
-        data = found.store.get(Keys(chain.prefix).sidecar(sidecar.name))
+        data = found.store.get(LogKeys(chain.prefix).sidecar(sidecar.name))
         assert data is not None and hash_of(data) == sidecar.hash, (
             f"its sidecar {sidecar.name} is not as it was"
         )
@@ -194,7 +195,7 @@ def _check_hints(found: Warehouse) -> None:
             if chain is None or data is None:
                 continue
             try:
-                root = decode_root(data, key)
+                root = decode_root(data, key, KNOWN)
             except FormatError as error:
                 found.wrong.append(f"{key}: {error}")
                 continue
@@ -202,7 +203,7 @@ def _check_hints(found: Warehouse) -> None:
             if root.version > len(chain.entries):
                 found.wrong.append(f"{key} is of version {root.version}, which its log does not have")
         elif "/_log/bases/" in f"/{key}":
-            decode_base(found.store.get(key) or b"", key, number=int(key[-25:-5]))
+            decode_base(found.store.get(key) or b"", key, KNOWN, number=int(key[-25:-5]))
 
 
 def lone_transactions(found: Warehouse) -> list[str]:

@@ -25,7 +25,7 @@ from tests.patience import PATIENCE_S
 from tests.processes import cleaner, reader, writer
 from tests.processes.beginning import set_up
 from tests.processes.faulty_proxy import Chance, FaultyProxy, faulty_proxy
-from tests.processes.journal import Journals
+from tests.processes.journal import DONE, Journals
 from tests.processes.world import World
 
 from lakelog.testing.versitygw import versitygw
@@ -36,7 +36,8 @@ PROPOSER_LIFE_MEAN_S = (
     2.4  # a proposal waits for the version of another process, or for its author's turn to combine
 )
 SPARK_LIFE_MEAN_S = 3.0  # from the first request on
-CLEANING_MAX_S = PATIENCE_S  # beyond what was asked for, until something was old enough to be expired
+LONGER_LIFE = 1.5  # after each kill, while writers are killed more often than they get something done
+LONGER_MAX_S = PATIENCE_S  # beyond what was asked for, until the run has had all that it is to show
 PAUSES = 0.15  # of what would have been kills
 CHILD_KILLS = 0.6  # of what would have been kills of a Spark writer
 PAUSE_MAX_S = 3.0
@@ -45,6 +46,8 @@ CLEANER = "c0"
 PRELOADED = [
     "tests.processes.writer",
     "tests.processes.reader",
+    "pandas",  # which pyarrow imports for the first table that is made of Python's values
+    "lakelog.catalog.keeping.maintenance",  # which the first DROP imports
     "pyarrow.parquet",
     "s3fs",
     "aiobotocore.session",
@@ -70,10 +73,10 @@ class Settings:
 class Report:
     """What came out. `wrong` is what no run may show."""
 
-    folder: str
     wrong: list[str] = field(default_factory=list)
     figures: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
+    folder: str = ""
 
     def lines(self) -> Iterator[str]:
         for what, count in sorted(self.figures.items()):
@@ -152,7 +155,8 @@ class Driver:
         # A server that has imported everything forks the writers, so that most of their short lives is work.
         self._processes = multiprocessing.get_context("forkserver")
         self._processes.set_forkserver_preload(PRELOADED)
-        self.report = Report(world.folder)
+        self._journals = Journals(world.journals)
+        self.report = Report(folder=world.folder)
 
     def run(self) -> None:
         life_s = PROPOSER_LIFE_MEAN_S if self._settings.proposals else LIFE_MEAN_S[self._settings.store]
@@ -188,11 +192,22 @@ class Driver:
         self.report.figures["commits expired"] = self._expired()
 
     def _goes_on(self, deadline: float) -> bool:
-        """Whether the time that was asked for is not over, or there was nothing yet that could be expired."""
+        """Whether the time that was asked for is not over, or what the run is to show has not happened yet."""
         now = time.monotonic()
-        if now < deadline or not self._settings.cleaning:
-            return now < deadline
-        return now < deadline + CLEANING_MAX_S and not self._expired()
+        if now < deadline:
+            return True
+        is_done = self._has_worked() and (not self._settings.cleaning or self._expired())
+        return not is_done and now < deadline + LONGER_MAX_S
+
+    def _has_worked(self) -> bool:
+        """Whether writers were killed, and got more done than they were killed."""
+        self._journals.read_on()
+        done = sum(asked.outcome == DONE for asked in self._journals.asked.values())
+        return done > self._killed > 0
+
+    @property
+    def _killed(self) -> int:
+        return self.report.figures["writers killed"] + self.report.figures["Spark writers killed"]
 
     def _expired(self) -> int:
         log = Path(self._world.folder) / f"{CLEANER}.log"
@@ -237,6 +252,8 @@ class Driver:
                     kind = "cleaners killed"
                 self._kill(actor)
                 self.report.figures[kind] += 1
+                if self._killed and not self._has_worked():
+                    actor.life_mean_s *= LONGER_LIFE  # a request takes longer here
 
     def _start_writer(self, actor: Actor) -> Process:
         if is_spark(actor.name):

@@ -17,7 +17,8 @@ from typing import Any
 
 from tests.processes.world import SCHEMA, rows_from
 
-from lakelog.catalog import CatalogNames, col
+from lakelog.catalog import col
+from lakelog.catalog.engine import CatalogNames
 
 BANK, RING, DUTY = "bank", "ring", "duty"
 TABLES = {BANK: ("a", "b", "c"), RING: ("a", "b", "c"), DUTY: ("a", "b")}

@@ -10,7 +10,7 @@ from lakelog.catalog.core.logs import cache, consistent_cut
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import log, placing
 from lakelog.log.stores import local_store
-from lakelog.log.together import Part
+from lakelog.log.together import LogPart
 
 MUTATIONS: dict[str, Callable[[], None]] = {}
 
@@ -60,7 +60,7 @@ def a_retry_is_taken_for_a_new_request() -> None:
 def one_log_after_the_other() -> None:
     """A transaction is several commits."""
 
-    def commit_one_by_one(parts: Sequence[Part[Any]], **named: Any) -> list[Any]:
+    def commit_one_by_one(parts: Sequence[LogPart[Any]], **named: Any) -> list[Any]:
         if named["validate"] is not None:
             named["validate"]()
         return [
@@ -81,7 +81,14 @@ def what_was_read_may_change() -> None:
 def each_log_at_its_head() -> None:
     """What is read together is not of one moment."""
 
-    def view_of(self: consistent_cut.Cut, tracked: Any, *, fresh: bool = False) -> Any:
+    def view_of(self: consistent_cut.ConsistentCut, tracked: Any, *, fresh: bool = False) -> Any:
         return tracked.current()
 
-    consistent_cut.Cut.view_of = view_of  # type: ignore[method-assign]
+    consistent_cut.ConsistentCut.view_of = view_of  # type: ignore[method-assign]
+
+
+@mutation
+def a_known_version_is_taken_for_the_head() -> None:
+    """A process that has read a log does not look for newer versions of it."""
+    log.Log.refresh = lambda self, view: view  # type: ignore[method-assign]
+    cache.refresh_many = lambda pairs: [view for _, view in pairs]  # type: ignore[attr-defined]

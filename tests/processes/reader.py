@@ -136,4 +136,6 @@ class Reader:
         if what := moves.wrong_in(kind, found):
             self._violation(f"{what}; seen {'now' if at_us is None else f'as of {at_us}'}")
         if at_us is None:
-            self._moments[kind].append(max(catalog.load_table(table).timestamp_us for table, _ in found))
+            self._moments[kind].append(
+                max(catalog.load_table(table).table_head.time_us for table, _ in found)
+            )

@@ -36,6 +36,7 @@ def session(world: World) -> SparkSession:
         maintenance="on-demand",
         fsync=None if fsync is None else fsync == "on",
         path_style=None if path_style is None else path_style == "true",
+        s3a=False,
         **options,
     )
     if world.warehouse.startswith("s3://"):

@@ -29,7 +29,7 @@ def test_a_purge_that_was_killed_after_the_data_is_not_taken_for_a_loss(
     catalog.create_table("n.t", SCHEMA).append(rows(1, 2, "w.1.1", "w"))
     catalog.drop_table("n.t")
 
-    def killed(*_: object) -> None:
+    def killed(*_: object, **__: object) -> None:
         raise _Killed
 
     monkeypatch.setattr(expiry, "expire", killed)

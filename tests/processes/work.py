@@ -14,8 +14,9 @@ from tests.processes import moves
 from tests.processes.journal import DONE, NOTHING
 from tests.processes.world import COMMON, FILES_MAX, PARTS, SCHEMA, SHARED, own, rows, shared_tables
 
-from lakelog.catalog import Catalog, Stage, Table, Token
+from lakelog.catalog import Catalog, Table, Token, engine
 from lakelog.catalog.core.ddl.staging import CREATE, CREATE_OR_REPLACE
+from lakelog.catalog.engine import StagedTable
 from lakelog.catalog.transaction import Transaction
 from lakelog.log.errors import AlreadyExists, NotFound
 
@@ -108,7 +109,7 @@ class Work:
 
     def _create_named(self, name: str, kind: str) -> Request | None:
         try:
-            stage = self.catalog.stage(kind, name, SCHEMA)
+            stage = engine.stage(self.catalog, kind, name, SCHEMA)
         except (AlreadyExists, NotFound):
             return None
         return {
@@ -162,7 +163,7 @@ class Work:
         names = [".".join(name) for name in transaction.list_tables(space)]
         new = f"{space}.{self._short_name()}"
         if len(names) > 1 or new in names:
-            transaction.drop_table(new if new in names else names[0])
+            transaction.drop_table(new if new in names else names[0], missing_ok=True)
         first, noted = self.next_id(2), self.next_id(1)
         made = transaction.create_table(new, SCHEMA).append(rows(first, 2, key, self.writer))
         shared_table = transaction.load_table(shared).append(rows(noted, 1, key, self.writer))
@@ -231,9 +232,9 @@ def perform(catalog: Catalog, request: Request, transaction: Transaction | None 
             change = {"change": "set-property", "key": request["property"], "value": request["value"]}
             _load(catalog, name).alter([change], token=token)
         case "create":
-            catalog.commit_stage(msgspec.convert(request["stage"], Stage))
+            engine.commit_stage(catalog, msgspec.convert(request["stage"], StagedTable))
         case "drop":
-            return DONE if catalog.drop_table(name, token=token) else NOTHING
+            return DONE if catalog.drop_table(name, token=token, missing_ok=True) else NOTHING
         case "rename":
             catalog.rename_table(name, request["new"], token=token)
         case "undrop":
@@ -241,7 +242,7 @@ def perform(catalog: Catalog, request: Request, transaction: Transaction | None 
         case "create-namespace":
             catalog.create_namespace(name, token=token)
         case "drop-namespace":
-            done = catalog.drop_namespace(name, cascade=request["cascade"], token=token)
+            done = catalog.drop_namespace(name, missing_ok=True, cascade=request["cascade"], token=token)
             return DONE if done else NOTHING
         case op:
             raise AssertionError(op)

@@ -12,7 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 from tests.processes.mutations import MUTATIONS
 
-from lakelog.catalog import Catalog, CatalogNames, LogOptions
+from lakelog.catalog import Catalog, LogOptions
+from lakelog.catalog.engine import CatalogNames
 from lakelog.log import placing
 
 SCHEMA = pa.schema({"id": pa.int64(), "op": pa.string(), "owner": pa.string(), "value": pa.int64()})

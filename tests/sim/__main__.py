@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
+from tests.sim.features import simulate_features
 from tests.sim.ledger_mutations import LEDGER_MUTATIONS
 from tests.sim.ledger_simulation import simulate_ledgers
 from tests.sim.mutations import MUTATIONS
@@ -19,6 +20,7 @@ WORLDS: dict[str, Callable[[int], Outcome]] = {
     "log": simulate,
     "ledgers": simulate_ledgers,
     "proposals": simulate_proposals,
+    "features": simulate_features,
 }
 
 
@@ -26,6 +28,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="scripts/sim",
         description="Simulate one log, and transactions between several, under faults, from seeds.",
+        epilog="scripts/sim --catalog simulates whole catalogs; scripts/sim --hours N runs all worlds in turns, and "
+        "writes a page. Each has a --help of its own.",
     )
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--seed", type=int, metavar="N", help="run one seed and show what happened in it")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 from tests.sim.burying import expire_in_a_job
-from tests.sim.projection import State, data_key
+from tests.sim.projection import COLOURS, KNOWN, RULES, State, data_key
 from tests.sim.world import ROOT, Operation, World
 
 from lakelog.log import (
@@ -17,14 +17,15 @@ from lakelog.log import (
     Draft,
     Log,
     LogSealed,
+    LogView,
     NotFound,
     StorageError,
-    View,
     WriteRef,
     each_change,
     expiry,
 )
-from lakelog.log.format import Root, decode_root, encode
+from lakelog.log.format import SnapshotRoot, decode_root, encode
+from lakelog.log.ids import own_id
 
 RELOADS_MAX = 4
 
@@ -40,8 +41,8 @@ def writer(
 
     def work() -> None:
         log = shared_with or world.new_log(name)
-        view: View[State] | None = None
-        views: list[View[State]] = []
+        view: LogView[State] | None = None
+        views: list[LogView[State]] = []
         for _ in range(operations):
             if shared_with is None and world.rng.random() < 0.1:  # a new process
                 log, view, views = world.new_log(name), None, []
@@ -67,7 +68,7 @@ def writer(
     return work
 
 
-def new_operation(world: World, log: Log[State], view: View[State]) -> Operation:
+def new_operation(world: World, log: Log[State], view: LogView[State]) -> Operation:
     operation = Operation(
         id=f"o{len(world.operations)}", commit_id=world.new_id(), base=view.version, log_id=view.log_id
     )
@@ -82,6 +83,8 @@ def new_operation(world: World, log: Log[State], view: View[State]) -> Operation
         operation.write = (world.new_id(), view.version)
     elif kind < 0.75:
         operation.sidecar = True
+    if world.features and world.rng.random() < 0.1:
+        operation.uses = world.rng.choice(({"needs": COLOURS}, {"needs_of_writers": RULES}))
     world.operations.append(operation)
     return operation
 
@@ -93,11 +96,27 @@ def forbids(state: State, operation: Operation) -> bool:
 
 
 def ask(
-    world: World, log: Log[State], view: View[State] | None, operation: Operation, shared: bool = False
-) -> View[State] | None:
+    world: World, log: Log[State], view: LogView[State] | None, operation: Operation, shared: bool = False
+) -> LogView[State] | None:
     """Ask for the operation to be committed, once more if it was asked for before; take down what was answered."""
     first = operation.asked == 0
     operation.asked += 1
+    operation.under_way += 1
+    try:
+        return _ask(world, log, view, operation, shared, first=first)
+    finally:
+        operation.under_way -= 1
+
+
+def _ask(
+    world: World,
+    log: Log[State],
+    view: LogView[State] | None,
+    operation: Operation,
+    shared: bool,
+    *,
+    first: bool,
+) -> LogView[State] | None:
     head = world.head()
     already = operation.commit_id in world.commit_ids
     try:
@@ -110,7 +129,7 @@ def ask(
         return None
     world.count("asked" if first else "retried")
 
-    def decide(view: View[State], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[State], passed: Sequence[Commit]) -> Draft:
         versions = [v for v in range(operation.base + 1, view.version + 1) if each_change(world.at(v))]
         if sorted({commit.version for commit in passed}) != versions:
             world.fail(
@@ -119,6 +138,7 @@ def ask(
         if forbids(view.state, operation):
             raise Claimed("the claim is not as it has to be")
         event: dict[str, object] = {"blob": 0} if operation.sidecar else {"op": operation.id}
+        event |= operation.uses
         if operation.claim:
             event["claim"] = operation.claim
         if operation.release:
@@ -130,7 +150,7 @@ def ask(
             seals=operation.seals,
         )
 
-    def decide_rows(view: View[State], passed: Sequence[Commit]) -> Draft:
+    def decide_rows(view: LogView[State], passed: Sequence[Commit]) -> Draft:
         decide(view, passed)
         return Draft(rows=operation.id.encode())
 
@@ -145,6 +165,8 @@ def ask(
                 operation.asked, proposed = operation.asked + 1, True
                 world.count("rows that came back")
         if done is None:
+            if first:
+                own_id(operation.commit_id)  # all processes of the world share what this one knows
             done = log.commit(view, decide, commit_id=operation.commit_id, base=operation.base, shared=shared)
     except CommitUnknown:
         world.count("unknown")
@@ -155,6 +177,8 @@ def ask(
             operation.asked == 2 and not isinstance(error, StorageError) if proposed else operation.asked == 1
         )
         operation.refused = first and certain
+        if not first and isinstance(error, StorageError):
+            world.fail(f"{operation.id} may have been committed by an earlier try, but a retry said: {error}")
         if isinstance(error, Claimed) and not any(forbids(s, operation) for s in world.states_from(head)):
             world.fail(f"{operation.id} was refused for what was no longer so at version {head}")
         if already and not isinstance(error, StorageError):
@@ -217,7 +241,7 @@ def reopen(world: World, log: Log[State]) -> None:
 def reader(world: World, name: str, reads: int) -> Callable[[], None]:
     def work() -> None:
         log = world.new_log(name)
-        view: View[State] | None = None
+        view: LogView[State] | None = None
         for _ in range(reads):
             known = world.newest_acknowledged
             try:
@@ -236,7 +260,7 @@ def reader(world: World, name: str, reads: int) -> Callable[[], None]:
     return work
 
 
-def read_operations(world: World, log: Log[State], view: View[State]) -> None:
+def read_operations(world: World, log: Log[State], view: LogView[State]) -> None:
     """Read all manifests of the view, loading anew where expiry came in between."""
     for _ in range(RELOADS_MAX):
         bases = world.last_base()
@@ -261,7 +285,7 @@ def read_operations(world: World, log: Log[State], view: View[State]) -> None:
         return None
 
 
-def names_exist(world: World, log: Log[State], view: View[State]) -> bool:
+def names_exist(world: World, log: Log[State], view: LogView[State]) -> bool:
     names = [log.keys.manifest(chunk.name) for chunk in view.state.chunks if chunk.name]
     return None not in world.truth.get_many(names)
 
@@ -274,7 +298,7 @@ def operations_of(world: World, commit: Commit) -> Iterator[str]:
             yield str(event["op"])
 
 
-def read_history(world: World, log: Log[State], view: View[State]) -> None:
+def read_history(world: World, log: Log[State], view: LogView[State]) -> None:
     """Travel to a version, to a time, and through the commits."""
     version = world.rng.randint(1, view.version)
     try:
@@ -386,10 +410,10 @@ def damaged(world: World, data: bytes, deed: str) -> bytes:
         return data.replace(b'"count":', b'"count":1', 1)
     if deed == "empty":
         return b""
-    root = decode_root(data, "hint")
+    root = decode_root(data, "hint", KNOWN)
     # Consistent in itself, but of a commit that lost: only the comparison with the log can show it.
     state = {**root.state, "count": root.state["count"] + 1, "digest": "lost"}
-    lie: Root = msgspec.structs.replace(root, commit_hash="0" * 64, state=state, hash="")
+    lie: SnapshotRoot = msgspec.structs.replace(root, commit_hash="0" * 64, state=state, hash="")
     return encode(lie)
 
 

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
+from tests.sim.projection import KNOWN
+
 from lakelog.log import Log, StorageError, expiry
 from lakelog.log.burial import bury_versions, runs, tombstones, windows
 from lakelog.log.format import Commit, Tombstone, decode_base, decode_entry, encode
-from lakelog.log.keys import Keys
+from lakelog.log.keys import LogKeys
 from lakelog.log.stores import ObjectStore
 
 
@@ -70,12 +72,12 @@ def worker(log: Log[Any], version: int, rng: random.Random, late: list[Callable[
     return True
 
 
-def buried_in_part(truth: ObjectStore, keys: Keys) -> list[str]:
+def buried_in_part(truth: ObjectStore, keys: LogKeys) -> list[str]:
     """Return the versions that cleaners would not look at again, though they are no tombstones."""
     problems: list[str] = []
     number = 1
     while (data := truth.get(keys.base(number))) is not None:
-        version = decode_base(data, "base", number=number).root.version
+        version = decode_base(data, "base", KNOWN, number=number).root.version
         if isinstance(_entry(truth, keys, version), Tombstone):
             problems += [
                 f"base {number} at version {version} is said to be done, and {each} is no tombstone"
@@ -86,6 +88,6 @@ def buried_in_part(truth: ObjectStore, keys: Keys) -> list[str]:
     return problems
 
 
-def _entry(truth: ObjectStore, keys: Keys, version: int) -> Commit | Tombstone | None:
+def _entry(truth: ObjectStore, keys: LogKeys, version: int) -> Commit | Tombstone | None:
     data = truth.get(keys.commit(version))
-    return None if data is None else decode_entry(data, f"version {version}")
+    return None if data is None else decode_entry(data, f"version {version}", KNOWN)

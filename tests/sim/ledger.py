@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lakelog.log import Commit, Dump, Json
+from lakelog.log import Commit, Json, NoFeatures, StateDump
 
 OPENING = 100
 
@@ -40,23 +40,23 @@ def fold(state: Ledger, commit: Commit, blobs: Sequence[bytes]) -> Ledger:
     return state
 
 
-class LedgerProjection:
+class LedgerProjection(NoFeatures):
     def initial(self) -> Ledger:
         return Ledger()
 
     def apply(self, state: Ledger, commit: Commit, blobs: Sequence[bytes]) -> Ledger:
         return fold(state, commit, blobs)
 
-    def dump(self, state: Ledger, version: int, for_base: bool = False) -> Dump:
+    def dump(self, state: Ledger, version: int, for_base: bool = False) -> StateDump:
         root: dict[str, Json] = {
             "balance": state.balance,
             "count": state.count,
             "digest": state.digest,
             "alive": dict(state.alive),
         }
-        return Dump(root, {}, ())
+        return StateDump(root, {}, ())
 
-    def stored(self, dump: Dump) -> None:
+    def stored(self, dump: StateDump) -> None:
         return
 
     def load(self, root: Json) -> Ledger:

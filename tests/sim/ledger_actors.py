@@ -14,23 +14,23 @@ from tests.sim.scheduler import Crash
 from lakelog.log import (
     AlreadyExists,
     Commit,
-    Committed,
+    CommittedChange,
     CommitUnknown,
     ConflictError,
     Draft,
     Log,
+    LogPart,
     LogSealed,
+    LogView,
     NotFound,
-    Part,
     StorageError,
-    View,
     commit_together,
     expiry,
 )
 from lakelog.log.format import decode_root, encode
 
 CREATIONS_MAX = 4
-Views: TypeAlias = dict[str, View[Ledger]]
+Views: TypeAlias = dict[str, LogView[Ledger]]
 
 
 class Short(ConflictError):
@@ -50,7 +50,7 @@ class Desk:
         self.views: Views = {}
         self.older: Views = {}
 
-    def view(self, name: str) -> View[Ledger]:
+    def view(self, name: str) -> LogView[Ledger]:
         """Return some view of the log: the newest, or one that was known before."""
         known = self.views.get(name)
         if known is None:
@@ -130,7 +130,7 @@ def ask(world: Ledgers, desk: Desk, operation: Operation) -> None:
     already = bool(world.versions_of(operation))
     names = list(operation.deltas)
     parts = [
-        Part(name, desk.logs[name], views[name], decide(world, operation, name), operation.bases[name])
+        LogPart(name, desk.logs[name], views[name], decide(world, operation, name), operation.bases[name])
         for name in names
     ]
 
@@ -144,7 +144,7 @@ def ask(world: Ledgers, desk: Desk, operation: Operation) -> None:
 
     world.count("asked" if only_ask else "retried")
     try:
-        done: Sequence[Committed[Ledger]] = commit_together(
+        done: Sequence[CommittedChange[Ledger]] = commit_together(
             parts,
             decisions=desk.decisions,
             commit_id=operation.commit_id,
@@ -174,8 +174,8 @@ def ask(world: Ledgers, desk: Desk, operation: Operation) -> None:
 
 def decide(
     world: Ledgers, operation: Operation, name: str
-) -> Callable[[View[Ledger], Sequence[Commit]], Draft]:
-    def judged(view: View[Ledger], passed: Sequence[Commit]) -> Draft:
+) -> Callable[[LogView[Ledger], Sequence[Commit]], Draft]:
+    def judged(view: LogView[Ledger], passed: Sequence[Commit]) -> Draft:
         world.check_view(name, view, "what decide was given")
         facts = world.known(name)[operation.bases[name] : view.version]
         expected = [(fact.commit.version, fact.time_us) for fact in facts if fact.has_effect]

@@ -17,12 +17,12 @@ from lakelog.log import ConflictError, Draft, Log, LogOptions, ObjectStore, Stor
 from lakelog.log.errors import CommitUnknown
 from lakelog.log.format import FORMAT, Commit, decode_entry, encode
 from lakelog.log.grammar import RIGHTS_KEY
-from lakelog.log.keys import Keys
+from lakelog.log.keys import LogKeys
 from lakelog.log.merkle import tree_of
 from lakelog.log.participants import folder_of, intents_of
 
 PLACE = "own/f"
-KEYS = Keys(PLACE)
+KEYS = LogKeys(PLACE)
 
 
 def found(world: Ledgers) -> None:
@@ -44,7 +44,7 @@ def forger(world: Ledgers, turns: int) -> Callable[[], None]:
 def forge(world: Ledgers) -> None:
     """Put an intent after the head of the forger's own log, if that is no intent."""
     victims = [
-        commit for name in NAMES for commit in _commits(world, Keys(name)) if commit.intent is not None
+        commit for name in NAMES for commit in _commits(world, LogKeys(name)) if commit.intent is not None
     ]
     head = _commits(world, KEYS)[-1]
     if not victims or head.intent is not None:
@@ -119,7 +119,7 @@ class _Noting:
             theirs = {
                 commit.intent.txn
                 for name in NAMES
-                for commit in _commits(world, Keys(name))
+                for commit in _commits(world, LogKeys(name))
                 if commit.intent is not None
             }
             if key.rpartition("/")[2].removesuffix(".json") in theirs:
@@ -127,7 +127,7 @@ class _Noting:
         return self._store.put_if_absent(key, data)
 
 
-def _commits(world: Ledgers, keys: Keys) -> list[Commit]:
+def _commits(world: Ledgers, keys: LogKeys) -> list[Commit]:
     """Return what was created in a log."""
     commits: list[Commit] = []
     while (data := world.truth.created.get(keys.commit(len(commits) + 1))) is not None:

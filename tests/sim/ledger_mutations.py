@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -15,8 +15,9 @@ from lakelog.log import (
     Commit,
     ConflictError,
     Decision,
-    Settled,
+    SettledIntent,
     decisions,
+    following,
     history,
     log,
     placing,
@@ -28,6 +29,7 @@ from lakelog.log import (
 )
 from lakelog.log.burial import tombstones
 from lakelog.log.format import ABORTED, COMMITTED, FORMAT, Intent, encode
+from lakelog.log.rounds import commit_round
 
 LEDGER_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
 removes = removing(LEDGER_MUTATIONS)
@@ -63,7 +65,7 @@ def what_stands_is_committed_without_what_was_refused(
 
 def standing_of(self: Any, found: Any) -> dict[str, Commit]:
     parts = zip(self.parts, found, strict=True)
-    return {part.name: one.commit for part, one in parts if isinstance(one, writing.Placed)}
+    return {part.name: one.commit for part, one in parts if isinstance(one, writing.PlacedCommit)}
 
 
 def decide_at_once(self: Any, txn: str, found: Any) -> None:
@@ -79,9 +81,9 @@ def decide_at_once(self: Any, txn: str, found: Any) -> None:
     self.decisions.place(txn).create(decision, self.options)
 
 
-@removes(replay.Replay, "decided")
-def what_is_undecided_counts_as_committed(real: Any, self: Any, intent: Commit) -> Settled:
-    return real(self, intent) or Settled(outcome=COMMITTED, time_us=intent.time_us)
+@removes(replay.LogReplay, "decided")
+def what_is_undecided_counts_as_committed(real: Any, self: Any, intent: Commit) -> SettledIntent:
+    return real(self, intent) or SettledIntent(outcome=COMMITTED, time_us=intent.time_us)
 
 
 @contextmanager
@@ -109,7 +111,7 @@ def _settles_missing() -> Iterator[None]:
     with (
         patch.object(writing, "Commit", lambda **members: real_commit(**(members | {"settles": None}))),
         patch.object(view, "check_succession", check),
-        patch.object(replay.Replay, "_settled_by", lambda self, entry, intent: self.decided(intent)),
+        patch.object(replay.LogReplay, "_settled_by", lambda self, entry, intent: self.decided(intent)),
     ):
         yield
 
@@ -118,14 +120,14 @@ LEDGER_MUTATIONS["nothing-says-what-became-of-an-intent"] = _settles_missing
 
 
 @removes(tombstones, "tombstone_of")
-def a_tombstone_lacks_the_outcome(real: Any, commit: Commit, settled: Settled | None = None) -> Any:
+def a_tombstone_lacks_the_outcome(real: Any, commit: Commit, settled: SettledIntent | None = None) -> Any:
     return msgspec.structs.replace(real(commit, settled), outcome="")
 
 
-@removes(writing.Writer, "put")
+@removes(writing.LogWriter, "put")
 def a_snapshot_is_written_of_an_undecided_head(real: Any, self: Any, *args: Any, **kw: Any) -> Any:
     put = real(self, *args, **kw)
-    if isinstance(put, writing.Placed) and put.commit.intent is not None:
+    if isinstance(put, writing.PlacedCommit) and put.commit.intent is not None:
         self.replay.options.in_background(
             self.replay.location, lambda: snapshots.write(self.replay, put.after)
         )
@@ -144,13 +146,13 @@ def aborted_is_put_over_whatever_was_decided(real: Any, self: Any, commit_id: st
     return aborted
 
 
-@removes(placing, "wait_or_abort")
+@removes(following, "wait_or_abort")
 def who_gave_up_waiting_does_not_obey(real: Any, place: Any, commit: Commit, options: Any) -> Decision:
     decision = real(place, commit, options)
     return msgspec.structs.replace(decision, outcome=ABORTED, time_us=0)
 
 
-@removes(placing, "wait_or_abort")
+@removes(following, "wait_or_abort")
 def who_waits_skips_the_intent(real: Any, place: Any, commit: Commit, options: Any) -> Decision:
     """Takes it for aborted without saying so where all can see it."""
     return Decision(format=FORMAT, txn=place.txn, commit_id=commit.commit_id, outcome=ABORTED)
@@ -183,21 +185,22 @@ def what_was_only_read_is_not_checked_again(
     real(self, parts, decisions, commit_id, validate and (lambda: None))
 
 
-@removes(placing.Placing, "place")
-def an_intent_is_judged_once(real: Any, self: Any, intent: Any = None, **kw: Any) -> Any:
+@removes(commit_round.ThreadRound, "commit")
+def an_intent_is_judged_once(real: Any, self: Any) -> None:
     drafts: list[Any] = []
-    judge = self.decide
+    cursor = self.waiting[0].cursor
+    judge = cursor.decide
 
-    def once(view: Any, passed: Sequence[Commit]) -> Any:
+    def once(view: Any) -> Any:
         if not drafts:
-            drafts.append(judge(view, passed))
+            drafts.append(judge(view))
         return drafts[0]
 
-    with patch.object(self, "decide", once):
-        return real(self, intent, **kw)
+    with patch.object(cursor, "decide", once):
+        real(self)
 
 
-@removes(writing.Writer, "write_sidecars")
+@removes(writing.LogWriter, "write_sidecars")
 def attempts_share_their_sidecars(real: Any, self: Any, blobs: Any, version: int, owner: str) -> Any:
     return real(self, blobs, 0, "shared")
 

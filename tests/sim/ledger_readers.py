@@ -10,10 +10,10 @@ from tests.sim.ledgers import ACCOUNTS, NAMES, REGISTRY, TABLE, Ledgers
 from tests.sim.scheduler import Crash
 from tests.sim.serializability import Event
 
-from lakelog.log import Log, NotFound, StorageError, View, refresh_many
+from lakelog.log import Log, LogView, NotFound, StorageError, refresh_many
 
 PASSES_MAX = 12
-Views: TypeAlias = dict[str, View[Ledger]]
+Views: TypeAlias = dict[str, LogView[Ledger]]
 
 
 def reader(world: Ledgers, name: str, reads: int) -> Callable[[], None]:
@@ -46,7 +46,7 @@ def reader(world: Ledgers, name: str, reads: int) -> Callable[[], None]:
     return work
 
 
-def read_history(world: Ledgers, name: str, log: Log[Ledger], view: View[Ledger]) -> None:
+def read_history(world: Ledgers, name: str, log: Log[Ledger], view: LogView[Ledger]) -> None:
     if world.rng.random() < 0.3:
         version = world.rng.randint(1, view.version)
         try:

@@ -13,7 +13,7 @@ from tests.sim.simulation import Outcome
 from lakelog.log.burial import tombstone_of
 from lakelog.log.format import (
     Commit,
-    Root,
+    SnapshotRoot,
     Tombstone,
     decode_base,
     decode_decision,
@@ -55,7 +55,7 @@ def simulate_ledgers(seed: int) -> Outcome:
                 world.count("aborted")
     failures = [*world.scheduler.failures, *world.failures, *check(world)]
     versions = sum(len(world.known(name)) for name in NAMES)
-    return Outcome(seed, tuple(failures), versions, world.scheduler.steps, world.counters)
+    return Outcome(seed, tuple(failures), versions, world.scheduler.steps, world.counters, world.truth.faults)
 
 
 def check(world: Ledgers) -> list[str]:
@@ -196,7 +196,7 @@ def check_times(world: Ledgers) -> list[str]:
 
 def check_snapshots(world: Ledgers, name: str) -> list[str]:
     """Every snapshot, hint and base is what a replay gives, and of a decided version."""
-    roots: list[tuple[str, Root]] = []
+    roots: list[tuple[str, SnapshotRoot]] = []
     keys, facts = world.keys[name], world.known(name)
     for key in [keys.latest, *world.truth.list_after(keys.snapshots)]:
         data = world.truth.get(key)

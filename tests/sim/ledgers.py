@@ -11,12 +11,22 @@ import msgspec
 from tests.sim.ledger import Ledger, LedgerProjection, fold
 from tests.sim.scheduler import Scheduler
 from tests.sim.serializability import Event
-from tests.sim.stores import TrueStore, UnreliableStore, Weather
+from tests.sim.stores import CLOCKS, TrueStore, UnreliableStore, Weather
 from tests.sim.world import START_US, YEAR_US, new_weather
 
-from lakelog.log import Commit, Decision, Decisions, Log, LogOptions, ObjectStore, Settled, StorageError, View
+from lakelog.log import (
+    Commit,
+    Decision,
+    Log,
+    LogOptions,
+    LogView,
+    ObjectStore,
+    SettledIntent,
+    StorageError,
+    WarehouseDecisions,
+)
 from lakelog.log.format import Intent, decode_base, decode_decision, decode_entry
-from lakelog.log.keys import Keys
+from lakelog.log.keys import LogKeys
 
 ACCOUNTS = ("a", "b", "c")
 TABLE = "deep/d"  # is dropped, restored, purged and created anew; "a" notes which of its lives are alive
@@ -49,7 +59,7 @@ class Fact:
     """One decided version, as it truly is."""
 
     commit: Commit
-    settled: Settled | None
+    settled: SettledIntent | None
     has_effect: bool
     state: Ledger
     log_id: str
@@ -67,7 +77,7 @@ class Ledgers:
     snapshots_inline: bool
     patience_s: float
     now_us: int = START_US
-    keys: dict[str, Keys] = field(default_factory=lambda: {name: Keys(name) for name in NAMES})
+    keys: dict[str, LogKeys] = field(default_factory=lambda: {name: LogKeys(name) for name in NAMES})
     facts: dict[str, list[Fact]] = field(default_factory=lambda: {name: [] for name in NAMES})
     operations: list[Operation] = field(default_factory=list)
     reads: list[tuple[Event, bool]] = field(default_factory=list)  # and whether they waited for the undecided
@@ -85,9 +95,10 @@ class Ledgers:
     def new_id(self) -> str:
         return f"{self.rng.getrandbits(64):016x}"
 
-    def new_logs(self, actor: str) -> tuple[dict[str, Log[Ledger]], Decisions]:
+    def new_logs(self, actor: str) -> tuple[dict[str, Log[Ledger]], WarehouseDecisions]:
         """Return the logs as a new process sees them: its own memory, clock and way to the store."""
         skew_us = self.rng.choice((0, 0, 0, -3_000_000, 5_000_000, 50_000_000, -YEAR_US, 10 * YEAR_US))
+        self.truth.faults[CLOCKS] += skew_us != 0
         store = UnreliableStore(self.truth, self.scheduler, self.weather, self.rng)
         options = LogOptions(
             clock_us=lambda: self.now_us + skew_us,
@@ -109,7 +120,7 @@ class Ledgers:
             )
             for name in NAMES
         }
-        return logs, Decisions(cast(ObjectStore, store))
+        return logs, WarehouseDecisions(cast(ObjectStore, store))
 
     def _sleep(self, seconds: float) -> None:
         self.now_us += int(seconds * 1_000_000)
@@ -155,11 +166,11 @@ class Ledgers:
                 decision = self.decision(commit.intent)
                 if decision is None:
                     break
-                settled = Settled(outcome=decision.outcome, time_us=decision.time_us)
+                settled = SettledIntent(outcome=decision.outcome, time_us=decision.time_us)
             facts.append(self._fact(facts[-1] if facts else None, commit, settled))
         return facts
 
-    def _fact(self, before: Fact | None, commit: Commit, settled: Settled | None) -> Fact:
+    def _fact(self, before: Fact | None, commit: Commit, settled: SettledIntent | None) -> Fact:
         if settled is not None and settled.outcome == "aborted":
             assert before is not None
             return Fact(
@@ -197,7 +208,7 @@ class Ledgers:
             number += 1
         return version
 
-    def check_view(self, name: str, view: View[Ledger], what: str) -> None:
+    def check_view(self, name: str, view: LogView[Ledger], what: str) -> None:
         """A reader saw a decided version exactly as it is."""
         facts = self.known(name)
         if not 1 <= view.version <= len(facts):

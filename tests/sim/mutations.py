@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,6 @@ from lakelog.log import (
     log,
     placing,
     replay,
-    sharing,
     snapshots,
     writing,
 )
@@ -28,7 +27,7 @@ from lakelog.log.burial import bury_versions, tombstones, unfinished
 from lakelog.log.format import Commit, Sidecar, Tombstone, hash_of
 from lakelog.log.grammar import is_blob
 from lakelog.log.keys import blob_version
-from lakelog.log.proposals import judging
+from lakelog.log.rounds import commit_round, judging
 
 Mutation = Callable[[], AbstractContextManager[None]]
 MUTATIONS: dict[str, Mutation] = {}
@@ -126,32 +125,39 @@ def tombstones_forget_the_changes_of_a_version(real: Any, *args: Any) -> Tombsto
     return tombstone
 
 
-@removes(judging.Judged, "add")
+@removes(judging.JudgedVersion, "add")
 def changes_of_a_version_do_not_see_one_another(real: Any, self: Any, *args: Any) -> None:
     real(self, *args)
-    self.view = replace(self.before, steps=self.view.steps)
+    self._state = self.before.state
 
 
-@removes(sharing._Group, "_judge")
+@removes(commit_round.ThreadRound, "_judge")
 def a_refusal_is_final_before_what_it_was_judged_on_is_put(real: Any, self: Any) -> Any:
     judged = real(self)
     for each, error in judged.refused:
-        self._end(each, error)
+        self.end(each, error)
     judged.refused.clear()
     return judged
 
 
-@removes(replay.Replay, "effects")
+@removes(replay.LogReplay, "effects")
 def retried_with_a_fresh_base(real: Any, self: Any, first: int, last: int) -> Iterator[Any]:
     return iter(())
 
 
-@removes(replay.Replay, "effects")
+@removes(replay.LogReplay, "effects")
 def the_search_ends_where_versions_expired(real: Any, self: Any, first: int, last: int) -> Iterator[Any]:
     for entry in real(self, first, last):
         yield entry
         if isinstance(entry, Tombstone):
             return
+
+
+@removes(log, "trying")
+def a_failed_retry_is_taken_for_a_first_try(
+    real: Any, commit_id: str, location: str
+) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 @removes(log.Log, "commit")
@@ -183,9 +189,16 @@ def a_refusal_on_an_old_view_is_final(real: Any, self: Any, view: Any, decide: A
         raise refused.__cause__ or refused from None
 
 
-@removes(writing, "check_fence")
-def fence_is_ignored(real: Any, view: Any, draft: Any, location: str) -> None:
-    return
+@contextmanager
+def _fence_is_ignored() -> Iterator[None]:
+    def check(view: Any, draft: Any, location: str) -> None:
+        return
+
+    with patch.object(writing, "check_fence", check), patch.object(commit_round, "check_fence", check):
+        yield
+
+
+MUTATIONS["fence-is-ignored"] = _fence_is_ignored
 
 
 @removes(placing, "check_may_follow")
@@ -193,12 +206,12 @@ def seal_is_ignored(real: Any, view: Any, draft: Any, location: str) -> None:
     return
 
 
-@removes(placing.Placing, "check_goes_on")
+@removes(placing.ChangeCursor, "check_goes_on")
 def what_began_before_a_seal_goes_on_after_it(real: Any, self: Any, passed: Any) -> None:
     return
 
 
-@removes(writing.Writer, "write_sidecars")
+@removes(writing.LogWriter, "write_sidecars")
 def sidecars_are_written_after_the_commit(
     real: Any, self: Any, blobs: Any, version: int, commit_id: str
 ) -> tuple[Sidecar, ...]:
@@ -240,7 +253,7 @@ def readers_jump_over_holes(real: Any, found: Sequence[bytes | None]) -> list[by
     return [data for data in found if data is not None]
 
 
-@removes(replay.Replay, "names_this")
+@removes(replay.LogReplay, "names_this")
 def hints_are_believed(real: Any, self: Any, root: Any, entry: Any) -> bool:
     return True
 

@@ -6,7 +6,7 @@ The operations themselves are in manifests, some of which every few versions rep
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -14,17 +14,21 @@ from lakelog.log import (
     Commit,
     ConflictError,
     Draft,
-    Dump,
-    Gathered,
+    FeatureNames,
+    GatheredChanges,
     Json,
+    LogView,
     ObjectStore,
+    StateDump,
     StorageError,
-    View,
     WriteRef,
 )
 from lakelog.log.changes import each_change
 
 CHUNK = 4
+COLOURS, RULES = "colours", "rules"
+"""A feature that readers have to know, and one of writers."""
+KNOWN = (COLOURS, RULES)
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,18 @@ def _with(state: State, commit: Commit, event: Json, blobs: Sequence[bytes]) -> 
 
 
 class OperationsProjection:
-    def __init__(self) -> None:
+    """An event says which features it uses: `needs` those of readers, `needs_of_writers` those of writers."""
+
+    def __init__(self, known: Collection[str] = KNOWN) -> None:
+        self.known_features = frozenset(known)
         self.durable: dict[tuple[str, ...], str] = {}
+
+    def uses(self, commit: Commit, blobs: Sequence[bytes]) -> FeatureNames:
+        readers, writers = (
+            frozenset(event[member] for event in commit.events if member in event)
+            for member in ("needs", "needs_of_writers")
+        )
+        return FeatureNames(readers, writers)
 
     def initial(self) -> State:
         return State()
@@ -78,7 +92,7 @@ class OperationsProjection:
     def apply(self, state: State, commit: Commit, blobs: Sequence[bytes]) -> State:
         return fold(state, commit, blobs)
 
-    def dump(self, state: State, version: int, for_base: bool = False) -> Dump:
+    def dump(self, state: State, version: int, for_base: bool = False) -> StateDump:
         blobs: dict[str, bytes] = {}
         names = []
         for chunk in state.chunks:
@@ -95,9 +109,9 @@ class OperationsProjection:
             "writes": sorted(state.writes),
             "chunks": names,
         }
-        return Dump(root, blobs, names)
+        return StateDump(root, blobs, names)
 
-    def stored(self, dump: Dump) -> None:
+    def stored(self, dump: StateDump) -> None:
         for name, data in dump.blobs.items():
             self.durable[tuple(data.decode().split("\n"))] = name
 
@@ -122,21 +136,21 @@ class OperationsByData:
     def lets_pass(self, commit: Commit) -> bool:
         return True
 
-    def redo(self, view: View[State], draft: Draft) -> Draft:
+    def redo(self, view: LogView[State], draft: Draft) -> Draft:
         for event in draft.events:
             taken, free = event.get("claim", "") in view.state.claims, event.get("release", "")
             if taken or (free and free not in view.state.claims):
                 raise ConflictError("the claim is not as it has to be")
         return draft
 
-    def gather(self, view: View[State], rows: Sequence[bytes]) -> Gathered[State] | None:
+    def gather(self, view: LogView[State], rows: Sequence[bytes]) -> GatheredChanges[State] | None:
         store = self._store
         if store is None:
             return None
         write = WriteRef(id=self._new_id(), version=view.version)
         store.put(data_key(write.id, write.version), b"\n".join(rows))
 
-        def again(now: View[State]) -> Draft | None:
+        def again(now: LogView[State]) -> Draft | None:
             if now.fence > write.version:
                 return None
             return Draft(events=({"op": f"file {write.id}", "of": len(rows)},), write=write)
@@ -144,7 +158,7 @@ class OperationsByData:
         draft = again(view)
         assert draft is not None
         events: list[tuple[dict[str, Json], ...]] = [({"op": each.decode()},) for each in rows]
-        return Gathered(events, draft, again, lambda: _delete(store, write))
+        return GatheredChanges(events, draft, again, lambda: _delete(store, write))
 
 
 def _delete(store: ObjectStore, write: WriteRef) -> None:

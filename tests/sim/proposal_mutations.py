@@ -14,7 +14,7 @@ from tests.sim.mutations import Mutation, removing
 
 from lakelog.log import placing, writing
 from lakelog.log.format import WINDOW, Proposal, decode_proposal
-from lakelog.log.proposals import combining, courier, inbox, window
+from lakelog.log.proposals import combining, inbox, window
 
 PROPOSAL_MUTATIONS: dict[str, Mutation] = {}
 removes: Callable[[Any, str], Callable[..., Any]] = removing(PROPOSAL_MUTATIONS)
@@ -27,7 +27,7 @@ def _windows_do_not_end() -> Iterator[None]:
 
     @contextmanager
     def sizes(window_versions: int, races: int) -> Iterator[None]:
-        with real(20, races), patch.object(courier, "WINDOW", 1):
+        with real(20, races), patch.object(placing, "WINDOW", 1):
             yield
 
     with patch.object(proposing, "sizes", sizes):
@@ -42,19 +42,19 @@ def _takes_what_it_cannot_know() -> Iterator[None]:
     def is_open(self: Any, proposal: Proposal, version: int) -> bool:
         return bool(proposal.seen < version <= proposal.until and proposal.seen >= self.barrier)
 
-    with patch.object(window.Window, "is_open", is_open), patch.object(combining, "CATCH_UP_MAX", 0):
+    with patch.object(window.VersionWindow, "is_open", is_open), patch.object(combining, "CATCH_UP_MAX", 0):
         yield
 
 
 PROPOSAL_MUTATIONS["what-was-decided-before-a-combiner-began-is-taken-for-open"] = _takes_what_it_cannot_know
 
 
-@removes(window.Window, "is_open")
+@removes(window.VersionWindow, "is_open")
 def windows_go_on_behind_what_ends_them(real: Any, self: Any, proposal: Proposal, version: int) -> bool:
     return bool(proposal.seen < version <= proposal.until and proposal.seen >= self.since)
 
 
-@removes(window.Window, "is_decided")
+@removes(window.VersionWindow, "is_decided")
 def a_combiner_does_not_compare_ids(real: Any, self: Any, commit_id: str) -> bool:
     return False
 
@@ -64,7 +64,7 @@ def a_combiner_forgets_what_was_refused(real: Any, commit: Any) -> Any:
     return tuple(each.commit_id for each in commit.changes if each.refused is None) or (commit.commit_id,)
 
 
-@removes(placing.Placing, "asked_before")
+@removes(placing.ChangeCursor, "asked_before")
 def a_retry_proposes_before_it_compares(real: Any, self: Any) -> None:
     return None
 
@@ -88,14 +88,14 @@ def a_refusal_is_not_read(real: Any, *args: Any) -> None:
     return None
 
 
-@removes(combining.Combining, "_gathered_on")
+@removes(combining.CourierRound, "_gathered_on")
 def a_combiner_keeps_the_file_of_other_rows(real: Any, self: Any, judged: Any) -> Any:
     if self._gathered is None:
         return real(self, judged)
     return replace(self._gathered[1], events=[({"op": each.draft.rows.decode()},) for each in judged.rows])
 
 
-@removes(combining.Combining, "work")
+@removes(combining.CourierRound, "work")
 def a_combiner_removes_a_file_that_a_version_may_have(real: Any, self: Any) -> Any:
     try:
         return real(self)
@@ -128,7 +128,7 @@ PROPOSAL_MUTATIONS["a-fence-is-not-for-the-file-of-a-combiner"] = _fences_are_no
 
 @contextmanager
 def _never(name: str) -> Iterator[None]:
-    with patch.object(placing.Placing, name, PropertyMock(return_value=False)):
+    with patch.object(placing.ChangeCursor, name, PropertyMock(return_value=False)):
         yield
 
 

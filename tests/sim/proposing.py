@@ -27,13 +27,13 @@ from lakelog.log import (
     keys,
     placing,
 )
-from lakelog.log.proposals import courier, inbox, watch, window
+from lakelog.log.proposals import inbox, watch, window
 
 
 @contextmanager
 def sizes(window_versions: int, races: int) -> Iterator[None]:
     with ExitStack() as stack:
-        for module in (changes, courier, format, inbox, keys, window):
+        for module in (changes, format, inbox, keys, placing, window):
             stack.enter_context(patch.object(module, "WINDOW", window_versions))
         stack.enter_context(patch.object(inbox, "OLDER_FOLDER_VERSIONS", max(1, window_versions // 2)))
         stack.enter_context(patch.object(placing, "RACES_BEFORE_PROPOSING", races))
@@ -44,7 +44,7 @@ def sizes(window_versions: int, races: int) -> Iterator[None]:
 
 @contextmanager
 def _finds_counted(world: World) -> Iterator[None]:
-    real = watch.Watch.begins
+    real = watch.ProposalWatch.begins
 
     def begins(self: Any) -> bool:
         found = real(self)
@@ -52,7 +52,7 @@ def _finds_counted(world: World) -> Iterator[None]:
             world.count("others were found to wait")
         return found
 
-    with patch.object(watch.Watch, "begins", begins):
+    with patch.object(watch.ProposalWatch, "begins", begins):
         yield
 
 
@@ -60,12 +60,10 @@ def _finds_counted(world: World) -> Iterator[None]:
 def _first_tries_known(world: World) -> Iterator[None]:
     """Have each change be a retry where it is one: here the first tries have ids that were given, too."""
 
-    def is_retried(placing: Any) -> bool:
-        return any(each.commit_id == placing.commit_id and each.asked > 1 for each in world.operations)
+    def is_retried(cursor: Any) -> bool:
+        return any(each.commit_id == cursor.commit_id and each.asked > 1 for each in world.operations)
 
-    with patch.object(
-        placing.Placing, "retried", property(is_retried, lambda placing, value: None), create=True
-    ):
+    with patch.object(placing.ChangeCursor, "retried", property(is_retried)):
         yield
 
 
@@ -99,7 +97,9 @@ def simulate_proposals(seed: int) -> Outcome:
             world.scheduler.run()
         world.counters["wishes"] = world.truth.wishes
         failures = [*world.scheduler.failures, *world.failures, *check(world)]
-    return Outcome(seed, tuple(failures), world.head(), world.scheduler.steps, world.counters)
+    return Outcome(
+        seed, tuple(failures), world.head(), world.scheduler.steps, world.counters, world.truth.faults
+    )
 
 
 def _process(world: World, number: int) -> None:

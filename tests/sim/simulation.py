@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from tests.sim import actors
 from tests.sim.burying import buried_in_part, small_windows
-from tests.sim.projection import State, data_key
+from tests.sim.projection import KNOWN, State, data_key
 from tests.sim.world import World, new_world
 
 from lakelog.log.changes import each_change
-from lakelog.log.format import Commit, Root, Tombstone, decode_base, decode_entry, decode_root
+from lakelog.log.format import Commit, SnapshotRoot, Tombstone, decode_base, decode_entry, decode_root
 from lakelog.log.view import CLOCK_TOLERANCE_US
 
 
@@ -22,6 +22,7 @@ class Outcome:
     versions: int
     steps: int
     counters: dict[str, int]
+    faults: dict[str, int]
 
 
 def simulate(seed: int, *, condition_holds: bool = True) -> Outcome:
@@ -51,7 +52,9 @@ def simulate(seed: int, *, condition_holds: bool = True) -> Outcome:
     with small_windows(rng):
         world.scheduler.run()
     failures = [*world.scheduler.failures, *world.failures, *check(world)]
-    return Outcome(seed, tuple(failures), world.head(), world.scheduler.steps, world.counters)
+    return Outcome(
+        seed, tuple(failures), world.head(), world.scheduler.steps, world.counters, world.truth.faults
+    )
 
 
 def check(world: World) -> list[str]:
@@ -79,7 +82,7 @@ def check_versions(world: World, head: int) -> list[str]:
         if data is None:
             problems.append(f"version {version} is gone")
             continue
-        entry = decode_entry(data, f"version {version}")
+        entry = decode_entry(data, f"version {version}", KNOWN)
         if isinstance(entry, Tombstone) and version > base:
             problems.append(f"version {version} is a tombstone, but the last base is at {base}")
         if (entry.hash if isinstance(entry, Commit) else entry.commit_hash) != original.hash:
@@ -187,14 +190,14 @@ def check_times(world: World) -> list[str]:
 def check_snapshots(world: World) -> list[str]:
     """Every snapshot, hint and base equals the replay."""
     problems = []
-    roots: list[tuple[str, Root]] = []
+    roots: list[tuple[str, SnapshotRoot]] = []
     for key in [world.keys.latest, *world.truth.list_after(world.keys.snapshots)]:
         data = world.truth.get(key)
         if data is not None and data not in world.damaged:
-            roots.append((key, decode_root(data, key)))
+            roots.append((key, decode_root(data, key, KNOWN)))
     number, last = 1, 0
     while (data := world.truth.get(world.keys.base(number))) is not None:
-        root = decode_base(data, f"base {number}", number=number).root
+        root = decode_base(data, f"base {number}", KNOWN, number=number).root
         roots.append((f"base {number}", root))
         if root.version <= last:
             problems.append(f"base {number} at version {root.version} does not come after {last}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -23,6 +24,8 @@ class TrueStore(MemoryStore):
         self.created_vectors = MemoryStore("memory://simulation")
         self.freed: list[str] = []
         self.wishes = 0
+        self.faults: Counter[str] = Counter()
+        """What has gone wrong on all ways to here, by its kind."""
         self.condition_holds = True
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
@@ -74,6 +77,15 @@ FAULTS = (
     "denied",
 )
 _BEFORE = {"500", "503", "409", "timeout", "closed"}
+CRASHES, STALLS, FAILED, LOST, LATE, CLOCKS = FAULTS_BY_KIND = (
+    "crashes",
+    "stalls",
+    "failed requests",
+    "lost answers",
+    "late requests",
+    "wrong clocks",
+)
+"""What a run counts. A clock is wrong from the beginning of its process on, by seconds or by years."""
 
 
 class UnreliableStore:
@@ -144,11 +156,13 @@ class UnreliableStore:
         self._scheduler.step()
         self._knows_time = True
         if self._rng.random() < self._weather.stall:
+            self._truth.faults[STALLS] += 1
             self._scheduler.stall(1 + int(self._rng.random() * self._weather.stall_steps))
         self._maybe_crash()
 
     def _maybe_crash(self) -> None:
         if self._rng.random() < self._weather.crash:
+            self._truth.faults[CRASHES] += 1
             raise Crash
 
     def _fault(self) -> str | None:
@@ -159,11 +173,14 @@ class UnreliableStore:
     def _read_fault(self, key: str) -> None:
         fault = self._fault()
         if fault in _BEFORE:
+            self._truth.faults[FAILED] += 1
             raise StorageError(f"{fault} on reading {key}", location=key)
 
     def _write(self, key: str, effect: Callable[[], None]) -> str | None:
         self._begin()
         fault = self._fault()
+        if fault is not None:
+            self._truth.faults[_kind(fault)] += 1
         if fault in _BEFORE:
             raise StorageError(f"{fault} before writing {key}", location=key)
         if fault == "denied":
@@ -179,3 +196,10 @@ class UnreliableStore:
         if fault is not None and fault.startswith("lost"):
             raise StorageError(f"{fault} after writing {key}", location=key)
         return fault
+
+
+def _kind(fault: str) -> str:
+    """Return the kind of a write's fault, of `FAULTS_BY_KIND`. An echo is the answer to a client's own retry."""
+    if fault in _BEFORE or fault == "denied":
+        return FAILED
+    return LATE if fault == "late" else LOST

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from tests.sim.projection import OperationsByData, OperationsProjection, State, fold, without_names
+from tests.sim.projection import KNOWN, OperationsByData, OperationsProjection, State, fold, without_names
 from tests.sim.scheduler import Scheduler
-from tests.sim.stores import FAULTS, TrueStore, UnreliableStore, Weather
+from tests.sim.stores import CLOCKS, FAULTS, TrueStore, UnreliableStore, Weather
 
-from lakelog.log import Commit, Log, LogOptions, ObjectStore, StorageError, View
+from lakelog.log import Commit, Log, LogOptions, LogView, ObjectStore, StorageError
 from lakelog.log.changes import combined_ids, each_change
 from lakelog.log.format import decode_base, decode_entry
-from lakelog.log.keys import Keys
+from lakelog.log.keys import LogKeys
 
 ROOT = "t"
 START_US = 1_750_000_000_000_000
@@ -36,12 +36,14 @@ class Operation:
     sidecar: bool = False
     rows: bool = False  # which may be proposed
     seals: bool = False
+    uses: dict[str, str] = field(default_factory=dict)  # features, as its event says
     log_id: str = ""
     created: bool = False  # by Log.create, which has its own way of retrying
     base: int = 0
     asked: int = 0
+    under_way: int = 0  # asks that have no answer yet
     acknowledged_at: int | None = None
-    refused: bool = False  # certainly not applied: its only ask ended in a definite error
+    refused: bool = False  # certainly not applied, as its asks ended in definite errors
 
 
 @dataclass
@@ -52,11 +54,12 @@ class World:
     weather: Weather
     snapshots_inline: bool
     proposals: bool = False
+    features: bool = False
     now_us: int = START_US
     operations: list[Operation] = field(default_factory=list)
     newest_acknowledged: int = 0
     failures: list[str] = field(default_factory=list)
-    keys: Keys = field(default_factory=lambda: Keys(ROOT))
+    keys: LogKeys = field(default_factory=lambda: LogKeys(ROOT))
     states: list[State] = field(default_factory=lambda: [State()])
     judged_on: list[list[State]] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
@@ -74,15 +77,19 @@ class World:
     def new_id(self) -> str:
         return f"{self.rng.getrandbits(64):016x}"
 
-    def new_log(self, actor: str) -> Log[State]:
-        """Return the log as a new process sees it: its own memory, its own clock, its own way to the store."""
+    def new_log(self, actor: str, known: Collection[str] = KNOWN) -> Log[State]:
+        """Return the log as a new process sees it: its own memory, its own clock, its own way to the store.
+
+        It knows these features.
+        """
         now_s = self.rng.random() * 1000
         skew_us = self.rng.choice((0, 0, 0, -3_000_000, 5_000_000, -YEAR_US, 10 * YEAR_US))
+        self.truth.faults[CLOCKS] += skew_us != 0
         store = cast(ObjectStore, UnreliableStore(self.truth, self.scheduler, self.weather, self.rng))
         return Log(
             store,
             ROOT,
-            OperationsProjection(),
+            OperationsProjection(known),
             writer={"by": actor},
             options=LogOptions(
                 clock_us=lambda: self.now_us + skew_us,
@@ -138,7 +145,7 @@ class World:
             data = self.truth.created.get(self.keys.commit(version))
             if data is None:
                 return
-            commit = decode_entry(data, f"version {version}")
+            commit = decode_entry(data, f"version {version}", KNOWN)
             assert isinstance(commit, Commit)
             blobs = [self.truth.created_sidecars[sidecar.name] for sidecar in commit.sidecars]
             self.commits.append(commit)
@@ -180,11 +187,11 @@ class World:
         """Return the version of the last base, 0 for none."""
         version, number = 0, 1
         while (data := self.truth.created.get(self.keys.base(number))) is not None:
-            version = decode_base(data, "base", number=number).root.version
+            version = decode_base(data, "base", KNOWN, number=number).root.version
             number += 1
         return version
 
-    def check_view(self, view: View[State], what: str) -> None:
+    def check_view(self, view: LogView[State], what: str) -> None:
         """A reader saw a prefix: exactly the fold of the first commits."""
         self.read_truth()
         if not 1 <= view.version <= len(self.commits):

@@ -8,7 +8,8 @@ import pyarrow as pa
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import Catalog, CatalogNames, col
+from lakelog.catalog import Catalog, col
+from lakelog.catalog.engine import CatalogNames
 from lakelog.catalog.transaction import Transaction
 
 TABLES = ("north.savings", "north.checking", "south.savings")

@@ -12,7 +12,8 @@ import pyarrow as pa
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import Catalog, CatalogNames
+from lakelog.catalog import Catalog
+from lakelog.catalog.engine import CatalogNames
 
 TABLES = ("chain.odd", "chain.even", "chain.any")
 SCHEMA = pa.schema([("number", pa.int64())])

@@ -14,11 +14,12 @@ from tests.sim_catalog import numbers
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld, Request
 
-from lakelog.catalog import Catalog, CatalogNames, StreamBatch
+from lakelog.catalog import Catalog, StreamBatch, engine
 from lakelog.catalog.core import parquet
-from lakelog.catalog.core.parquet.numbering import Numbering
+from lakelog.catalog.core.parquet.numbering import IdentityNumbering
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
 from lakelog.catalog.core.writes.identity_values import known_taken
+from lakelog.catalog.engine import CatalogNames
 from lakelog.log import AlreadyExists
 
 NAME = "crowd.t"
@@ -27,7 +28,7 @@ SCHEMA = pa.schema([("of", pa.int64())])
 
 def found(catalog: Catalog) -> None:
     catalog.create_namespace("crowd")
-    catalog.commit_stage(catalog.stage("create", NAME, schema_from_spark(numbers.COLUMNS)))
+    engine.commit_stage(catalog, engine.stage(catalog, "create", NAME, schema_from_spark(numbers.COLUMNS)))
 
 
 def deed(world: CatalogWorld, catalog: Catalog) -> None:
@@ -49,8 +50,8 @@ def append(world: CatalogWorld, catalog: Catalog) -> None:
 def append_files(world: CatalogWorld, catalog: Catalog) -> None:
     """Append files as an engine does, perhaps as the batch of a stream."""
     rows, table = numbers.some(world), catalog.load_table(NAME)
-    head, write = table.head, table.begin_write()
-    numbering = Numbering(table.schema, known_taken(head))
+    head, write = table.table_head, engine.begin_write(table)
+    numbering = IdentityNumbering(table.schema, known_taken(head))
     files = parquet.written_files(head.tracked, table.metadata, write, rows, numbering)
     batch = StreamBatch(stream=write.id, number=0) if rows.num_rows == 1 else None
     world.scheduler.stall(world.rng.randint(1, 30))
@@ -59,7 +60,7 @@ def append_files(world: CatalogWorld, catalog: Catalog) -> None:
         world,
         request,
         rows,
-        lambda: table.commit_write(write, "append", files, values=numbering.taken(), batch=batch),
+        lambda: engine.commit_write(table, write, "append", files, values=numbering.taken(), batch=batch),
     )
 
 
@@ -76,12 +77,12 @@ def create(world: CatalogWorld, catalog: Catalog) -> None:
     """Create a table; now and then, another client takes the name."""
     name = f"crowd.x{world.rng.choice((world.tick(), 1, 2))}"
     try:
-        stage = catalog.stage("create", name, SCHEMA)
+        stage = engine.stage(catalog, "create", name, SCHEMA)
     except AlreadyExists:
         return
     request = Request("create in the crowd", stage.commit_id)
     world.requests.append(request)
-    world.ask(request, lambda: catalog.commit_stage(stage))
+    world.ask(request, lambda: engine.commit_stage(catalog, stage))
 
 
 def alter_namespace(world: CatalogWorld, catalog: Catalog) -> None:

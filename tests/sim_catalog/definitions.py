@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from tests.sim_catalog.model import ABSENT, OK, Asked, Path, State
 
-from lakelog.catalog import Catalog, CatalogNames
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.core.logs.commits import Token
 from lakelog.catalog.core.schema.definition import FUNCTION, VIEW, FunctionDefinition, ViewDefinition
+from lakelog.catalog.engine import CatalogNames
 from lakelog.catalog.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def chosen(names: Names, catalog: CatalogNames, token: Token | None) -> tuple[As
         drop = Catalog.drop_view if kind == VIEW else Catalog.drop_function
         return Asked(
             "undefine", (kind, path)
-        ), lambda catalog: OK if drop(catalog, full(path), token=token) else ABSENT
+        ), lambda catalog: OK if drop(catalog, full(path), missing_ok=True, token=token) else ABSENT
     if what == "restore":
         restore = Catalog.undrop_view if kind == VIEW else Catalog.undrop_function
         to = to if rng.random() < 0.4 else path
@@ -75,20 +76,21 @@ def chosen(names: Names, catalog: CatalogNames, token: Token | None) -> tuple[As
     if what == "replace" and kind == VIEW:
         return Asked(
             "define", (kind, path, mark, False, True)
-        ), lambda catalog: catalog.replace_view(full(path), view(mark), token=token) or OK
+        ), lambda catalog: engine.replace_view(catalog, full(path), view(mark), token=token) or OK
     replaces = rng.random() < 0.3
     asked = Asked("define", (kind, path, mark, True, replaces))
     if kind == VIEW:
         return (
             asked,
             lambda catalog: (
-                catalog.create_view(full(path), view(mark), or_replace=replaces, token=token) or OK
+                engine.create_view(catalog, full(path), view(mark), or_replace=replaces, token=token) or OK
             ),
         )
     return (
         asked,
         lambda catalog: (
-            catalog.create_function(full(path), function(mark), or_replace=replaces, token=token) or OK
+            engine.create_function(catalog, full(path), function(mark), or_replace=replaces, token=token)
+            or OK
         ),
     )
 
@@ -97,9 +99,9 @@ def found(state: State, calm: CatalogNames, free: Iterable[Path]) -> State:
     """Define views under names that are free, and functions in all namespaces."""
     for kind, path in [(VIEW, path) for path in free] + [(FUNCTION, (name, "t")) for name in ("", "x", "y")]:
         if kind == VIEW:
-            calm.create_view(full(path), view("first"))
+            engine.create_view(calm, full(path), view("first"))
         else:
-            calm.create_function(full(path), function("first"))
+            engine.create_function(calm, full(path), function("first"))
         space = state.space(path[0])
         assert space is not None
         state = state.with_space(space.with_meaning(kind, path[1], "first"))
@@ -117,13 +119,18 @@ def restless(names: Names, space_name: str, name: str) -> Callable[[CatalogNames
                 Asked("define", (VIEW, path, mark, True, True)),
                 lambda token: (
                     lambda catalog: (
-                        catalog.create_view(full(path), view(mark), or_replace=True, token=token) or OK
+                        engine.create_view(catalog, full(path), view(mark), or_replace=True, token=token)
+                        or OK
                     )
                 ),
             ),
             (
                 Asked("undefine", (VIEW, path)),
-                lambda token: lambda catalog: OK if catalog.drop_view(full(path), token=token) else ABSENT,
+                lambda token: (
+                    lambda catalog: (
+                        OK if catalog.drop_view(full(path), missing_ok=True, token=token) else ABSENT
+                    )
+                ),
             ),
             (
                 Asked("define again", (VIEW, path, path)),

@@ -11,7 +11,8 @@ import pyarrow as pa
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import Catalog, CatalogNames
+from lakelog.catalog import Catalog
+from lakelog.catalog.engine import CatalogNames
 from lakelog.catalog.transaction import Transaction
 
 NO_DOCTOR = "no doctor is on duty"

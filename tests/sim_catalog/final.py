@@ -103,13 +103,13 @@ def of_names(logs: dict[str, TrueLog]) -> list[str]:
 
     def walk(log: TrueLog, title: str, alive: bool) -> None:
         assert log.namespace is not None
-        for space, names in log.namespace.entries.items():
-            for name, entry in names.items():
-                found = meet(entry.location, entry.id, f"{title}.{name}", alive)
-                if found is not None and space == NAMESPACE:
-                    walk(found, f"{title}.{name}", alive)
-        for id, dropped in log.namespace.dropped.items():
-            found = meet(dropped.location, id, f"{title}.{dropped.name} (dropped, {id})", False)
+        for space, name, entry in log.namespace.all_logs():
+            found = meet(entry.location, entry.id, f"{title}.{name}", alive)
+            if found is not None and space == NAMESPACE:
+                walk(found, f"{title}.{name}", alive)
+        for dropped in log.namespace.dropped_logs():
+            entry = dropped.entry
+            found = meet(entry.location, entry.id, f"{title}.{dropped.name} (dropped, {entry.id})", False)
             if found is not None and dropped.space == NAMESPACE:
                 walk(found, f"{title}.{dropped.name} (dropped)", False)
 
@@ -133,8 +133,7 @@ def of_creations(world: CatalogWorld) -> list[str]:
         entry.id
         for log in logs.values()
         if log.namespace is not None
-        for names in log.namespace.entries.values()
-        for entry in names.values()
+        for _, _, entry in log.namespace.all_logs()
     }
     dropped = {id for log in logs.values() if log.namespace is not None for id in log.namespace.dropped}
     return [

@@ -11,14 +11,14 @@ from tests.sim.mutations import removing
 from lakelog.catalog.core.logs import branch_log
 from lakelog.catalog.core.state import table_state
 from lakelog.catalog.core.state.events import BranchFilesChanged
-from lakelog.catalog.core.state.refs import Line
+from lakelog.catalog.core.state.refs import ContentLine
 from lakelog.catalog.core.writes import files_since, tags_and_branches
 
 LINE_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
 removes = removing(LINE_MUTATIONS)
 
 
-@removes(Line, "has_all_of")
+@removes(ContentLine, "has_all_of")
 def a_line_becomes_another_whatever_is_lost(real: Any, self: Any, id: str, other: Any) -> bool:
     return id in self.contains
 

@@ -13,8 +13,9 @@ from tests.sim_catalog.rows import SCHEMA, arrow, compact_table, positions, wher
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld, Request
 
-from lakelog.catalog import Catalog, CatalogNames, Table, col
+from lakelog.catalog import Catalog, Table, col, engine
 from lakelog.catalog.core import parquet
+from lakelog.catalog.engine import CatalogNames
 from lakelog.catalog.errors import NoSuchRef, RefExists
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import InvalidInput
@@ -67,9 +68,9 @@ def make(world: CatalogWorld, catalog: Catalog) -> None:
 def drop(world: CatalogWorld, catalog: Catalog) -> None:
     table, name = catalog.load_table(TABLE), world.rng.choice(NAMES)
     if name == "kept":
-        table.drop_tag(name, if_exists=True)
+        table.drop_tag(name, missing_ok=True)
     else:
-        table.drop_branch(name, if_exists=True)
+        table.drop_branch(name, missing_ok=True)
 
 
 def fast_forward(world: CatalogWorld, catalog: Catalog) -> None:
@@ -105,11 +106,11 @@ def mark_one(world: CatalogWorld, catalog: Catalog) -> None:
 
 def mark(world: CatalogWorld, table: Table) -> None:
     """Put a mark on a line, which stays there from when it is acknowledged."""
-    write, number = table.begin_write(), FIRST_MARK + world.tick()
-    files = parquet.written_files(table.head.tracked, table.metadata, write, arrow([(number, 0)]))
+    write, number = engine.begin_write(table), FIRST_MARK + world.tick()
+    files = parquet.written_files(table.table_head.tracked, table.metadata, write, arrow([(number, 0)]))
     request = Request(f"mark on {'main' if table.ref == MAIN else 'a branch'}", write.id)
     world.requests.append(request)
-    world.ask(request, lambda: table.commit_write(write, "append", files))
+    world.ask(request, lambda: engine.commit_write(table, write, "append", files))
     if request.acknowledged:
         world.marks.add((MAIN if table.ref == MAIN else table.refs[table.ref].id, number))
 
@@ -132,9 +133,9 @@ def open_account(world: CatalogWorld, catalog: Catalog) -> None:
     table, account = a_line(world, catalog), FIRST_OPENED + world.rng.randrange(3)
     if account in where(table):
         return
-    write = table.begin_write()
-    files = parquet.written_files(table.head.tracked, table.metadata, write, arrow([(account, 0)]))
-    table.commit_rows(write, "merge", files, condition=col("account") == account)
+    write = engine.begin_write(table)
+    files = parquet.written_files(table.table_head.tracked, table.metadata, write, arrow([(account, 0)]))
+    engine.commit_rows(table, write, "merge", files, condition=col("account") == account)
     world.count("lines: accounts opened")
 
 
@@ -144,10 +145,10 @@ def transfer(world: CatalogWorld, catalog: Catalog) -> None:
     accounts = {account: found for account, found in where(table).items() if account < FIRST_MARK}
     pair, amount = world.rng.sample(sorted(accounts), 2), world.rng.randint(1, 9)
     new = [(pair[0], accounts[pair[0]][2] - amount), (pair[1], accounts[pair[1]][2] + amount)]
-    write = table.begin_write()
-    files = parquet.written_files(table.head.tracked, table.metadata, write, arrow(new))
+    write = engine.begin_write(table)
+    files = parquet.written_files(table.table_head.tracked, table.metadata, write, arrow(new))
     deletes = positions([accounts[account] for account in pair])
-    table.commit_rows(write, "update", files, deletes=deletes, condition=col("account").is_in(pair))
+    engine.commit_rows(table, write, "update", files, deletes=deletes, condition=col("account").is_in(pair))
     world.count("lines: transfers")
 
 

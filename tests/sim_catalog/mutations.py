@@ -21,11 +21,11 @@ from lakelog.catalog.core.logs import (
     transaction_log,
     transaction_steps,
 )
-from lakelog.catalog.core.logs.cache import LogChange
+from lakelog.catalog.core.logs.cache import JointLogChange
 from lakelog.catalog.core.logs.commits import Token
 from lakelog.catalog.core.logs.places import place_in
 from lakelog.catalog.core.schema.identity import ValuesTaken, next_values
-from lakelog.catalog.core.state import Entry, table_state
+from lakelog.catalog.core.state import NamespaceEntry, table_state
 from lakelog.catalog.core.state.events import (
     EntryUnlinked,
     NamespaceDropped,
@@ -40,17 +40,17 @@ CATALOG_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
 removes = removing(CATALOG_MUTATIONS)
 
 
-@removes(consistent_cut.Cut, "check")
+@removes(consistent_cut.ConsistentCut, "check")
 def a_cut_is_not_checked_again(real: Any, self: Any) -> None:
     return None
 
 
-@removes(clocks.Clocks, "saw")
+@removes(clocks.WarehouseClocks, "saw")
 def clocks_do_not_follow_what_was_read(real: Any, self: Any, time_us: int) -> None:
     return None
 
 
-@removes(clocks.Clocks, "now_us")
+@removes(clocks.WarehouseClocks, "now_us")
 def ages_are_judged_by_the_hosts_clock(real: Any, self: Any, location: str = "") -> int:
     own_us: int = self.host_us()
     return own_us
@@ -70,7 +70,7 @@ def an_undrop_ignores_the_id(real: Any, tree: Any, identifier: Any, space: str, 
     return real(tree, identifier, space, None)
 
 
-def _judged_once(change: LogChange[Any]) -> LogChange[Any]:
+def _judged_once(change: JointLogChange[Any]) -> JointLogChange[Any]:
     """Return a change that is decided on the first state that it meets, and goes on with that on any other."""
     drafts: list[Draft] = []
 
@@ -79,14 +79,16 @@ def _judged_once(change: LogChange[Any]) -> LogChange[Any]:
             drafts.append(change.decide(view, passed))
         return drafts[0]
 
-    return LogChange(change.tracked, change.view, decide, change.base)
+    return JointLogChange(change.tracked, change.view, decide, change.base)
 
 
 @removes(staging, "commit_in")
 def a_link_does_not_look_at_the_name_again(
     real: Any, found: Any, namespace: Any, decide: Any, token: Any
 ) -> Any:
-    return real(found, namespace, _judged_once(LogChange(found.tracked, found.view, decide)).decide, token)
+    return real(
+        found, namespace, _judged_once(JointLogChange(found.tracked, found.view, decide)).decide, token
+    )
 
 
 @removes(drop, "_drop_name_alone")
@@ -102,14 +104,16 @@ def a_namespace_takes_the_place_of_its_name_from_another_one(
 ) -> Any:
     made = real(tree, parent, name, properties, token)
     likely = vars(namespaces)["likely_id"](tree.logs.url(parent.tracked.location), name)
-    return Entry(kind=made.kind, id=likely, location=place_in(parent.tracked.location, likely))
+    return NamespaceEntry(kind=made.kind, id=likely, location=place_in(parent.tracked.location, likely))
 
 
 @removes(definitions, "commit_in")
 def a_view_does_not_look_at_the_name_again(
     real: Any, found: Any, namespace: Any, decide: Any, token: Any
 ) -> Any:
-    return real(found, namespace, _judged_once(LogChange(found.tracked, found.view, decide)).decide, token)
+    return real(
+        found, namespace, _judged_once(JointLogChange(found.tracked, found.view, decide)).decide, token
+    )
 
 
 @removes(definitions, "check_free")
@@ -172,7 +176,7 @@ def a_cascade_does_not_see_what_was_linked_meanwhile(
     if not cascade:
         return change
     sealed = Draft(events=encode([NamespaceDropped(cascade=cascade)]), seals=True)
-    return LogChange(change.tracked, change.view, lambda _view, _passed: sealed, change.base)
+    return JointLogChange(change.tracked, change.view, lambda _view, _passed: sealed, change.base)
 
 
 @removes(file_changes, "check_new")
@@ -241,7 +245,7 @@ def a_rollback_takes_back_which_values_are_taken(
 
 @contextmanager
 def _any_moment() -> Iterator[None]:
-    with patch.object(clocks.Clocks, "seen_us", 0):
+    with patch.object(clocks.WarehouseClocks, "seen_us", 0):
         yield
 
 

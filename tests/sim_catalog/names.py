@@ -18,10 +18,11 @@ from tests.sim_catalog.linearizability import Request
 from tests.sim_catalog.model import ABSENT, EXISTS, MISSING, NOT_EMPTY, OK, Asked, Path, Space, State
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import Catalog, CatalogNames, NamespaceNotEmpty, Stage, Table, Transaction
+from lakelog.catalog import Catalog, NamespaceNotEmpty, Table, Transaction, engine
 from lakelog.catalog.core.ddl import namespaces
-from lakelog.catalog.core.logs import likely_id
+from lakelog.catalog.core.logs.places import likely_id
 from lakelog.catalog.core.schema import SNAPSHOT
+from lakelog.catalog.engine import CatalogNames, StagedTable
 from lakelog.log import (
     AlreadyExists,
     CommitUnknown,
@@ -65,7 +66,7 @@ class Names:
     initial: State = field(default_factory=State)
     history: list[Request] = field(default_factory=list)
     pending: list[Pending] = field(default_factory=list)
-    stages: list[tuple[Stage, str]] = field(default_factory=list)
+    stages: list[tuple[StagedTable, str]] = field(default_factory=list)
     shown: list[Shown] = field(default_factory=list)
     busiest: Path | None = None
 
@@ -182,8 +183,8 @@ class Names:
             if there.id != table.id:
                 return MISSING
             if by_name:
-                assert table.head.found_by is not None
-                there = Table(there.head.known_by(table.head.found_by))
+                assert table.table_head.found_by is not None
+                there = Table(there.table_head.known_by(table.table_head.found_by))
             there.alter([{"change": "set-property", "key": "mark", "value": mark}], token=token)
             return OK
 
@@ -217,7 +218,8 @@ class Names:
         token = catalog.token(full(path))
         if kind == "drop":
             asked = Asked(kind, (path, None))
-            do: Do = lambda catalog: OK if catalog.drop_table(full(path), token=token) else ABSENT  # noqa: E731
+            name = full(path)
+            do: Do = lambda catalog: OK if catalog.drop_table(name, missing_ok=True, token=token) else ABSENT  # noqa: E731
         elif kind == "undrop":
             to = to if rng.random() < 0.4 else path
             # The first that was dropped, which is seldom the one that a name alone means.
@@ -240,7 +242,9 @@ class Names:
             self.ask(
                 catalog,
                 Asked("drop", (path, None)),
-                lambda catalog: OK if catalog.drop_table(full(path), token=token) else ABSENT,
+                lambda catalog: (
+                    OK if catalog.drop_table(full(path), token=token, missing_ok=True) else ABSENT
+                ),
                 token.commit_id,
             )
             again = catalog.token(full(path))
@@ -259,7 +263,9 @@ class Names:
             self.ask(
                 catalog,
                 Asked("drop space", (name, True)),
-                lambda catalog: OK if catalog.drop_namespace(name, cascade=True, token=token) else ABSENT,
+                lambda catalog: (
+                    OK if catalog.drop_namespace(name, missing_ok=True, cascade=True, token=token) else ABSENT
+                ),
                 token.commit_id,
             )
             again = catalog.token(name)
@@ -287,7 +293,7 @@ class Names:
             cascade = rng.random() < 0.7
             asked = Asked(kind, (name, cascade))
             do = lambda catalog: (  # noqa: E731
-                OK if catalog.drop_namespace(name, cascade=cascade, token=token) else ABSENT
+                OK if catalog.drop_namespace(name, missing_ok=True, cascade=cascade, token=token) else ABSENT
             )
         else:
             to = to if rng.random() < 0.3 else name
@@ -304,7 +310,7 @@ class Names:
             mark = self.world.new_id()[:6]
 
             def stage(catalog: CatalogNames) -> Any:
-                staged = catalog.stage(kind, full(path), SCHEMA, properties={"mark": mark})
+                staged = engine.stage(catalog, kind, full(path), SCHEMA, properties={"mark": mark})
                 self.stages.append((staged, mark))
                 return None
 
@@ -322,7 +328,7 @@ class Names:
             self.ask(
                 catalog,
                 asked_of(stage_, mark),
-                lambda catalog: catalog.commit_stage(stage_) and OK,
+                lambda catalog: engine.commit_stage(catalog, stage_) and OK,
                 stage_.commit_id,
             )
 
@@ -372,11 +378,11 @@ class Names:
                 return Asked(kind, (path, to, id))
             if kind == "drop":
                 id = tx.load_table(full(path)).id
-                return Asked(kind, (path, id)) if tx.drop_table(full(path)) else None
+                return Asked(kind, (path, id)) if tx.drop_table(full(path), missing_ok=True) else None
             if kind == "create":
                 mark = self.world.new_id()[:6]
-                stage = tx.stage("create", full(path), SCHEMA, properties={"mark": mark})
-                tx.commit_stage(stage)
+                stage = engine.stage(tx, "create", full(path), SCHEMA, properties={"mark": mark})
+                engine.commit_stage(tx, stage)
                 return asked_of(stage, mark)
             if kind == "undrop":
                 dropped = [one for one in tx.dropped(space(path[0])) if one.kind == "table"]
@@ -385,7 +391,7 @@ class Names:
                 id = rng.choice(dropped).id
                 tx.undrop_table(full(path), id=id, to=full(to))
                 return Asked(kind, (path, to, id))
-            if rng.random() < 0.3 and path[0] and tx.drop_namespace(path[0], cascade=True):
+            if rng.random() < 0.3 and path[0] and tx.drop_namespace(path[0], missing_ok=True, cascade=True):
                 return Asked(kind, (path[0], True))
         except (AlreadyExists, NotFound, Unsupported):
             self.world.count("steps of transactions that were refused")
@@ -423,7 +429,7 @@ def answered(catalog: CatalogNames, do: Do) -> Any:
         return MISSING
 
 
-def asked_of(stage: Stage, mark: str) -> Asked:
+def asked_of(stage: StagedTable, mark: str) -> Asked:
     assert stage.identifier is not None and stage.namespace is not None
     space_id, name = stage.namespace.removeprefix("n-"), stage.identifier[-1]
     if stage.replaced is None:

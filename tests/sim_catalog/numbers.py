@@ -11,10 +11,11 @@ import pyarrow as pa
 from tests.sim_catalog.stores import Row, read_rows, rows_at
 from tests.sim_catalog.world import CatalogWorld, Request
 
-from lakelog.catalog import Catalog, CatalogNames
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
 from lakelog.catalog.core.state.decoded_events import table_events
 from lakelog.catalog.core.state.events import FilesChanged, IdentityTaken
+from lakelog.catalog.engine import CatalogNames
 
 NAME = "numbers.t"
 IDENTITY = {"identity.start": 1, "identity.step": 2, "identity.allowExplicitInsert": False}
@@ -35,7 +36,7 @@ def some(world: CatalogWorld) -> pa.Table:
 
 def found(catalog: Catalog) -> None:
     catalog.create_namespace("numbers")
-    catalog.commit_stage(catalog.stage("create", NAME, schema_from_spark(COLUMNS)))
+    engine.commit_stage(catalog, engine.stage(catalog, "create", NAME, schema_from_spark(COLUMNS)))
 
 
 def deed(world: CatalogWorld, catalog: Catalog) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import Catalog, CatalogNames
+from lakelog.catalog import Catalog
+from lakelog.catalog.engine import CatalogNames
 from lakelog.log import InvalidInput, LakelogError, NotFound
 
 Check = Callable[[CatalogNames], str | None]

@@ -12,8 +12,9 @@ import pyarrow as pa
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import Catalog, CatalogNames, Transaction
+from lakelog.catalog import Catalog, Transaction
 from lakelog.catalog.core.schema import SERIALIZABLE
+from lakelog.catalog.engine import CatalogNames
 
 NAMESPACES = ("ring", "circle")
 FIRST = ("ring.a", "ring.b", "circle.c")
@@ -49,7 +50,7 @@ def deed(world: CatalogWorld, catalog: Catalog) -> None:
         free = [name for name in NAMES if name not in following]
         restorable = [one for namespace in NAMESPACES for one in tx.dropped(namespace)]
         if not free or (choice < 0.25 and len(following) > 2):
-            tx.drop_table(at)
+            tx.drop_table(at, missing_ok=True)
             tx.load_table(before[at]).overwrite(row(following[at]))
             world.count("ring: drops")
             return

@@ -15,9 +15,10 @@ from pyroaring import BitMap
 from tests.sim_catalog.stores import Row, live_rows, read_rows
 from tests.sim_catalog.world import CatalogWorld, Request
 
-from lakelog.catalog import Catalog, CatalogNames, Table, col
+from lakelog.catalog import Catalog, Table, col, engine
 from lakelog.catalog.core import parquet
 from lakelog.catalog.core.schema.predicate import Predicate
+from lakelog.catalog.engine import CatalogNames
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import NotFound, WriteRef
 
@@ -148,7 +149,9 @@ def move_one(world: CatalogWorld, catalog: Catalog) -> None:
             table.delete(condition)
         else:
             deletes = positions([accounts[account] for account in chosen])
-            table.commit_rows(table.begin_write(), "delete", deletes=deletes, condition=condition)
+            engine.commit_rows(
+                table, engine.begin_write(table), "delete", deletes=deletes, condition=condition
+            )
 
     world.transact(catalog, "move of an account", world.isolation, move)
 
@@ -211,16 +214,24 @@ def commit(
     deletes: Sequence[tuple[str, int, int]] = (),
 ) -> tuple[Request, Table | None]:
     """Return the request, and the table after it where it was acknowledged."""
-    write: WriteRef = table.begin_write()
-    files = parquet.written_files(table.head.tracked, table.metadata, write, arrow(rows)) if rows else []
+    write: WriteRef = engine.begin_write(table)
+    files = (
+        parquet.written_files(table.table_head.tracked, table.metadata, write, arrow(rows)) if rows else []
+    )
     request = Request(f"{operation} of rows", write.id)
     world.requests.append(request)
     made: list[Table] = []
     world.ask(
         request,
         lambda: made.append(
-            table.commit_rows(
-                write, operation, files, removed=removed, deletes=positions(deletes), condition=condition
+            engine.commit_rows(
+                table,
+                write,
+                operation,
+                files,
+                removed=removed,
+                deletes=positions(deletes),
+                condition=condition,
             )
         ),
     )
@@ -229,11 +240,11 @@ def commit(
 
 def overwrite(world: CatalogWorld, table: Table, rows: Sequence[Row], condition: Predicate) -> None:
     """Replace the rows that match, most often some of those in a file."""
-    write: WriteRef = table.begin_write()
-    files = parquet.written_files(table.head.tracked, table.metadata, write, arrow(rows))
+    write: WriteRef = engine.begin_write(table)
+    files = parquet.written_files(table.table_head.tracked, table.metadata, write, arrow(rows))
     request = Request("overwrite of rows", write.id)
     world.requests.append(request)
-    world.ask(request, lambda: table.commit_write(write, "overwrite", files, filter=condition))
+    world.ask(request, lambda: engine.commit_write(table, write, "overwrite", files, filter=condition))
     world.count("rows: overwrites that cut through files")
 
 

@@ -31,9 +31,10 @@ from tests.sim_catalog.readers import Check
 from tests.sim_catalog.stores import rows_at
 from tests.sim_catalog.world import CatalogWorld, new_catalog_world
 
-from lakelog.catalog import Catalog, CatalogNames
+from lakelog.catalog import Catalog
 from lakelog.catalog.core.files import deletion_vectors
 from lakelog.catalog.core.schema import SNAPSHOT
+from lakelog.catalog.engine import CatalogNames
 from lakelog.log import LakelogError
 from lakelog.log.changes import combined_ids
 from lakelog.log.view import CLOCK_TOLERANCE_US
@@ -95,7 +96,7 @@ def simulate_catalog(
         if any(change.refused for change in entry.changes):
             world.count("versions that refuse a change")
     versions = sum(len(log.commits) for log in world.truth.logs().values())
-    return Outcome(seed, tuple(failures), versions, world.scheduler.steps, world.counters)
+    return Outcome(seed, tuple(failures), versions, world.scheduler.steps, world.counters, world.store.faults)
 
 
 def invariants(world: CatalogWorld, kind: str) -> Callable[[], list[str]]:

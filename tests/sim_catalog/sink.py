@@ -13,9 +13,10 @@ import pyarrow as pa
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import Catalog, CatalogNames, StreamBatch
+from lakelog.catalog import Catalog, StreamBatch, engine
 from lakelog.catalog.core.state.decoded_events import table_events
 from lakelog.catalog.core.state.events import FilesChanged, StreamCommitted
+from lakelog.catalog.engine import CatalogNames
 from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import InvalidInput
@@ -111,8 +112,8 @@ def disturb(world: CatalogWorld, catalog: Catalog) -> None:
         table.rollback_to_version(rng.randint(1, table.version))
         world.count("sink: rollbacks")
     else:
-        replaced = catalog.stage("replace", ALONE, SCHEMA)
-        catalog.commit_stage(replaced, ())
+        replaced = engine.stage(catalog, "replace", ALONE, SCHEMA)
+        engine.commit_stage(catalog, replaced, ())
         world.count("sink: replaces")
 
 

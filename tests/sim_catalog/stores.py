@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tests.sim.stores import UnreliableStore
+from tests.sim.stores import STALLS, UnreliableStore
 
 from lakelog.catalog import Table
 from lakelog.catalog.core import parquet
@@ -18,6 +18,7 @@ from lakelog.catalog.core.files.data_file import DataFile, file_path, is_elsewhe
 from lakelog.catalog.core.files.deletion_vectors import deletes_from_json
 from lakelog.catalog.core.files.row_ids import ROW_ID, ROW_VERSION
 from lakelog.catalog.core.logs.stored_vectors import read_vector
+from lakelog.catalog.core.parquet import ingest
 from lakelog.catalog.core.schema.filters import Filter
 from lakelog.catalog.core.writes import identity_rewrite
 from lakelog.log import LogOptions, MemoryStore, WriteRef
@@ -27,7 +28,7 @@ READ_FAULTS = 0.2
 
 _real_written_files = parquet.written_files
 _real_copied_files = parquet.copied_files
-_real_rows_written_in = parquet.rows_written_in
+_real_rows_written_in = ingest.rows_written_in
 _real_moved = identity_rewrite.moved
 _made: dict[bytes, list[tuple[bytes, DataFile]]] = {}
 _rows: dict[str, list[Row]] = {}
@@ -51,6 +52,7 @@ class CatalogStore(UnreliableStore):
         order = self._rng.sample(range(len(keys)), len(keys))
         first = self._rng.randint(1, len(keys) - 1)
         found: dict[int, bytes | None] = {i: self.get(keys[i]) for i in order[:first]}
+        self._truth.faults[STALLS] += 1
         self._scheduler.stall(self._rng.randint(1, 60))
         found |= {i: self.get(keys[i]) for i in order[first:]}
         return [found[i] for i in range(len(keys))]
@@ -90,7 +92,7 @@ def copied_files(head: Any, *how: Any, **more: Any) -> list[DataFile]:
 
 
 def rows_written_in(store: Any, prefix: str, *how: Any, **more: Any) -> list[DataFile]:
-    """As `parquet.rows_written_in`, by which a client writes the rows that others proposed."""
+    """As `ingest.rows_written_in`, by which a client writes the rows that others proposed."""
     files = _real_rows_written_in(store, prefix, *how, **more)
     _note_rows(getattr(store, "_truth", store).get, prefix, files)
     return files
@@ -142,12 +144,14 @@ def live_rows(table: Table, filter: Filter | None = None) -> dict[str, dict[int,
     """Return the rows of each file that a scan would read, by path and position."""
     found: dict[str, dict[int, Row]] = {}
     for file in table.plan(filter).to_pylist():
-        tracked = table.head.tracked
+        tracked = table.table_head.tracked
         with tracked.store.open_input(key_of(tracked.prefix, file["path"])) as source:
             rows = _rows[_digest(source.read())]
         text = file.get("deletes")
         deletes = None if text is None else deletes_from_json(text)
-        gone = read_vector(table.head.tracked.store, table.head.tracked.prefix, deletes, len(rows))
+        gone = read_vector(
+            table.table_head.tracked.store, table.table_head.tracked.prefix, deletes, len(rows)
+        )
         found[file["path"]] = {at: row for at, row in enumerate(rows) if at not in gone}
     return found
 

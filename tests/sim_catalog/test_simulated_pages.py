@@ -6,7 +6,7 @@ import pytest
 from tests.sim_catalog.simulation import seeds_of, simulate_catalog
 
 from lakelog.catalog.core.state import name_pages, namespace_state, paged_map
-from lakelog.catalog.core.state.name_pages import Page
+from lakelog.catalog.core.state.name_pages import NamePage
 from lakelog.log.errors import LakelogError
 
 SEEDS = seeds_of("names", 6)
@@ -20,13 +20,13 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     for module in (name_pages, paged_map):
         monkeypatch.setattr(module, "PAGE_NAMES", 1)
     monkeypatch.setattr(paged_map, "changes_max", lambda names: 0)
-    real, sizes = Page.blob, list[int]()
+    real, sizes = NamePage.blob, list[int]()
 
-    def counting(page: Page[object]) -> bytes:
+    def counting(page: NamePage[object]) -> bytes:
         sizes.append(page.entries)
         return real(page)
 
-    monkeypatch.setattr(Page, "blob", counting)
+    monkeypatch.setattr(NamePage, "blob", counting)
     return sizes
 
 

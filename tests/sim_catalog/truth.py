@@ -17,6 +17,7 @@ from lakelog.catalog.core.logs.consistent_cut import FOREVER_US
 from lakelog.catalog.core.logs.stored_vectors import read_vector
 from lakelog.catalog.core.state.decoded_events import namespace_events, table_events
 from lakelog.catalog.core.state.events import FilesChanged, TableReplaced
+from lakelog.catalog.core.state.features import KNOWN
 from lakelog.catalog.core.state.namespace_state import NAMESPACE, RELATION, NamespaceState, apply
 from lakelog.log.changes import is_same_commit
 from lakelog.log.errors import FormatError
@@ -60,7 +61,7 @@ class Truth:
         self._seen = len(keys)
         for location, _, key in self._commit_keys:
             if key not in self._entries:
-                entry = decode_entry(self.store.created[key], key)
+                entry = decode_entry(self.store.created[key], key, KNOWN)
                 assert isinstance(entry, Commit)
                 self._entries[key] = entry
             yield location, self._entries[key]
@@ -188,12 +189,9 @@ def _time(change: Sequence[Any]) -> int:
 def _names(states: dict[str, NamespaceState]) -> dict[str, dict[str, str]]:
     """Return the tables of the root and of all namespaces in it, by name."""
     root = states[""]
-    spaces = {"": root} | {
-        name: states[entry.location] for name, entry in root.entries.get(NAMESPACE, {}).items()
-    }
+    spaces = {"": root} | {name: states[entry.location] for name, entry in root.logs(NAMESPACE)}
     return {
-        name: {table: entry.id for table, entry in space.entries.get(RELATION, {}).items()}
-        for name, space in spaces.items()
+        name: {table: entry.id for table, entry in space.logs(RELATION)} for name, space in spaces.items()
     }
 
 

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from tests.everywhere import replaced
 from tests.sim.scheduler import Crash, Scheduler
-from tests.sim.stores import TrueStore, Weather
+from tests.sim.stores import CLOCKS, TrueStore, Weather
 from tests.sim.world import START_US, STEPS_A_SECOND, YEAR_US, new_weather
 from tests.sim_catalog.stores import CatalogStore, copied_files, moved, rows_written_in, written_files
 from tests.sim_catalog.truth import Truth
@@ -112,6 +112,7 @@ class CatalogWorld:
     def new_catalog(self, client: str, **arguments: Any) -> Catalog:
         """Return the warehouse as a new process sees it: its own memory, its own clock, its own way to the store."""
         skew_us = self.rng.choice((0, 0, 0, -3_000_000, 5_000_000, 50_000_000, -YEAR_US, 10 * YEAR_US))
+        self.store.faults[CLOCKS] += skew_us != 0
         return Catalog(
             WAREHOUSE,
             writer={"by": client},

@@ -13,6 +13,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,21 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _no_temporary_names_stay() -> Iterator[None]:
+    """Drop temporary views and functions after each module: later ones list, and count, all that the session has."""
+    yield
+    session = SparkSession.getActiveSession()
+    if session is None:
+        return
+    names = session._jsparkSession.sessionState().catalog()
+    views, functions = names.listLocalTempViews("*"), names.listTemporaryFunctions()
+    for index in range(views.size()):
+        session.catalog.dropTempView(views.apply(index).table())
+    for index in range(functions.size()):
+        names.dropTempFunction(functions.apply(index).funcName(), True)
+
+
 def start_session(jars: list[str], settings: dict[str, str]) -> SparkSession:
     """Start the JVM, and return its session."""
     builder = (
@@ -153,6 +169,24 @@ def python(warm: WarmPython, tmp_path_factory: pytest.TempPathFactory) -> str:
     return warm.program(tmp_path_factory.mktemp("warm"))
 
 
+def add_catalog(session: SparkSession, warehouse: str, **settings: Any) -> None:
+    """Give a session the settings of `spark_conf`. The lists among them are those that its JVM was started with."""
+    # Tests count versions and files, so no upkeep runs by itself.
+    own = {"jar": "unused", "fsync": False, "maintenance": "on-demand", **settings}
+    for key, value in spark_conf(warehouse, **own).items():
+        if key not in LISTS:
+            session.conf.set(key, value)
+
+
+@contextmanager
+def active_session(spark: SparkSession) -> Iterator[SparkSession]:
+    """Give a new session that is the active one, as in a program that has no other: writers look for catalogs there."""
+    session, active = spark.newSession(), SparkSession._get_j_spark_session_class(spark._jvm)
+    active.setActiveSession(session._jsparkSession)
+    yield session
+    active.setActiveSession(spark._jsparkSession)
+
+
 @pytest.fixture
 def make_lake(spark: SparkSession, python: str, tmp_path: Path) -> Iterator[Callable[..., Lake]]:
     def make(warehouse: str | None = None, *, is_there: bool = True, **options: Any) -> Lake:
@@ -161,11 +195,7 @@ def make_lake(spark: SparkSession, python: str, tmp_path: Path) -> Iterator[Call
         if is_there and place.startswith("/"):
             Path(place).mkdir(parents=True, exist_ok=True)
         local = None if place.startswith("s3") else False
-        # Tests count versions and files.
-        own = {"fsync": local, "python": python, "maintenance": "on-demand", **options}
-        for key, value in spark_conf(place, name=name, jar="unused", **own).items():
-            if key not in LISTS:
-                spark.conf.set(key, value)
+        add_catalog(spark, place, **{"name": name, "fsync": local, "python": python, "s3a": False, **options})
         return Lake(spark, name, place)
 
     yield make

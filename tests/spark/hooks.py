@@ -2,7 +2,7 @@
 
 HOOK = """
 from dataclasses import replace
-from lakelog.spark.handlers.table import HANDLERS
+from lakelog.spark.handlers.entries import HANDLERS
 def hook(method, wrap):
     entry = HANDLERS[method]
     HANDLERS[method] = replace(entry, handler=wrap(entry.handler))

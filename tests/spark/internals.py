@@ -9,57 +9,94 @@ _RACES = "rows/test_row_races.py::test_changes_of_other_rows_of_one_file_go_thro
 
 TESTS = {
     "AdapterLog": "test_child.py::test_a_child_killed_while_idle_is_started_again",
-    "ArrowInternals": "sql/test_metadata_tables.py::test_files_are_those_on_disk_with_what_their_footers_say",
-    "CachedTables": "sql/test_procedures.py::test_what_is_cached_is_read_anew_after_a_procedure_changed_it",
-    "ChangesApart": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
+    "CheckpointMark": "streaming/test_sink.py::test_a_checkpoint_past_a_restored_table_is_refused",
     "ColumnInternals": "sql/test_create.py::test_like_copies_clustering_and_order_and_no_rows",
-    "ConstraintInternals": "sql/test_constraints.py::test_a_check_holds_for_every_write",
-    "CurvePlace": "sql/test_cluster.py::test_one_job_and_one_commit_put_all_partitions_in_order",
-    "DescribedViews": "sql/test_views.py::test_texts_of_stated_lengths_are_in_a_view_what_they_are_in_its_table",
+    "ConditionColumns": "sql/test_constraints.py::test_a_check_holds_for_every_write",
     "ErrorInternals": "sql/test_create.py::test_an_external_table_has_to_have_a_location",
-    "OldRowDefaults": "rows/test_reads.py::test_the_row_reader_finds_defaults_of_columns_that_stand_before_others",
-    "FooterInternals": "sql/test_add_files.py::test_names_of_folders_are_columns_and_partitions",
-    "JobInternals": (
+    "Failures": "sql/test_create.py::test_an_external_table_has_to_have_a_location",
+    "FilterInternals": "rows/test_writes.py::test_every_transform_partitions_rows_and_prunes_files",
+    "PlanInternals": (
+        "rows/test_storage_partitioned_joins.py::test_filters_at_run_time_leave_the_keys_as_they_are"
+    ),
+    "S3Access": "test_s3_first.py::test_without_s3a_nothing_is_created",
+    "SchemaInternals": "test_tables.py::test_all_types_that_parquet_holds_make_the_round_trip",
+    "ScriptText": "test_one_moment.py::test_a_schema_change_and_its_data_are_one_commit",
+    "SessionInternals": "test_tables.py::test_names_without_a_catalog_are_found_after_use",
+    "SettingInternals": (
+        "rows/test_reads.py::test_blanks_behind_a_char_count_where_a_session_takes_it_for_a_text"
+    ),
+    "SparkAbilities": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
+    "SqlTokens": (
+        "sql/test_evolution.py::"
+        "test_partition_fields_are_added_replaced_and_dropped_and_all_rows_stay_readable"
+    ),
+    "StatementInternals": "test_one_moment.py::test_a_schema_change_and_its_data_are_one_commit",
+    "files/ArrowInternals": (
+        "sql/test_metadata_tables.py::test_files_are_those_on_disk_with_what_their_footers_say"
+    ),
+    "files/CurvePlace": "sql/test_cluster.py::test_one_job_and_one_commit_put_all_partitions_in_order",
+    "files/FooterInternals": "sql/test_add_files.py::test_names_of_folders_are_columns_and_partitions",
+    "files/JobInternals": (
         "sql/test_compute_statistics.py::"
         "test_what_a_job_counts_is_kept_with_its_version_and_seen_by_all_clients"
     ),
-    "KeptRows": "rows/test_moving_sources.py::test_no_key_is_inserted_twice_whatever_the_source_says_next",
-    "KnownFile": "rows/test_reads.py::test_the_row_reader_and_the_column_reader_agree",
-    "MadeValues": (
-        "sql/test_made_values.py::"
-        "test_an_updated_row_keeps_its_identity_value_and_an_inserted_one_gets_the_next"
+    "files/KnownFile": "rows/test_reads.py::test_the_row_reader_and_the_column_reader_agree",
+    "files/OldRowDefaults": (
+        "rows/test_reads.py::test_the_row_reader_finds_defaults_of_columns_that_stand_before_others"
     ),
-    "MergeKeys": _RACES,
-    "OverwriteInternals": (
-        "sql/test_overwriting.py::"
-        "test_conditions_that_only_spark_evaluates_replace_the_rows_of_which_they_are_true"
-    ),
-    "PackedFiles": "rows/test_planned_files.py::test_parts_of_files_are_those_that_spark_makes",
-    "PlanInternals": "rows/test_storage_partitioned_joins.py::test_filters_at_run_time_leave_the_keys_as_they_are",
-    "ReadInternals": "rows/test_reads.py::test_the_row_reader_and_the_column_reader_agree",
-    "RepeatableRows": (
-        "rows/test_small_sources.py::test_what_may_be_others_when_it_is_read_again_is_joined_by_spark"
-    ),
-    "RowInternals": "sql/test_rows.py::test_schema_evolution_and_rows_are_one_commit",
-    "SchemaInternals": "test_tables.py::test_all_types_that_parquet_holds_make_the_round_trip",
-    "SessionInternals": "test_tables.py::test_names_without_a_catalog_are_found_after_use",
-    "SettingInternals": "rows/test_reads.py::test_blanks_behind_a_char_count_where_a_session_takes_it_for_a_text",
-    "SourceFiles": _RACES,
-    "StatementInternals": "test_one_moment.py::test_a_schema_change_and_its_data_are_one_commit",
-    "TransformExpression": "rows/test_writes.py::test_every_transform_partitions_rows_and_prunes_files",
-    "WriteInternals": "rows/test_writes.py::test_the_sessions_settings_do_not_change_what_files_hold",
+    "files/PackedFiles": "rows/test_planned_files.py::test_parts_of_files_are_those_that_spark_makes",
+    "files/ReadInternals": "rows/test_reads.py::test_the_row_reader_and_the_column_reader_agree",
+    "files/RowInternals": "sql/test_rows.py::test_schema_evolution_and_rows_are_one_commit",
+    "files/SourceFiles": _RACES,
+    "files/TransformExpression": "rows/test_writes.py::test_every_transform_partitions_rows_and_prunes_files",
+    "files/WriteInternals": "rows/test_writes.py::test_the_sessions_settings_do_not_change_what_files_hold",
     "functions/BoundSqlFunction": (
         "sql/test_functions.py::test_names_in_a_body_are_those_of_the_catalog_and_namespace_of_its_creation"
     ),
     "functions/ClassFunctions": "sql/test_class_functions.py::test_classes_of_a_jar_are_functions",
+    "functions/FunctionDefinitions": (
+        "sql/test_functions.py::test_all_that_is_known_of_a_function_is_described"
+    ),
+    "functions/FunctionInfo": "sql/test_functions.py::test_all_that_is_known_of_a_function_is_described",
     "functions/FunctionInternals": "sql/test_functions.py::test_all_that_is_known_of_a_function_is_described",
     "functions/FunctionsInUse": "sql/test_functions.py::test_a_function_that_would_call_itself_is_refused",
     "functions/SqlFunctionAnalysis": "sql/test_functions.py::test_what_is_temporary_cannot_be_in_a_function",
+    "functions/StoredFunction": "sql/test_functions.py::test_all_that_is_known_of_a_function_is_described",
+    "plans/CachedTables": (
+        "sql/test_procedures.py::test_what_is_cached_is_read_anew_after_a_procedure_changed_it"
+    ),
+    "plans/ConstraintInternals": "sql/test_constraints.py::test_a_check_holds_for_every_write",
+    "plans/FileConditions": "sql/test_compact.py::test_where_chooses_files",
+    "plans/KeptRows": (
+        "rows/test_moving_sources.py::test_no_key_is_inserted_twice_whatever_the_source_says_next"
+    ),
+    "plans/MergeKeys": _RACES,
+    "plans/OverwriteInternals": (
+        "sql/test_overwriting.py::"
+        "test_conditions_that_only_spark_evaluates_replace_the_rows_of_which_they_are_true"
+    ),
+    "plans/RepeatableRows": (
+        "rows/test_small_sources.py::test_what_may_be_others_when_it_is_read_again_is_joined_by_spark"
+    ),
+    "shows/DescribedViews": (
+        "sql/test_views.py::test_texts_of_stated_lengths_are_in_a_view_what_they_are_in_its_table"
+    ),
+    "shows/MarkedTable": "sql/test_show_create.py::test_values_begin_where_they_began",
+    "shows/ShowBoth": "sql/test_session_catalog.py::test_both_kinds_are_listed_together",
+    "shows/ShowCreateTables": "sql/test_show_create.py::test_values_begin_where_they_began",
     "statements/EarlyRewrite": "sql/test_references.py::test_a_tag_and_a_branch_are_read_by_their_names",
     "statements/LakeCommand": "sql/test_evolution.py::test_what_is_changed_is_shown_to_other_sessions",
     "statements/LakeNames": "sql/test_functions.py::test_functions_of_spark_stay_what_they_are",
     "statements/LakeParser": (
         "sql/test_evolution.py::test_other_statements_and_parameters_are_for_sparks_own_parser"
+    ),
+    "statements/LakeStatement": (
+        "sql/test_evolution.py::"
+        "test_partition_fields_are_added_replaced_and_dropped_and_all_rows_stay_readable"
+    ),
+    "statements/MadeValues": (
+        "sql/test_made_values.py::"
+        "test_an_updated_row_keeps_its_identity_value_and_an_inserted_one_gets_the_next"
     ),
     "statements/OutermostParser": (
         "sql/test_foreign_words.py::test_other_extensions_keep_their_words_in_both_orders"
@@ -70,22 +107,20 @@ TESTS = {
     "statements/SessionNames": (
         "sql/test_session_catalog.py::test_if_not_exists_is_content_with_what_the_other_has"
     ),
-    "statements/ShowBoth": "sql/test_session_catalog.py::test_both_kinds_are_listed_together",
-    "statements/ShowCreateTables": "sql/test_show_create.py::test_values_begin_where_they_began",
     "statements/StatementWords": (
         "sql/test_evolution.py::"
         "test_partition_fields_are_added_replaced_and_dropped_and_all_rows_stay_readable"
     ),
-    "streams/CheckpointMark": "streaming/test_sink.py::test_a_checkpoint_past_a_restored_table_is_refused",
-    "streams/ComparedChanges": "streaming/test_changes.py::test_updates_are_shown_as_such",
-    "streams/ComparedChangesExec": "streaming/test_changes.py::test_updates_are_shown_as_such",
-    "streams/StreamedTexts": "streaming/test_source.py::test_a_stream_reads_texts_of_stated_lengths",
-    "statements/WriteTargets": (
-        "sql/test_made_values.py::test_views_and_frames_of_a_table_are_read_by_statements_that_change_it"
-    ),
     "statements/WritesByName": (
         "test_renamed_tables.py::test_a_statement_goes_to_the_table_that_got_its_name_while_it_ran"
     ),
+    "statements/WriteTargets": (
+        "sql/test_made_values.py::test_views_and_frames_of_a_table_are_read_by_statements_that_change_it"
+    ),
+    "streams/ChangesApart": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
+    "streams/ComparedChanges": "streaming/test_changes.py::test_updates_are_shown_as_such",
+    "streams/ComparedChangesExec": "streaming/test_changes.py::test_updates_are_shown_as_such",
+    "streams/StreamedTexts": "streaming/test_source.py::test_a_stream_reads_texts_of_stated_lengths",
 }
 
 

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from tests.spark.conftest import Lake, Place, children
+from tests.spark.conftest import Lake, Place, add_catalog, children
 
 from lakelog.catalog import Catalog
-from lakelog.spark import spark_conf
-from lakelog.spark.configure import LISTS
 
 _numbers = itertools.count()
 
@@ -67,12 +65,7 @@ class Shared:
 
 def with_lakelog(spark: SparkSession, warehouse: str, python: str) -> SparkSession:
     session = spark.newSession()
-    settings = spark_conf(
-        warehouse, session_catalog=True, jar="unused", fsync=False, python=python, maintenance="on-demand"
-    )
-    for key, value in settings.items():
-        if key not in LISTS:
-            session.conf.set(key, value)
+    add_catalog(session, warehouse, session_catalog=True, python=python)
     return session
 
 

@@ -5,6 +5,7 @@ from pyspark.errors import AnalysisException
 
 import lakelog.spark
 from lakelog.catalog import Catalog
+from lakelog.catalog.times import time_us
 
 
 def writer_of(lake, name="a.t"):
@@ -177,40 +178,43 @@ def test_the_audit_is_a_table(lake):
     lake.sql("DROP TABLE lake.a.t")
     assert lake.sql(f"SHOW TABLES IN {lake.name}.system")[0][1] == "audit"
     rows = lake.sql(
-        "SELECT kind, name, operation, statement FROM lake.system.audit WHERE what = 'commit' ORDER BY time DESC, kind"
+        "SELECT kind, name, operation, statement FROM lake.system.audit WHERE what = 'commit' "
+        "ORDER BY committed_at DESC, kind"
     )
     assert ("table", "`a`.`t`", "append", f"INSERT INTO {lake.name}.a.t VALUES (?, ?)") in rows
     catalog = Catalog(lake.warehouse)
     assert len(rows) == len(list(catalog.audit()))
-    ((middle,),) = lake.sql("SELECT max(time) FROM lake.system.audit WHERE operation = 'append'")
-    later = lake.sql(f"SELECT count(*) FROM lake.system.audit WHERE time > TIMESTAMP '{middle}'")
+    ((middle,),) = lake.sql("SELECT max(committed_at) FROM lake.system.audit WHERE operation = 'append'")
+    later = lake.sql(f"SELECT count(*) FROM lake.system.audit WHERE committed_at > TIMESTAMP '{middle}'")
     all_of_it = lake.sql("SELECT count(*) FROM lake.system.audit")
-    at = lake.sql(f"SELECT operation FROM lake.system.audit WHERE time = TIMESTAMP '{middle}'")
+    at = lake.sql(f"SELECT operation FROM lake.system.audit WHERE committed_at = TIMESTAMP '{middle}'")
     assert later == [(2,)] and all_of_it[0][0] == len(rows) and at == [("append",)]
     described = {row[0]: row[1] for row in lake.sql("DESCRIBE lake.system.audit")}
-    assert described["time"] == "timestamp" and described["version"] == "bigint"
+    assert described["committed_at"] == "timestamp" and described["version"] == "bigint"
 
 
 def test_a_filter_on_the_time_finds_the_same_rows_as_without_its_help(lake):
     prepare(lake)
     for id in range(4):
         lake.sql(f"INSERT INTO lake.a.t VALUES ({id}, 'a')")
-    times = [entry.time_us for entry in Catalog(lake.warehouse).audit()]
+    times = [time_us(entry.committed_at) for entry in Catalog(lake.warehouse).audit()]
     lake.sql("CALL lake.system.expire('a.t', retain_last => 2, dry_run => false, trust_clock => true)")
     everything = lake.frame("SELECT * FROM lake.system.audit").collect()
     assert ("expired", 1, 4) in [(row.what, row.first_version, row.version) for row in everything]
-    micros = {row: int(row.time.timestamp() * 1_000_000 + 0.5) for row in everything}
+    micros = {row: int(row.committed_at.timestamp() * 1_000_000 + 0.5) for row in everything}
     for time in times:
         for sign, holds in {"<=": int.__le__, ">=": int.__ge__, "=": int.__eq__}.items():
-            found = lake.frame(f"SELECT * FROM lake.system.audit WHERE time {sign} timestamp_micros({time})")
+            found = lake.frame(
+                f"SELECT * FROM lake.system.audit WHERE committed_at {sign} timestamp_micros({time})"
+            )
             wanted = [row for row in everything if holds(micros[row], time)]
             assert sorted(found.collect(), key=repr) == sorted(wanted, key=repr), (sign, time)
 
 
 def test_a_time_that_cannot_be_finds_nothing(lake):
     prepare(lake)
-    nothing = "SELECT * FROM lake.system.audit WHERE time > TIMESTAMP '2030-01-01' AND time < TIMESTAMP '2020-01-01'"
-    assert lake.sql(nothing) == []
+    when = "committed_at > TIMESTAMP '2030-01-01' AND committed_at < TIMESTAMP '2020-01-01'"
+    assert lake.sql(f"SELECT * FROM lake.system.audit WHERE {when}") == []
 
 
 def test_the_audit_takes_no_option_that_it_would_not_obey(lake):

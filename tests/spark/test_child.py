@@ -49,9 +49,9 @@ LocalStore.put_if_absent = deadly
 # The process that an intent waits for is dead, and the next one would wait for it for seconds.
 IMPATIENT = """
 from dataclasses import replace
-from lakelog.log import placing
-patient = placing.wait_or_abort
-placing.wait_or_abort = lambda place, commit, options: patient(
+from lakelog.log import following
+patient = following.wait_or_abort
+following.wait_or_abort = lambda place, commit, options: patient(
     place, commit, replace(options, patience_s=0.1, patience_each_s=0.0))
 """
 
@@ -226,13 +226,13 @@ hook("list_relations", patient)
 def test_what_libraries_print_does_not_reach_the_pipe(make_lake, warm, tmp_path):
     noisy = """
 import os
-from lakelog.spark.dispatch import Dispatch
-original = Dispatch.answer
+from lakelog.spark.dispatch import RequestDispatch
+original = RequestDispatch.answer
 def answer(self, *args, **named):
     print("noise", flush=True)
     os.write(1, b"more noise")
     return original(self, *args, **named)
-Dispatch.answer = answer
+RequestDispatch.answer = answer
 """
     lake = make_lake(python=warm.program(tmp_path, noisy))
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
@@ -255,7 +255,7 @@ def test_a_python_without_lakelog_fails_with_how_to_get_it(make_lake, tmp_path):
     lake = make_lake(python=str(bare))
     with pytest.raises(Exception, match="No module named") as error:
         lake.sql(f"SHOW TABLES IN {lake.name}")
-    assert "pip install lakelog" in str(error.value) and str(bare) in str(error.value)
+    assert "pip install /path/to/clone" in str(error.value) and str(bare) in str(error.value)
 
 
 def test_a_python_that_is_not_there_is_named(make_lake):
@@ -325,7 +325,7 @@ def test_modules_of_the_folder_that_it_runs_in_are_not_imported(make_lake, tmp_p
 
 def test_modules_are_looked_for_where_the_driver_has_them(spark, tmp_path):
     jvm = spark.sparkContext._jvm
-    path, some = jvm.org.apache.spark.sql.lakelog.PythonPath, jvm.scala.Option.apply
+    path, some = jvm.org.apache.spark.sql.lakelog.bridge.PythonPath, jvm.scala.Option.apply
     assert path.cleaned(f":/a:.:b::{tmp_path}:../c").get() == f"/a:{tmp_path}"
     assert path.cleaned(":.").isEmpty()
     files = "/x/lakelog.zip, file:///y/more.EGG,/x/one.py,s3://b/z.zip,hdfs:/w.zip,own.zip"
@@ -367,7 +367,7 @@ def interrupt_the_asking_thread(lake):
     """Interrupt the thread of Spark's that waits for an answer, as the end of a query or of its session does."""
     threads = lake.spark.sparkContext._jvm.java.lang.Thread.getAllStackTraces()
     asking = [
-        thread for thread, frames in threads.items() if any("lakelog.Child.ask" in str(f) for f in frames)
+        thread for thread, frames in threads.items() if any("bridge.Child.ask" in str(f) for f in frames)
     ]
     assert len(asking) == 1
     asking[0].interrupt()
@@ -408,8 +408,10 @@ hook("commit_stage", once)
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(lake.sql, statement)
         wait_for(committed)
-        interrupt_the_asking_thread(lake)
-        go_on.touch()
+        try:
+            interrupt_the_asking_thread(lake)
+        finally:
+            go_on.touch()  # else the statement waits for ever, and the pool for it
         done.result(60)
     assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
     assert lake.catalog.load_table("t").version == 2
@@ -520,12 +522,12 @@ def test_a_catalog_that_is_used_no_more_is_closed(spark, warm, tmp_path):
     closed = tmp_path / "closed"
     text = f"""
 import pathlib
-from lakelog.spark.open_catalog import OpenCatalog
-def close(self, original=OpenCatalog.close):
+from lakelog.spark.open_catalog import ServedCatalog
+def close(self, original=ServedCatalog.close):
     original(self)
     with open({str(closed)!r}, "a") as file:
         print(self.outside.warehouse, file=file)
-OpenCatalog.close = close
+ServedCatalog.close = close
 """
     jvm = spark.sparkContext._jvm
     lakelog = jvm.org.apache.spark.sql.lakelog
@@ -534,7 +536,7 @@ OpenCatalog.close = close
     def asked(name):
         settings = jvm.scala.collection.immutable.HashMap().updated("fsync", "off")
         settings = settings.updated("warehouse", str(tmp_path / name))
-        bridge = lakelog.Bridge.of(lakelog.BridgeSettings(program, settings))
+        bridge = lakelog.bridge.Bridge.of(lakelog.bridge.BridgeSettings(program, settings))
         nothing = jvm.scala.Option.empty()
         scope, ended = lakelog.wire.Scope(nothing, nothing), getattr(bridge, "ask$default$4")()
         bridge.ask(lakelog.wire.ListSystemTables(), scope, nothing, ended)

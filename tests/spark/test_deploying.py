@@ -217,7 +217,7 @@ def test_where_the_driver_has_no_python_one_error_names_each_place(
     places = (
         f"'{TRAVELLED}'", "spark.sql.catalog.<name>.python", "spark.pyspark.driver.python (not set)",
         "PYSPARK_DRIVER_PYTHON (", "spark.pyspark.python (/nowhere/python3)", "PYSPARK_PYTHON (", "python3 on the PATH",
-        "pip install lakelog", "A relative path is looked for in /", "where archives are unpacked, /",
+        "pip install /path/to/clone", "A relative path is looked for in /", "where archives are unpacked, /",
     )  # fmt: skip
     assert [each for each in places if each not in line] == []
 

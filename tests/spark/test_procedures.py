@@ -8,7 +8,7 @@ pytestmark = pytest.mark.adapter
 # A Python side with one more procedure, which returns what it was given.
 ECHO = """
 from lakelog.log.errors import ConflictError, InvalidInput, Unsupported
-from lakelog.spark.procedures import Column, Parameter, Procedure, all_procedures
+from lakelog.spark.procedures import AnswerColumn, OperationParameter, SystemProcedure, all_procedures
 KINDS = {"invalid": InvalidInput, "unsupported": Unsupported, "conflict": ConflictError}
 def run(call):
     if call["fails"] is not None:
@@ -19,32 +19,35 @@ def run(call):
     ]
 def where(call):
     return [(".".join(call.table("table")), ".".join(call.namespace("namespace")))]
-all_procedures()["echo"] = Procedure(
+all_procedures()["echo"] = SystemProcedure(
     name="echo",
     description="Return what was given.",
     run=run,
     parameters=(
-        Parameter("text", "STRING", "any text"),
-        Parameter("number", "BIGINT", "any number", default="7"),
-        Parameter("flag", "BOOLEAN", "yes or no", default="true"),
-        Parameter("at", "TIMESTAMP", "when", default="NULL"),
-        Parameter("share", "DOUBLE", "a part", default="0.5"),
-        Parameter("names", "ARRAY<STRING>", "some", default="array('x', NULL)"),
-        Parameter("map", "MAP<STRING, BIGINT>", "more", default="map('k', 1)"),
-        Parameter("fails", "STRING", "how", default="NULL"),
+        OperationParameter("text", "STRING", "any text"),
+        OperationParameter("number", "BIGINT", "any number", default="7"),
+        OperationParameter("flag", "BOOLEAN", "yes or no", default="true"),
+        OperationParameter("at", "TIMESTAMP", "when", default="NULL"),
+        OperationParameter("share", "DOUBLE", "a part", default="0.5"),
+        OperationParameter("names", "ARRAY<STRING>", "some", default="array('x', NULL)"),
+        OperationParameter("map", "MAP<STRING, BIGINT>", "more", default="map('k', 1)"),
+        OperationParameter("fails", "STRING", "how", default="NULL"),
     ),
     columns=(
-        Column("text", "STRING", "as it came"), Column("number", "BIGINT"), Column("flag", "BOOLEAN"),
-        Column("at", "TIMESTAMP"), Column("share", "DOUBLE"), Column("names", "ARRAY<STRING>"),
-        Column("map", "MAP<STRING, BIGINT>"),
+        AnswerColumn("text", "STRING", "as it came"), AnswerColumn("number", "BIGINT"), AnswerColumn("flag", "BOOLEAN"),
+        AnswerColumn("at", "TIMESTAMP"), AnswerColumn("share", "DOUBLE"), AnswerColumn("names", "ARRAY<STRING>"),
+        AnswerColumn("map", "MAP<STRING, BIGINT>"),
     ),
 )
-all_procedures()["where"] = Procedure(
+all_procedures()["where"] = SystemProcedure(
     name="where",
     description="Return what is named.",
     run=where,
-    parameters=(Parameter("table", "STRING", "a table"), Parameter("namespace", "STRING", "one", default="''")),
-    columns=(Column("table", "STRING"), Column("namespace", "STRING")),
+    parameters=(
+        OperationParameter("table", "STRING", "a table"),
+        OperationParameter("namespace", "STRING", "one", default="''"),
+    ),
+    columns=(AnswerColumn("table", "STRING"), AnswerColumn("namespace", "STRING")),
 )
 """
 

@@ -29,7 +29,7 @@ def kept(lake: Lake) -> int:
     jvm: Any = lake.spark.sparkContext._jvm
     gc.collect()  # for what Python holds in the JVM
     jvm.java.lang.System.gc()
-    return int(jvm.org.apache.spark.sql.lakelog.ProcessState.statementCount())
+    return int(jvm.org.apache.spark.sql.lakelog.process.ProcessState.statementCount())
 
 
 def reach(lake: Lake, most: int) -> int:

@@ -64,7 +64,7 @@ NOT_THERE = {
 def test_versions_that_are_not_there_or_not_any_more_are_refused_and_nothing_changes(lake):
     lake.sql("CREATE TABLE lake.t (a INT)")
     lake.sql("INSERT INTO lake.t VALUES (1)")
-    then = f"timestamp_micros({lake.catalog.load_table('t').timestamp_us})"
+    then = f"timestamp_micros({lake.catalog.load_table('t').table_head.time_us})"
     lake.sql("INSERT INTO lake.t VALUES (2)")
     lake.sql("CALL lake.system.expire('t', retain_last => 1, dry_run => false)")
     version = lake.catalog.load_table("t").version

@@ -22,13 +22,13 @@ for name in ("get", "put_if_absent", "list_after"):
 """
 
 ASKED = """
-from lakelog.spark.dispatch import Dispatch
-answer = Dispatch.answer
+from lakelog.spark.dispatch import RequestDispatch
+answer = RequestDispatch.answer
 def call(self, method, *args, **kwargs):
     with open({log!r}, "a") as log:
         log.write(method + chr(10))
     return answer(self, method, *args, **kwargs)
-Dispatch.answer = call
+RequestDispatch.answer = call
 """
 
 

@@ -146,7 +146,7 @@ def test_executors_make_a_tombstone_by_three_requests(on_s3, make_lake, warm, tm
 
     monkeypatch.setattr(moto_server._OneAtATime, "__call__", counted)
     (row,) = lake.sql("CALL lake.system.expire(table => 't', version => 11, dry_run => false)")
-    log = table.head.tracked.log
+    log = table.table_head.tracked.log
     assert row[6] == 11 and all(isinstance(log.entry_at(each), Tombstone) for each in range(1, 12))
     of_versions = [method for method, path, by in asked if "/_log/0000" in path and "Hadoop" in by]
     assert sorted(of_versions) == ["GET"] * 10 + ["HEAD"] * 10 + ["PUT"] * 10, "Python does the last one"

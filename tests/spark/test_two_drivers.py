@@ -29,7 +29,7 @@ from lakelog.spark import spark_conf
 from lakelog.testing.s3a import s3a_settings
 
 asked = json.loads(sys.argv[1])
-conf, s3a = spark_conf(asked["warehouse"], **asked["options"]), s3a_settings()
+conf, s3a = spark_conf(asked["warehouse"], s3a=False, **asked["options"]), s3a_settings()
 conf["spark.jars"] = ",".join(filter(None, [conf["spark.jars"], s3a.pop("spark.jars", "")]))
 builder = SparkSession.builder.master("local[4]")
 for key, value in {
@@ -122,7 +122,7 @@ def test_two_drivers_share_versions_of_one_table_on_s3(lakelog_s3: S3Server, tmp
         for number in range(INSERTS)
     ]
     assert sorted((row["id"], row["by"]) for row in rows) == sorted([(-1, "first"), *made])
-    head = catalog.load_table("t").head
+    head = catalog.load_table("t").table_head
     assert head.version - 2 < len(made)
     combined = [commit for commit in head.commits() if combined_ids(commit)]
     assert any(len({change.writer["user"] for change in commit.changes}) > 1 for commit in combined)

@@ -11,7 +11,7 @@ from pyspark.errors.exceptions.captured import UnsupportedOperationException
 
 import lakelog.spark
 from lakelog.catalog import Catalog
-from lakelog.log import Carried, Draft, new_id
+from lakelog.log import CarriedChange, Draft, new_id
 from lakelog.log.format import Tombstone
 
 
@@ -176,12 +176,12 @@ def test_executors_make_the_same_tombstones_as_python(make_lake, warm, tmp_path)
                 both.load_table("t").append(pa.table({"id": [number]}, schema))
                 both.load_table("u").append(pa.table({"id": [number]}, schema))
         elif number % 7 == 5:
-            log = lake.catalog.load_table("t").head.tracked.log
-            carried = tuple(Carried(new_id(), log.load().version, {}, ()) for _ in range(3))
+            log = lake.catalog.load_table("t").table_head.tracked.log
+            carried = tuple(CarriedChange(new_id(), log.load().version, {}, ()) for _ in range(3))
             log.commit(log.load(), lambda view, passed, carried=carried: Draft(carries=carried))
         else:
             lake.catalog.load_table("t").append(pa.table({"id": [number]}, schema))
-    log = lake.catalog.load_table("t").head.tracked.log
+    log = lake.catalog.load_table("t").table_head.tracked.log
     kinds = [log.entry_at(version) for version in range(1, 41)]
     assert any(each.sidecars for each in kinds) and any(each.changes for each in kinds)
     assert any(each.intent for each in kinds)

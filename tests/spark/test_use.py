@@ -10,7 +10,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.core.schema.definition import FunctionDefinition
 from lakelog.spark import spark_conf
 from lakelog.spark.jar import jar_path
@@ -113,8 +113,10 @@ def test_without_the_extension_spark_says_what_is_missing_and_calls_what_is_ther
     """The functions of other sessions' making: scalar ones need no extension to be called."""
     catalog = Catalog(str(tmp_path / "lake"))
     catalog.create_namespace("a")
-    catalog.create_function(
-        "a.twice", FunctionDefinition(language="sql", body="x * 2", parameters="x INT", returns="INT")
+    engine.create_function(
+        catalog,
+        "a.twice",
+        FunctionDefinition(language="sql", body="x * 2", parameters="x INT", returns="INT"),
     )
     settings = QUIET | spark_conf(str(tmp_path / "lake"), fsync=False)
     del settings["spark.sql.extensions"]

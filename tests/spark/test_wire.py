@@ -10,7 +10,7 @@ import pytest
 from tests.format.bridge.test_frames import FRAMES, NOT_ASKED_ANY_MORE, asked, assert_same, decoded, values
 from tests.unit.spark.samples import sample
 
-from lakelog.spark.handlers.table import HANDLERS
+from lakelog.spark.handlers.entries import HANDLERS
 from programs.wire.structs import BESIDE, PROCESS, UNIONS, by_subject, is_value, requests, tag
 
 REQUESTS = [request for request, _, _ in requests()]

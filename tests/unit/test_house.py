@@ -9,20 +9,31 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
 TOP = Path(__file__).parents[2]
 SOURCES = [TOP / "log/lakelog", TOP / "catalog/lakelog", TOP / "scripts/lakelog"]
 CATALOG = TOP / "catalog/lakelog/catalog"
-PACKAGES = sorted(path.parent.name for path in CATALOG.glob("*/__init__.py"))
+DOORS = {"engine"}
+PACKAGES = sorted({path.parent.name for path in CATALOG.glob("*/__init__.py")} - DOORS)
 ROOMS = {path.parent.name: path.parent for path in sorted(CATALOG.glob("*/*/__init__.py"))}
 PURE = ["files", "planning", "schema", "state"]
 FILES_MAX = 30
 LINES_MAX = 600
 
-PURE_IMPORTS_OF_THE_LOG = {"BlobRange", "Commit", "Dump", "Json", "WriteRef", "each_change"}
+PURE_IMPORTS_OF_THE_LOG = {
+    "FeatureNames",
+    "BlobRange",
+    "Commit",
+    "StateDump",
+    "Json",
+    "WriteRef",
+    "each_change",
+}
 """What a pure room takes from `lakelog.log`, beside errors and grammar: values, and nothing that reads or writes."""
 
 
@@ -73,7 +84,8 @@ EXPORTS = {name_of(room): exports(room) for room in ROOMS}
 
 def room_of(name: str) -> str | None:
     parts = name.split(".")
-    return parts[3] if parts[:2] == ["lakelog", "catalog"] and len(parts) > 3 and parts[3] in ROOMS else None
+    is_in_one = len(parts) > 3 and parts[3] in ROOMS and ".".join(parts[:4]) == name_of(parts[3])
+    return parts[3] if is_in_one else None
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -170,20 +182,17 @@ def test_no_test_gives_up_before_a_slow_machine_is_done() -> None:
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_room_says_what_it_owns_and_exports_exactly_what_others_use(room: str) -> None:
+def test_a_room_says_what_it_owns_and_documents_what_it_exports(room: str) -> None:
     text = ast.get_docstring(ast.parse((ROOMS[room] / "__init__.py").read_text())) or ""
     assert 3 <= len(text.splitlines()) <= 15
     assert "Rule:" in text and "must not" in text
-    package = name_of(room)
-    exported = EXPORTS[package]
-    used = {
+    face = import_module(name_of(room))
+    exported = {name: getattr(face, name) for name in exports(room)}
+    assert [
         name
-        for module in MODULES
-        if room_of(module) != room
-        for target, name, _ in imports(module)
-        if target == package and name in exported
-    }
-    assert sorted(exported) == sorted(used)
+        for name, value in exported.items()
+        if isinstance(value, type | FunctionType) and (value.__doc__ or f"{name}(").startswith(f"{name}(")
+    ] == []
     assert not set(exported) & {path.stem for path in ROOMS[room].glob("*.py")}, "names of modules"
 
 
@@ -194,12 +203,15 @@ def test_a_package_says_what_it_is_and_exports_nothing(package: str) -> None:
     assert "Rule:" in (ast.get_docstring(tree) or "") and len(tree.body) == 1
 
 
-def test_other_rooms_are_entered_by_their_front_door() -> None:
+def test_other_packages_enter_a_room_by_its_front_door() -> None:
+    """Inside a package, modules import each other: the layers of `pyproject.toml` hold their direction."""
     past = [
         f"{module}: {ast.unparse(node)}"
         for module in MODULES
         for target, _, node in imports(module)
-        if (room := room_of(target)) is not None and room != room_of(module) and node.module != name_of(room)
+        if (room := room_of(target)) is not None
+        and node.module != name_of(room)
+        and not f"{module}.".startswith(name_of(room).rpartition(".")[0] + ".")
     ]
     assert past == []
 

@@ -93,6 +93,20 @@ def test_what_a_page_names_exists(page: str) -> None:
     assert missing(ROOT / page) == []
 
 
+def test_paths_are_below_the_folder_that_a_section_names() -> None:
+    sections = re.split(r"^## ", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.M)
+    of_sections = [(each, re.search(r"Paths are\s+below\s+`([^`]+)`", each)) for each in sections]
+    of_folders = [(each, folder[1]) for each, folder in of_sections if folder is not None]
+    assert len(of_folders) >= 3
+    lost = [
+        path
+        for section, folder in of_folders
+        for path in re.findall(r"`([\w-]+/[\w./-]*)`", section)
+        if not any((ROOT / place / path).exists() for place in ("", folder))
+    ]
+    assert lost == []
+
+
 def test_a_link_to_nothing_is_found(tmp_path: Path) -> None:
     page = tmp_path / "a.md"
     page.write_text(

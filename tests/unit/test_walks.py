@@ -42,7 +42,9 @@ FLOORS = [
     "catalog/lakelog/catalog/keeping/upkeep",
     "catalog/lakelog/catalog/core/tools",
     "catalog/lakelog/catalog/looking/pictures",
+    "catalog/lakelog/catalog/looking/notebooks",
     "catalog/lakelog/catalog/[a-z_]+.py",
+    "catalog/lakelog/catalog/engine",
     "catalog/lakelog/spark",
     "catalog/spark",
 ]

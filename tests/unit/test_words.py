@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.unit.prose_measures import Measures, measured
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).relative_to(ROOT).as_posix()
@@ -114,3 +116,110 @@ def test_code_in_a_page_is_not_prose() -> None:
     page = "a\n```sql\n-- nobody\n```\nb `nobody\nelse` c `` `x` tells `` d\n"
     assert "nobody" not in prose(page) and "tells" not in prose(page)
     assert prose(page).count("\n") == page.count("\n")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that the prose of some pages may have, and the least of `if`. They are only ever made stricter.
+
+    The goal of all pages is 15 words a sentence, 3 % of long sentences, and the defaults below.
+    """
+
+    words_a_sentence: float
+    long_percent: float
+    what: float = 2.0
+    where: float = 2.0
+    one: float = 2.0
+    if_: float = 4.0
+    wide_lines: int = 0
+
+    def exceeded_by(self, found: Measures) -> list[str]:
+        pairs = {
+            "words a sentence": (found.words_a_sentence, self.words_a_sentence),
+            "percent of long sentences": (found.long_percent, self.long_percent),
+            "what in 1,000 words": (found.per_thousand("what"), self.what),
+            "where in 1,000 words": (found.per_thousand("where"), self.where),
+            "one in 1,000 words": (found.per_thousand("one"), self.one),
+            "wide lines": (found.wide_lines, self.wide_lines),
+            "if in 1,000 words, at least": (-found.per_thousand("if"), -self.if_),
+        }
+        return [f"{name}: {abs(is_now):.2f}" for name, (is_now, limit) in pairs.items() if is_now > limit]
+
+
+FIRST_READ = [
+    "README.md",
+    "scripts/programs/site/pages/index.md",
+    *(f"docs/{name}.md" for name in (
+        "quick-start", "install", "tour", "bronze-to-gold", "concepts", "compared", "limits", "compatibility",
+        "from-python-libraries", "pipelines", "production",
+    )),
+]  # fmt: skip
+
+PROSE = {
+    "first read": (FIRST_READ, Limits(words_a_sentence=12.6, long_percent=0.6, where=0.5, if_=6.5)),
+    "docs": (
+        ["docs/*.md"],
+        Limits(words_a_sentence=14.5, long_percent=1.8, what=1.3, where=0.3, one=4.3, if_=6.5, wide_lines=5),
+    ),
+    "docs/sql": (
+        ["docs/sql/*.md"],
+        Limits(words_a_sentence=15.6, long_percent=2.6, what=0.5, where=0.6, one=3.8, if_=6.5),
+    ),
+    "docs/design": (
+        ["docs/design/*.md"],
+        Limits(16.1, 4.2, what=1.5, where=0.6, one=3.8, if_=6.0, wide_lines=1),
+    ),
+    "examples": (
+        ["examples/*/*.md"],
+        Limits(words_a_sentence=11.8, long_percent=0.5, if_=2.5),
+    ),
+    "formats": (
+        ["log/README.md", "catalog/README.md"],
+        Limits(16.2, 5.2, what=0.1, where=0.1, one=1.3, if_=12.0),
+    ),
+    "for developers": (
+        [
+            "ARCHITECTURE.md",
+            "CONTRIBUTING.md",
+            "SECURITY.md",
+            "tests/*.md",
+            "tests/*/*.md",
+            "catalog/spark/*.md",
+        ],
+        Limits(14.1, 3.1, what=1.5, where=0.5, one=3.2, if_=4.0, wide_lines=45),
+    ),
+    "changelog": (
+        ["CHANGELOG.md"],
+        Limits(words_a_sentence=14.2, long_percent=0.5, what=4.6, where=0.7, one=6.6),
+    ),
+}
+"""Pages, and what their prose keeps to. A change that makes a figure better makes its limit stricter."""
+
+
+@pytest.mark.parametrize("name", PROSE)
+def test_the_prose_of_pages_gets_no_harder_to_read(name: str) -> None:
+    patterns, limits = PROSE[name]
+    paths = sorted({path for pattern in patterns for path in ROOT.glob(pattern)})
+    found = measured([path.read_text(encoding="utf-8") for path in paths])
+    assert limits.exceeded_by(found) == []
+
+
+def test_prose_is_measured_by_sentences_without_code_and_tables() -> None:
+    page = (
+        "# What where one\n\nIf it is, `what it` [is one](a.md). Yes.\n\n| what |\n|---|\n\n```sh\nwhere\n```\n"
+        "\n    what\n\n- one two\n- three\n"
+    )
+    found = measured([page])
+    assert (found.sentences, found.words) == (4, 10)
+    assert [found.counted[word] for word in ("if", "what", "where", "one")] == [1, 0, 0, 2]
+    assert measured(["a " * 60 + "\n| " + "b " * 60]).wide_lines == 1
+
+
+ENTRY_WORDS_MAX = 30
+
+
+def test_an_entry_of_the_changelog_is_short() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    entries = [" ".join(entry.split()) for entry in re.findall(r"^- (.*(?:\n  .*)*)", text, re.M)]
+    assert entries
+    assert [entry for entry in entries if len(entry.split()) > ENTRY_WORDS_MAX] == []

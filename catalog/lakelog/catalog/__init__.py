@@ -13,21 +13,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lakelog.catalog.catalog import Catalog
-from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.commit_history import History
-from lakelog.catalog.core.ddl import DroppedEntry, Stage
+from lakelog.catalog.core.ddl import DroppedEntry
 from lakelog.catalog.core.files import (
-    ColumnEstimates,
     ColumnStats,
-    Constant,
-    DataFile,
-    Deletes,
-    Positions,
-    TableEstimates,
 )
 from lakelog.catalog.core.logs import Observation, Token
 from lakelog.catalog.core.parquet import FoundFile, Ingestible
-from lakelog.catalog.core.planning import Aggregate, TopRows
+from lakelog.catalog.core.planning import Aggregate
 from lakelog.catalog.core.schema import (
     ArrowExpression,
     AtomicType,
@@ -54,21 +47,17 @@ from lakelog.catalog.core.schema import (
     SortField,
     SortOrder,
     SparkType,
-    Stated,
-    StatedField,
     StructType,
     TableChange,
     Transform,
     Type,
-    ValuesTaken,
+    TypedValue,
     ViewColumn,
     ViewDefinition,
-    Written,
     col,
 )
-from lakelog.catalog.core.state import ClusteringGoal, Goal, Group, HistoryEntry, Ref, RowCounts, SavedCut
-from lakelog.catalog.core.tools import ArrowRows
-from lakelog.catalog.core.writes import FilesMatchInPart, Rewritten, StreamBatch
+from lakelog.catalog.core.state import HistoryEntry, Ref, RowCounts, SavedCut
+from lakelog.catalog.core.writes import FilesMatchInPart, StreamBatch
 from lakelog.catalog.errors import (
     BatchCommitted,
     CheckViolated,
@@ -102,14 +91,14 @@ from lakelog.catalog.errors import (
     ValuesGone,
     ViewExists,
 )
-from lakelog.catalog.merge import Merge
 from lakelog.catalog.names import Location, Name
 from lakelog.catalog.scan import Scan
 from lakelog.catalog.table import Table
+from lakelog.catalog.table_alteration import TableAlteration
 from lakelog.catalog.telemetry import to_opentelemetry
 from lakelog.catalog.times import Moment
 from lakelog.catalog.transaction import Transaction
-from lakelog.log import LogOptions, WriteRef
+from lakelog.log import LogOptions
 from lakelog.log.errors import (
     AlreadyExists,
     CommitUnknown,
@@ -127,7 +116,7 @@ from lakelog.log.errors import (
 )
 
 if TYPE_CHECKING:
-    from lakelog.catalog.formats.iceberg import Exported, ExportedView
+    from lakelog.catalog.formats.iceberg import Exported
     from lakelog.catalog.formats.imports import FolderTable, Imported, KnownFolder
     from lakelog.catalog.keeping.backups import (
         BackedUp,
@@ -157,7 +146,6 @@ if TYPE_CHECKING:
     from lakelog.catalog.keeping.upkeep import (
         Advice,
         Compacted,
-        Due,
         ExpectedClustering,
         Health,
         KeyDepth,
@@ -169,6 +157,7 @@ if TYPE_CHECKING:
     from lakelog.catalog.looking.audit import AuditEntry
     from lakelog.catalog.looking.changelog import Changes
     from lakelog.catalog.looking.pictures import Sheet
+    from lakelog.catalog.merge import Merge
     from lakelog.log.checks.findings import Finding, Findings, Severity
 
 __all__ = [
@@ -177,7 +166,6 @@ __all__ = [
     "Aggregate",
     "AlreadyExists",
     "ArrowExpression",
-    "ArrowRows",
     "AtomicType",
     "AuditEntry",
     "BackedUp",
@@ -187,40 +175,32 @@ __all__ = [
     "BatchCommitted",
     "Bounds",
     "Catalog",
-    "CatalogNames",
     "Changes",
     "CheckViolated",
     "CheckedBackup",
     "Checksum",
     "ClockNotTrusted",
-    "ClusteringGoal",
     "Column",
-    "ColumnEstimates",
     "ColumnExists",
     "ColumnStats",
     "CommitConflict",
     "CommitUnknown",
     "Compacted",
     "ConflictError",
-    "Constant",
     "Constraint",
     "ConstraintExists",
     "Copied",
     "CopiedTable",
-    "DataFile",
     "Default",
     "DeletedBackups",
-    "Deletes",
     "Dependency",
     "DoneInPart",
     "DroppedEntry",
-    "Due",
     "Engine",
     "ErasedTable",
     "ExpectedClustering",
     "Expired",
     "Exported",
-    "ExportedView",
     "Expression",
     "Field",
     "FilesMatchInPart",
@@ -234,8 +214,6 @@ __all__ = [
     "FunctionDefinition",
     "FunctionExists",
     "Generated",
-    "Goal",
-    "Group",
     "Health",
     "History",
     "HistoryEntry",
@@ -281,7 +259,6 @@ __all__ = [
     "PartitionField",
     "PartitionSpec",
     "PermissionDenied",
-    "Positions",
     "Predicate",
     "Ranks",
     "Ref",
@@ -289,7 +266,6 @@ __all__ = [
     "Reference",
     "RestoredTable",
     "RestoredWarehouse",
-    "Rewritten",
     "RowCounts",
     "RowsUnproven",
     "SavedCut",
@@ -303,46 +279,37 @@ __all__ = [
     "SortOrder",
     "SourceDiverged",
     "SparkType",
-    "Stage",
-    "Stated",
-    "StatedField",
     "StorageError",
     "StreamBatch",
     "StreamStopped",
     "StructType",
     "Table",
+    "TableAlteration",
     "TableChange",
-    "TableEstimates",
     "TableExists",
     "TableRenamed",
     "Token",
-    "TopRows",
     "Transaction",
     "Transform",
     "Type",
+    "TypedValue",
     "Unsupported",
     "UnsupportedFormat",
     "Vacuumed",
     "ValuesGone",
-    "ValuesTaken",
     "VersionsBuried",
     "VersionsToBury",
     "ViewColumn",
     "ViewDefinition",
     "ViewExists",
     "WriteFenced",
-    "WriteRef",
-    "Written",
     "col",
     "is_signed",
     "to_opentelemetry",
 ]
 
 _LATER = {
-    "lakelog.catalog.formats.iceberg": (
-        "Exported",
-        "ExportedView",
-    ),
+    "lakelog.catalog.formats.iceberg": ("Exported",),
     "lakelog.catalog.formats.imports": (
         "FolderTable",
         "Imported",
@@ -381,7 +348,6 @@ _LATER = {
     "lakelog.catalog.keeping.upkeep": (
         "Advice",
         "Compacted",
-        "Due",
         "ExpectedClustering",
         "Health",
         "KeyDepth",
@@ -393,6 +359,7 @@ _LATER = {
     "lakelog.catalog.looking.audit": ("AuditEntry",),
     "lakelog.catalog.looking.changelog": ("Changes",),
     "lakelog.catalog.looking.pictures": ("Sheet",),
+    "lakelog.catalog.merge": ("Merge",),
     "lakelog.log.checks.findings": (
         "Finding",
         "Findings",
@@ -414,4 +381,4 @@ if not TYPE_CHECKING:  # a type checker that sees it takes any name for one that
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return list(__all__)

@@ -1,29 +1,34 @@
-"""What a process does beside its writes, after them: exports for readers of Iceberg, and upkeep.
+"""Work of a process after its commits: exports for readers of Iceberg, and upkeep.
 
-Rule: a commit costs nothing for it. What does the work is loaded by the first commit after which there may be some.
+Rule: a commit costs nothing for it, and never fails by it. The modules that do the work are loaded by the
+first commit that may need them.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
 from lakelog.catalog.core.logs import LogCache, TrackedLog
 from lakelog.catalog.core.policies import FAN_IN, is_auto
-from lakelog.catalog.core.schema import ICEBERG, ICEBERG_ON, MAINTENANCE, OFF, value_of
+from lakelog.catalog.core.schema import ICEBERG, ICEBERG_ON, MAINTENANCE, OFF
 from lakelog.catalog.core.state import TableState
-from lakelog.log import View
+from lakelog.log import LogView
 from lakelog.log.errors import InvalidInput, LakelogError
 
 if TYPE_CHECKING:
-    from lakelog.catalog.formats.iceberg import Following
+    from lakelog.catalog.formats.iceberg import ExportFollower
     from lakelog.catalog.keeping.upkeep import KeepingUp
+
+_LOGGER = logging.getLogger("lakelog.catalog")
 
 
 class AfterCommit:
-    """What follows the commits of one catalog. Safe to share between threads.
+    """The work after the commits of a catalog.
 
-    `maintenance` holds for tables for which no property does; with off, none is looked after.
+    Safe to share between threads. `maintenance` holds for tables without such a property. With off, no table
+    gets upkeep.
     """
 
     def __init__(self, maintenance: str) -> None:
@@ -33,17 +38,33 @@ class AfterCommit:
             )
         self._maintenance = maintenance
         self._lock = threading.Lock()
-        self._following: Following | None = None
+        self._following: ExportFollower | None = None
         self._keeping_up: KeepingUp | None = None
         self._since_s: float | None = None
-        """When the first version came that is to be kept up."""
+        """The time of the first version that needs upkeep."""
 
-    def committed(self, logs: LogCache, tracked: TrackedLog[Any], view: View[Any]) -> None:
-        """Have done soon what a new version of a log asks for."""
+    def committed(self, logs: LogCache, tracked: TrackedLog[Any], view: LogView[Any]) -> None:
+        """Start the work that a new version of a log needs.
+
+        Never raises, because the version is committed.
+        """
+        try:
+            self._begin(logs, tracked, view)
+        except Exception:
+            # A module cannot be loaded if another release was installed while this process ran.
+            _LOGGER.warning(
+                "neither exports for readers of Iceberg nor upkeep can begin after version %d of %s, which was "
+                "committed: restart this process, and install lakelog again if that does not help",
+                view.version,
+                tracked.location,
+                exc_info=True,
+            )
+
+    def _begin(self, logs: LogCache, tracked: TrackedLog[Any], view: LogView[Any]) -> None:
         state = view.state
         if not isinstance(state, TableState) or state.metadata is None or view.sealed:
             return
-        if value_of(state.metadata.properties, ICEBERG) == ICEBERG_ON:
+        if ICEBERG.of(state.metadata.properties) == ICEBERG_ON:
             self._exports().committed(logs, tracked, view)
         if self._is_kept_up(logs, state):
             if self._since_s is None:
@@ -54,14 +75,14 @@ class AfterCommit:
     def _is_kept_up(self, logs: LogCache, state: TableState) -> bool:
         try:
             return self._maintenance != OFF and is_auto(logs, state, self._maintenance)
-        except LakelogError:  # a link that leads nowhere: a reader of the name reports that
+        except LakelogError:  # the link leads nowhere, and a reader of the name reports that
             return False
 
-    def _exports(self) -> Following:
-        from lakelog.catalog.formats.iceberg import Following
+    def _exports(self) -> ExportFollower:
+        from lakelog.catalog.formats.iceberg import ExportFollower
 
         with self._lock:
-            self._following = self._following or Following()
+            self._following = self._following or ExportFollower()
             return self._following
 
     def _upkeep(self, since_s: float) -> KeepingUp:

@@ -1,25 +1,28 @@
-"""The front door: a catalog of namespaces and tables in one warehouse, a folder or a prefix on S3."""
+"""The front door: a catalog of the namespaces and tables of a warehouse, a folder or a prefix on S3."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+import inspect
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, Self
 
 from lakelog.catalog.after_commit import AfterCommit
 from lakelog.catalog.catalog_backups import CatalogBackups
-from lakelog.catalog.choices import ACTIONS, CHANGES_MAX, COMMITS_MAX, SNAPSHOT
+from lakelog.catalog.choices import ACTIONS, CHANGES_MAX, COMMITS_MAX, SNAPSHOT, WAREHOUSE_VARIABLE
 from lakelog.catalog.core.ddl import cut_of, drop_cut, save_cut
 from lakelog.catalog.core.logs import (
-    Cut,
+    CatalogOpening,
+    ConsistentCut,
     LogCache,
+    LogScope,
     Observe,
-    Opening,
-    Places,
-    Scope,
     Token,
     TransactionLogs,
-    Unchanging,
+    UnchangingValue,
+    WarehouseStores,
     chosen_scope,
     no_progress,
     no_such_table,
@@ -32,37 +35,68 @@ from lakelog.catalog.core.state import SavedCut
 from lakelog.catalog.core.writes import gathered_rows
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
+from lakelog.catalog.nearest import nearest
 from lakelog.catalog.table import Table
 from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import Json, LogOptions
 from lakelog.log.errors import FormatError, InvalidInput
+from lakelog.log.stores import known_options, option_hint
 
 if TYPE_CHECKING:
     from lakelog.catalog.formats.imports import Imported, KnownFolder
     from lakelog.catalog.keeping.maintenance import Adoption, Checksum, Engine, Expired, Findings, Vacuumed
-    from lakelog.catalog.keeping.upkeep import Due, Health, Maintained
+    from lakelog.catalog.keeping.upkeep import Health, Maintained
     from lakelog.catalog.looking.audit import AuditEntry
-    from lakelog.catalog.looking.pictures import Picture, Sheet, Wish
+    from lakelog.catalog.looking.pictures import Picture, PictureRequest, Sheet
+
+
+P = ParamSpec("P")
+
+
+def _explaining(opens: Callable[P, None]) -> Callable[P, None]:
+    """Refuse an unknown keyword of `Catalog(…)`, and name the right word, as other libraries differ."""
+    known = inspect.signature(opens).parameters
+
+    @wraps(opens)
+    def explained(*args: P.args, **given: P.kwargs) -> None:
+        for name in given:
+            if name not in known:
+                raise InvalidInput(f"Catalog(…) takes no {name}=: {_keyword_hint(name, known)}")
+        opens(*args, **given)
+
+    return explained
+
+
+def _keyword_hint(name: str, known: Iterable[str]) -> str:
+    if name in known_options():
+        return f"it is an option of the store, so write options={{{name!r}: …}}"
+    if name == "storage_options":
+        return (
+            f"write options={{…}}, with {', '.join(known_options())}; credentials come from the environment"
+        )
+    if like := nearest(name, known):
+        return f"did you mean {like[0]}=?"
+    return option_hint(name)
 
 
 @observed(lambda catalog: catalog._logs, apart_from=("audit", "transaction"))
-class Catalog(CatalogBackups, Unchanging):
-    """Namespaces, tables, views and functions under one warehouse. Safe to share between threads.
+class Catalog(CatalogBackups, UnchangingValue):
+    """Namespaces, tables, views and functions of a warehouse.
 
-    `options`: `fsync` (on, off) for folders; `endpoint`, `region`, `path_style` for S3, whose credentials come from the
-    usual AWS chain only. `writer` is kept in every commit, to identify its author; without one, `writer_facts` is kept.
-    `log_options` switches `proposals` on or off, and replaces clock, ids and patience, for tests. `as_of`, a time or
-    the name of a saved cut, opens the catalog as of then, read-only. A namespace's own cut is opened by its name and
-    that of the namespace, `as_of_namespace`, and shows nothing but that namespace, at the name that it has now.
-    `observe` is called with an `Observation` of each operation, in the thread that ends it: see `logs.observing`.
-    `maintenance` (on-demand, auto) holds for tables for which no property `lakelog.maintenance` does; with off, this
-    process compacts none by itself.
-
-    A catalog can be pickled, and so can its tables and their reads: see `logs.pickled`. What opens it again has neither
-    its `observe` nor its `log_options`, except for `proposals`.
+    Safe to share between threads. `options` are `fsync` (on, off) for folders, and `endpoint`, `region`,
+    `path_style` for S3. Credentials for S3 come from the usual AWS chain only. `writer` is kept in every
+    commit, to identify its author. By default it is `writer_facts`. `log_options` switches `proposals` on or
+    off, and replaces clock, ids and patience, for tests. `as_of`, a time or the name of a saved cut, opens
+    the catalog as of then, read-only. A namespace's own cut is opened by its name and the namespace's name,
+    `as_of_namespace`. It shows only that namespace, under its present name. `observe` is called with an
+    `Observation` of each operation, in the thread that ends it (see `logs.observing`). `maintenance`
+    (on-demand, auto) holds for tables without a property `lakelog.maintenance`. With off, this process
+    compacts no table by itself. A catalog can be pickled, and so can its tables and their reads (see
+    `logs.pickled`). The unpickled catalog has neither `observe` nor `log_options`, except for `proposals`.
     """
 
+    @_explaining
     def __init__(
         self,
         warehouse: Location,
@@ -76,12 +110,12 @@ class Catalog(CatalogBackups, Unchanging):
         maintenance: str = ON_DEMAND,
     ) -> None:
         identity = writer_facts() if writer is None else dict(writer)
-        places = Places(spelled(warehouse), options or {})
+        places = WarehouseStores(spelled(warehouse), options or {})
         logs = LogCache(places, identity, log_options or LogOptions(), observe)
         logs.after_commit = AfterCommit(maintenance).committed
         logs.gather_rows = gathered_rows
         super().__init__(_as_of(logs, as_of, identifier(as_of_namespace)))
-        self._logs.opening = Opening.without_secrets(
+        self._logs.opening = CatalogOpening.without_secrets(
             reopen=_reopened,
             warehouse=logs.warehouse,
             options=options,
@@ -92,6 +126,16 @@ class Catalog(CatalogBackups, Unchanging):
             proposals=logs.log_options.proposals,
         )
 
+    @classmethod
+    def from_env(cls, *, options: Mapping[str, str] | None = None, as_of: Moment | None = None) -> Self:
+        """Open the warehouse that LAKELOG_WAREHOUSE names. Raises InvalidInput if it is not set."""
+        warehouse = os.environ.get(WAREHOUSE_VARIABLE, "")
+        if not warehouse:
+            raise InvalidInput(
+                f"{WAREHOUSE_VARIABLE} is not set: set it to the warehouse's folder or URL, or write Catalog(…)"
+            )
+        return cls(warehouse, options=options, as_of=as_of)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (self._logs.opening,)
 
@@ -100,25 +144,26 @@ class Catalog(CatalogBackups, Unchanging):
     def begin(self, isolation: str | None = None) -> Transaction:
         """Begin a transaction: a catalog as of now, whose changes no other reader sees before its `commit`.
 
-        `isolation` is snapshot or serializable; None leaves that to the tables' property `lakelog.isolation`.
+        `isolation` is snapshot or serializable. None leaves that to the tables' property `lakelog.isolation`.
         """
         self._logs.check_writable()
         return Transaction(self._logs, isolation)
 
     def transaction(self, isolation: str | None = None) -> Transaction:
-        """As `begin`, for `with`: committed at the end of the block, rolled back when that raises."""
+        """As `begin`, for `with`. It commits at the end of the block, and rolls back if the block raises."""
         return self.begin(isolation)
 
     def save_cut(self, name: str, *, namespace: Name = (), token: Token | None = None) -> SavedCut:
-        """Give the present version of every log a name, for `Catalog(…, as_of=name)`. AlreadyExists.
+        """Give the present version of every log a name, for `Catalog(…, as_of=name)`.
 
-        With a `namespace`, of the logs that it leads to alone, and as one of its own: that takes no rights beside its
-        folder. `as_of_namespace` opens it. InvalidInput where it leads to a table outside of its folder.
+        Raises AlreadyExists. With a `namespace`, the cut is the namespace's own, and has only the logs that
+        it leads to. That takes no rights outside of its folder. `as_of_namespace` opens such a cut. Raises
+        InvalidInput if the namespace leads to a table outside of its folder.
         """
         return save_cut(self._tree, name, identifier(namespace), token)
 
     def drop_cut(self, name: str, *, namespace: Name = (), token: Token | None = None) -> None:
-        """Forget a saved cut, or one of a namespace's own: versions that only it needed can then expire. NotFound."""
+        """Delete a saved cut, or a namespace's own: versions that only it needs can expire. Raises NotFound."""
         drop_cut(self._tree, name, identifier(namespace), token)
 
     # Clones
@@ -129,23 +174,24 @@ class Catalog(CatalogBackups, Unchanging):
         target: Name,
         *,
         version: int | None = None,
-        timestamp_us: int | None = None,
+        timestamp: Moment | None = None,
         if_not_exists: bool = False,
         token: Token | None = None,
     ) -> Table:
-        """Make `target` a table with the rows and columns of `source`, now or at a version or time, without copying a
-        byte: its files are those of the source, which keeps them until the clone needs them no more. From there on each
-        has its own history. Tags, branches and older versions do not come along.
+        """Make `target` a table with the rows and columns of `source`, now or at a version or time.
 
-        Takes the right to write in the source's log. TableExists (unless `if_not_exists`), NoSuchTable,
-        NoSuchNamespace; PermissionDenied; Unsupported for a table with files that another writer may delete.
+        No byte is copied. The clone has the files of the source, which keeps them until the clone needs them
+        no more. From then on each table has its own history. Tags, branches and older versions do not come
+        along. Takes the right to write in the source's log. Raises TableExists (unless `if_not_exists`),
+        NoSuchTable, NoSuchNamespace or PermissionDenied. Raises Unsupported if the table has files that
+        another writer may delete.
         """
         from lakelog.catalog.keeping.clones import clone_table
 
         path = table_identifier(target)
         if if_not_exists and token is None and self.table_exists(path):
             return self.load_table(path)
-        head = self.load_table(source, version=version, timestamp_us=timestamp_us).head
+        head = self.load_table(source, version=version, timestamp=timestamp).table_head
         try:
             return Table(clone_table(self._tree, head, path, token))
         except TableExists:
@@ -154,10 +200,10 @@ class Catalog(CatalogBackups, Unchanging):
             return self.load_table(path)
 
     def clone_namespace(self, source: Name, target: Name, *, token: Token | None = None) -> None:
-        """Make the namespace `target` with a clone of each table in and below `source`, all as of one moment: they
-        become visible by one commit. Views, functions and saved cuts stay behind.
+        """Make the namespace `target` with a clone of each table in and below `source`, as of one moment.
 
-        NamespaceExists, NoSuchNamespace; for each table as `clone`.
+        All become visible by a single commit. Views, functions and saved cuts are not cloned. Raises
+        NamespaceExists or NoSuchNamespace, and errors of `clone` for each table.
         """
         from lakelog.catalog.keeping.clones import clone_namespace
 
@@ -179,15 +225,17 @@ class Catalog(CatalogBackups, Unchanging):
         known: KnownFolder | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Imported:
-        """Make the table `table` of a table of another format, whose files stay where they are; or, where it was made
-        so before, catch up with what the source did since, as one commit.
+        """Make the table `table` from a table of another format, whose files stay where they are.
 
-        `source` is the folder of an Iceberg table, or its metadata file (`format` iceberg), of a Delta table (delta) or
-        of Parquet files (parquet). `time_zone` is that of a Delta table's writers, for partitions by times. Its newest
-        `versions` come along, older ones in the first of them. With `copy`, files of all of these are copied, and those
-        of later imports, so that the source may delete its own. `mode` snapshot leaves the source as it is. With
-        `dry_run`, nothing is committed. InvalidInput for a table of another source, SourceDiverged, Unsupported for
-        what lakelog does not have: then nothing is changed. `known` is what an engine knows of a Parquet folder.
+        If an import made the table before, it catches up with the source's later changes, as a single commit.
+        `source` is the folder of an Iceberg table, or its metadata file (`format` iceberg), of a Delta table
+        (delta) or of Parquet files (parquet). `time_zone` is the time zone of a Delta table's writers, for
+        partitions by times. The source's newest `versions` become versions of the table. The first of them
+        has all earlier changes. With `copy`, files of these and of later imports are copied, so that the
+        source may delete its own. `mode` snapshot leaves the source as it is. With `dry_run`, nothing is
+        committed. `known` are an engine's facts of a Parquet folder. Raises InvalidInput if the table has
+        another source. Raises SourceDiverged, and Unsupported if lakelog lacks a feature of the source.
+        Nothing is changed then.
         """
         from lakelog.catalog.formats.imports import import_table
 
@@ -209,13 +257,13 @@ class Catalog(CatalogBackups, Unchanging):
     def adopt_files(
         self, table: Name, *, dry_run: bool = True, progress: Callable[[str], None] | None = None
     ) -> Adoption:
-        """Make the files that an imported table has of its source the table's own, named one by one in a commit: from
-        then on a vacuum deletes those that no version has any more, and the table catches up no more.
+        """Make the source's files in an imported table the table's own.
 
-        The source has to be gone: a Delta table without its `_delta_log`, an Iceberg table without its metadata. Other
-        tables of this warehouse that have one of the files, and other files in the source's folder, are looked for.
-        SourceDiverged, InvalidInput where there is another owner, or may be one; then nothing is changed. `dry_run`
-        (default) only reports.
+        A commit names each of these files. From then on a vacuum deletes files that no version has any more,
+        and the table catches up no more. The source has to be gone: a Delta table without its `_delta_log`,
+        an Iceberg table without its metadata. Looks for other tables of this warehouse that have any of the
+        files, and for other files in the source's folder. Raises SourceDiverged or InvalidInput if there is
+        or may be another owner. Nothing is changed then. `dry_run` (default) only reports.
         """
         from lakelog.catalog.keeping.maintenance import adopt_files
 
@@ -238,31 +286,31 @@ class Catalog(CatalogBackups, Unchanging):
         progress: Callable[[str], None] | None = None,
         engine: Engine | None = None,
     ) -> list[Expired]:
-        """Expire versions that were replaced longer ago than `older_than`, or before `version`, or all but the
-        `retain_last`: of a table, a namespace with all that is below it, or the whole catalog. Without any of these,
-        versions are kept for as long as the property `lakelog.maintenance.keep-for` of the table or of a namespace
-        above it says, and for 7 days where none does.
+        """Expire old versions of a table, of a namespace with all below it, or of the whole catalog.
 
-        Returns what expires of each log; `dry_run` (default) only reports it. The current version stays, and versions
-        that saved cuts need. Where nothing but the clock of this host says that more than a day has passed since the
-        newest commit, a version that is old enough by that alone is not expired, unless with `trust_clock`:
-        ClockNotTrusted, and nothing is changed. An `engine` makes the tombstones where more than 1,000 can be made
-        side by side.
+        These are versions that were replaced longer ago than `older_than`, or before `version`, or all but
+        the `retain_last` newest. Without any of these, the property `lakelog.maintenance.keep-for` of the
+        table, or of a namespace above it, says how long versions are kept. It is 7 days if there is no such
+        property. Returns the expired versions of each log. `dry_run` (default) only reports them. The current
+        version stays, and so do versions that saved cuts need. If only this host's clock says that more than
+        a day has passed since the newest commit, versions that are old enough by that alone are not expired,
+        unless with `trust_clock`. Raises ClockNotTrusted then, and nothing is changed. An `engine` makes the
+        tombstones if more than 1,000 can be made in parallel.
         """
         from lakelog.catalog.keeping.maintenance import expire_logs, what_to_keep
 
         wish = what_to_keep(older_than=older_than, version=version, retain_last=retain_last)
         self._check_there(location)
-        found = chosen_scope(
+        scope = chosen_scope(
             self._tree, *_identifiers(table, namespace), location=spelled(location), progress=progress
         )
-        if version is not None and not found.is_one_table:
+        if version is not None and not scope.is_one_table:
             raise InvalidInput(
                 "a version belongs to a single table: name a table, or use older_than or retain_last"
             )
         return expire_logs(
             self._tree,
-            found,
+            scope,
             wish,
             dry_run=dry_run,
             by_policy=older_than is None and version is None and retain_last is None,
@@ -285,17 +333,18 @@ class Catalog(CatalogBackups, Unchanging):
         progress: Callable[[str], None] | None = None,
         engine: Engine | None = None,
     ) -> list[Vacuumed]:
-        """Delete files that no retained version and no write under way can reach, of a table, a namespace with all that
-        is below it, or the whole catalog; of the latter two also objects that were dropped longer ago than
-        `dropped_older_than` (7 days), which can then not be restored, and the leftovers of unfinished creations.
+        """Delete unreachable files of a table, of a namespace with all below it, or of the whole catalog.
 
-        Writes that began longer ago than `older_than` (3 days) fail from then on. Returns what is deleted, by place,
-        with `keys` by name too; `dry_run` (default) only reports it. `trust_clock` is as for `expire`. Of a table
-        with more than 100,000 objects to delete, an `engine` deletes them.
+        These are files that no retained version and no write under way can reach. For a namespace or the
+        catalog, it also deletes leftovers of unfinished creations, and objects that were dropped longer ago
+        than `dropped_older_than` (7 days). These cannot be restored then. Writes that began longer ago than
+        `older_than` (3 days) fail from then on. Returns the deleted objects by place, with `keys` by name
+        too. `dry_run` (default) only reports them. `trust_clock` is as for `expire`. If a table has more than
+        100,000 objects to delete, an `engine` deletes them.
         """
         from lakelog.catalog.keeping.maintenance import vacuum_logs, vacuum_wish
 
-        asked = vacuum_wish(
+        wish = vacuum_wish(
             older_than=older_than,
             dropped_older_than=dropped_older_than,
             dry_run=dry_run,
@@ -305,10 +354,10 @@ class Catalog(CatalogBackups, Unchanging):
             engine=engine,
         )
         self._check_there(location)
-        found = chosen_scope(
+        scope = chosen_scope(
             self._tree, *_identifiers(table, namespace), location=spelled(location), progress=progress
         )
-        return vacuum_logs(self._tree, found, asked)
+        return vacuum_logs(self._tree, scope, wish)
 
     def maintain(
         self,
@@ -323,21 +372,23 @@ class Catalog(CatalogBackups, Unchanging):
         progress: Callable[[str], None] | None = None,
         engine: Engine | None = None,
     ) -> list[Maintained]:
-        """Do what is due to keep a table in shape, or each table of a namespace with all below it, by their policies
-        (see docs/upkeep.md). Without a name, of the whole warehouse.
+        """Do the due upkeep of a table, or of each table of a namespace with all below it, by their policies
+        (see docs/upkeep.md).
 
-        Small files of about one size are joined, and files with many deleted rows rewritten without these; versions
-        expire, and files are deleted, only where a policy says how long to keep them. It stops after about that time,
-        or once so many bytes were read for compactions, or when `stopped` returns true, with all that was committed by
-        then; the next call goes on. `actions` are some of compact, expire and vacuum. With `dry_run`, it only reports
-        what is due. A table that fails is reported, and hides no other. NoSuchTable where there is neither.
+        Without a name, of the whole warehouse. It joins small files of about the same size, and rewrites
+        files with many deleted rows without these rows. Versions expire, and files are deleted, only if a
+        policy says how long to keep them. It stops after about `limit_time`, after reading `limit_bytes` for
+        compactions, or if `stopped` returns true. All commits until then stay, and the next call goes on.
+        `actions` are some of compact, cluster, statistics, expire and vacuum. With `dry_run`, it only reports
+        the due work. A table that fails is reported, and hides no other table. Raises NoSuchTable if there is
+        neither a table nor a namespace of that name.
         """
-        from lakelog.catalog.keeping.upkeep import Limits, maintain_tables
+        from lakelog.catalog.keeping.upkeep import MaintenanceLimits, maintain_tables
 
         self._logs.check_writable()
         if limit_time is not None and not isinstance(limit_time, dt.timedelta):
             raise InvalidInput(f"a limit of {limit_time!r} is not a time: give a datetime.timedelta")
-        limits = Limits(
+        limits = MaintenanceLimits(
             now_s=self._logs.log_options.monotonic_s,
             limit_s=None if limit_time is None else limit_time.total_seconds(),
             limit_bytes=limit_bytes,
@@ -353,13 +404,6 @@ class Catalog(CatalogBackups, Unchanging):
             progress=progress or no_progress,
             engine=engine,
         )
-
-    def plan_upkeep(self, name: Name | None = None) -> list[Due]:
-        """Return what is due for the tables that `maintain` would look at, for an engine that rewrites rows itself."""
-        from lakelog.catalog.keeping.upkeep import due_in
-
-        self._logs.check_writable()
-        return due_in(self._tree, self._scope_of(name, None, None))
 
     # Inspection
 
@@ -377,12 +421,12 @@ class Catalog(CatalogBackups, Unchanging):
         verify: bool = True,
         whole_ranges: bool = False,
     ) -> Iterator[AuditEntry]:
-        """Yield who changed what, when and how, in the whole warehouse (see `lakelog.catalog.looking.audit`)."""
+        """Yield the audited changes of the whole warehouse (see `lakelog.catalog.looking.audit`)."""
         from lakelog.catalog.looking.audit import audit_entries
 
         self._check_there(location)
-        reading = watched(self._logs, "audit", "")
-        with reading.working():
+        watch = watched(self._logs, "audit", "")
+        with watch.working():
             entries = audit_entries(
                 self._tree,
                 since=since,
@@ -396,7 +440,7 @@ class Catalog(CatalogBackups, Unchanging):
                 verify=verify,
                 whole_ranges=whole_ranges,
             )
-        return reading.each(entries)
+        return watch.each(entries)
 
     def picture(
         self,
@@ -406,18 +450,19 @@ class Catalog(CatalogBackups, Unchanging):
         versions: int = CHANGES_MAX,
         progress: Callable[[str], None] | None = None,
     ) -> Sheet:
-        """Return what a table, or a namespace with all below it, holds and what happened to it, to be looked at.
+        """Return a picture of the contents and the history of a table, or of a namespace with all below it.
 
-        Without a name, of the whole warehouse; of a table also by its `location`. The newest `versions` changes are
-        read, and verified. What is damaged is named in it and hides nothing else. A notebook shows it; `to_html` is
-        one page. NoSuchTable where there is neither a table nor a namespace of that name.
+        Without a name, it shows the whole warehouse. A table can also be given by its `location`. Reads and
+        verifies the newest `versions` changes. The picture names damaged parts, and they hide nothing else. A
+        notebook shows it, and `to_html` returns a page. Raises NoSuchTable if there is neither a table nor a
+        namespace of that name.
         """
-        from lakelog.catalog.looking.pictures import Sheet, Wish, picture_of_namespace
+        from lakelog.catalog.looking.pictures import PictureRequest, Sheet, picture_of_namespace
 
         self._check_there(location)
         if versions < 1:
             raise InvalidInput(f"{versions} versions cannot be shown: give at least 1")
-        wish = Wish(versions, progress or no_progress)
+        wish = PictureRequest(versions, progress or no_progress)
         if location is not None:
             return Sheet(self._table_picture(None, spelled(location), wish))
         path = () if name is None else identifier(name)
@@ -429,14 +474,14 @@ class Catalog(CatalogBackups, Unchanging):
                 raise
         return Sheet(picture_of_namespace(self._tree, path, wish))
 
-    def _table_picture(self, path: Identifier | None, location: str | None, wish: Wish) -> Picture:
+    def _table_picture(self, path: Identifier | None, location: str | None, wish: PictureRequest) -> Picture:
         from lakelog.catalog.looking.pictures import picture_of_table
 
         try:
             table = self.table_at(location or "") if path is None else self.load_table(path)
         except FormatError:
             return picture_of_table(self._tree, None, path, location, wish)
-        return picture_of_table(self._tree, table.head, path, location, wish)
+        return picture_of_table(self._tree, table.table_head, path, location, wish)
 
     def health(
         self,
@@ -447,11 +492,12 @@ class Catalog(CatalogBackups, Unchanging):
         listing: bool = False,
         progress: Callable[[str], None] | None = None,
     ) -> list[Health]:
-        """Return how a table is, or each table of a namespace with all below it, and what is to be done about it, with
-        what that would read, write and save, and the command for it. Without a name, of the whole warehouse.
+        """Return the health of a table, or of each table of a namespace with all below it.
 
-        It reads metadata alone: the newest `commits` of each table, and its manifests. With `listing`, what a vacuum
-        would delete now is counted too, by a list of each table's objects. NoSuchTable where there is neither.
+        Without a name, of the whole warehouse. For each advised action it has the command, and the expected
+        reads, writes and savings. Reads metadata alone: the newest `commits` of each table, and its
+        manifests. With `listing`, it lists each table's objects too, and counts those that a vacuum would
+        delete now. Raises NoSuchTable if there is neither a table nor a namespace of that name.
         """
         from lakelog.catalog.keeping.upkeep import health_in
 
@@ -462,15 +508,18 @@ class Catalog(CatalogBackups, Unchanging):
 
     def _scope_of(
         self, name: Name | None, location: Location | None, progress: Callable[[str], None] | None
-    ) -> Scope:
-        """Return a table, or a namespace with all below it, by a name that may be either's. NoSuchTable."""
+    ) -> LogScope:
+        """Return the scope of a table, or of a namespace with all below it.
+
+        Raises NoSuchTable if there is neither.
+        """
         self._check_there(location)
         path = () if name is None else identifier(name)
         is_table = bool(path) and self.table_exists(path)
         if path and not is_table and self._tree.find_namespace(path) is None:
             raise no_such_table(path)
-        which = {"table": path} if is_table else {"namespace": path} if location is None else {}
-        return chosen_scope(self._tree, **which, location=spelled(location), progress=progress)
+        scope_arguments = {"table": path} if is_table else {"namespace": path} if location is None else {}
+        return chosen_scope(self._tree, **scope_arguments, location=spelled(location), progress=progress)
 
     def fsck(
         self,
@@ -482,9 +531,11 @@ class Catalog(CatalogBackups, Unchanging):
         checksums: Mapping[str, Checksum] | None = None,
         progress: Callable[[str], None] = lambda message: None,
     ) -> Findings:
-        """Check every object of the warehouse, or of a table or namespace (see `lakelog.catalog.keeping.maintenance`).
+        """Check every object of the warehouse, or of a table or namespace (see
+        `lakelog.catalog.keeping.maintenance`).
 
-        Of data files in `checksums`, by URL, a `deep` check reads no more than the footer: others have read them.
+        A `deep` check reads only the footers of data files in `checksums`, by URL, because an engine has read
+        the files.
         """
         from lakelog.catalog.keeping.maintenance import check_warehouse
 
@@ -510,7 +561,7 @@ def _identifiers(table: Name | None, namespace: Name | None) -> tuple[Identifier
     )
 
 
-def _reopened(opening: Opening) -> Catalog:
+def _reopened(opening: CatalogOpening) -> Catalog:
     opening.check_process()
     return Catalog(
         opening.warehouse,
@@ -536,8 +587,8 @@ def _as_of(logs: LogCache, as_of: str | dt.datetime | int | None, namespace: Ide
     at_us = time_us(as_of)
 
     def check_past() -> None:
-        # Asked once a log was read: so the store's time is known without a request.
+        # It is asked after a log was read, so the store's time is known without a request.
         if logs.clocks.is_future(at_us):
             raise InvalidInput(f"the time {as_of} is in the future: the catalog as of then is not known yet")
 
-    return TransactionLogs(logs, Cut(logs, at_us=at_us, check_past=check_past), refusal=refusal)
+    return TransactionLogs(logs, ConsistentCut(logs, at_us=at_us, check_past=check_past), refusal=refusal)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lakelog.catalog.catalog_erasure import CatalogErasure
 from lakelog.catalog.choices import CARRY, LEAVE, REFUSE
 from lakelog.catalog.core.files import is_elsewhere
-from lakelog.catalog.core.logs import NameTree, TableHead, Token, no_progress, no_such_table, observed
+from lakelog.catalog.core.logs import NameTree, TableHead, Token, no_progress, observed
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
 from lakelog.catalog.transaction import Transaction
@@ -27,16 +27,14 @@ if TYPE_CHECKING:
         CopiedTable,
         DeletedBackups,
         LeftOut,
-        Parts,
         RestoredTable,
         RestoredWarehouse,
-        ToVerify,
     )
 
 
 @observed(lambda catalog: catalog._logs)
 class CatalogBackups(CatalogErasure):
-    """A catalog that can be brought elsewhere, and back."""
+    """A catalog that can be backed up, copied and restored."""
 
     def backup(
         self,
@@ -46,11 +44,12 @@ class CatalogBackups(CatalogErasure):
         outside: str = REFUSE,
         progress: Callable[[str], None] | None = None,
     ) -> BackedUp:
-        """Copy a table, or a namespace with all below it, to `place`, another folder or URL, as of one moment and with
-        all versions that can be read; without a name, the whole warehouse. What is there already is not copied again.
+        """Copy a table, or a namespace with all below it, to `place`, another folder or URL.
 
-        A saved cut keeps the versions until it has ended; a run that was stopped goes on with the next. What is outside
-        of the warehouse's folder is not copied: with `outside` "leave" it is named in the backup, else InvalidInput.
+        Without a name, copy the whole warehouse. The backup is as of a single moment, with all versions that
+        can be read. Objects that exist at `place` are not copied again. A saved cut keeps the versions until
+        the backup has ended. After a stopped run, the next run goes on. Objects outside of the warehouse's
+        folder are not copied. With `outside` "leave", the backup names them. Otherwise raises InvalidInput.
         """
         from lakelog.catalog.keeping.backups import create_backup
 
@@ -73,14 +72,16 @@ class CatalogBackups(CatalogErasure):
         outside: str = REFUSE,
         progress: Callable[[str], None] | None = None,
     ) -> Copied:
-        """Make the folder or URL `to`, which has to be empty, a warehouse with a table, or a namespace with all below
-        it, or without a name with all of this one, as of one moment: with the same history, ids, tags and branches.
+        """Make the folder or URL `to`, which has to be empty, a copy of this warehouse, of a table, or of a
+        namespace.
 
-        What an earlier run has brought is not copied again. With `finish` false the folder is no warehouse yet, and may
-        be brought up to date by further runs; the last one, or `finish_copy`, finishes it. Data is copied once; a saved
-        cut keeps it meanwhile, as for `backup`, which says what `outside` is. With "carry", tables at places of their
-        own become tables in the copy's folder, and those with files of imports have these copied, with one version.
-        InvalidInput where the folder is a warehouse, or holds something else.
+        The copy is as of a single moment, with the same history, ids, tags and branches. A namespace comes
+        with all below it. Objects of an earlier run are not copied again. With `finish` false the folder is
+        not a warehouse yet, and further runs may bring it up to date. The last run, or `finish_copy`,
+        finishes it. Data is copied once. A saved cut keeps it during the copy, and `outside` is as for
+        `backup`. With "carry", tables at places of their own become tables in the copy's folder. Tables with
+        files of imports have these files copied, with a single version. Raises InvalidInput if the folder is
+        a warehouse, or holds something else.
         """
         from lakelog.catalog.keeping.backups import (
             CopyPlace,
@@ -94,36 +95,38 @@ class CatalogBackups(CatalogErasure):
         )
 
         path, is_table = self._chosen(name)
-        if is_table and is_elsewhere(self.load_table(path).head.tracked.location):
+        if is_table and is_elsewhere(self.load_table(path).table_head.tracked.location):
             raise InvalidInput(
                 f"{quoted(path)} is at a place of its own, outside of the warehouse's folder, so it has no part of it: "
                 "copy it into a warehouse in use (copy_table; lakelog copy --as; as_table)"
             )
         place = CopyPlace(self._store_at(to), self._logs.log_options)
         place.check_of(kind_of(path, is_table=is_table), path)
-        show, carried = progress or no_progress, list[LeftOut]()
+        show, carried_tables = progress or no_progress, list[LeftOut]()
         tree = NameTree(self._logs.beside(place.store.url))
         carries, outside = outside == CARRY, LEAVE if outside == CARRY else outside
 
         def carry_on(backup: Backup) -> None:
             remade_clones(tree, place, backup)
             if carries:
-                carried.extend(carry(tree, backup, self._source_of))
+                carried_tables.extend(carry(tree, backup, self._source_of))
 
-        done: BackedUp | None = None
+        new_backup: BackedUp | None = None
         with place.as_own():
             if not place.is_begun():
-                done = create_backup(
+                new_backup = create_backup(
                     self._tree, place, path, is_table=is_table, outside=outside, progress=show
                 )
                 if not finish:
-                    return outcome(done, done.backup, place.store.url, finished=False)
-            backup = finish_copy(tree.logs, place, carry_on, show, None if done is None else done.backup.id)
-        return outcome(done, backup, place.store.url, finished=True, carried=carried)
+                    return outcome(new_backup, new_backup.backup, place.store.url, finished=False)
+            backup = finish_copy(
+                tree.logs, place, carry_on, show, None if new_backup is None else new_backup.backup.id
+            )
+        return outcome(new_backup, backup, place.store.url, finished=True, carried=carried_tables)
 
     def _source_of(self, left: LeftOut, version: int | None) -> TableHead | None:
         try:
-            return self.load_table(left.name, version=version).head
+            return self.load_table(left.name, version=version).table_head
         except NoSuchTable:
             return None
 
@@ -135,11 +138,14 @@ class CatalogBackups(CatalogErasure):
         target: Name | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> CopiedTable:
-        """Make a table of a warehouse in use at `to`, under its own name or as `target`, with the rows and definition
-        of one of this warehouse, and a log of its own. TableExists, NoSuchTable, NoSuchNamespace."""
+        """Copy a table into a warehouse in use at `to`, under its own name or as `target`.
+
+        The copy has the same rows and definition, and its own log. Raises TableExists, NoSuchTable or
+        NoSuchNamespace.
+        """
         from lakelog.catalog.keeping.backups import copy_table, has_root
 
-        head = self.load_table(table).head
+        head = self.load_table(table).table_head
         store = self._store_at(to)
         if not has_root(store):
             raise InvalidInput(
@@ -149,8 +155,11 @@ class CatalogBackups(CatalogErasure):
         return copy_table(NameTree(self._logs.beside(store.url)), head, path, progress or no_progress)
 
     def finish_copy(self, *, progress: Callable[[str], None] | None = None) -> Copied:
-        """Make this folder, which has an unfinished copy, a warehouse as of the last run that was whole. That needs
-        nothing of the source. NotFound where none was; InvalidInput where it is a warehouse."""
+        """Make this folder, which has an unfinished copy, a warehouse as of the last complete run.
+
+        That needs nothing of the source. Raises NotFound if no run was complete. Raises InvalidInput if it is
+        a warehouse.
+        """
         from lakelog.catalog.keeping.backups import CopyPlace, finish_copy, outcome, remade_clones
 
         self._logs.check_writable()
@@ -165,16 +174,17 @@ class CatalogBackups(CatalogErasure):
         return outcome(None, backup, place.store.url, finished=True)
 
     def _chosen(self, name: Name | None) -> tuple[Identifier, bool]:
-        """Return what a name is of, and whether it is a table."""
+        """Return the path of a name, and whether it is a table."""
         path = () if name is None else identifier(name)
         is_table = bool(path) and self.table_exists(path)
         if path and not is_table and self._tree.find_namespace(path) is None:
-            raise no_such_table(path)
-        self._check_there(None)
+            raise self._tree.missing_table(path)
+        if not path:
+            self._tree.namespace(path)
         return path, is_table
 
     def backups(self, place: Location) -> list[Backup]:
-        """Return the backups at a place, oldest first. NotFound where there are none."""
+        """Return the backups at a place, oldest first. Raises NotFound if there are none."""
         return self._backups_at(place).backups()
 
     def delete_backups(
@@ -186,12 +196,13 @@ class CatalogBackups(CatalogErasure):
         dry_run: bool = True,
         progress: Callable[[str], None] | None = None,
     ) -> DeletedBackups:
-        """Delete backups at a place: these, and with `keep_last` of the others all but the newest so many of each thing
-        that is backed up there. Objects go that no other backup there has, those of runs that were given up too.
+        """Delete the backups `ids` at a place.
 
-        Only reports what would go, unless `dry_run` is false. A deletion that was stopped is finished by the next call,
-        also by one without ids. InvalidInput while a backup to the place has begun and not ended; FormatError where one
-        that stays cannot be read.
+        With `keep_last`, also delete the other backups of each table, namespace or warehouse, except the
+        newest `keep_last` of it. Objects that no other backup there has are deleted, and so are objects of
+        runs that were given up. Only reports them, unless `dry_run` is false. The next call, even without
+        ids, finishes a stopped deletion. Raises InvalidInput while a backup to the place has begun and not
+        ended. Raises FormatError if a backup that stays cannot be read.
         """
         from lakelog.catalog.keeping.backups import delete_backups
 
@@ -208,62 +219,28 @@ class CatalogBackups(CatalogErasure):
         found: Mapping[str, str] | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> CheckedBackup:
-        """Read every object of a backup, by its id or the newest, and name those that are missing or were altered.
-        `found` are hashes that an engine has found for `verify_parts`."""
+        """Read every object of a backup, by its id or the newest, and name missing or altered objects.
+
+        `found` are hashes that an engine has computed for `verify_parts`.
+        """
         from lakelog.catalog.keeping.backups import verify_backup
 
         return verify_backup(self._logs, self._backups_at(place), backup, progress or no_progress, found)
 
-    # What an engine does before: the calls above then find it done
-
-    def backup_parts(
-        self, place: Location, name: Name | None = None, *, outside: str = REFUSE
-    ) -> Parts | None:
-        """Begin what `backup` does, and return what is to be copied for it; None where nothing is."""
-        return self._parts(self._backups_at(place), *self._chosen(name), outside)
-
-    def copy_parts(self, to: Location, name: Name | None = None, *, outside: str = REFUSE) -> Parts | None:
-        """Begin what `copy` does, and return what is to be copied for it; None where nothing is."""
-        from lakelog.catalog.keeping.backups import CopyPlace, kind_of
-
-        path, is_table = self._chosen(name)
-        place = CopyPlace(self._store_at(to), self._logs.log_options)
-        place.check_of(kind_of(path, is_table=is_table), path)
-        left = LEAVE if outside == CARRY else outside
-        return None if place.is_begun() else self._parts(place, path, is_table, left)
-
-    def _parts(self, place: BackupPlace, path: Identifier, is_table: bool, outside: str) -> Parts | None:
-        from lakelog.catalog.keeping.backups import ToBackUp, begun
-
-        found = begun(self._tree, place, path, is_table=is_table, outside=outside, progress=no_progress)
-        return None if found is None else ToBackUp(*found)
-
-    def verify_parts(self, place: Location, backup: str | None = None) -> ToVerify:
-        """Return what is to be read for `verify_backup`."""
-        from lakelog.catalog.keeping.backups import ToVerify
-
-        found = self._backups_at(place)
-        return ToVerify(found, found.backup(backup))
-
-    def restore_parts(self, place: Location, backup: str | None = None) -> Parts:
-        """Begin what `restore_warehouse` does, and return what is to be copied for it."""
-        from lakelog.catalog.keeping.backups import ToRestore, whole_warehouse
-
-        self._logs.check_writable()
-        found = self._backups_at(place)
-        return ToRestore(self._logs, found, whole_warehouse(self._logs, found, backup))
-
     def restore_warehouse(
         self, place: Location, backup: str | None = None, *, progress: Callable[[str], None] | None = None
     ) -> RestoredWarehouse:
-        """Make this warehouse, which has to be an empty folder, what a backup has, with its history. Names that lead
-        out of the folder are removed. A restore that was stopped goes on with the next call. InvalidInput."""
+        """Restore a backup, with its history, into this warehouse, which has to be an empty folder.
+
+        Names that lead out of the folder are removed. After a stopped restore, the next call goes on. Raises
+        InvalidInput.
+        """
         from lakelog.catalog.keeping.backups import remade_clones, restore_warehouse
 
         self._logs.check_writable()
-        found = self._backups_at(place)
+        backups = self._backups_at(place)
         return restore_warehouse(
-            self._logs, found, backup, partial(remade_clones, self._tree, found), progress or no_progress
+            self._logs, backups, backup, partial(remade_clones, self._tree, backups), progress or no_progress
         )
 
     def restore_table(
@@ -277,24 +254,27 @@ class CatalogBackups(CatalogErasure):
         token: Token | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> RestoredTable:
-        """Make a table of what a backup has of `table`, under that name or as `to`, with its rows and definition and a
-        log of its own. With `replace`, the table that has the name is dropped by the same commit, and can be restored.
+        """Restore `table` from a backup, under that name or as `to`, with its rows and definition and its own
+        log.
 
-        TableExists without that; NoSuchTable where the backup does not have it.
+        With `replace`, the same commit drops the table that has the name. It can be restored. Without it,
+        raises TableExists. Raises NoSuchTable if the backup does not have the table.
         """
         from lakelog.catalog.keeping.backups import RestoredTable, name_beside, restore_table
 
         path = table_identifier(table)
-        wanted = path if to is None else table_identifier(to)
-        found, show = self._backups_at(place), progress or no_progress
-        if not replace or not self.table_exists(wanted):
-            return restore_table(self._tree, found, backup, path, wanted, token, show)
-        beside = name_beside(wanted, self._logs.new_id()[:12])
-        done = restore_table(self._tree, found, backup, path, beside, None, show)
+        target = path if to is None else table_identifier(to)
+        backups, show = self._backups_at(place), progress or no_progress
+        if not replace or not self.table_exists(target):
+            return restore_table(self._tree, backups, backup, path, target, token, show)
+        temporary_name = name_beside(target, self._logs.new_id()[:12])
+        restored = restore_table(self._tree, backups, backup, path, temporary_name, None, show)
         with Transaction(self._logs, None) as transaction:
-            transaction.drop_table(wanted)
-            transaction.rename_table(beside, wanted)
-        return RestoredTable(self.load_table(wanted).head, done.backup, done.files, done.size_bytes)
+            transaction.drop_table(target, missing_ok=True)
+            transaction.rename_table(temporary_name, target)
+        return RestoredTable(
+            self.load_table(target).table_head, restored.backup, restored.files, restored.size_bytes
+        )
 
     def _backups_at(self, place: Location) -> BackupPlace:
         from lakelog.catalog.keeping.backups import BackupPlace
@@ -305,7 +285,9 @@ class CatalogBackups(CatalogErasure):
         return self._logs.places.store(canonical_url(spelled(place)))
 
     def _check_there(self, location: Location | None) -> None:
-        """NoSuchWarehouse where there is none, unless the question is of a place by itself: of a path with a typo it is
-        not said that nothing has happened there, or that all is well."""
+        """Raise NoSuchWarehouse if there is none, unless a place is given.
+
+        So a path with a typo does not look like a warehouse without events or problems.
+        """
         if location is None:
             self._logs.places.check_there()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @observed(lambda catalog: catalog._logs)
 class CatalogErasure(CatalogNames):
-    """A catalog that forgets."""
+    """A catalog that can erase rows."""
 
     def forget(
         self,
@@ -30,17 +30,17 @@ class CatalogErasure(CatalogNames):
         progress: Callable[[str], None] | None = None,
         work: ErasureWork | None = None,
     ) -> Forgotten:
-        """Erase the rows of a table for which `where` is true from all that it has or had: every version, tag, branch
-        and clone, change data, statistics, proposals, Iceberg's metadata, and dropped tables of its name.
+        """Erase the rows for which `where` is true from all present and past data of a table.
 
-        All older versions of these expire, tags and saved cuts that need them are dropped, and writes under way fail;
-        the answer says so first: `dry_run` (default) changes nothing. At the end all objects that are left are read,
-        and a receipt is committed, signed by the Ed25519 key in the PEM file `key`. It names `reference`, and what
-        could not be reached. `work` is how an engine reads and writes rows; None: in this process. See docs/erasure.md.
-
-        NoSuchTable; InvalidInput for a column that is not there, and for files of another writer unless
-        `leave_foreign`; Unsupported for a condition that only an engine knows. After DoneInPart or CommitConflict, the
-        next call goes on.
+        That is every version, tag, branch and clone, change data, statistics, proposals, Iceberg's metadata,
+        and dropped tables of its name. All older versions of these expire. Tags and saved cuts that need them
+        are dropped, and writes under way fail. With `dry_run` (default), it only reports all that, and
+        changes nothing. At the end all remaining objects are read, and a receipt is committed. It is signed
+        by the Ed25519 key in the PEM file `key`, and names `reference`, and all unreachable copies. `work` is
+        how an engine reads and writes rows. None: in this process. See docs/erasure.md. Raises NoSuchTable.
+        Raises InvalidInput if a column does not exist, and unless `leave_foreign`, if another writer's files
+        have such rows. Raises Unsupported if only an engine knows the condition. After DoneInPart or
+        CommitConflict, the next call goes on.
         """
         from lakelog.catalog.keeping.erasure import forget, signer_of
 

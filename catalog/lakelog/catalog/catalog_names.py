@@ -1,13 +1,12 @@
 """The operations on names, of a catalog and of a transaction: namespaces, tables, views, functions.
 
-It works on any logs that it is given: as they are, as of one moment, or with uncommitted changes of a transaction. It
-must not know which of these they are.
+It works on any given logs: the present logs, logs as of a moment, or logs with uncommitted changes of a
+transaction. It must not know which of these they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +15,6 @@ from lakelog.catalog.commit_history import History
 from lakelog.catalog.core.ddl import (
     CREATE,
     DroppedEntry,
-    Stage,
     StageRequest,
     all_cuts,
     alter_namespace,
@@ -24,7 +22,6 @@ from lakelog.catalog.core.ddl import (
     create_namespace,
     drop_namespace,
     drop_table,
-    drop_table_at,
     list_dropped,
     register_table,
     rename_table,
@@ -32,20 +29,15 @@ from lakelog.catalog.core.ddl import (
     undrop_namespace,
     undrop_table,
 )
-from lakelog.catalog.core.files import DataFile
 from lakelog.catalog.core.logs import (
-    Places,
     TableHead,
     Token,
     check_at_place,
-    has_happened,
     new_token,
     observed,
-    was_committed,
     watched,
-    writing_as,
 )
-from lakelog.catalog.core.schema import Schema, Stated, ViewDefinition, Written
+from lakelog.catalog.core.schema import Schema
 from lakelog.catalog.core.state import (
     NAMESPACE,
     PROPERTIES,
@@ -54,17 +46,15 @@ from lakelog.catalog.core.state import (
     SavedCut,
     entries_of,
 )
-from lakelog.catalog.core.tools import as_html
 from lakelog.catalog.defined_names import DefinedNames
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
-from lakelog.catalog.newest_commits import CommitOfTable, newest_commits
 from lakelog.catalog.table import Table
-from lakelog.log import Json, NotedCommit, WriteRef
-from lakelog.log.errors import NotFound
+from lakelog.catalog.times import Moment
+from lakelog.log.errors import NotFound, UnsupportedFormat
 
 
-@observed(lambda catalog: catalog._logs, apart_from=("history", "token_of_write", "writing_as"))
+@observed(lambda catalog: catalog._logs, apart_from=("history",))
 class CatalogNames(DefinedNames):
     """Namespaces, tables, views and functions by their names. Safe to share between threads."""
 
@@ -72,14 +62,14 @@ class CatalogNames(DefinedNames):
     def warehouse(self) -> str:
         return self._logs.warehouse
 
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows, without a request."""
-        return as_html(type(self).__name__, {"warehouse": self.warehouse})
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.warehouse}>"
 
-    @property
-    def places(self) -> Places:
-        """The stores that are read and written here: counting ones can be put around them, to measure requests."""
-        return self._logs.places
+    def _repr_html_(self) -> str:
+        """Return the HTML for a notebook: the tree of names. Never raises an error, and notes no read."""
+        from lakelog.catalog.looking.notebooks import catalog_html
+
+        return catalog_html(self._tree, type(self).__name__)
 
     # Namespaces
 
@@ -91,9 +81,10 @@ class CatalogNames(DefinedNames):
         if_not_exists: bool = False,
         token: Token | None = None,
     ) -> None:
-        """Create a namespace in an existing one. NamespaceExists (unless `if_not_exists`), NoSuchNamespace.
+        """Create a namespace in an existing namespace.
 
-        The property `location`, an absolute path or URL, says where its tables go; `comment` and `owner` are Spark's.
+        Raises NamespaceExists (unless `if_not_exists`) or NoSuchNamespace. The property `location`, an
+        absolute path or URL, is the place of its tables. `comment` and `owner` are Spark's.
         """
         path = identifier(namespace)
         if if_not_exists and self.namespace_exists(path):
@@ -109,12 +100,12 @@ class CatalogNames(DefinedNames):
         return not path or self._tree.find_namespace(path) is not None
 
     def load_namespace(self, namespace: Name) -> dict[str, str]:
-        """Return a namespace's properties. NoSuchNamespace."""
+        """Return a namespace's properties. Raises NoSuchNamespace."""
         path = identifier(namespace)
         return dict(self._tree.listed(path, PROPERTIES).properties)
 
     def list_namespaces(self, parent: Name = ()) -> list[Identifier]:
-        """Return the namespaces directly in `parent`, sorted. NoSuchNamespace."""
+        """Return the namespaces directly in `parent`, sorted. Raises NoSuchNamespace."""
         path = identifier(parent)
         return [(*path, name) for name in self._tree.listed(path, NAMESPACE).names(NAMESPACE, NAMESPACE)]
 
@@ -126,86 +117,82 @@ class CatalogNames(DefinedNames):
         remove: Sequence[str] = (),
         token: Token | None = None,
     ) -> None:
-        """Set and remove properties as one commit. NoSuchNamespace."""
+        """Set and remove properties as a single commit. Raises NoSuchNamespace."""
         alter_namespace(self._tree, identifier(namespace), set or {}, remove, token)
 
-    def drop_namespace(self, namespace: Name, *, cascade: bool = False, token: Token | None = None) -> bool:
-        """Drop a namespace; False where it does not exist. NamespaceNotEmpty unless `cascade`."""
-        return drop_namespace(self._tree, identifier(namespace), cascade=cascade, token=token)
+    def drop_namespace(
+        self, namespace: Name, *, missing_ok: bool = False, cascade: bool = False, token: Token | None = None
+    ) -> bool:
+        """Drop a namespace.
+
+        If it does not exist, raises NoSuchNamespace, or returns False with `missing_ok`. If it is not empty,
+        raises NamespaceNotEmpty unless `cascade`.
+        """
+        path = identifier(namespace)
+        did_drop = drop_namespace(self._tree, path, cascade=cascade, token=token)
+        if not did_drop and not missing_ok:
+            raise self._tree.missing_namespace(path)
+        return did_drop
 
     def undrop_namespace(
         self, namespace: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
     ) -> Identifier:
-        """Restore the namespace that was dropped last under that name, with all that was dropped together with it.
+        """Restore the namespace that was dropped last under that name, with all that was dropped together
+        with it.
 
-        `id` (see `dropped`) chooses another one, `to` gives it another name. Returns its name. NotFound when none can
-        be restored, NamespaceExists when the name is taken.
+        `id` (see `dropped`) chooses another namespace, and `to` gives it another name. Returns its name.
+        Raises NotFound if none can be restored, and NamespaceExists if the name is taken.
         """
         target = None if to is None else identifier(to)
         return undrop_namespace(self._tree, identifier(namespace), id, target, token)
 
     # Tables
 
-    def list_tables(self, namespace: Name = ()) -> list[Identifier]:
-        """Return the tables directly in `namespace`, sorted. NoSuchNamespace.
+    def list_tables(self, namespace: Name = (), *, recursive: bool = False) -> list[Identifier]:
+        """Return the tables directly in `namespace`, sorted.
 
-        When warm it costs one round: a GET for each level from the root down to the namespace, as a name may have
-        changed since.
+        With `recursive`, of all namespaces below it too. Raises NoSuchNamespace. A warm call makes a round of
+        requests: a GET for each level from the root to the namespace, because names may have changed. With
+        `recursive`, makes a further round for each level below.
         """
         path = identifier(namespace)
-        return [(*path, name) for name in self._tree.listed(path, RELATION).names(RELATION, TABLE)]
-
-    def table_names(self, namespace: Name = ()) -> pa.StringArray:
-        """As `list_tables`, only the names themselves, as an Arrow array: fast where they are a million."""
-        return self._tree.listed(identifier(namespace), RELATION).names_array(RELATION, TABLE)
-
-    def list_relations(self, namespace: Name = ()) -> tuple[list[Identifier], list[Identifier]]:
-        """Return the tables and the views directly in `namespace`, at the cost of either. NoSuchNamespace."""
-        path = identifier(namespace)
-        state = self._tree.listed(path, RELATION)
-        tables, views = state.names(RELATION, TABLE), state.defined_names(RELATION)
-        return [(*path, name) for name in tables], [(*path, name) for name in views]
-
-    def relation_names(self, namespace: Name = ()) -> tuple[pa.StringArray, pa.StringArray]:
-        """As `list_relations`, only the names themselves, as Arrow arrays."""
-        state = self._tree.listed(identifier(namespace), RELATION)
-        return state.names_array(RELATION, TABLE), pa.array(state.defined_names(RELATION), pa.string())
+        tables = [(*path, name) for name in self._tree.listed(path, RELATION).names(RELATION, TABLE)]
+        if recursive:
+            tables += self._tree.tables_below(path)
+        return sorted(tables)
 
     def table_exists(self, name: Name) -> bool:
         return self._tree.find_table(table_identifier(name)) is not None
-
-    def load_relation(self, name: Name) -> Table | ViewDefinition:
-        """Return the table or view of that name, at the cost of a table. NoSuchTable where neither exists."""
-        path = table_identifier(name)
-        found = self._tree.find_table(path)
-        if found is not None:
-            return Table(TableHead.named(self._logs, found, path))
-        view = self._tree.known_definition(path)
-        if isinstance(view, ViewDefinition):
-            return view
-        raise self._tree.missing_table(path)
 
     def load_table(
         self,
         name: Name,
         *,
         version: int | None = None,
-        timestamp_us: int | None = None,
+        timestamp: Moment | None = None,
         ref: str | None = None,
     ) -> Table:
         """Return a table, now or at a version or time of its past, or on a tag or branch.
 
-        NoSuchTable; NotFound for the past, NoSuchRef for a tag or branch.
+        Raises NoSuchTable. Raises NotFound if that past, or NoSuchRef if the tag or branch, does not exist. Raises
+        UnsupportedFormat if the table uses features that are unknown here. Versions from before that can be
+        read.
         """
         path = table_identifier(name)
-        found = self._tree.table(path)
-        table = self._at(Table(TableHead.named(self._logs, found, path)), version, timestamp_us)
+        try:
+            found_table = self._tree.table(path)
+        except UnsupportedFormat:
+            older_table = None if version is None else self._tree.older_table(path, version)
+            if older_table is None:
+                raise
+            found_table = older_table
+        table = self._at(Table(TableHead.named(self._logs, found_table, path)), version, timestamp)
         return table if ref is None else table.at(ref=ref)
 
     def table_at(
-        self, location: Location, *, version: int | None = None, timestamp_us: int | None = None
+        self, location: Location, *, version: int | None = None, timestamp: Moment | None = None
     ) -> Table:
-        """Return the table whose log is at `location`, a folder or an S3 URL. NoSuchTable."""
+        """Return the table whose log is at `location`, a folder or an S3 URL. Raises NoSuchTable."""
         tracked = self._logs.table(self._logs.location(spelled(location)))
         try:
             view = tracked.at_its_place()
@@ -214,7 +201,7 @@ class CatalogNames(DefinedNames):
         if view.sealed:
             raise NoSuchTable(f"the table at {location} was dropped")
         check_at_place(tracked.location, view, self._logs)
-        return self._at(Table(TableHead.at_place(self._logs, tracked, view)), version, timestamp_us)
+        return self._at(Table(TableHead.at_place(self._logs, tracked, view)), version, timestamp)
 
     def create_table(
         self,
@@ -229,127 +216,100 @@ class CatalogNames(DefinedNames):
         comment: str | None = None,
         if_not_exists: bool = False,
     ) -> Table:
-        """Create an empty table. TableExists (unless `if_not_exists`), NoSuchNamespace, InvalidInput.
+        """Create an empty table.
 
-        `partition_by` and `sort_by` hold names of columns, or transforms of one:
+        Raises TableExists (unless `if_not_exists`), NoSuchNamespace or InvalidInput.
+
+        `partition_by` and `sort_by` hold names of columns, or transforms of a column:
         `{"transform": "bucket", "args": [16], "column": ["id"]}`. `cluster_by` holds names of columns.
         """
         path = table_identifier(name)
         try:
-            stage = self.stage(
-                CREATE,
-                path,
-                schema,
+            request = StageRequest(
+                kind=CREATE,
+                identifier=path,
+                schema=schema,
                 partitioning=partition_by,
                 sort_by=sort_by,
                 cluster_by=cluster_by,
-                properties=properties,
-                location=location,
+                properties=properties or {},
+                location=spelled(location),
                 comment=comment,
+                provider=None,
+                constraints=(),
             )
-            return self.commit_stage(stage)
+            return Table(commit_stage(self._tree, stage_table(self._tree, request), ()))
         except TableExists:
             if not if_not_exists or not self.table_exists(path):
                 raise
             return self.load_table(path)
 
     def rename_table(self, old: Name, new: Name, *, token: Token | None = None) -> None:
-        """Give a table another name, in its namespace or another one. NoSuchTable, TableExists, NoSuchNamespace.
+        """Give a table another name, in its namespace or another.
 
-        Its objects stay at their place, and so do the permissions for them.
+        Raises NoSuchTable, TableExists or NoSuchNamespace. Its objects stay at their place, and so do the
+        permissions for them.
         """
         rename_table(self._tree, table_identifier(old), table_identifier(new), token)
 
     def register_table(
         self, name: Name, location: Location, *, take_over: bool = False, token: Token | None = None
     ) -> Table:
-        """Give a name to the table whose log is at `location`, a folder or an S3 URL, and that no name leads to.
+        """Give a name to the table whose log is at `location`, a folder or an S3 URL, and that no name leads
+        to.
 
-        A dropped table whose data was kept, and that is no longer in a namespace's list of dropped ones, is restored.
-        `take_over` also takes one whose log names a namespace of another warehouse: no client must use it there any
-        more. NoSuchTable, NoSuchNamespace; TableExists where the name is taken, or another name leads to the table.
+        A dropped table is restored if its data was kept, and if it is no longer in a namespace's list of
+        dropped tables. With `take_over`, the log may name a namespace of another warehouse. No client must
+        use the table there any more. Raises NoSuchTable or NoSuchNamespace. Raises TableExists if the name is
+        taken, or if another name leads to the table.
         """
         path = table_identifier(name)
-        found = register_table(self._tree, path, spelled(location), take_over, token)
-        return Table(TableHead.named(self._logs, found, path))
+        found_table = register_table(self._tree, path, spelled(location), take_over, token)
+        return Table(TableHead.named(self._logs, found_table, path))
 
-    def drop_table(self, name: Name, *, purge: bool = False, token: Token | None = None) -> bool:
-        """Drop a table; False where it does not exist. It can be restored until vacuum purges it; with `purge`, it
-        cannot. A purge is several commits: DoneInPart where it was dropped, but could not be purged."""
+    def drop_table(
+        self, name: Name, *, missing_ok: bool = False, purge: bool = False, token: Token | None = None
+    ) -> bool:
+        """Drop a table.
+
+        If it does not exist, raises NoSuchTable, or returns False with `missing_ok`. The table can be
+        restored until vacuum purges it. With `purge`, it cannot. A purge is several commits. Raises
+        DoneInPart if the table was dropped, but could not be purged.
+        """
         from lakelog.catalog.keeping.maintenance import drop_and_purge
 
-        dropping = drop_and_purge if purge else drop_table
-        return dropping(self._tree, table_identifier(name), token)
+        path, drop = table_identifier(name), drop_and_purge if purge else drop_table
+        did_drop = drop(self._tree, path, token)
+        if not did_drop and not missing_ok:
+            raise self._tree.missing_table(path)
+        return did_drop
 
     def undrop_table(
         self, name: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
     ) -> Identifier:
         """Restore the table that was dropped last under that name, with its history.
 
-        `id` (see `dropped`) chooses another one, `to` gives it another name, in any namespace. Returns its name.
-        NotFound when none can be restored, TableExists when the name is taken.
+        `id` (see `dropped`) chooses another table, and `to` gives it another name, in any namespace. Returns
+        its name. Raises NotFound if none can be restored, and TableExists if the name is taken.
         """
         target = None if to is None else table_identifier(to)
         return undrop_table(self._tree, table_identifier(name), id, target, token)
 
-    def drop_table_at(self, location: Location, *, token: Token | None = None) -> bool:
-        """Drop a table that has no name, by its place; False where it does not exist. Its data stays."""
-        return drop_table_at(self._tree, self._logs.location(spelled(location)), token)
-
     def dropped(self, namespace: Name = (), *, recursive: bool = False) -> list[DroppedEntry]:
-        """Return the dropped objects of a namespace that can be restored, the latest drop first. NoSuchNamespace.
+        """Return the dropped objects of a namespace that can be restored, the latest drop first.
 
-        With `recursive`, of all namespaces below it too; objects in a dropped namespace are restored with it.
+        Raises NoSuchNamespace. With `recursive`, of all namespaces below it too. Objects in a dropped
+        namespace are restored with it.
         """
         return list_dropped(self._tree, identifier(namespace), recursive=recursive)
-
-    # Staged changes
-
-    def stage(
-        self,
-        kind: str,
-        name: Name | None,
-        schema: Schema | pa.Schema,
-        *,
-        partitioning: Sequence[Written] = (),
-        sort_by: Sequence[Written] = (),
-        cluster_by: Sequence[str | Sequence[str]] = (),
-        properties: Mapping[str, str] | None = None,
-        location: Location | None = None,
-        comment: str | None = None,
-        provider: str | None = None,
-        constraints: Sequence[Stated | Mapping[str, Any]] = (),
-    ) -> Stage:
-        """Prepare a table, invisible before `commit_stage`: `kind` is create, replace or create-or-replace.
-
-        Rows in files of a table with a CHECK among its `constraints` satisfy it: the writer of the files ensures that.
-        Without a name, the table is the one at `location`. TableExists, NoSuchTable, NoSuchNamespace, InvalidInput.
-        """
-        request = StageRequest(
-            kind=kind,
-            identifier=None if name is None else table_identifier(name),
-            schema=schema,
-            partitioning=partitioning,
-            sort_by=sort_by,
-            cluster_by=cluster_by,
-            properties=properties or {},
-            location=spelled(location),
-            comment=comment,
-            provider=provider,
-            constraints=constraints,
-        )
-        return stage_table(self._tree, request)
-
-    def commit_stage(self, stage: Stage, files: Sequence[DataFile] = ()) -> Table:
-        """Make a staged table visible, with the files that were written for it. A retry is safe."""
-        return Table(commit_stage(self._tree, stage, files))
 
     # For clients that may have to retry
 
     def token(self, name: Name = ()) -> Token:
-        """Return a token for one change of the object that `name` leads to; reads only logs that were never read.
+        """Return a token for a single change of the object that `name` leads to.
 
-        Pass it with the request, and pass the same one with a retry: then the change happens once.
+        Reads only logs that were never read. Pass the same token with the request and with each retry, so
+        that the change happens once.
         """
         path = identifier(name)
         if len(self._tree.known_on_path(path)) <= len(path):
@@ -358,58 +318,34 @@ class CatalogNames(DefinedNames):
                 self._tree.find_table(path)
         return new_token(self._logs, self._tree.known_on_path(path))
 
-    def token_at(self, location: Location) -> Token:
-        """Return a token for one change of the table at `location` (see `token`)."""
-        tracked = self._logs.table(self._logs.location(spelled(location)))
-        if tracked.known is None:
-            self.table_at(location)
-        return new_token(self._logs, [tracked])
-
-    def token_of_write(self, location: Location, write: WriteRef) -> Token:
-        """Return the token of a write to the table at `location` whose commit was requested without a token."""
-        return Token(commit_id=write.id, bases={self._logs.location(spelled(location)): write.version})
-
-    def newest_commits(self, noted: Sequence[NotedCommit]) -> list[CommitOfTable]:
-        """Return what commits that an engine has noted did (see `noting_commits`), the last of each table."""
-        return newest_commits(self._logs, noted)
-
-    def was_committed(self, token: Token) -> bool:
-        """Return whether a transaction happened whose process has ended, by its `commit_token`. Costs about 2 GETs.
-
-        An undecided transaction is settled first. For one in a single log, False says that its PUT has not arrived yet.
-        """
-        return was_committed(self._logs, token)
-
-    def has_happened(self, token: Token) -> bool:
-        """Return whether the one change of `token` happened, in any of its logs. Costs a few GETs for each."""
-        return has_happened(self._logs, token)
-
     # History
 
     def history(self, namespace: Name = ()) -> History:
-        """Return the changes of a namespace, the newest first: an iterator, read while it is taken. NoSuchNamespace."""
+        """Return the changes of a namespace, the newest first, as an iterator that reads lazily.
+
+        Raises NoSuchNamespace.
+        """
         name = identifier(namespace)
-        reading = watched(self._logs, "history", quoted(name))
-        with reading.working():
-            found = self._tree.namespace(name)
-        log, version = found.tracked.log, found.view.version
+        watch = watched(self._logs, "history", quoted(name))
+        with watch.working():
+            namespace_log = self._tree.namespace(name)
+        log, version = namespace_log.tracked.log, namespace_log.view.version
         return History(
             quoted(name) or self.warehouse,
-            reading.each(entries_of(log.commits(last=version, newest_first=True))),
+            watch.each(entries_of(log.commits(last=version, newest_first=True))),
             lambda: entries_of(log.commits(first=version, last=version)),
         )
 
     def cuts(self, namespace: Name = ()) -> dict[str, SavedCut]:
-        """Return the saved cuts of the whole catalog, or a namespace's own, by their names. NoSuchNamespace."""
-        return dict(all_cuts(self._tree, identifier(namespace)))
+        """Return the saved cuts of the whole catalog, or a namespace's own, by their names.
 
-    def writing_as(self, facts: Mapping[str, Json]) -> AbstractContextManager[None]:
-        """Inside, `facts` (a query, a statement) are added to the writer's facts in this thread's commits."""
-        return writing_as(facts)
+        Raises NoSuchNamespace.
+        """
+        return dict(all_cuts(self._tree, identifier(namespace)))
 
     # Inside
 
-    def _at(self, table: Table, version: int | None, timestamp_us: int | None) -> Table:
-        if version is None and timestamp_us is None:
+    def _at(self, table: Table, version: int | None, timestamp: Moment | None) -> Table:
+        if version is None and timestamp is None:
             return table
-        return table.at(version=version, timestamp_us=timestamp_us)
+        return table.at(version=version, timestamp=timestamp)

@@ -1,4 +1,4 @@
-"""The changes of a table or a namespace, as users take them: one after another, or shown in a notebook."""
+"""The history of a table or a namespace for users: an iterator, which a notebook shows."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import ClassVar
 
 from lakelog.catalog.core.logs import OfThisProcess
 from lakelog.catalog.core.state import HistoryEntry
-from lakelog.catalog.core.tools import ROWS_MAX, as_html
-from lakelog.catalog.times import time_text
+from lakelog.catalog.core.tools import ROWS_MAX, HtmlTable, as_html
+from lakelog.catalog.times import time_text, time_us
 
 
 class History(Iterator[HistoryEntry], OfThisProcess):
-    """Changes, the newest first, which are read from the log while they are taken.
+    """Changes, the newest first, as an iterator that reads the log lazily.
 
-    A notebook shows those that were taken. Where none was, it shows the newest one, which costs one round of requests.
+    A notebook shows the changes that were taken from it. If none was taken, it shows the newest change, which
+    takes a round of requests.
     """
 
     _instead: ClassVar[str] = "give list(…) of it, or the table"
@@ -41,7 +42,7 @@ class History(Iterator[HistoryEntry], OfThisProcess):
         rows = [
             (
                 entry.version,
-                time_text(entry.timestamp_us),
+                time_text(time_us(entry.committed_at)),
                 what(entry),
                 entry.writer.get("user"),
                 entry.writer.get("engine"),
@@ -49,4 +50,4 @@ class History(Iterator[HistoryEntry], OfThisProcess):
             for entry in self._first or islice(self._newest(), 1)
         ]
         hint = None if self._first else "the newest change; list(…) reads all of them"
-        return as_html(f"History of {self._name}", {"shown": hint}, header, rows)
+        return as_html(f"History of {self._name}", {"shown": hint}, [HtmlTable(header, rows)])

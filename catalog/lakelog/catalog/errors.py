@@ -35,7 +35,7 @@ class NoSuchNamespace(NotFound):
 
 
 class NoSuchWarehouse(NotFound):
-    """The warehouse is a folder that does not exist: check the path. The first write creates it."""
+    """The warehouse is a folder that does not exist. Check the path. The first write creates it."""
 
     kind = "no-such-warehouse"
     explained = True
@@ -48,7 +48,10 @@ class NoSuchTable(NotFound):
 
 
 class TableRenamed(NoSuchTable):
-    """The table was loaded by a name that it no longer has: load that name again, or the table by its new name."""
+    """The table was loaded by a name that it no longer has.
+
+    Load that name again, or the table by its new name.
+    """
 
     kind = "table-renamed"
     explained = True
@@ -91,21 +94,23 @@ class TableExists(AlreadyExists):
 
 
 class ViewExists(TableExists):
-    """The name of a new view or table is taken by a view: tables and views share their names."""
+    """The name of a new view or table is taken by a view. Tables and views share their names."""
 
     kind = "view-already-exists"
 
 
 class SourceDiverged(InvalidInput):
-    """A table and the source that it was imported from were both changed so that rows could be lost, or come back."""
+    """A table and the source that it was imported from were both changed, so rows could be lost or come back."""
 
     kind = "source-diverged"
     explained = True
 
 
 class OwnersUnknown(InvalidInput):
-    """Whether another table has files that a table has adopted cannot be seen now: retry once what is named is
-    readable."""
+    """It cannot be seen now whether another table has the files that a table has adopted.
+
+    Retry after the named log is readable.
+    """
 
     kind = "owners-unknown"
     explained = True
@@ -118,45 +123,48 @@ class FunctionExists(AlreadyExists):
 
 
 class LocationTaken(TableExists):
-    """Another table, of any name, is at the place that was chosen for a new one."""
+    """Another table, of any name, is at the place that was chosen for a new table."""
 
     kind = "already-exists"
 
 
 class NamespaceNotEmpty(InvalidInput):
-    """A namespace that is not empty is dropped with CASCADE only."""
+    """A namespace that is not empty can be dropped with CASCADE only."""
 
     kind = "namespace-not-empty"
 
 
 class BatchCommitted(ConflictError):
-    """The table has that batch of a stream already, so it is not committed again."""
+    """The table has that batch of a stream, so it is not committed again."""
 
     kind = "batch-committed"
 
 
 class CommitConflict(ConflictError):
-    """Another commit changed what this one relied on: start over from the table as it is now."""
+    """Another commit changed data that this commit relied on. Start over from the table as it is now."""
 
     kind = "commit-conflict"
 
 
 class NameReassigned(CommitConflict):
-    """Another table got the name of a staged one meanwhile: stage it again, to replace the table that has it now."""
+    """Another table got the name of a staged table before its commit.
+
+    Stage it again, to replace the table that has the name now.
+    """
 
     kind = "name-reassigned"
 
 
 class StreamStopped(ConflictError):
-    """A stream that reads a table cannot go on from its position; the message says from where it can, or how."""
+    """A stream that reads a table cannot go on from its position. The message says how it can."""
 
     kind = "stream-stopped"
 
 
 class ValuesGone(CommitConflict):
-    """Another commit took the identity values that this one's rows have: retry with others."""
+    """Another commit took the identity values of this commit's rows. Retry with other values."""
 
-    # It is for good where these rows cannot get others, as some of their values were given.
+    # It is for good if the rows cannot get other values because some of their values were given.
     def __init__(self, message: str, *, version: int | None = None, is_for_good: bool = True) -> None:
         super().__init__(message, version=version)
         self.is_for_good = is_for_good
@@ -188,27 +196,36 @@ class CheckViolated(InvalidInput):
 
 
 class RowsUnproven(InvalidInput):
-    """A change needs a condition to hold for all rows, and statistics do not prove it: the data must be scanned."""
+    """A change needs a condition to hold for all rows, and statistics do not prove it.
+
+    The data must be scanned.
+    """
 
     kind = "rows-unproven"
     explained = True
 
 
 class ClockNotTrusted(InvalidInput):
-    """Only this host's clock says that something is old enough to be deleted: compare it, then say that it is right."""
+    """Only this host's clock says that something is old enough to be deleted.
+
+    Check the clock, then say that it is right.
+    """
 
     kind = "clock-not-trusted"
     explained = True
 
 
 class DoneInPart(LakelogError):
-    """Some commits of a request that takes several have happened, and stay: the message says what is left."""
+    """Some commits of a request that takes several have happened, and stay.
+
+    The message says which work is left.
+    """
 
     kind = "done-in-part"
     explained = True
 
 
 class LinkedElsewhere(FormatError):
-    """A name leads to a log that has another name, or none: nothing is changed there because of it."""
+    """A name leads to a log that has another name, or none. Nothing is changed there because of it."""
 
     kind = "linked-elsewhere"

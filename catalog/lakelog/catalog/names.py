@@ -1,7 +1,7 @@
 """Identifiers of namespaces and tables: how they are written, and which are refused.
 
 A name is any text without control characters, up to `NAME_LIMIT_BYTES` of UTF-8. Names never become paths, so
-nothing else has to be forbidden: ids locate things, names only find them. Where a user chose a place, it is a
+nothing else has to be forbidden. Ids locate objects, and names only find them. A place that a user chose is a
 `Location`.
 """
 
@@ -17,7 +17,10 @@ from lakelog.log.errors import InvalidInput
 NAME_LIMIT_BYTES = 255
 DEPTH_LIMIT = 32
 WALK_DEPTH_LIMIT = 4 * DEPTH_LIMIT
-"""No walk goes deeper: namespaces that are moved with what is below them may pass the limit of a name, but not this."""
+"""No walk goes deeper.
+
+Namespaces that are moved with their contents may pass the limit of a name, but not this limit.
+"""
 
 Identifier: TypeAlias = tuple[str, ...]
 """A namespace (possibly the root, `()`) or a table (its last part is the table's name)."""
@@ -51,7 +54,7 @@ def identifier(value: Name) -> Identifier:
     for part in parts:
         if not isinstance(part, str):
             raise InvalidInput(f"{value!r} is not an identifier: its parts must be text")
-        # Far longer than any name that exists: messages show names as they are.
+        # The limit is far longer than any existing name, because messages show names as they are.
         if len(part) > 4 * NAME_LIMIT_BYTES or any("\ud800" <= character <= "\udfff" for character in part):
             raise InvalidInput(
                 f"{part[:40]!r}… of {len(part):,} characters is not a name: that is text of at most {NAME_LIMIT_BYTES} "
@@ -69,7 +72,10 @@ def table_identifier(value: Name) -> Identifier:
 
 
 def split(text: str) -> Identifier:
-    """Split SQL's spelling of an identifier at its dots; backticks quote a part, two of them stand for one."""
+    """Split SQL's spelling of an identifier at its dots.
+
+    Backticks quote a part. In it, two backticks stand for a backtick.
+    """
     if text == "":
         return ()
     parts: list[str] = []
@@ -109,8 +115,10 @@ def quoted(parts: Sequence[str]) -> str:
 
 
 def quoted_where_needed(parts: tuple[str, ...]) -> str:
-    """Return a name as the commands take it: backticks only around parts that need them, and where it would be read as
-    an option."""
+    """Return a name as the commands take it, with backticks only around parts that need them.
+
+    A part needs them also if the name would be read as an option.
+    """
     return ".".join(
         part if part and not set(part) & set("`./") and (at or part[0] != "-") else quoted((part,))
         for at, part in enumerate(parts)

@@ -1,6 +1,7 @@
-"""Names like one that was not found, for the error that says so.
+"""Suggestions of similar names, for the error about a missing name.
 
-Pure. A name is worth a suggestion where few letters differ, or only their case: others would send the reader astray.
+Pure. A name is suggested only if few letters differ, or only their case. Other names would mislead the
+reader.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from difflib import get_close_matches
 from itertools import islice
 
 NAMES_MAX = 2_000
-"""Of more names than that, only some are compared: an error must not take long."""
+"""The most names that are compared, because an error must not take long."""
 
 _SHOWN_MAX = 3
 _LIKENESS = 0.7
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """Return up to three of `names` that are like `name`, the most alike first; names that differ in case count."""
-    folded: dict[str, list[str]] = {}
-    for each in islice(names, NAMES_MAX):
-        folded.setdefault(each.lower(), []).append(each)
-    found = get_close_matches(name.lower(), folded, n=_SHOWN_MAX, cutoff=_LIKENESS)
-    return [each for like in found for each in folded[like]][:_SHOWN_MAX]
+    """Return up to three of `names` that are like `name`, the most alike first.
+
+    Names that differ only in case count.
+    """
+    names_by_lower: dict[str, list[str]] = {}
+    for candidate in islice(names, NAMES_MAX):
+        names_by_lower.setdefault(candidate.lower(), []).append(candidate)
+    matches = get_close_matches(name.lower(), names_by_lower, n=_SHOWN_MAX, cutoff=_LIKENESS)
+    return [candidate for like in matches for candidate in names_by_lower[like]][:_SHOWN_MAX]

@@ -1,6 +1,7 @@
-"""The methods of a catalog that a transaction refuses: each error says why, and what to use instead.
+"""The methods of a catalog that a transaction refuses.
 
-Every public method of `Catalog` is either one of `CatalogNames`, which a transaction has too, or refused here.
+Each error says why, and names an alternative. Every public method of `Catalog` is either a method of
+`CatalogNames`, which a transaction has too, or refused here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from lakelog.log.errors import Unsupported
 
 
 class OutsideOnly:
-    """Refusals of the catalog's methods that a transaction does not have. Each raises Unsupported."""
+    """Refusals of the catalog's methods that a transaction does not have. All raise Unsupported."""
 
     def begin(self, isolation: str | None = None) -> NoReturn:
         raise Unsupported("a transaction cannot begin within another one: commit or roll back this one first")
@@ -69,18 +70,6 @@ class OutsideOnly:
     def finish_copy(self, *given: object, **named: object) -> NoReturn:
         self.backup()
 
-    def backup_parts(self, *given: object, **named: object) -> NoReturn:
-        self.backup()
-
-    def copy_parts(self, *given: object, **named: object) -> NoReturn:
-        self.backup()
-
-    def verify_parts(self, *given: object, **named: object) -> NoReturn:
-        self.backup()
-
-    def restore_parts(self, *given: object, **named: object) -> NoReturn:
-        self.backup()
-
     def verify_backup(self, *given: object, **named: object) -> NoReturn:
         self.backup()
 
@@ -100,9 +89,6 @@ class OutsideOnly:
         raise Unsupported("health is that of committed versions: ask the catalog itself")
 
     def maintain(self, *given: object, **named: object) -> NoReturn:
-        raise Unsupported(NO_MAINTENANCE)
-
-    def plan_upkeep(self, name: object = None) -> NoReturn:
         raise Unsupported(NO_MAINTENANCE)
 
     def fsck(self, *given: object, **named: object) -> NoReturn:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
-from lakelog.catalog.core.logs import PickledHead, TableHead, Unchanging, observed, watched
+from lakelog.catalog.core.logs import PickledHead, TableHead, UnchangingValue, as_operation, observed, watched
 from lakelog.catalog.core.parquet import ID_FIELDS, read_files
-from lakelog.catalog.core.planning import Aggregate, And, Bound, aggregate, bind, decided, handed_down, terms
+from lakelog.catalog.core.planning import (
+    Aggregate,
+    AndCondition,
+    Bound,
+    aggregate,
+    bind,
+    decided,
+    handed_down,
+    terms,
+)
 from lakelog.catalog.core.schema import (
     AtomicType,
     Field,
@@ -20,16 +31,24 @@ from lakelog.catalog.core.schema import (
     as_predicate,
     schema_to_arrow,
 )
-from lakelog.catalog.core.tools import ArrowRows, as_html
+from lakelog.catalog.core.tools import (
+    ArrowRows,
+    HtmlTable,
+    as_html,
+    checked_count,
+    last_rows,
+    sample_of_batches,
+    sample_of_files,
+)
 from lakelog.log.errors import InvalidInput
 
 _MOST_ROWS = 2**63 - 1
-"""Arrow counts no further, and no table has more rows."""
+"""Arrow cannot count further, and no table has more rows."""
 
 
-@observed(lambda scan: scan._head.logs, lambda scan: scan._head.name, apart_from=("narrowed",))
-class Scan(ArrowRows, Unchanging):
-    """A prepared read: it makes no request to the store before a method is called."""
+@observed(lambda scan: scan._head.logs, lambda scan: scan._head.name, apart_from=("head", "sample", "tail"))
+class Scan(ArrowRows, UnchangingValue):
+    """A prepared read. It makes no request to the store before a method is called."""
 
     def __init__(
         self,
@@ -62,33 +81,66 @@ class Scan(ArrowRows, Unchanging):
         return _unpickled, (head, self._columns, self._filter, self._limit, self._row_ids)
 
     def plan(self) -> pa.Table:
-        """Return the data files that may hold rows of this scan, one row for each file."""
+        """Return the data files that may hold rows of this scan, with a row for each file."""
         return self._head.plan_bound(self._predicate, limit=self._limit)
 
     def aggregate(self, wanted: Sequence[Aggregate], group_by: Sequence[str] = ()) -> pa.Table | None:
-        """Return the result of `planning.aggregate` for the matching rows, regardless of the columns of the scan.
+        """Return the result of `planning.aggregate` for the matching rows, regardless of the columns of the
+        scan.
 
-        No rows are read: None where that would be needed, or where a file has matching rows and others.
+        Reads no rows. Returns None if it had to, or if a file has matching rows and others.
         """
         if self._limit is not None:
             return None
-        named = {*group_by, *(each.column for each in wanted)}
-        looked_at = {field.id for field in self._metadata.schema.fields if field.name in named}
+        column_names = {*group_by, *(aggregate_request.column for aggregate_request in wanted)}
+        column_ids = {field.id for field in self._metadata.schema.fields if field.name in column_names}
         if self._predicate is not None:
-            looked_at |= {term.column_id for term in terms(self._predicate)}
-        chunks = self._head.chunks(looked_at, self._predicate)
+            column_ids |= {term.column_id for term in terms(self._predicate)}
+        chunks = self._head.chunks(column_ids, self._predicate)
         if self._predicate is not None:
-            matching = decided(chunks, self._predicate, self._metadata.specs)
-            if matching is None:
+            decided_chunks = decided(chunks, self._predicate, self._metadata.specs)
+            if decided_chunks is None:
                 return None
-            chunks = matching
+            chunks = decided_chunks
         return aggregate(chunks, self._metadata, wanted, group_by)
 
+    def head(self, n: int = 5) -> pa.Table:
+        """Return the first `n` rows, in the order of the scan. Reads no more files than that takes."""
+        return self._narrowed(None, (), checked_count(n)).read_all()
+
+    def tail(self, n: int = 5) -> pa.Table:
+        """Return the last `n` rows, in the order of the scan, which need not be the newest.
+
+        Reads only the last files. If the scan has a limit, reads all of its rows.
+        """
+        count = checked_count(n)
+        if self._limit is not None:
+            rows = self.to_arrow()
+            return rows.slice(max(0, rows.num_rows - count))
+        with as_operation(self._head.logs, "scan", self._head.name):
+            plan = self._head.plan_bound(self._predicate)
+            return last_rows(count, plan.num_rows, partial(self._file, plan), self.arrow_schema)
+
+    def sample(self, n: int = 5, *, seed: int | None = None) -> pa.Table:
+        """Return `n` rows by chance, each equally likely.
+
+        With a `seed`, a version has the same rows each time.
+
+        Reads only files that have any of these rows. With a filter or a limit, reads all rows of the scan.
+        """
+        count, schema, chance = checked_count(n), self.arrow_schema, np.random.default_rng(seed)
+        if self._limit is not None or self._predicate is not None:
+            return sample_of_batches(count, self.to_reader(), schema, chance)
+        with as_operation(self._head.logs, "scan", self._head.name):
+            plan = self._head.plan_bound(None)
+            return sample_of_files(count, plan["rows"].to_pylist(), partial(self._file, plan), schema, chance)
+
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: what is to be read, without a request."""
+        """Return the scan's HTML for a notebook. Makes no request."""
         facts = {"version": f"{self._head.version:,}", "filter": self._filter, "limit": self._limit}
         columns = [(field.name, field.type) for field in self.arrow_schema]
-        return as_html(f"Scan of {self._head.name}", facts, ("column", "type in Arrow"), columns)
+        table = HtmlTable(("column", "type in Arrow"), columns)
+        return as_html(f"Scan of {self._head.name}", facts, [table])
 
     @property
     def arrow_schema(self) -> pa.Schema:
@@ -97,8 +149,8 @@ class Scan(ArrowRows, Unchanging):
         return pa.schema([*(whole.field(name) for name in names), *(ID_FIELDS if self._row_ids else ())])
 
     @property
-    def row_schema(self) -> Schema:
-        """The columns of the table, and those of row ids where the scan has them."""
+    def _row_schema(self) -> Schema:
+        """The columns of the table, and the row id columns if the scan has them."""
         schema = self._metadata.schema
         if not self._row_ids:
             return schema
@@ -110,41 +162,54 @@ class Scan(ArrowRows, Unchanging):
             schema, fields=(*schema.fields, *ids), last_id=schema.last_id + len(ID_FIELDS)
         )
 
-    def narrowed(
+    def _narrowed(
         self, columns: Sequence[str] | None, conditions: Sequence[Predicate], limit: int | None
     ) -> pa.RecordBatchReader:
-        """Return a part of the rows, for a library that filters them itself: see `tools.narrowed`."""
+        """Return a part of the rows, for a library that filters them itself (see `tools.narrowed`)."""
         schema = self.arrow_schema
-        chosen = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-        ids = {field.name for field in ID_FIELDS} if self._row_ids else set()
+        result_schema = schema if columns is None else pa.schema([schema.field(name) for name in columns])
         predicate = self._and(conditions)
-        limits = [each for each in (self._limit, limit) if each is not None]
-        tracked = self._head.tracked
-        reading = watched(self._head.logs, "scan", self._head.name)
-        with reading.working():
-            found, batches = read_files(
-                tracked.store,
-                tracked.prefix,
-                self._head.plan_bound(predicate, limit=min(limits, default=None)),
-                self._metadata.schema,
-                self._metadata.specs,
-                columns=[name for name in chosen.names if name not in ids],
-                predicate=predicate,
-                open_url=tracked.log.replay.open_url,
-                row_ids=not ids.isdisjoint(chosen.names),
-            )
-        batches = reading.each(batches)
-        if found != chosen:
-            batches = (batch.select(chosen.names) for batch in batches)
-        return pa.RecordBatchReader.from_batches(chosen, _limited(batches, min(limits, default=None)))
+        limits = [row_limit for row_limit in (self._limit, limit) if row_limit is not None]
+        least = min(limits, default=None)
+        watch = watched(self._head.logs, "scan", self._head.name)
+        with watch.working():
+            plan = self._head.plan_bound(predicate, limit=least)
+            batches = self._rows_of(plan, result_schema, predicate)
+        return pa.RecordBatchReader.from_batches(result_schema, _limited(watch.each(batches), least))
+
+    def _rows_of(
+        self, plan: pa.Table, chosen: pa.Schema, predicate: Bound | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Return the matching rows of planned files."""
+        tracked, ids = self._head.tracked, {field.name for field in ID_FIELDS} if self._row_ids else set()
+        file_schema, batches = read_files(
+            tracked.store,
+            tracked.prefix,
+            plan,
+            self._metadata.schema,
+            self._metadata.specs,
+            columns=[name for name in chosen.names if name not in ids],
+            predicate=predicate,
+            open_url=tracked.log.replay.open_url,
+            row_ids=not ids.isdisjoint(chosen.names),
+        )
+        return batches if file_schema == chosen else (batch.select(chosen.names) for batch in batches)
+
+    def _file(self, plan: pa.Table, number: int) -> pa.Table:
+        """Return the matching rows of a file."""
+        schema = self.arrow_schema
+        batches = self._rows_of(plan.slice(number, 1), schema, self._predicate)
+        return pa.Table.from_batches(batches, schema)
 
     def _and(self, conditions: Sequence[Predicate]) -> Bound | None:
-        """Return the scan's condition and those of `conditions` that may be evaluated before its limit."""
-        known = [handed_down(each, self._metadata.schema) for each in conditions]
-        parts = [each for each in known if each is not None] if self._limit is None else []
+        """Return the scan's condition, with all of `conditions` that may be evaluated before its limit."""
+        understood = [handed_down(condition, self._metadata.schema) for condition in conditions]
+        parts = (
+            [condition for condition in understood if condition is not None] if self._limit is None else []
+        )
         if self._predicate is not None:
             parts = [self._predicate, *parts]
-        return None if not parts else parts[0] if len(parts) == 1 else And(tuple(parts))
+        return None if not parts else parts[0] if len(parts) == 1 else AndCondition(tuple(parts))
 
     def _prepared(self) -> Scan:
         return self
@@ -154,12 +219,12 @@ def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[p
     if limit is None:
         yield from batches
         return
-    missing = limit
+    rows_left = limit
     for batch in batches:
-        if missing <= 0:
+        if rows_left <= 0:
             return
-        yield batch.slice(0, missing)
-        missing -= batch.num_rows
+        yield batch.slice(0, rows_left)
+        rows_left -= batch.num_rows
 
 
 def _unpickled(

@@ -1,9 +1,10 @@
 """Operations as spans and metrics of OpenTelemetry.
 
-    catalog = Catalog("/tmp/lake", observe=to_opentelemetry())
+catalog = Catalog("/tmp/lake", observe=to_opentelemetry())
 
-A span is made once its operation has ended, with the times that it had, as a child of the span that the caller is in.
-Names of tables stand in spans, and not in metrics, which would grow with them. What exports them, the user sets up.
+A span is made after its operation has ended, with the operation's times, as a child of the caller's span.
+Names of tables stand in spans, but not in metrics, which would grow with them. The user sets up the
+exporters.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ from typing import Any
 from lakelog.catalog.core.logs import Observation, Observe
 from lakelog.catalog.core.tools import package
 
-_INSTALL = "lakelog[otel]"
+_LIBRARY, _EXTRA = "opentelemetry-sdk", "otel"
 _SCOPE = "lakelog"
 
 
 def to_opentelemetry(tracer_provider: Any = None, meter_provider: Any = None) -> Observe:
-    """Return a hook for `Catalog(…, observe=…)`: a span of each operation, and its counts as metrics.
+    """Return a hook for `Catalog(…, observe=…)`.
 
-    Without providers, those that OpenTelemetry has for the process are used. Unsupported where it is not installed.
+    It makes a span of each operation, and metrics of its counts. Without providers, it uses OpenTelemetry's
+    providers of the process. Raises Unsupported if OpenTelemetry is not installed.
     """
-    trace = package("opentelemetry.trace", "a hook for OpenTelemetry", _INSTALL)
-    metrics = package("opentelemetry.metrics", "a hook for OpenTelemetry", _INSTALL)
+    trace = package("opentelemetry.trace", "a hook for OpenTelemetry", _LIBRARY, _EXTRA)
+    metrics = package("opentelemetry.metrics", "a hook for OpenTelemetry", _LIBRARY, _EXTRA)
     return _Hook(
         trace, trace.get_tracer(_SCOPE, tracer_provider=tracer_provider), _meter(metrics, meter_provider)
     )
@@ -59,33 +61,37 @@ class _Hook:
 
     def __call__(self, seen: Observation) -> None:
         self._span(seen)
-        about = {"lakelog.operation": seen.operation}
-        ended = about if seen.error is None else {**about, "error.type": seen.error}
-        self._durations.record(seen.duration_s, ended)
+        attributes = {"lakelog.operation": seen.operation}
+        duration_attributes = attributes if seen.error is None else {**attributes, "error.type": seen.error}
+        self._durations.record(seen.duration_s, duration_attributes)
         for kind, count in seen.requests.items():
-            self._requests.add(count, {**about, "lakelog.request": kind})
+            self._requests.add(count, {**attributes, "lakelog.request": kind})
         for direction, count in (("read", seen.bytes_read), ("written", seen.bytes_written)):
             if count:
-                self._bytes.add(count, {**about, "lakelog.direction": direction})
-        for what, count in (("attempt", seen.attempts), ("rebase", seen.rebases), ("wait", seen.waits)):
+                self._bytes.add(count, {**attributes, "lakelog.direction": direction})
+        for kind_of_count, count in (
+            ("attempt", seen.attempts),
+            ("rebase", seen.rebases),
+            ("wait", seen.waits),
+        ):
             if count:
-                self._commits.add(count, {**about, "lakelog.what": what})
+                self._commits.add(count, {**attributes, "lakelog.what": kind_of_count})
         if seen.waits:
-            self._waited.add(seen.waited_s, about)
-        for what, count in _rows(seen).items():
+            self._waited.add(seen.waited_s, attributes)
+        for kind_of_count, count in _rows(seen).items():
             if count:
-                self._rows.add(count, {**about, "lakelog.what": what})
+                self._rows.add(count, {**attributes, "lakelog.what": kind_of_count})
 
     def _span(self, seen: Observation) -> None:
-        begun_ns = seen.begun_us * 1000
+        start_ns = seen.begun_us * 1000
         span = self._tracer.start_span(
-            f"lakelog.{seen.operation}", kind=self._trace.SpanKind.CLIENT, start_time=begun_ns
+            f"lakelog.{seen.operation}", kind=self._trace.SpanKind.CLIENT, start_time=start_ns
         )
         if span.is_recording():
             span.set_attributes(_attributes(seen))
             if seen.error is not None:
                 span.set_status(self._trace.StatusCode.ERROR, seen.error)
-        span.end(end_time=begun_ns + round(seen.duration_s * 1e9))
+        span.end(end_time=start_ns + round(seen.duration_s * 1e9))
 
 
 def _attributes(seen: Observation) -> dict[str, str | int | float | bool]:
@@ -102,14 +108,14 @@ def _attributes(seen: Observation) -> dict[str, str | int | float | bool]:
         "lakelog.waited_s": seen.waited_s,
     }
     attributes |= {f"lakelog.requests.{kind}": count for kind, count in seen.requests.items()}
-    attributes |= {f"lakelog.rows.{what}": count for what, count in _rows(seen).items()}
+    attributes |= {f"lakelog.rows.{kind_of_count}": count for kind_of_count, count in _rows(seen).items()}
     if seen.error is not None:
         attributes["error.type"] = seen.error
     return attributes
 
 
 def _rows(seen: Observation) -> dict[str, int]:
-    """Return the numbers of rows that are known."""
+    """Return the known row counts."""
     if seen.rows is None:
         return {}
     numbers = {name: getattr(seen.rows, name) for name in ("inserted", "updated", "deleted", "copied")}

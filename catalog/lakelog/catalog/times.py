@@ -17,8 +17,8 @@ _AGE = re.compile(r"([0-9]{1,6})([smhdw])")
 def time_us(said: Moment) -> int:
     """Return a time in microseconds since 1970 (UTC).
 
-    A text is ISO 8601, a date, or a whole number of microseconds; a text or datetime without a zone is in UTC.
-    InvalidInput for anything else.
+    A text is ISO 8601, a date, or a whole number of microseconds. A text or datetime without a zone is in
+    UTC. Raises InvalidInput for anything else.
     """
     if isinstance(said, bool):
         raise InvalidInput(f"{said!r} is not a time")
@@ -37,14 +37,28 @@ def time_us(said: Moment) -> int:
             ) from None
     if isinstance(said, dt.date) and not isinstance(said, dt.datetime):
         said = dt.datetime(said.year, said.month, said.day)
-    if not isinstance(said, dt.datetime):
+    if not isinstance(said, dt.datetime) or said != said:  # as pandas's NaT
         raise InvalidInput(f"{said!r} is not a time: give a datetime, or a text such as 2026-11-20 23:59:00")
     moment = said if said.tzinfo is not None else said.replace(tzinfo=dt.UTC)
     return (moment - dt.datetime.fromtimestamp(0, dt.UTC)) // dt.timedelta(microseconds=1)
 
 
+def moment_of(time_us: int) -> dt.datetime:
+    """Return a time in microseconds since 1970 as a datetime in UTC.
+
+    The nearest datetime if Python's do not reach it.
+    """
+    try:
+        return dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=time_us)
+    except OverflowError:
+        return (dt.datetime.max if time_us > 0 else dt.datetime.min).replace(tzinfo=dt.UTC)
+
+
 def last_us(said: Moment) -> int:
-    """Return the last microsecond of what `time_us` understands: a date alone means the whole day here."""
+    """Return the last microsecond of a time that `time_us` understands.
+
+    A date alone means the whole day here.
+    """
     first_us = time_us(said)
     if not isinstance(said, str):
         return first_us
@@ -56,7 +70,7 @@ def last_us(said: Moment) -> int:
 
 
 def time_text(time_us: int) -> str:
-    """Return a time as messages say it, to the second; as a number where Python's dates do not reach."""
+    """Return a time as in messages, to the second, or as a number if Python's dates do not reach it."""
     try:
         moment = dt.datetime.fromtimestamp(time_us // 1_000_000, dt.UTC)
     except (ValueError, OverflowError, OSError):
@@ -64,8 +78,16 @@ def time_text(time_us: int) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
+def exact_text(time_us: int) -> str:
+    """Return a time as in messages, to the microsecond, or as a number if Python's dates do not reach it."""
+    try:
+        return (dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=time_us)).isoformat(" ")
+    except OverflowError:
+        return f"{time_us} µs since 1970"
+
+
 def is_time(text: str) -> bool:
-    """Return whether a text is read as a time."""
+    """Return whether a text is a time."""
     try:
         time_us(text)
     except InvalidInput:

@@ -4,9 +4,9 @@
         tx.load_table("bank.savings").append(less)
         tx.load_table("bank.checking").append(more)
 
-A transaction is a catalog at one cut of all logs, plus its own changes. Before the commit it writes only data files,
-logs that no name leads to, and the values of identity columns that it takes; the commit decides every change anew on
-the newest state.
+A transaction is a catalog at a cut of all logs, plus its own changes. Before the commit it writes only data
+files, logs that no name leads to, and the values of identity columns that it takes. The commit decides every
+change again on the newest state.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from typing import Any, ClassVar, NoReturn
 
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.core.logs import (
-    Cut,
+    ConsistentCut,
+    JointLogChange,
     LineLog,
     LogCache,
-    LogChange,
     OfThisProcess,
     TableHead,
-    Token,
     TransactionLog,
     TransactionLogs,
     observed,
@@ -33,15 +32,16 @@ from lakelog.catalog.core.logs import (
     writing_as,
 )
 from lakelog.catalog.core.planning import bind
-from lakelog.catalog.core.schema import ISOLATION, SERIALIZABLE, SNAPSHOT, Filter, as_predicate, value_of
+from lakelog.catalog.core.schema import ISOLATION, SERIALIZABLE, SNAPSHOT, Filter, as_predicate
 from lakelog.catalog.core.state import PROPERTIES, NamespaceState, TableDropped, TableState, author_of, encode
 from lakelog.catalog.core.writes import changed_rows
 from lakelog.catalog.errors import CommitConflict, LocationTaken, NoSuchRef
 from lakelog.catalog.outside_only import OutsideOnly
-from lakelog.log import Commit, Draft, View, each_change
+from lakelog.log import Commit, Draft, LogView, each_change
 from lakelog.log.errors import (
     AlreadyExists,
     CommitUnknown,
+    FormatError,
     InvalidInput,
     LakelogError,
     LogSealed,
@@ -52,12 +52,15 @@ from lakelog.log.errors import (
 
 @observed(lambda transaction: transaction._overlay)
 class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
-    """A catalog as of now, with changes that no other reader sees before `commit`. Made by `Catalog.begin`.
+    """A catalog as of now, with changes that no other reader sees before `commit`.
 
-    `isolation` is snapshot or serializable; None leaves it to the property `lakelog.isolation` of each table. Under
-    serializable, the commit fails if anything that the transaction read has changed since (rows, names, columns,
-    properties; not lists of dropped objects, nor numbers and times of versions); under snapshot, if anything that it
-    writes has changed in a way that the conflict matrix does not allow.
+    Made by `Catalog.begin`.
+
+    `isolation` is snapshot or serializable. None leaves it to the property `lakelog.isolation` of each table.
+    Under serializable, the commit fails if anything that the transaction read has changed: rows, names,
+    columns, properties. Lists of dropped objects, and numbers and times of versions, do not count. Under
+    snapshot, the commit fails if anything that it writes has changed in a way that the conflict matrix does
+    not allow.
     """
 
     _instead: ClassVar[str] = "begin another one there, or give it the catalog"
@@ -66,7 +69,8 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
         self._isolation = isolation
         if isolation not in (None, SNAPSHOT, SERIALIZABLE):
             raise InvalidInput(f"{isolation!r} is not an isolation level: use {SNAPSHOT} or {SERIALIZABLE}")
-        self._overlay = TransactionLogs(under, Cut(under, waits=partial(_is_serializable, isolation)))
+        self._cut = ConsistentCut(under, waits=partial(_is_serializable, isolation))
+        self._overlay = TransactionLogs(under, self._cut)
         super().__init__(self._overlay)
         self._under = under
         self._is_unknown = False
@@ -92,7 +96,7 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
         return self._overlay.closed is None
 
     def rollback(self) -> None:
-        """Forget all changes. Data files that were written for them are left for vacuum."""
+        """Discard all changes. Data files that were written for them are left for vacuum."""
         self._overlay.check_open()
         if self._is_unknown:
             raise InvalidInput(
@@ -102,11 +106,14 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
         self._close("rolled back")
 
     def commit(self) -> None:
-        """Make all changes visible at one moment, or none of them.
+        """Make all changes visible at the same moment, or none of them.
 
-        CommitConflict, NoSuchTable, TableExists and others when a commit of another client does not allow one of them:
-        nothing has happened then. After CommitUnknown, and only then, the same transaction may be committed again: it
-        happens once.
+        Raises CommitConflict, NoSuchTable, TableExists and others if another client's commit does not allow a
+        change. Nothing has happened then. After CommitUnknown, and only then, the same transaction may be
+        committed again. It happens once.
+
+        Under serializable, a transaction that only reads can fail too: if others have changed some of its
+        tables while it was reading them. So rely on its rows only once the commit has succeeded.
         """
         self._overlay.check_open()
         was_unknown, self._is_unknown = self._is_unknown, True
@@ -118,14 +125,11 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
                 self._commit(was_unknown)
         except CommitUnknown:
             raise
-        except StorageError as error:
+        except (StorageError, FormatError) as error:
             if was_unknown:
-                # This attempt has not happened; an earlier one may have.
-                raise CommitUnknown(
-                    f"it is still not known whether commit {self.commit_id} happened: {error}; retry",
-                    commit_id=self.commit_id,
-                    location=error.location,
-                ) from error
+                # This attempt has not happened, but an earlier attempt may have, perhaps in a version before that of
+                # a newer client, which this one cannot read.
+                raise self._still_unknown(error) from error
             self._close("not committed: it failed")
             raise
         except Exception:
@@ -134,27 +138,38 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
         self._close("committed")
 
     def _commit(self, was_unknown: bool) -> None:
-        linked = _linked(self._overlay.namespaces)
+        linked_ids = _linked(self._overlay.namespaces)
         logs: list[TransactionLog[Any]] = [*self._overlay.namespaces, *self._overlay.tables]
-        created = [log for log in logs if log.creation is not None and log.creation.log_id in linked]
-        changed = [log for log in logs if log.creation is None and log.steps]
-        read = [log for log in logs if not log.steps and log.creation is None and self._is_validated(log)]
-        if not changed:
+        new_logs = [log for log in logs if log.creation is not None and log.creation.log_id in linked_ids]
+        changed_logs = [log for log in logs if log.creation is None and log.steps]
+        read_logs = [
+            log for log in logs if not log.steps and log.creation is None and self._is_validated(log)
+        ]
+        if not changed_logs:
+            if len(read_logs) > 1 and self._cut.has_moved():
+                self._validate_read(read_logs)
             return
-        if was_unknown and self._has_happened(changed[0]):
+        if was_unknown and self._has_happened(changed_logs[0]):
             return
         try:
-            self._create(created)
+            self._create(new_logs)
             self._commit_changed(
-                changed, read, [move for log in created if (move := _moving(log)) is not None]
+                changed_logs, read_logs, [move for log in new_logs if (move := _moving(log)) is not None]
             )
         except CommitUnknown:
             raise
         except Exception as error:
-            if not (was_unknown and isinstance(error, StorageError)):
-                for log in created:
+            if not (was_unknown and isinstance(error, StorageError | FormatError)):
+                for log in new_logs:
                     _give_up(log)
             raise
+
+    def _still_unknown(self, error: LakelogError) -> CommitUnknown:
+        return CommitUnknown(
+            f"it is still not known whether commit {self.commit_id} happened: {error}; retry",
+            commit_id=self.commit_id,
+            location=error.location if isinstance(error, StorageError) else self._under.warehouse,
+        )
 
     def _has_happened(self, log: TransactionLog[Any]) -> bool:
         """Return whether a log that this transaction changes has its commit. If not, it may still be under way."""
@@ -170,10 +185,10 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
         self,
         changed: Sequence[TransactionLog[Any]],
         read: Sequence[TransactionLog[Any]],
-        moved: Sequence[LogChange[Any]],
+        moved: Sequence[JointLogChange[Any]],
     ) -> None:
         changes = [
-            LogChange(log.under, log.start, log.decide_all, log.start.version)
+            JointLogChange(log.under, log.start, log.decide_all, log.start.version)
             for log in changed
             if log.start is not None
         ]
@@ -181,8 +196,13 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
         changes += moved
         try:
             if len(changes) == 1 and not read:
-                only = changes[0]
-                only.tracked.commit(only.view, only.decide, commit_id=self.commit_id, base=only.base)
+                single_change = changes[0]
+                single_change.tracked.commit(
+                    single_change.view,
+                    single_change.decide,
+                    commit_id=self.commit_id,
+                    base=single_change.base,
+                )
             else:
                 self._under.commit_together(
                     changes,
@@ -190,22 +210,17 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
                     validate=(lambda: self._validate_read(read)) if read else None,
                 )
         except LogSealed as error:
-            sealed = [(log, view) for log in changed if (view := log.under.current()).sealed]
-            what = ", ".join(self._overlay.title_of(log) for log, _ in sealed) or "a table or namespace"
-            by = self._author(*sealed[0]) if sealed else ""
+            sealed_logs = [(log, view) for log in changed if (view := log.under.current()).sealed]
+            titles = (
+                ", ".join(self._overlay.title_of(log) for log, _ in sealed_logs) or "a table or namespace"
+            )
+            by = self._author(*sealed_logs[0]) if sealed_logs else ""
             raise CommitConflict(
-                f"the transaction changes {what}, which was dropped since it began, by {by or 'an unknown writer'} "
+                f"the transaction changes {titles}, which was dropped since it began, by {by or 'an unknown writer'} "
                 f"({error}). Nothing was changed: run the transaction again",
-                version=sealed[0][1].version if sealed else 0,
+                version=sealed_logs[0][1].version if sealed_logs else 0,
                 by=by,
             ) from error
-
-    def commit_token(self) -> Token:
-        """Return the token of the commit, for `was_committed`: keep it outside of this process before `commit`."""
-        every: list[TransactionLog[Any]] = [*self._overlay.namespaces, *self._overlay.tables]
-        logs = [log for log in every if log.steps and log.creation is None]
-        bases = {log.location: log.start.version for log in logs if log.start is not None}
-        return Token(commit_id=self.commit_id, bases=bases)
 
     def _close(self, how: str) -> None:
         self._overlay.close(f"this transaction was {how}: begin another one")
@@ -215,7 +230,8 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
     def _is_validated(self, log: TransactionLog[Any]) -> bool:
         if log.start is None or not _is_serializable(self._isolation, log.start):
             return False
-        # A transaction that loaded a table has read its columns and properties; of a namespace, only certain names.
+        # A transaction that loaded a table has read its columns and properties. It has read only certain
+        # names of a namespace.
         return isinstance(log.start.state, TableState) or bool(log.transaction.names_read)
 
     def _validate_read(self, read: Sequence[TransactionLog[Any]]) -> None:
@@ -224,70 +240,76 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
             assert log.start is not None
             self._validate(log, log.under.settled())
 
-    def _validate_written(self, log: TransactionLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
+    def _validate_written(
+        self, log: TransactionLog[Any], view: LogView[Any], passed: Sequence[Commit]
+    ) -> None:
         if passed and self._is_validated(log):
             self._validate(log, view)
 
-    def _validate(self, log: TransactionLog[Any], now: View[Any]) -> None:
-        then = log.start
-        assert then is not None
-        if now.version <= then.version:
+    def _validate(self, log: TransactionLog[Any], now: LogView[Any]) -> None:
+        start_view = log.start
+        assert start_view is not None
+        if now.version <= start_view.version:
             return
-        if now.log_id != then.log_id or now.sealed != then.sealed:
+        if now.log_id != start_view.log_id or now.sealed != start_view.sealed:
             self._changed(log, now, "was dropped")
-        if isinstance(then.state, NamespaceState):
+        if isinstance(start_view.state, NamespaceState):
             for space, name in log.transaction.names_read:
-                before, after = (_named(view.state, space, name) for view in (then, now))
-                if before != after:
+                old_part, new_part = (_named(view.state, space, name) for view in (start_view, now))
+                if old_part != new_part:
                     self._changed(
                         log, now, f"has other {space} now" if name is None else f"has another {name} now"
                     )
         else:
 
             def passed() -> Iterable[Commit]:
-                return log.log.commits(first=then.version + 1, last=now.version)
+                return log.log.commits(first=start_view.version + 1, last=now.version)
 
-            if then.state.current != now.state.current:
+            if start_view.state.current != now.state.current:
                 self._changed(log, now, "has other columns or properties, or was replaced")
             for predicate in log.transaction.rows_read:
-                bound = (
-                    None if predicate is None else bind(as_predicate(predicate), then.state.current.schema)
+                bound_predicate = (
+                    None
+                    if predicate is None
+                    else bind(as_predicate(predicate), start_view.state.current.schema)
                 )
-                if changed_rows(self._head(log, then), self._head(log, now), bound, passed):
+                if changed_rows(self._head(log, start_view), self._head(log, now), bound_predicate, passed):
                     self._changed(log, now, "has other rows now")
             for name, id, predicate in log.transaction.lines_read:
-                self._validate_line(log, then, now, name, id, predicate)
+                self._validate_line(log, start_view, now, name, id, predicate)
 
-    def _head(self, log: TransactionLog[TableState], view: View[TableState]) -> TableHead:
+    def _head(self, log: TransactionLog[TableState], view: LogView[TableState]) -> TableHead:
         return TableHead.at_place(self._overlay, log, view)
 
     def _validate_line(
         self,
         log: TransactionLog[Any],
-        then: View[TableState],
-        now: View[TableState],
+        then: LogView[TableState],
+        now: LogView[TableState],
         name: str,
         id: str,
         predicate: Filter | None,
     ) -> None:
-        known = then.state.refs.get(name)
-        if known is None or known.id != id:
+        start_ref = then.state.refs.get(name)
+        if start_ref is None or start_ref.id != id:
             return  # the transaction has made it itself
         try:
-            before, after = seen_on(then, name, id), seen_on(now, name, id)
+            old_view, new_view = seen_on(then, name, id), seen_on(now, name, id)
         except NoSuchRef:
-            self._changed(log, now, f"no longer has the {known.kind} {name}")
-        bound = None if predicate is None else bind(as_predicate(predicate), before.state.current.schema)
+            self._changed(log, now, f"no longer has the {start_ref.kind} {name}")
+        bound_predicate = (
+            None if predicate is None else bind(as_predicate(predicate), old_view.state.current.schema)
+        )
         line = LineLog(log.under, name, id)
 
         def passed() -> Iterable[Commit]:
             return map(line.seen_here, log.log.commits(first=then.version + 1, last=now.version))
 
-        if changed_rows(self._head(log, before), self._head(log, after), bound, passed):
+        if changed_rows(self._head(log, old_view), self._head(log, new_view), bound_predicate, passed):
             self._changed(log, now, f"has other rows on {name} now")
 
-    def _author(self, log: TransactionLog[Any], now: View[Any]) -> str:
-        """Return the author of the newest commit of a log, empty where not known."""
+    def _author(self, log: TransactionLog[Any], now: LogView[Any]) -> str:
+        """Return the author of the newest commit of a log. Empty if it is not known."""
         first = log.start.version + 1 if log.start is not None else 1
         try:
             newest = next(iter(log.log.commits(first=first, last=now.version, newest_first=True)), None)
@@ -297,7 +319,7 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
         except NotFound:
             return ""  # the commit has expired
 
-    def _changed(self, log: TransactionLog[Any], now: View[Any], what: str) -> NoReturn:
+    def _changed(self, log: TransactionLog[Any], now: LogView[Any], what: str) -> NoReturn:
         assert log.start is not None
         by = self._author(log, now)
         raise CommitConflict(
@@ -309,15 +331,15 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
         )
 
 
-def _is_serializable(isolation: str | None, view: View[Any]) -> bool:
-    """Whether a log is read at that isolation level; None is that of the table."""
+def _is_serializable(isolation: str | None, view: LogView[Any]) -> bool:
+    """Return whether a log is read at the serializable level. None takes the table's level."""
     if isolation is not None:
         return isolation == SERIALIZABLE
     state = view.state
     return (
         isinstance(state, TableState)
         and state.metadata is not None
-        and value_of(state.metadata.properties, ISOLATION) == SERIALIZABLE
+        and ISOLATION.of(state.metadata.properties) == SERIALIZABLE
     )
 
 
@@ -326,8 +348,8 @@ def _named(state: NamespaceState, space: str, name: str | None) -> Any:
     if space == PROPERTIES:
         return state.properties
     if name is None:
-        return state.entries.get(space, {}), state.definitions.get(space, {})
-    return state.entry(space, name), state.definition(space, name)
+        return state.entries.get(space, {})
+    return state.entries.get(space, {}).get(name)
 
 
 def _linked(namespaces: Sequence[TransactionLog[NamespaceState]]) -> set[str]:
@@ -336,8 +358,7 @@ def _linked(namespaces: Sequence[TransactionLog[NamespaceState]]) -> set[str]:
         entry.id
         for namespace in namespaces
         if namespace.known is not None and not namespace.known.sealed
-        for entries in namespace.known.state.entries.values()
-        for entry in entries.values()
+        for _, _, entry in namespace.known.state.all_logs()
     }
 
 
@@ -358,22 +379,22 @@ def _creating(log: TransactionLog[Any]) -> Any:
     return create
 
 
-def _moving(log: TransactionLog[Any]) -> LogChange[Any] | None:
-    """Return the change that moves a log which was just created; None where it stays in its namespace."""
+def _moving(log: TransactionLog[Any]) -> JointLogChange[Any] | None:
+    """Return the change that moves a new log. None if the log stays in its namespace."""
     draft = log.moves()
     if draft is None:
         return None
 
-    def decide(view: View[Any], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[Any], passed: Sequence[Commit]) -> Draft:
         write_as(log.all_facts())
         return draft
 
     view = log.under.current()
-    return LogChange(log.under, view, decide, view.version)
+    return JointLogChange(log.under, view, decide, view.version)
 
 
 def _give_up(log: TransactionLog[Any]) -> None:
-    """Release the place of a log that no name will ever lead to. Where this fails, vacuum does it later."""
+    """Release the place of a log that no name will ever lead to. If this fails, vacuum does it later."""
     assert log.creation is not None
     if not isinstance(log.log.projection.initial(), TableState):
         return

@@ -1,13 +1,22 @@
-"""Iceberg's REST catalog protocol, read only: what its clients ask of a warehouse.
+"""Iceberg's REST catalog protocol, read only: answers to its clients about a warehouse.
 
-A server answers them; or what it would answer is published, as objects in a bucket. Rule: both are computed from the
-warehouse and have no other state, and hand out no credentials. They must not change anything but exports and the
-published objects, which are derived.
+A server gives the answers, or they are published as objects in a bucket. `lakelog ui` uses the server, too. Rule:
+both are computed from the warehouse, have no other state, and hand out no credentials. They change only exports and
+the published objects, which are derived.
 """
 
-from lakelog.rest.answers import Answer, Answers
+from lakelog.rest.answers import HttpAnswer, WarehouseAnswers, error_answer
 from lakelog.rest.bucket_tree import BucketTree
-from lakelog.rest.publishing import Published, publish
-from lakelog.rest.server import serve
+from lakelog.rest.publishing import PublishResult, publish
+from lakelog.rest.server import AnswerSource, serve
 
-__all__ = ["Answer", "Answers", "BucketTree", "Published", "publish", "serve"]
+__all__ = [
+    "HttpAnswer",
+    "AnswerSource",
+    "WarehouseAnswers",
+    "BucketTree",
+    "PublishResult",
+    "error_answer",
+    "publish",
+    "serve",
+]

@@ -1,4 +1,4 @@
-"""What a client of Iceberg's REST catalog is answered, by the path that it asks for."""
+"""The answers to a client of Iceberg's REST catalog, by request path."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, unquote, unquote_plus
 import msgspec
 
 from lakelog.catalog import Catalog, NoSuchNamespace, NoSuchTable, NoSuchView
+from lakelog.catalog.engine.exports import iceberg_metadata, iceberg_views
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.log.errors import (
     FormatError,
@@ -30,31 +31,31 @@ _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (PermissionDenied, 403, "ForbiddenException"),
     (Unsupported, 400, "UnsupportedOperationException"),
     (InvalidInput, 400, "BadRequestException"),
-    # Clients send a request again after a 503, which is of no use here.
+    # Clients resend a request after a 503, which would be useless here.
     (FormatError, 500, "InternalServerError"),
 )
 _READS = ("GET", "HEAD")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An HTTP status, and JSON."""
+class HttpAnswer:
+    """An HTTP status and a body: JSON, unless the headers have another Content-Type."""
 
     status: int
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Answers:
-    """Answers requests about a warehouse. Safe to share between threads."""
+class WarehouseAnswers:
+    """Answers requests about a warehouse. Threads may share it."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
-    def answer(self, method: str, target: str, known: str = "") -> Answer:
+    def answer(self, method: str, target: str, known: str = "") -> HttpAnswer:
         """Return the answer to `method` for a path with its query. Never raises a LakelogError.
 
-        `known` are the ETags of answers that the client has, as the header If-None-Match has them.
+        `known` are the ETags of the client's answers, in the form of the header If-None-Match.
         """
         path, _, query = target.partition("?")
         if method not in _READS:
@@ -65,23 +66,23 @@ class Answers:
                 {"Allow": ", ".join(_READS)},
             )
         answers = [self._read(path, parts, parse_qs(query)) for parts in _spellings(path)]
-        found = [each for each in answers if each.status == 200]
-        if len(found) > 1:
+        good_answers = [candidate for candidate in answers if candidate.status == 200]
+        if len(good_answers) > 1:
             return error_answer(
                 400,
                 "BadRequestException",
                 f"{path} is the path of two names, since clients write a space as + too: rename one of them",
             )
-        if not found:
+        if not good_answers:
             return answers[0]
-        return _as_asked(found[0], method, known)
+        return _as_asked(good_answers[0], method, known)
 
-    def _read(self, path: str, parts: list[str], query: Mapping[str, list[str]]) -> Answer:
-        found = self._route(parts, query)
-        if found is None:
+    def _read(self, path: str, parts: list[str], query: Mapping[str, list[str]]) -> HttpAnswer:
+        document_of = self._route(parts, query)
+        if document_of is None:
             return error_answer(404, "NotFoundException", f"this catalog has no {path}")
         try:
-            return Answer(200, msgspec.json.encode(found()))
+            return HttpAnswer(200, msgspec.json.encode(document_of()))
         except LakelogError as error:
             for kind, status, name in _ERRORS:
                 if isinstance(error, kind):
@@ -118,20 +119,20 @@ class Answers:
     def _table(self, name: Identifier, snapshots: str) -> Any:
         if snapshots not in ("all", "refs"):
             raise InvalidInput(f"there are no snapshots {snapshots!r}: ask for all, or for refs")
-        url, metadata = self._catalog.load_table(name).iceberg_metadata()
+        url, metadata = iceberg_metadata(self._catalog.load_table(name))
         return documents.loaded(url, documents.with_refs_only(metadata) if snapshots == "refs" else metadata)
 
     def _views(self, namespace: Identifier) -> Any:
-        shown, _ = self._catalog.iceberg_views(namespace)
-        return documents.identifiers(list(shown))
+        views, _ = iceberg_views(self._catalog, namespace)
+        return documents.identifiers(list(views))
 
     def _view(self, name: Identifier) -> Any:
-        shown, left_out = self._catalog.iceberg_views(name[:-1])
+        views, left_out = iceberg_views(self._catalog, name[:-1])
         if name in left_out:
             raise Unsupported(left_out[name])
-        if name not in shown:
+        if name not in views:
             raise NoSuchView(f"there is no view {quoted(name)}: list its namespace to see which exist")
-        return documents.loaded(shown[name].url, shown[name].metadata)
+        return documents.loaded(views[name].url, views[name].metadata)
 
 
 def _namespace(text: str) -> Identifier:
@@ -139,19 +140,21 @@ def _namespace(text: str) -> Identifier:
 
 
 def _spellings(path: str) -> list[list[str]]:
-    """Return what the parts of a path may be: Java's clients write a space as +, those of Rust and Go a + as itself."""
+    """Return the possible parts of a path. Java's clients write a space as +; Rust's and Go's write + itself."""
     parts = path.strip("/").split("/")
     readings = [[unquote(part) for part in parts], [unquote_plus(part) for part in parts]]
     return readings if "+" in path else readings[:1]
 
 
-def _as_asked(found: Answer, method: str, known: str) -> Answer:
+def _as_asked(found: HttpAnswer, method: str, known: str) -> HttpAnswer:
     headers = {"ETag": f'"{hashlib.sha256(found.body).hexdigest()[:32]}"'}
-    if headers["ETag"] in (each.strip().removeprefix("W/") for each in known.split(",")):
-        return Answer(304, headers=headers)
-    return Answer(204) if method == "HEAD" else Answer(200, found.body, headers)
+    if headers["ETag"] in (tag.strip().removeprefix("W/") for tag in known.split(",")):
+        return HttpAnswer(304, headers=headers)
+    return HttpAnswer(204) if method == "HEAD" else HttpAnswer(200, found.body, headers)
 
 
-def error_answer(status: int, name: str, message: str, headers: Mapping[str, str] | None = None) -> Answer:
+def error_answer(
+    status: int, name: str, message: str, headers: Mapping[str, str] | None = None
+) -> HttpAnswer:
     body = msgspec.json.encode({"error": {"message": message, "type": name, "code": status}})
-    return Answer(status, body, headers or {})
+    return HttpAnswer(status, body, headers or {})

@@ -1,49 +1,27 @@
 """A tree of JSON objects in a bucket, which a client reads as a REST catalog by plain GETs.
 
-Rule: a path is what a client asks for, decoded: it may hold the control character between the parts of a namespace,
-which no key of a log may have. It must not know what the objects say.
+Rule: a path is the client's decoded request path. It may contain the control character between a namespace's
+parts, which no key of a log may have. It must not know the content of the objects.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any
-from urllib.parse import quote, urlsplit
 
-from lakelog.catalog.core.logs import Places, check_not_own
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.catalog.engine import WarehouseStores, check_not_own
+from lakelog.log.errors import InvalidInput
 from lakelog.log.grammar import PUBLISHED_FOLDER
-from lakelog.log.stores.s3_errors import error_code
-from lakelog.log.stores.s3_store import S3Store
-
-KEY_SIZE_MAX = 1024
-"""Bytes of a key in S3."""
-_TYPE = {"ContentType": "application/json", "CacheControl": "no-cache"}
-_ONE_NAME = {
-    *(
-        "ExistingObjectIsDirectory",
-        "ObjectParentIsFile",
-        "ErrDirectoryNotEmpty",
-        "DirectoryObjectContainsData",
-    ),
-    *(
-        "ObjectExistsAsPrefix",
-        "XMinioObjectExistsAsDirectory",
-        "XMinioObjectExistsAsPrefix",
-        "XMinioParentIsObject",
-    ),
-}
-"""What servers over folders answer where an object is to be at and below one name: versitygw, MinIO."""
+from lakelog.log.stores import DocumentStore, ObjectStore
 
 
 class BucketTree:
-    """The objects below a place in a bucket. Safe to share between threads."""
+    """The objects below a place in a bucket. Threads may share it."""
 
-    def __init__(self, places: Places, url: str, options: Mapping[str, str]) -> None:
-        """`options` are those of `places`. Makes no request.
+    def __init__(self, places: WarehouseStores, url: str) -> None:
+        """Open the place. Makes no request.
 
-        InvalidInput for a place of lakelog's own but `_rest/` in the warehouse, and for one that is no bucket's.
+        Raises InvalidInput for a place of lakelog's own, except `_rest/` in the warehouse, and for a place
+        outside of buckets.
         """
         location = places.location(url)
         if location != PUBLISHED_FOLDER:
@@ -54,78 +32,53 @@ class BucketTree:
             check_not_own(url)
         store, prefix = places.open(location)
         self.url = places.url(location)
-        if not isinstance(store, S3Store):
+        if not isinstance(store, DocumentStore):
             raise InvalidInput(
-                f"{self.url} cannot hold a published catalog, whose objects lie at and below one name: give an s3:// "
-                "URL, or run lakelog serve"
+                f"{self.url} cannot hold a published catalog, whose objects lie at and below one name: give the URL "
+                "of a bucket, or run lakelog serve"
             )
-        self._store = store
+        self._store: ObjectStore = store
+        self._documents: DocumentStore = store
         self._prefix = f"{prefix}/" if prefix else ""
-        self._options = options
         self._put: dict[str, tuple[str, str]] = {}
 
     @property
     def uri(self) -> str:
-        """What clients are given, as the address of the catalog."""
-        bucket, _, prefix = self.url.removeprefix("s3://").partition("/")
-        region = self._options.get("region")
-        aws = f"https://s3.{region}.amazonaws.com" if region else "https://s3.amazonaws.com"
-        parts = urlsplit(self._options.get("endpoint") or aws)
-        host = parts.netloc.rpartition("@")[2]  # without a password
-        base = parts.path.strip("/")
-        if self._options.get("path_style", "false").lower() in ("true", "on"):
-            path = [base, bucket, prefix]
-        else:
-            host, path = f"{bucket}.{host}", [base, prefix]
-        return "/".join([f"{parts.scheme}://{host}", *(quote(each) for each in path if each)])
+        """The catalog's address for clients."""
+        return self._documents.address_of(self._prefix)
 
     def takes(self, path: str) -> bool:
         """Return whether a key can be as long as this path's."""
-        return len(self._key(path).encode()) <= KEY_SIZE_MAX
+        return self._documents.takes_document(f"{self._prefix}{path}")
 
     def digest_of(self, data: bytes) -> str:
-        """Return what S3 has as the ETag of an object of these bytes, unless the bucket is encrypted by KMS."""
+        """Return the tag of an object of these bytes, unless the bucket is encrypted with its own keys."""
         return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
     def digests(self, top: str) -> dict[str, str]:
-        """Return the digests of the objects whose paths begin with `top`, by path. One LIST for every 1000.
+        """Return the digests of the objects whose paths begin with `top`, by path. Makes a LIST for every 1000.
 
-        In a bucket that is encrypted by KMS they are right for what was put here alone: any other object seems changed.
+        If the bucket is encrypted with its own keys, they are right only for objects that were put here. Any
+        other object seems changed.
         """
-        found = {}
-        for page in self._store.pages(f"{self._prefix}{top}", {}):
-            for entry in page.get("Contents", ()):
-                path, etag = entry["Key"].removeprefix(self._key("")), entry["ETag"].strip('"')
-                put, digest = self._put.get(path, ("", ""))
-                found[path] = digest if etag == put else etag
-        return found
+        digests = {}
+        for key, tag in self._documents.list_tags(f"{self._prefix}{top}"):
+            path = key.removeprefix(self._prefix)
+            put_tag, digest = self._put.get(path, ("", ""))
+            digests[path] = digest if tag == put_tag else tag
+        return digests
 
     def get(self, path: str) -> bytes | None:
         return self._store.get(f"{self._prefix}{path}")
 
     def create(self, path: str, data: bytes) -> bool:
-        """Create an object; False where there is one."""
+        """Create an object; return False if it already exists."""
         return self._store.put_if_absent(f"{self._prefix}{path}", data)
 
     def put(self, path: str, data: bytes) -> None:
-        """Create or replace an object. Unsupported where the server cannot hold it beside those below its name."""
-        answer = self._call("write", "put_object", path, Body=data, **_TYPE)
-        self._put[path] = answer["ETag"].strip('"'), self.digest_of(data)
+        """Create or replace an object. Raises Unsupported if the server cannot have objects below its name too."""
+        tag = self._documents.put_document(f"{self._prefix}{path}", data)
+        self._put[path] = tag, self.digest_of(data)
 
     def delete(self, path: str) -> None:
-        # One by one: a request for many is XML, which cannot hold the control character.
-        self._call("delete", "delete_object", path)
-
-    def _key(self, path: str) -> str:
-        return f"{self._store.prefix}{self._prefix}{path}"
-
-    def _call(self, verb: str, operation: str, path: str, **arguments: Any) -> Any:
-        try:
-            return self._store.call(operation, Key=self._key(path), **arguments)
-        except Exception as error:
-            if verb == "write" and error_code(error) in _ONE_NAME:
-                raise Unsupported(
-                    f"{self.url} cannot hold {path!r}: the server has no objects at and below one name; publish to "
-                    "another object store, or run lakelog serve"
-                ) from error
-            raise self._store.failure(verb, f"{self._prefix}{path}", error) from error
+        self._documents.delete_document(f"{self._prefix}{path}")

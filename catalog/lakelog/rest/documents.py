@@ -1,7 +1,7 @@
-"""The JSON of Iceberg's REST catalog protocol: one function for each document that a client reads.
+"""The JSON of Iceberg's REST catalog protocol: a function for each document that a client reads.
 
-A server answers with them, and a published tree holds them. They must not know which of the two it is.
-Source: the OpenAPI description of Apache Iceberg's REST catalog.
+A server answers with these documents, and a published tree contains them. This module must not know which of
+the two uses it. Source: the OpenAPI description of Apache Iceberg's REST catalog.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lakelog.catalog import Catalog
 from lakelog.catalog.names import Identifier
 
 SEPARATOR = "\x1f"
-"""Between the parts of a namespace's name, in paths and parameters."""
+"""The separator between the parts of a namespace's name, in paths and parameters."""
 
 _NAMESPACE = "/v1/{prefix}/namespaces"
 _TABLE = f"{_NAMESPACE}/{{namespace}}/tables"
@@ -47,7 +47,7 @@ def namespace(catalog: Catalog, name: Identifier) -> Any:
 
 def identifiers(names: Sequence[Identifier]) -> Any:
     """Return the list of a namespace's tables, or of its views."""
-    return {"identifiers": [{"namespace": each[:-1], "name": each[-1]} for each in names]}
+    return {"identifiers": [{"namespace": name[:-1], "name": name[-1]} for name in names]}
 
 
 def loaded(metadata_url: str, metadata: bytes) -> Any:
@@ -56,8 +56,8 @@ def loaded(metadata_url: str, metadata: bytes) -> Any:
 
 
 def with_refs_only(metadata: bytes) -> bytes:
-    """Return a table's metadata with the snapshots of tags and branches alone."""
+    """Return a table's metadata with only the snapshots of tags and branches."""
     document = msgspec.json.decode(metadata)
-    wanted = {each["snapshot-id"] for each in document["refs"].values()}
-    document["snapshots"] = [each for each in document["snapshots"] if each["snapshot-id"] in wanted]
+    ref_ids = {entry["snapshot-id"] for entry in document["refs"].values()}
+    document["snapshots"] = [entry for entry in document["snapshots"] if entry["snapshot-id"] in ref_ids]
     return msgspec.json.encode(document)

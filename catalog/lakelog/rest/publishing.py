@@ -1,9 +1,9 @@
-"""A static REST catalog: what a server would answer, as objects that clients read by plain GETs.
+"""A static REST catalog: a server's answers, as objects that clients read by plain GETs.
 
-Rule: an object's bytes are a function of the versions of what it shows, so all publishers write the same ones. What
-leads to an object is written after it and removed before it: no reader finds a name that cannot be loaded, except for a
-moment where two publish at once. A client's `?parent=` is not seen, so that one list has the namespaces of all levels.
-It must not know which store a tree is in.
+Rule: an object's bytes are a function of the versions that it shows, so all publishers write the same bytes.
+An object that leads to another is written after it and removed before it. So no reader finds a name that
+cannot be loaded, except for a moment if two publish at once. A client's `?parent=` is ignored, so a single
+list has the namespaces of all levels. It must not know which store a tree is in.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from lakelog.catalog import Catalog, NoSuchNamespace, NoSuchTable
+from lakelog.catalog import Catalog, NoSuchNamespace, NoSuchTable, engine
+from lakelog.catalog.engine.exports import iceberg_metadata, iceberg_views
 from lakelog.catalog.formats.iceberg import ExportedView, exported_version
 from lakelog.catalog.names import Identifier
 from lakelog.log.errors import (
@@ -31,7 +32,7 @@ from lakelog.log.errors import (
 from lakelog.rest import documents
 
 MARK = "lakelog.json"
-"""Says beside the tree what is published in it."""
+"""An object beside the tree that says which warehouse and namespace it shows."""
 TOP = "v1/"
 THREADS = 8
 ROUNDS_MAX = 5
@@ -39,13 +40,13 @@ ROUNDS_MAX = 5
 _CONFIG = f"{TOP}config"
 _NAMESPACES = f"{TOP}namespaces"
 _DEPTH = 4
-"""Slashes in the path of a table and of a view; that of a namespace has two less."""
+"""Slashes in the path of a table or a view; a namespace's path has two less."""
 _NO_PART = re.compile(r"[/\\\x00-\x1f\x7f]|\A\.{0,2}\Z")
-"""In names that cannot be one part of a key, whatever client has written them."""
+"""Matches names that cannot be one part of a key, whatever client has written them."""
 
 
-class Tree(Protocol):
-    """Where the objects go. A path is what clients ask for, decoded."""
+class ObjectTree(Protocol):
+    """The place of the objects. A path is the client's decoded request path."""
 
     url: str
 
@@ -54,7 +55,7 @@ class Tree(Protocol):
         ...
 
     def digest_of(self, data: bytes) -> str:
-        """Return what `digests` has for an object of these bytes."""
+        """Return the digest that `digests` has for an object of these bytes."""
         ...
 
     def digests(self, top: str) -> dict[str, str]:
@@ -64,22 +65,22 @@ class Tree(Protocol):
     def get(self, path: str) -> bytes | None: ...
 
     def create(self, path: str, data: bytes) -> bool:
-        """Create an object; False where there is one."""
+        """Create an object; return False if it already exists."""
         ...
 
     def put(self, path: str, data: bytes) -> None:
-        """Create or replace an object. Unsupported where the store cannot have it beside those below its name."""
+        """Create or replace an object. Raises Unsupported if the store cannot have it beside objects below its name."""
         ...
 
     def delete(self, path: str) -> None: ...
 
 
 @dataclass(slots=True)
-class Published:
-    """How much is in a tree now, and what was done for it: objects that were written and removed.
+class PublishResult:
+    """The size of a tree, and the counts of objects that were written and removed for it.
 
-    `left_out` has what cannot be in the tree, and why; `failed` what is older there than in the warehouse, or is not
-    there yet, since it could not be read or exported.
+    `left_out` has the names that cannot be in the tree, with the reason. `failed` has names that could not be
+    read or exported. They are older in the tree than in the warehouse, or not there yet.
     """
 
     namespaces: int = 0
@@ -92,14 +93,14 @@ class Published:
     failed: dict[Identifier, str] = field(default_factory=dict)
 
 
-def publish(catalog: Catalog, tree: Tree, namespace: Identifier = ()) -> Published:
-    """Bring a tree to what a warehouse, or a namespace with all below it, is now.
+def publish(catalog: Catalog, tree: ObjectTree, namespace: Identifier = ()) -> PublishResult:
+    """Bring a tree to the current state of a warehouse, or of a namespace with everything below it.
 
-    Costs a LIST for every 1000 objects, about 7 GETs for each table (and 25 side by side, where this process has not
-    read its log), its export where that is due, and a PUT for what
-    has changed. A namespace that was dropped since it was published leaves the tree empty; NoSuchNamespace for another.
-    InvalidInput where the tree is of another warehouse or namespace. Where it raises, all that was in the tree is still
-    there.
+    Makes a LIST for every 1000 objects, and about 7 GETs for each table. If this process has not read a
+    table's log, that takes 25 more in parallel. A due export, and a PUT for each changed object, come on top.
+    If the namespace was dropped since it was published, the tree becomes empty; raises NoSuchNamespace for
+    other missing namespaces. Raises InvalidInput if the tree is another warehouse's or namespace's. If it
+    raises, all objects of the tree are still there.
     """
     mark = msgspec.json.encode({"warehouse": catalog.warehouse, "namespace": namespace})
     try:
@@ -108,29 +109,29 @@ def publish(catalog: Catalog, tree: Tree, namespace: Identifier = ()) -> Publish
         if tree.get(MARK) != mark:
             raise
     _claim(tree, mark)
-    done = Published()
-    changed: set[str] | None = None
-    # Another publisher that knew less may write at the same time. So what was changed is made once more: the last one
-    # that changes an object sees what all before it have seen.
+    counts = PublishResult()
+    changed_paths: set[str] | None = None
+    # A publisher with older knowledge may write at the same time. So changed objects are made again: the last
+    # publisher that changes an object has seen everything that those before it have seen.
     for _ in range(ROUNDS_MAX):
-        changed = _Round(catalog, tree, done, changed).run(namespace)
-        if not changed:
+        changed_paths = _Round(catalog, tree, counts, changed_paths).run(namespace)
+        if not changed_paths:
             break
-    return done
+    return counts
 
 
-def _claim(tree: Tree, mark: bytes) -> None:
-    """Note whose the tree is. InvalidInput where it is another's, or where other objects are."""
-    there = tree.get(MARK)
-    if there is None:
+def _claim(tree: ObjectTree, mark: bytes) -> None:
+    """Mark the tree's owner. Raises InvalidInput if it is another owner's, or contains other objects."""
+    existing_mark = tree.get(MARK)
+    if existing_mark is None:
         if tree.digests(TOP):
             raise InvalidInput(
                 f"{tree.url}/{TOP} has objects that lakelog publish did not write: choose an empty place"
             )
         if tree.create(MARK, mark):
             return
-        there = tree.get(MARK)
-    if there != mark:
+        existing_mark = tree.get(MARK)
+    if existing_mark != mark:
         raise InvalidInput(
             f"{tree.url} has the published catalog of another warehouse or namespace, which its {MARK} names: choose "
             "an empty place, or delete that one first"
@@ -139,7 +140,7 @@ def _claim(tree: Tree, mark: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Space:
-    """A namespace: its path, its document, and what is in it."""
+    """A namespace: its path, its document, and its content."""
 
     name: Identifier
     path: str
@@ -149,9 +150,11 @@ class _Space:
 
 
 class _Round:
-    """One walk over all names. With `again`, only these paths and new ones are made: the others were, just now."""
+    """A walk over all names. With `again`, only these paths and new paths are made, as the others were just made."""
 
-    def __init__(self, catalog: Catalog, tree: Tree, done: Published, again: set[str] | None) -> None:
+    def __init__(
+        self, catalog: Catalog, tree: ObjectTree, done: PublishResult, again: set[str] | None
+    ) -> None:
         self._catalog = catalog
         self._tree = tree
         self._done = done
@@ -164,16 +167,16 @@ class _Round:
         self._store_failed = threading.Event()
 
     def run(self, top: Identifier) -> set[str]:
-        """Make the tree what it has to be; return the paths of what was changed for that."""
+        """Make the tree match the warehouse; return the changed paths."""
         spaces = list(self._spaces(top))
         pool = ThreadPoolExecutor(THREADS)
         try:
-            asked = [pool.map(self._table_unless_failed, space.tables) for space in spaces]
-            loaded = [list(each) for each in asked]
+            pending_tables = [pool.map(self._table_unless_failed, space.tables) for space in spaces]
+            table_flags = [list(flags) for flags in pending_tables]
         finally:
-            # Where the user interrupts, the tables that are not begun are not tried one by one.
+            # If the user interrupts, tables that have not begun are not tried.
             pool.shutdown(cancel_futures=True)
-        for space, are_there in zip(spaces, loaded, strict=True):
+        for space, are_there in zip(spaces, table_flags, strict=True):
             tables = [name for name, is_there in zip(space.tables, are_there, strict=True) if is_there]
             for name, view in space.views.items():
                 self._put(_path_of(name, "views"), documents.loaded(view.url, view.metadata))
@@ -183,28 +186,28 @@ class _Round:
         names = sorted([*(space.name for space in spaces), *self._kept])
         self._put(_NAMESPACES, documents.namespaces(names))
         self._put(_CONFIG, documents.config())
-        gone = self._there.keys() - self._wanted
-        for path in sorted(gone, key=lambda path: path.count("/")):
+        removed_paths = self._there.keys() - self._wanted
+        for path in sorted(removed_paths, key=lambda path: path.count("/")):
             self._tree.delete(path)
-        self._done.removed += len(gone)
+        self._done.removed += len(removed_paths)
         kinds = Counter(path.split("/")[3] for path in self._wanted if path.count("/") == _DEPTH)
         self._done.namespaces, self._done.tables, self._done.views = (
             len(names),
             kinds["tables"],
             kinds["views"],
         )
-        return self._changed | gone
+        return self._changed | removed_paths
 
     def _spaces(self, name: Identifier) -> Iterator[_Space]:
-        """Yield a namespace and those below it, the root left out. Those that are dropped meanwhile are left out."""
+        """Yield a namespace and those below it, except the root and namespaces that are dropped during the walk."""
         if not self._takes(name, f"{_path_of_namespace(name)}/tables"):
             return
         self._done.failed.pop(name, None)
         try:
             document = documents.namespace(self._catalog, name)
-            tables, views = self._catalog.list_relations(name)
-            below = self._catalog.list_namespaces(name)
-            shown, left_out = self._catalog.iceberg_views(name) if name else ({}, {})
+            tables, views = engine.list_relations(self._catalog, name)
+            children = self._catalog.list_namespaces(name)
+            exported_views, left_out = iceberg_views(self._catalog, name) if name else ({}, {})
         except NoSuchNamespace:
             return
         except LakelogError as error:
@@ -214,30 +217,34 @@ class _Round:
             self._keep(_path_of_namespace(name))
             return
         if name:
-            tables = [each for each in tables if self._takes(each, _path_of(each, "tables"))]
-            shown = {each: view for each, view in shown.items() if self._takes(each, _path_of(each, "views"))}
-            yield _Space(name, _path_of_namespace(name), document, tables, shown)
+            tables = [child for child in tables if self._takes(child, _path_of(child, "tables"))]
+            exported_views = {
+                child: view
+                for child, view in exported_views.items()
+                if self._takes(child, _path_of(child, "views"))
+            }
+            yield _Space(name, _path_of_namespace(name), document, tables, exported_views)
         else:
             why = "the protocol has no tables and views outside of a namespace: move it into one"
             left_out = dict.fromkeys((*tables, *views), why)
         self._done.left_out |= left_out
-        for each in below:
-            yield from self._spaces(each)
+        for child in children:
+            yield from self._spaces(child)
 
     def _keep(self, space: str) -> None:
-        """Have a namespace and all below it stay as they were published."""
-        kept = {
+        """Keep a namespace and everything below it as it was published."""
+        kept_paths = {
             path
             for path in self._there
             if f"{path}/".startswith((f"{space}/", f"{space}{documents.SEPARATOR}"))
         }
-        self._wanted |= kept
-        for path in kept:
+        self._wanted |= kept_paths
+        for path in kept_paths:
             if path.count("/") == _DEPTH - 2:
                 self._kept.add(tuple(path.rpartition("/")[2].split(documents.SEPARATOR)))
 
     def _takes(self, name: Identifier, path: str) -> bool:
-        """Return whether a name can be a path of its own; note where it cannot."""
+        """Return whether a name can be a path of its own; record it as left out if it cannot."""
         why = None
         if any(map(_NO_PART.search, name)):
             why = "a part of its name cannot be one part of an object's key: rename it, or use lakelog serve"
@@ -248,7 +255,7 @@ class _Round:
         return why is None
 
     def _table_unless_failed(self, name: Identifier) -> bool:
-        """As `_table`. Once the store has failed, no other table is tried."""
+        """Publish a table as `_table` does. Once the store has failed, no other table is tried."""
         if self._store_failed.is_set():
             return False
         try:
@@ -259,29 +266,29 @@ class _Round:
 
     def _table(self, name: Identifier) -> bool:
         """Publish a table; return whether it is in the tree."""
-        path, done = _path_of(name, "tables"), self._done
+        path, counts = _path_of(name, "tables"), self._done
         if self._again is not None and path in self._there and path not in self._again:
             self._wanted.add(path)
             return True
-        done.left_out.pop(name, None)
-        done.failed.pop(name, None)
+        counts.left_out.pop(name, None)
+        counts.failed.pop(name, None)
         try:
             table = self._catalog.load_table(name)
-            url, metadata = table.iceberg_metadata()
+            url, metadata = iceberg_metadata(table)
         except NoSuchTable:
             return False
         except Unsupported as error:
-            done.left_out[name] = str(error)
+            counts.left_out[name] = str(error)
             return False
         except LakelogError as error:
             if _is_of_store(error):
                 raise
-            done.failed[name] = str(error)
+            counts.failed[name] = str(error)
             if is_there := path in self._there:
                 self._wanted.add(path)
             return is_there
         if (published := exported_version(metadata)) < table.version:
-            done.failed[name] = (
+            counts.failed[name] = (
                 f"version {table.version} is the newest, and its newest export is of version {published}: run lakelog "
                 "export, or this command, as a user that may write beside the table"
             )
@@ -301,7 +308,7 @@ class _Round:
 
 
 def _is_of_store(error: LakelogError) -> bool:
-    """Return whether the store failed. What it refuses, or holds in another form, concerns one name alone."""
+    """Return whether the store failed. A refusal, or stored data in another form, concerns only a single name."""
     return isinstance(error, StorageError) and not isinstance(error, PermissionDenied)
 
 

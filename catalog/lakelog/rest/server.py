@@ -1,7 +1,7 @@
-"""A server of the answers, for clients on this host or, at another address, on others.
+"""A server of answers over HTTP, for clients on this host or, at another address, on others.
 
-Rule: what cannot be understood is answered in JSON too, and a client that goes away, or sends what is not wanted,
-disturbs no other. It must not know what is asked for.
+Rule: requests that cannot be understood are answered in JSON too. A client that leaves, or sends unwanted
+data, disturbs no other. It must not know the subject of requests.
 """
 
 from __future__ import annotations
@@ -13,33 +13,39 @@ from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from lakelog.log.clocks import steady_clock_us
-from lakelog.rest.answers import Answer, Answers, error_answer
+from lakelog.rest.answers import HttpAnswer, error_answer
 
 LOOPBACK = "127.0.0.1"
 PORT = 8181
 IDLE_S = 60
-"""So long a connection may say nothing."""
+"""How long a connection may be silent."""
 LINGER_S = 5
-"""So long is read what a client still sends when it has its answer."""
+"""How long input is still read after the client has its answer."""
 _LOGGER = logging.getLogger("lakelog.rest")
 
 
+class AnswerSource(Protocol):
+    """What a server asks for its answers, from several threads at once."""
+
+    def answer(self, method: str, target: str, known: str = "") -> HttpAnswer: ...
+
+
 def serve(
-    answers: Answers,
+    answers: AnswerSource,
     host: str = LOOPBACK,
     port: int = PORT,
     *,
     began: Callable[[str, ThreadingHTTPServer], None],
     asked: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Answer requests until the server is shut down, which `began` is given with its URL. `asked` gets a line for each.
+    """Answer requests until the server is shut down. `began` gets the URL and the server, `asked` a line each.
 
-    At an address of this host alone, requests to another name than this host's own are refused. OSError where the
-    address cannot be had.
+    At an address of this host alone, requests to another host name are refused. Raises OSError if the address
+    is not available.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -48,18 +54,18 @@ def serve(
         timeout = IDLE_S
 
         def _answer(self) -> None:
-            # What a request brings along is of no use here, and must not be taken for the next one.
+            # A request's body is useless here, and must not be taken for the next request.
             brings_along = "Content-Length" in self.headers or "Transfer-Encoding" in self.headers
             self.close_connection = self.close_connection or brings_along
             self._send(self._answer_of(self.server))
 
-        def _answer_of(self, server: Any) -> Answer:
+        def _answer_of(self, server: Any) -> HttpAnswer:
             hosts = self.headers.get_all("Host", [])
-            if server.is_local and not all(_is_of_this_host(each, host) for each in hosts):
+            if server.is_local and not all(_is_of_this_host(name, host) for name in hosts):
                 return error_answer(
                     403,
                     "ForbiddenException",
-                    f"this catalog is for clients on its own host, and {hosts[0]} was asked for: use localhost or "
+                    f"this server is for clients on its own host, and {hosts[0]} was asked for: use localhost or "
                     f"{host} in the URL",
                 )
             try:
@@ -68,10 +74,9 @@ def serve(
                 _LOGGER.exception("%s %r was not answered", self.command, self.path)
                 return error_answer(500, "InternalServerError", "the server failed: its log has the reason")
 
-        def _send(self, answer: Answer) -> None:
+        def _send(self, answer: HttpAnswer) -> None:
             self.send_response(answer.status)
-            self.send_header("Content-Type", "application/json")
-            for name, value in answer.headers.items():
+            for name, value in {"Content-Type": "application/json", **answer.headers}.items():
                 self.send_header(name, value)
             if answer.status not in (204, 304):
                 self.send_header("Content-Length", str(len(answer.body)))
@@ -97,7 +102,8 @@ def serve(
         is_local = False
 
         def shutdown_request(self, request: Any) -> None:
-            # A connection that is closed before all was read is reset, and the client may lose the answer.
+            # A connection that is closed before all input was read is reset, and the client may lose the
+            # answer.
             try:
                 request.shutdown(socket.SHUT_WR)
                 until_us = steady_clock_us() + LINGER_S * 1_000_000
@@ -114,17 +120,18 @@ def serve(
                 super().handle_error(request, client_address)
 
     with Server((host, port), Handler) as server:
-        address, bound = server.server_address[:2]
+        address, bound_port = server.server_address[:2]
         server.is_local = ip_address(str(address).partition("%")[0]).is_loopback
-        shown = f"[{address!s}]" if ":" in host else str(address)
-        began(f"http://{shown}:{bound}", server)
+        url_host = f"[{address!s}]" if ":" in host else str(address)
+        began(f"http://{url_host}:{bound_port}", server)
         server.serve_forever()
 
 
 def _is_of_this_host(asked: str, host: str) -> bool:
     """Return whether a header `Host` names this host.
 
-    A name of another's choice may lead a web browser here, whose page could then read all; an address cannot.
+    A name chosen by others may lead a web browser here, whose page could then read everything. An address
+    cannot.
     """
     try:
         name = (urlsplit(f"//{asked}").hostname or "").rstrip(".")

@@ -6,7 +6,15 @@ spark.sql("CREATE TABLE lake.numbers AS SELECT id FROM range(10)")
 """
 
 from lakelog.spark.audit import Audited, Failed, audit_and_publish
-from lakelog.spark.configure import configure, spark_conf
+from lakelog.spark.configure import SparkSettings, configure, spark_conf
 from lakelog.spark.transaction import transaction
 
-__all__ = ["Audited", "Failed", "audit_and_publish", "configure", "spark_conf", "transaction"]
+__all__ = [
+    "Audited",
+    "Failed",
+    "SparkSettings",
+    "audit_and_publish",
+    "configure",
+    "spark_conf",
+    "transaction",
+]

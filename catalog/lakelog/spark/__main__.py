@@ -1,7 +1,7 @@
-"""What builds of the adapter are made of, from the command line.
+"""The adapter's jar and `pom.xml`, from the command line.
 
-`python -m lakelog.spark jar` prints the path of the adapter's jar, building it where needed;
-`python -m lakelog.spark pom [VERSION]` prints its `pom.xml`, for the Spark that is installed or a version of it.
+`python -m lakelog.spark jar` prints the path of the adapter's jar, and builds it if needed. `python -m
+lakelog.spark pom [VERSION]` prints its `pom.xml`, for the installed Spark or a version of it.
 """
 
 import sys

@@ -6,20 +6,20 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from lakelog.catalog.core.schema import schema_from_arrow, schema_to_spark
+from lakelog.catalog.engine import schema_from_arrow, schema_to_spark
 from lakelog.spark.requests.base import FreeJson
-from lakelog.spark.requests.system import Streams
+from lakelog.spark.requests.system import StreamLengths
 
 STREAM_BYTES = 4 * 1024 * 1024
-"""A stream of rows ends when it has about this size in memory: a task of Spark's reads each."""
+"""A stream of rows ends when it has about this size in memory. A task of Spark reads each stream."""
 
 FILES_IN_PART = 50_000
-"""So many planned files come to Spark's driver at a time, some 5 MB of Arrow."""
+"""The most planned files that come to Spark's driver at a time, some 5 MB of Arrow."""
 
 PLANNED_COLUMNS = (
     "path", "size", "rows", "footer", "names", "constants", "deleted", "deletes", "first_row", "version",
 )  # fmt: skip
-"""What the adapter learns of the files that it is to read, as far as there is any of it."""
+"""The columns of planned files that the adapter gets, if the files have them."""
 
 
 def in_arrow(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> bytes:
@@ -33,13 +33,15 @@ def in_arrow(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> bytes:
 
 
 def files_in_arrow(files: pa.Table, keys: Sequence[pa.Array] = ()) -> Iterator[bytes]:
-    """Return planned files as Arrow streams, the columns key0, key1, … behind: one of at most `FILES_IN_PART` files
-    each, so that neither side holds all of them encoded."""
-    known = files.select([name for name in PLANNED_COLUMNS if name in files.column_names])
+    """Return planned files as Arrow streams, with the columns key0, key1, … at the end.
+
+    A stream has at most `FILES_IN_PART` files, so that neither side holds all of them encoded.
+    """
+    planned_files = files.select([name for name in PLANNED_COLUMNS if name in files.column_names])
     for place, values in enumerate(keys):
-        known = known.append_column(f"key{place}", values)
-    for first in range(0, max(known.num_rows, 1), FILES_IN_PART):
-        yield in_arrow(known.schema, known.slice(first, FILES_IN_PART).to_batches())
+        planned_files = planned_files.append_column(f"key{place}", values)
+    for first in range(0, max(planned_files.num_rows, 1), FILES_IN_PART):
+        yield in_arrow(planned_files.schema, planned_files.slice(first, FILES_IN_PART).to_batches())
 
 
 def schema_json(schema: pa.Schema) -> FreeJson:
@@ -47,17 +49,17 @@ def schema_json(schema: pa.Schema) -> FreeJson:
     return schema_to_spark(schema_from_arrow(schema), internal=False)
 
 
-def in_streams(rows: pa.RecordBatchReader) -> tuple[Streams, bytes]:
-    """Answer all of `rows`, as streams one after the other."""
+def in_streams(rows: pa.RecordBatchReader) -> tuple[StreamLengths, bytes]:
+    """Return all of `rows` as consecutive streams, with their lengths."""
     streams: list[bytes] = []
-    waiting: list[pa.RecordBatch] = []
-    waiting_bytes = 0
+    pending_batches: list[pa.RecordBatch] = []
+    pending_bytes = 0
     for batch in rows:
-        waiting.append(batch)
-        waiting_bytes += batch.nbytes
-        if waiting_bytes >= STREAM_BYTES:
-            streams.append(in_arrow(rows.schema, waiting))
-            waiting, waiting_bytes = [], 0
-    if waiting:
-        streams.append(in_arrow(rows.schema, waiting))
-    return Streams(streams=tuple(len(stream) for stream in streams)), b"".join(streams)
+        pending_batches.append(batch)
+        pending_bytes += batch.nbytes
+        if pending_bytes >= STREAM_BYTES:
+            streams.append(in_arrow(rows.schema, pending_batches))
+            pending_batches, pending_bytes = [], 0
+    if pending_batches:
+        streams.append(in_arrow(rows.schema, pending_batches))
+    return StreamLengths(streams=tuple(len(stream) for stream in streams)), b"".join(streams)

@@ -5,12 +5,13 @@ import site
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import lakelog
 from lakelog.log import canonical_url
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.jar import jar_path
+from lakelog.spark.s3a import PACKAGES_KEY, S3A_CLASS, packages_line, s3_settings, spark_defaults
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,47 +23,73 @@ EXTENSIONS_CLASS = "org.apache.spark.sql.lakelog.LakeExtensions"
 
 CATALOG_CLASSES = (CATALOG_CLASS, SESSION_CATALOG_CLASS)
 PYTHON_PATH = "spark.lakelog.python.path"
-"""Where the adapter's Python looks for lakelog after all other places (see `PythonPath.scala`)."""
+"""The folders in which the adapter's Python looks for lakelog last (see `PythonPath.scala`)."""
 
 LISTS = ("spark.jars", "spark.sql.extensions")
-"""Settings that several packages share; the others belong to one catalog."""
+"""Settings that several packages share. All others belong to a single catalog."""
 
 
-def spark_conf(
-    warehouse: str | os.PathLike[str],
-    *,
-    name: str = "lake",
-    endpoint: str | None = None,
-    region: str | None = None,
-    path_style: bool | None = None,
-    fsync: bool | None = None,
-    as_of: str | None = None,
-    as_of_namespace: str | None = None,
-    maintenance: str | None = None,
-    proposals: str | None = None,
-    statement_text: str | None = None,
-    stored_code: str | None = None,
-    python: str | os.PathLike[str] | None = None,
-    jar: str | os.PathLike[str] | None = None,
-    session_catalog: bool = False,
-) -> dict[str, str]:
-    """Return the settings for a catalog called `name` in `warehouse`, a folder or an s3:// URL.
+class SparkSettings(TypedDict, total=False):
+    """The settings of `configure`, `spark_conf` and the command `lakelog spark-conf`, all by name.
 
-    `endpoint`, `region` and `path_style` say which S3 it is, for log and data; credentials come from the usual AWS
-    chain only. `as_of`, a time or the name of a saved cut, shows everything as it stood then, read-only; with
-    `as_of_namespace`, the name of a cut of that namespace shows what is in it.
-    `maintenance` says whether the session compacts what it writes (auto, the default), only where a property of tables
-    and namespaces says so (on-demand), or nothing (off).
-    `proposals` says whether changes that lose races to other processes are left to these to commit, and theirs are
-    committed here: auto (the default: on S3, and not on folders), on, or off.
-    `statement_text` says what commits keep of a statement: normalized (without its literals), full or none.
-    `stored_code` says which code from the warehouse runs here: none, sql (views and functions of SQL), or all (classes
-    too). `python` is the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's
-    jar: one that is built where it is not given, and none where it is "", for a Spark that has it by itself or by
-    `spark.jars.packages`. `spark.sql.extensions` gives the session what lakelog adds to Spark's
-    SQL: other extensions go beside it, with commas. With `session_catalog`, Spark's own `spark_catalog` has the
-    warehouse's tables too, beside its own. The settings have to be made before the JVM starts.
+    `name` is the catalog's name, lake by default. `endpoint`, `region` and `path_style` say which S3 it is,
+    for log and data; credentials come from the usual AWS chain only. `fsync` says whether commits to a folder
+    are forced to disk, as they are by default. `as_of`, a time or the name of a saved cut, shows everything
+    as it was then, read-only. With `as_of_namespace`, it is the name of a cut of that namespace, and shows
+    that namespace. `maintenance` says whether the session compacts its writes: auto (the default), only if a
+    property of the table or namespace says so (on-demand), or off. `proposals` says whether other processes
+    commit changes that lost a race to theirs, and the reverse: auto (the default: on S3, and not on folders),
+    on, or off. `statement_text` says how commits keep a statement's text: normalized (without its literals),
+    full or none. `stored_code` says which code from the warehouse runs here: none, sql (views and functions
+    of SQL), or all (classes too). `python` is the Python that runs lakelog next to Spark's driver, by default
+    this Python. `jar` is the adapter's jar. If it is not given, lakelog builds it. If it is "", no jar is
+    added, for a Spark that has it itself or by `spark.jars.packages`. With `session_catalog`, Spark's own
+    `spark_catalog` has the warehouse's tables too, in addition to its own. `s3a` says whether Spark, if it
+    has no S3A of Hadoop, gets it for a warehouse on S3 by `spark.jars.packages`. Then Spark also uses the
+    catalog's S3 settings for its other files there. It is True by default. None stands for the default.
     """
+
+    name: str
+    endpoint: str | None
+    region: str | None
+    path_style: bool | None
+    fsync: bool | None
+    as_of: str | None
+    as_of_namespace: str | None
+    maintenance: str | None
+    proposals: str | None
+    statement_text: str | None
+    stored_code: str | None
+    python: str | os.PathLike[str] | None
+    jar: str | os.PathLike[str] | None
+    session_catalog: bool
+    s3a: bool | None
+
+
+NOT_OF_THE_CATALOG = ("name", "python", "jar", "session_catalog", "s3a")
+"""Settings of the session itself. All others are options of the catalog, of the same names."""
+
+
+def spark_conf(warehouse: str | os.PathLike[str], **given: Unpack[SparkSettings]) -> dict[str, str]:
+    """Return the settings for a catalog in `warehouse`, a folder or an s3:// URL; see `SparkSettings`.
+
+    `spark.sql.extensions` gives the session lakelog's additions to Spark's SQL. Add other extensions with
+    commas. The settings have to be made before the JVM starts. Packages that Spark's `spark-defaults.conf`
+    names stay.
+    """
+    return _settings(warehouse, given, spark_defaults())
+
+
+def _settings(
+    warehouse: str | os.PathLike[str], given: SparkSettings, present: Mapping[str, str]
+) -> dict[str, str]:
+    unknown_settings = sorted(given.keys() - SparkSettings.__annotations__.keys())
+    if unknown_settings:
+        raise TypeError(
+            f"there is no setting {unknown_settings[0]}: give one of {', '.join(SparkSettings.__annotations__)}"
+        )
+    name, as_of, as_of_namespace = given.get("name", "lake"), given.get("as_of"), given.get("as_of_namespace")
+    python, jar, session_catalog = given.get("python"), given.get("jar"), given.get("session_catalog", False)
     if not name.isidentifier():
         raise InvalidInput(f"{name!r} is not a valid catalog name: use letters, digits and underscores")
     if name == SESSION_CATALOG:
@@ -79,20 +106,10 @@ def spark_conf(
             f"as_of_namespace is {as_of_namespace!r} and as_of is not given: give the name of a cut of that namespace"
         )
     executable = os.fspath(python) if python else sys.executable
-    options = {
-        "warehouse": canonical_url(os.fspath(warehouse)),
-        "python": executable,
-        "endpoint": endpoint,
-        "region": region,
-        "path_style": None if path_style is None else str(path_style).lower(),
-        "fsync": None if fsync is None else ("on" if fsync else "off"),
-        "as-of": as_of,
-        "as-of-namespace": as_of_namespace,
-        "maintenance": maintenance,
-        "proposals": proposals,
-        "statement-text": statement_text,
-        "stored-code": stored_code,
-    }
+    options = {"warehouse": canonical_url(os.fspath(warehouse)), "python": executable}
+    for key, value in given.items():
+        if value is not None and key not in NOT_OF_THE_CATALOG:
+            options[key if key == "path_style" else key.replace("_", "-")] = _text(key, value)
     adapter = os.fspath(jar_path() if jar is None else jar)
     settings = ({"spark.jars": adapter} if adapter else {}) | {"spark.sql.extensions": EXTENSIONS_CLASS}
     if executable == sys.executable and (folders := own_folders()):
@@ -101,78 +118,69 @@ def spark_conf(
     for catalog, implementation in catalogs.items():
         prefix = f"spark.sql.catalog.{catalog}"
         settings[prefix] = implementation
-        settings |= {f"{prefix}.{key}": value for key, value in options.items() if value is not None}
+        settings |= {f"{prefix}.{key}": value for key, value in options.items()}
+    if given.get("s3a") is not False:
+        settings |= s3_settings(options["warehouse"], options, present)
     return settings
 
 
+def _text(key: str, value: object) -> str:
+    """Return the value of an option in the form that the catalog reads."""
+    if key == "fsync":
+        return "on" if value else "off"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def own_folders() -> list[str]:
-    """Return the folders and archives that lakelog was imported from here, except those where another process of this
-    Python looks by itself: where packages are installed, and not the folder that it happens to run in."""
+    """Return the folders and archives that lakelog was imported from here.
+
+    Folders in which any process of this Python looks are left out: folders of installed packages, but not the
+    current folder.
+    """
     folders = {str(Path(part).absolute().parent) for part in lakelog.__path__}
     sites = [*site.getsitepackages(), site.getusersitepackages()]
-    known = {str(Path(each)) for each in sites}
-    for links in (found for each in sites for found in Path(each).glob("*.pth")):
-        known |= {line.strip() for line in links.read_text(encoding="utf-8", errors="replace").splitlines()}
-    return sorted(folders - known)
+    python_folders = {str(Path(site_folder)) for site_folder in sites}
+    for links in (pth_file for site_folder in sites for pth_file in Path(site_folder).glob("*.pth")):
+        python_folders |= {
+            line.strip() for line in links.read_text(encoding="utf-8", errors="replace").splitlines()
+        }
+    return sorted(folders - python_folders)
 
 
 def configure(
     builder: "SparkSession.Builder",
     warehouse: str | os.PathLike[str],
-    *,
-    name: str = "lake",
-    endpoint: str | None = None,
-    region: str | None = None,
-    path_style: bool | None = None,
-    fsync: bool | None = None,
-    as_of: str | None = None,
-    as_of_namespace: str | None = None,
-    maintenance: str | None = None,
-    proposals: str | None = None,
-    statement_text: str | None = None,
-    stored_code: str | None = None,
-    python: str | os.PathLike[str] | None = None,
-    jar: str | os.PathLike[str] | None = None,
-    session_catalog: bool = False,
+    **given: Unpack[SparkSettings],
 ) -> "SparkSession.Builder":
-    """Return `builder` with the settings of `spark_conf`; jars and extensions that it names already stay.
+    """Return `builder` with the settings of `spark_conf`.
 
-    Where Spark runs in this process already, `getOrCreate` returns the session that runs. InvalidInput where that one
-    cannot have the catalog: it has another one of this name, or Spark was started without lakelog. `getOrCreate` of the
-    builder says so too, of a session that another builder has made in between.
+    Jars, packages and extensions that it names stay. If Spark runs in this process, `getOrCreate` returns the
+    running session. Raises InvalidInput if that session cannot have the catalog because it has another
+    catalog of this name, or Spark was started without lakelog. `getOrCreate` of the builder raises it too, if
+    another builder has made such a session in between.
     """
-    settings = spark_conf(
-        warehouse,
-        name=name,
-        endpoint=endpoint,
-        region=region,
-        path_style=path_style,
-        fsync=fsync,
-        as_of=as_of,
-        as_of_namespace=as_of_namespace,
-        maintenance=maintenance,
-        proposals=proposals,
-        statement_text=statement_text,
-        stored_code=stored_code,
-        python=python,
-        jar=jar,
-        session_catalog=session_catalog,
-    )
-    settings |= _taken_over(settings, python_is_free=python is None)
-    present = getattr(builder, "_options", {})
+    present = {key: str(value) for key, value in getattr(builder, "_options", {}).items()}
+    settings = _settings(warehouse, given, spark_defaults() | present)
+    python_is_free = given.get("python") is None
+    settings |= _taken_over(settings, python_is_free=python_is_free)
     for key, value in settings.items():
-        builder = builder.config(key, _added(str(present.get(key, "")), value) if key in LISTS else value)
+        builder = builder.config(key, _added(present.get(key, ""), value) if key in LISTS else value)
     catalogs = {key for key in settings if settings[key] in CATALOG_CLASSES}
     make = builder.getOrCreate
 
     def get_or_create() -> "SparkSession":
         present = {key: str(value) for key, value in getattr(builder, "_options", {}).items()}
-        mine = {key: value for key, value in present.items() if _is_of(key, catalogs)}
-        for key, value in _taken_over(mine, python_is_free=python is None).items():
+        own_settings = {key: value for key, value in present.items() if _is_of(key, catalogs)}
+        for key, value in _taken_over(own_settings, python_is_free=python_is_free).items():
             builder.config(key, value)
-        return make()
+        try:
+            return make()
+        except RuntimeError as error:
+            if PACKAGES_KEY in settings and "JAVA_GATEWAY_EXITED" in str(error):
+                raise _not_fetched() from error
+            raise
 
-    # Between here and the session, another builder can make one.
+    # Between here and the session, another builder can make a session.
     builder.getOrCreate = get_or_create  # type: ignore[method-assign]
     return builder
 
@@ -182,54 +190,78 @@ def _is_of(key: str, catalogs: Iterable[str]) -> bool:
 
 
 def _taken_over(settings: Mapping[str, str], *, python_is_free: bool) -> dict[str, str]:
-    """Hold the settings against the Spark that runs in this process. Where `python_is_free`, return the Pythons of the
-    catalogs that are there, to be taken over: any that has lakelog does the same."""
-    running = _running()
-    if running is None:
-        _check_jvm()
+    """Check the settings against the Spark that runs in this process.
+
+    If `python_is_free`, return the Pythons of its catalogs, to be used here too. Any Python that has lakelog
+    does the same.
+    """
+    session = _running()
+    if session is None:
+        _check_jvm(settings)
         return {}
-    known = dict(running.conf.getAll)
-    if EXTENSIONS_CLASS not in known.get("spark.sql.extensions", "").split(","):
+    session_settings = dict(session.conf.getAll)
+    if EXTENSIONS_CLASS not in session_settings.get("spark.sql.extensions", "").split(","):
         raise _without_lakelog()
-    taken: dict[str, str] = {}
+    _check_s3a(settings, session._jvm)
+    python_settings: dict[str, str] = {}
     for catalog in (key for key in settings if key not in LISTS and settings[key] in CATALOG_CLASSES):
         python = f"{catalog}.python"
-        if python_is_free and python in known:
-            taken[python] = known[python]
+        if python_is_free and python in session_settings:
+            python_settings[python] = session_settings[python]
         old, new = (
-            {key: value for key, value in which.items() if _is_of(key, [catalog])}
-            for which in (known, {**settings, **taken})
+            {key: value for key, value in given_settings.items() if _is_of(key, [catalog])}
+            for given_settings in (session_settings, {**settings, **python_settings})
         )
-        changed = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
-        if old and changed:
-            listed = ", ".join(
+        different_keys = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+        if old and different_keys:
+            differences = ", ".join(
                 f"{key} (there: {old.get(key, 'not set')}, here: {new.get(key, 'not set')})"
-                for key in changed
+                for key in different_keys
             )
             raise InvalidInput(
                 f"the Spark session that runs in this process has a catalog {catalog.rpartition('.')[2]} with other "
-                f"settings: {listed}; give this one another name, or stop that session first, by its stop()"
+                f"settings: {differences}; give this one another name, or stop that session first, by its stop()"
             )
-    return taken
+    return python_settings
 
 
 def _running() -> "SparkSession | None":
-    """Return the session that `getOrCreate` would return, in whatever thread; None where it would make one."""
+    """Return the session that `getOrCreate` would return, in any thread. None if it would make a session."""
     from pyspark.sql import SparkSession
 
-    made = SparkSession._instantiatedSession
-    if made is not None and made._sc._jsc is not None:
-        return made
+    session = SparkSession._instantiatedSession
+    if session is not None and session._sc._jsc is not None:
+        return session
     return SparkSession.getActiveSession()
 
 
-def _check_jvm() -> None:
-    """Hold the JVM of a session that was stopped against what a new one needs of it."""
+def _check_jvm(settings: Mapping[str, str]) -> None:
+    """Check that the JVM of a stopped session has all that a new session needs."""
     from pyspark import SparkContext
 
     jvm = getattr(SparkContext, "_jvm", None)
     if jvm is not None and not jvm.org.apache.spark.util.Utils.classIsLoadable(CATALOG_CLASS):
         raise _without_lakelog()
+    _check_s3a(settings, jvm)
+
+
+def _check_s3a(settings: Mapping[str, str], jvm: Any) -> None:
+    """Check that the JVM of this process was started with the packages of these settings."""
+    needs_s3a = PACKAGES_KEY in settings and jvm is not None
+    if needs_s3a and not jvm.org.apache.spark.util.Utils.classIsLoadable(S3A_CLASS):
+        raise InvalidInput(
+            "Spark was started in this process without Hadoop's S3A, through which it reads and writes S3, and takes "
+            "packages at its start only: start the process anew, and call configure for the warehouse on S3 before "
+            f"its first session is made; or start it with {packages_line()}"
+        )
+
+
+def _not_fetched() -> InvalidInput:
+    return InvalidInput(
+        "Spark did not start, for the reason that it printed above. If it could not fetch Hadoop's S3A, let it reach "
+        "Maven Central, or another repository by spark.jars.repositories; or put these packages, with all that they "
+        f"need, into its folder jars or into spark.jars, with s3a=False: {packages_line()}"
+    )
 
 
 def _without_lakelog() -> InvalidInput:
@@ -241,5 +273,5 @@ def _without_lakelog() -> InvalidInput:
 
 
 def _added(present: str, value: str) -> str:
-    """Return a setting that is a list, separated by commas, with `value` as its last part."""
+    """Return a list setting, separated by commas, with `value` as its last part."""
     return ",".join([*(part for part in present.split(",") if part and part != value), value])

@@ -1,4 +1,4 @@
-"""What the adapter needs to know of a table: see `TableFacts.scala`, which reads it."""
+"""The facts of a table that the adapter needs. `TableFacts.scala` reads them."""
 
 from __future__ import annotations
 
@@ -7,36 +7,29 @@ from typing import Any
 
 import msgspec
 
-from lakelog.catalog.core.ddl import Stage
-from lakelog.catalog.core.schema import (
+from lakelog.catalog import Constraint, Expression, PartitionSpec, Ranks, Schema, SortOrder, Table, engine
+from lakelog.catalog.engine import (
     BLOOM_FPP,
     BLOOM_NDV,
     COMPRESSION_CODEC,
     TARGET_FILE_SIZE,
     WRITE_MODES,
-    Check,
-    Constraint,
-    Expression,
+    CheckConstraint,
     ForeignKey,
-    PartitionSpec,
-    Ranks,
-    Schema,
-    SortOrder,
+    StagedTable,
     bloom_columns,
     bounds_now,
     is_of,
     schema_to_spark,
     shown_names,
     transform_to_json,
-    value_of,
 )
-from lakelog.catalog.table import Table
-from lakelog.spark.requests.base import FoundBy, Ref
+from lakelog.spark.requests.base import FoundBy, LoadedRef
 from lakelog.spark.requests.tables import (
     BloomFacts,
     ConstraintFacts,
     CurveFacts,
-    Estimate,
+    OptimizerEstimate,
     PartitionFacts,
     RankedColumn,
     SortFacts,
@@ -45,7 +38,10 @@ from lakelog.spark.requests.tables import (
 
 
 def of_table(table: Table, *, past: bool = False, step: int = 0) -> TableFacts:
-    """Return the facts of one version of a table; `past` when the user asked for that version, to read it only."""
+    """Return the facts of a table's version.
+
+    `past` says that the user requested that version, to read it only.
+    """
     return TableFacts(
         id=table.id,
         version=table.version,
@@ -54,7 +50,7 @@ def of_table(table: Table, *, past: bool = False, step: int = 0) -> TableFacts:
         ref=_ref(table),
         found_by=found_by(table),
         location=table.location,
-        own_location=table.own_location,
+        own_location=table.metadata.own_location,
         provider=table.provider,
         comment=table.comment,
         constraints=constraint_facts(table.constraints, table.schema),
@@ -66,8 +62,8 @@ def of_table(table: Table, *, past: bool = False, step: int = 0) -> TableFacts:
     )
 
 
-def of_stage(stage: Stage) -> TableFacts:
-    """Return the facts of a table to be; its version is that of the table which it replaces, or 0."""
+def of_stage(stage: StagedTable) -> TableFacts:
+    """Return the facts of a staged table. Its version is the version of the table that it replaces, or 0."""
     return TableFacts(
         id=stage.table_id,
         version=stage.replaced or 0,
@@ -84,21 +80,23 @@ def of_stage(stage: Stage) -> TableFacts:
 
 
 def constraint_facts(constraints: Sequence[Constraint], schema: Schema) -> tuple[ConstraintFacts, ...]:
-    """Return constraints with the names of their columns; Spark does not request the columns of a CHECK."""
-    return tuple(_constraint(each, schema) for each in constraints)
+    """Return constraints with the names of their columns. Spark does not request the columns of a CHECK."""
+    return tuple(_constraint(constraint, schema) for constraint in constraints)
 
 
 def found_by(table: Table) -> FoundBy | None:
-    """Return the name that a table was loaded by, as requests name it too."""
-    by = table.head.found_by
-    return None if by is None else FoundBy(identifier=by.identifier, namespace=by.namespace)
+    """Return the name that a table was loaded by, in the form of requests."""
+    loaded_by = table.table_head.found_by
+    return (
+        None if loaded_by is None else FoundBy(identifier=loaded_by.identifier, namespace=loaded_by.namespace)
+    )
 
 
-def _ref(table: Table) -> Ref | None:
-    """Return the tag or branch that the table is on, if it is on any, as requests name it too."""
-    if table.ref_id is None:
+def _ref(table: Table) -> LoadedRef | None:
+    """Return the tag or branch that the table is on, if any, in the form of requests."""
+    if table.table_head.ref_id is None:
         return None
-    return Ref(name=table.ref, id=table.ref_id, kind=table.refs[table.ref].kind)
+    return LoadedRef(name=table.ref, id=table.table_head.ref_id, kind=table.refs[table.ref].kind)
 
 
 def _curve(ranks: Ranks | None, clustering: Sequence[int], schema: Schema) -> CurveFacts | None:
@@ -108,24 +106,25 @@ def _curve(ranks: Ranks | None, clustering: Sequence[int], schema: Schema) -> Cu
         generation=ranks.generation,
         bits=ranks.bits,
         columns=tuple(
-            RankedColumn(column=tuple(schema.path_of(each.id)), bounds=bounds_now(each, schema))
-            for each in ranks.columns
+            RankedColumn(column=tuple(schema.path_of(rank_column.id)), bounds=bounds_now(rank_column, schema))
+            for rank_column in ranks.columns
         ),
     )
 
 
-def _estimates(table: Table) -> tuple[Estimate, ...]:
-    """Return what is known of whole columns that are there still, with their present names.
+def _estimates(table: Table) -> tuple[OptimizerEstimate, ...]:
+    """Return the statistics of whole columns that still exist, with their present names.
 
-    Nothing once rows were added, as for Spark's own tables: values outside of the bounds would be planned as none.
+    Nothing after rows were added, as for Spark's own tables, because Spark would plan no rows for values
+    outside of the bounds.
     """
-    known = table.estimates
-    if known is None or known.added_since:
+    table_estimates = engine.estimates(table)
+    if table_estimates is None or table_estimates.added_since:
         return ()
     return tuple(
-        Estimate(column=field.name, **msgspec.structs.asdict(known.columns[field.id]))
+        OptimizerEstimate(column=field.name, **msgspec.structs.asdict(table_estimates.columns[field.id]))
         for field in table.schema.fields
-        if field.id in known.columns
+        if field.id in table_estimates.columns
     )
 
 
@@ -136,7 +135,7 @@ def _definition(
     clustering: Sequence[int],
     properties: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the facts of a table that is there and of a table to be."""
+    """Return the facts that existing and staged tables have in common."""
     return {
         "schema": schema_to_spark(schema, internal=True),
         "spec_id": spec.id,
@@ -159,10 +158,10 @@ def _definition(
         ),
         "clustering": tuple(tuple(schema.path_of(id)) for id in clustering),
         "properties": dict(properties),
-        "target_file_size_bytes": int(value_of(properties, TARGET_FILE_SIZE)),
-        "compression_codec": value_of(properties, COMPRESSION_CODEC),
+        "target_file_size_bytes": TARGET_FILE_SIZE.of(properties),
+        "compression_codec": COMPRESSION_CODEC.of(properties),
         "bloom": _bloom(schema, properties),
-        "write_modes": {command: value_of(properties, mode) for command, mode in WRITE_MODES.items()},
+        "write_modes": {command: mode.of(properties) for command, mode in WRITE_MODES.items()},
     }
 
 
@@ -170,9 +169,7 @@ def _bloom(schema: Schema, properties: Mapping[str, str]) -> BloomFacts | None:
     columns = tuple(bloom_columns(properties, schema))
     if not columns:
         return None
-    return BloomFacts(
-        columns=columns, fpp=float(value_of(properties, BLOOM_FPP)), ndv=int(value_of(properties, BLOOM_NDV))
-    )
+    return BloomFacts(columns=columns, fpp=BLOOM_FPP.of(properties), ndv=BLOOM_NDV.of(properties))
 
 
 def _constraint(constraint: Constraint, schema: Schema) -> ConstraintFacts:
@@ -183,7 +180,7 @@ def _constraint(constraint: Constraint, schema: Schema) -> ConstraintFacts:
         columns=tuple(tuple(schema.path_of(id)) for id in constraint.columns),
     )
     match constraint:
-        case Check():
+        case CheckConstraint():
             predicate = msgspec.convert(constraint.predicate, Expression | None)
             return msgspec.structs.replace(facts, sql=constraint.sql, predicate=predicate)
         case ForeignKey():

@@ -1,10 +1,10 @@
-"""Messages on the pipes between Spark and Python: JSON, and bytes beside it.
+"""Messages on the pipes between Spark and Python: JSON, and bytes that go with it.
 
-On the wire: the length of all that follows, the length of the JSON (both four bytes, big-endian), the number of the
-request that the message is or is about (eight bytes), the JSON, the bytes. So a message is matched with its
-request even where its JSON cannot be read. What stands beside an answer may come in parts: frames with a mark in place
-of the JSON, in their order, and the last part with the answer, which says how many came before: one that got lost must
-not be files that a query passes over. The Scala side of the same is `bridge/Frame.scala`.
+On the wire: the length of all that follows, the length of the JSON (both four bytes, big-endian), the number
+of the request that the message is or is about (eight bytes), the JSON, the bytes. So a message is matched
+with its request even if its JSON cannot be read. An answer's bytes may come in parts: frames in their order,
+with a mark in place of the JSON. The last part comes with the answer, which says how many parts came before.
+So a lost part cannot make a query skip files. `bridge/Frame.scala` is the Scala side of the same.
 """
 
 import struct
@@ -17,15 +17,19 @@ _COUNTED_BYTES = 12
 _LIMIT_BYTES = 2**31 - 1
 
 PART = b"+"
-"""In place of the JSON, in a part of what stands beside an answer that is still to come."""
+"""Stands in place of the JSON, in a part of the bytes of an answer that is still to come."""
 
 Beside: TypeAlias = bytes | Iterator[bytes]
-"""What stands beside an answer: one piece, or parts, each made when the one before it is on its way."""
+"""The bytes of an answer: a single piece, or parts. Each part is made after the part before it was sent."""
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """`text` is JSON, empty for a request that has begun, or `PART`. ValueError where it is too large for a JVM."""
+class BridgeFrame:
+    """A message.
+
+    `text` is JSON, empty for a request that has begun, or `PART`. Raises ValueError if the message is too
+    large for a JVM.
+    """
 
     number: int
     text: bytes
@@ -40,8 +44,8 @@ class Frame:
         return _COUNTED_BYTES + len(self.text) + len(self.body)
 
 
-def read_frame(stream: IO[bytes]) -> Frame | None:
-    """Return the next frame, None at the end of the stream."""
+def read_frame(stream: IO[bytes]) -> BridgeFrame | None:
+    """Return the next frame, or None at the end of the stream."""
     header = _read(stream, _LENGTHS_AND_NUMBER.size)
     if header is None:
         return None
@@ -49,35 +53,37 @@ def read_frame(stream: IO[bytes]) -> Frame | None:
     payload = _read(stream, length - _COUNTED_BYTES)
     if payload is None:
         return None
-    return Frame(number, payload[:text_length], payload[text_length:])
+    return BridgeFrame(number, payload[:text_length], payload[text_length:])
 
 
-def write_frame(stream: IO[bytes], frame: Frame) -> None:
-    """Write one frame and flush. The caller ensures that only one thread writes."""
+def write_frame(stream: IO[bytes], frame: BridgeFrame) -> None:
+    """Write a frame and flush. The caller ensures that only a single thread writes."""
     stream.write(_LENGTHS_AND_NUMBER.pack(frame.length, len(frame.text), frame.number) + frame.text)
     stream.write(frame.body)
     stream.flush()
 
 
-def last_part(number: int, beside: Beside, send: Callable[[Frame], None]) -> tuple[bytes, int]:
-    """Send all parts but the last, which goes with the answer: few things need more than one. Return it, and how many
-    were sent."""
+def last_part(number: int, beside: Beside, send: Callable[[BridgeFrame], None]) -> tuple[bytes, int]:
+    """Send all parts but the last, which goes with the answer.
+
+    Return the last part, and how many were sent. Few answers have more than a single part.
+    """
     if isinstance(beside, bytes):
         return beside, 0
-    last, sent = next(beside, b""), 0
+    last, sent_count = next(beside, b""), 0
     for part in beside:
-        send(Frame(number, PART, last))
+        send(BridgeFrame(number, PART, last))
         last = part
-        sent += 1
-    return last, sent
+        sent_count += 1
+    return last, sent_count
 
 
 def _read(stream: IO[bytes], size: int) -> bytes | None:
-    """Return exactly `size` bytes, None when the stream ends before."""
+    """Return exactly `size` bytes, or None if the stream ends before."""
     data = stream.read(size)
     while len(data) < size:
-        more = stream.read(size - len(data))
-        if not more:
+        chunk = stream.read(size - len(data))
+        if not chunk:
             return None
-        data += more
+        data += chunk
     return data

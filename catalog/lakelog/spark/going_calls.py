@@ -1,8 +1,9 @@
-"""Calls of procedures that ask Spark for jobs while they run, so that nothing of a table's size comes to this process.
+"""Calls of procedures that ask Spark for jobs while they run, so that no data of a table's size comes to this
+process.
 
-Each runs in a thread of its own, which waits while Spark works; a request goes on with it up to its next job, or its
-end. They live in this process only. One that it does not know was lost with another process, and is begun again: what
-it has committed until then stays, so it goes on from there.
+Each call runs in its own thread, which waits while Spark works. A request goes on with it up to its next job,
+or its end. Calls live in this process only. A call that it does not know was lost with another process, and
+is begun again. Its commits stay, so it goes on from there.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class CallLost(LakelogError):
 
 
 class JobFailed(LakelogError):
-    """A job of a call failed in Spark, which has said more. Where a user has cancelled it, the call ends."""
+    """A job of a call failed in Spark, whose error says more. If a user has cancelled it, the call ends."""
 
     kind = "job-failed"
 
@@ -41,8 +42,8 @@ class JobFailed(LakelogError):
         self.cancelled = cancelled
 
 
-class Jobs:
-    """What a running call has Spark do."""
+class CallJobs:
+    """The jobs that a running call has Spark do."""
 
     def __init__(self) -> None:
         self._asked: queue.SimpleQueue[AnyJob | Rows | BaseException] = queue.SimpleQueue()
@@ -50,24 +51,26 @@ class Jobs:
         self.files: pa.Table | None = None
 
     def run(self, job: AnyJob, kind: type[R], files: pa.Table | None = None) -> R:
-        """Return what comes of a job, which is of that kind. Spark gets the `files` that it is about, if there are any.
-        JobFailed."""
+        """Return the result of a job, which is of that kind.
+
+        Spark gets the job's `files`, if there are any. Raises JobFailed.
+        """
         self.files = files
         self._asked.put(job)
-        came = self._came.get()
-        if isinstance(came, BaseException):
-            raise came
-        assert isinstance(came, kind), f"the job's result is {came!r}"
-        return came
+        result = self._came.get()
+        if isinstance(result, BaseException):
+            raise result
+        assert isinstance(result, kind), f"the job's result is {result!r}"
+        return result
 
     def go_on(self, came: AnyResult | BaseException | None) -> AnyJob | Rows:
-        """Give the call what came of its job, and return its next one, or its rows."""
+        """Give the call the result of its job, and return its next job, or its rows."""
         if came is not None:
             self._came.put(came)
-        asked = self._asked.get()
-        if isinstance(asked, BaseException):
-            raise asked
-        return asked
+        next_step = self._asked.get()
+        if isinstance(next_step, BaseException):
+            raise next_step
+        return next_step
 
     def end(self, asked: Rows | BaseException) -> None:
         self._asked.put(asked)
@@ -77,16 +80,16 @@ class Jobs:
         self._came.put(JobFailed("the catalog was closed", cancelled=True))
 
 
-class GoingCalls:
-    """Safe to share between threads."""
+class RunningCalls:
+    """The running calls of a catalog. Safe to share between threads."""
 
     def __init__(self) -> None:
-        self._going: dict[str, Jobs] = {}
+        self._going: dict[str, CallJobs] = {}
         self._lock = threading.Lock()
 
-    def begin(self, work: Callable[[Jobs], Rows]) -> tuple[str | None, AnyJob | Rows]:
-        """Run `work` up to its first job; return what it is known by, and the job; or nothing, and its rows."""
-        jobs = Jobs()
+    def begin(self, work: Callable[[CallJobs], Rows]) -> tuple[str | None, AnyJob | Rows]:
+        """Run `work` up to its first job. Return the call's name and the job, or None and its rows."""
+        jobs = CallJobs()
 
         def run() -> None:
             try:
@@ -97,43 +100,43 @@ class GoingCalls:
         name = uuid.uuid4().hex
         with self._lock:
             self._going[name] = jobs
-        # With what commits name: the user and the statement.
+        # The thread gets the context, so that commits name the user and the statement.
         threading.Thread(target=copy_context().run, args=(run,), name=f"call-{name[:8]}", daemon=True).start()
         return self._until(name, jobs, None)
 
     def go_on(self, name: str, came: AnyResult | BaseException) -> tuple[str | None, AnyJob | Rows]:
-        """Go on with a call up to its next job, as `begin`. CallLost."""
+        """Go on with a call up to its next job, as `begin`. Raises CallLost."""
         return self._until(name, self.get(name), came)
 
-    def get(self, name: str) -> Jobs:
-        """Return what a call has asked for. CallLost."""
+    def get(self, name: str) -> CallJobs:
+        """Return the jobs of a call. Raises CallLost."""
         with self._lock:
-            found = self._going.get(name)
-        if found is None:
+            jobs = self._going.get(name)
+        if jobs is None:
             raise CallLost(
                 "lakelog's Python process ended while the call waited for a job of Spark's. What it had committed "
                 "stays: make the same call again, and it goes on"
             )
-        return found
+        return jobs
 
     def abandon_all(self) -> None:
         with self._lock:
-            going, self._going = list(self._going.values()), {}
-        for jobs in going:
+            abandoned_jobs, self._going = list(self._going.values()), {}
+        for jobs in abandoned_jobs:
             jobs.abandon()
 
     def _until(
-        self, name: str, jobs: Jobs, came: AnyResult | BaseException | None
+        self, name: str, jobs: CallJobs, came: AnyResult | BaseException | None
     ) -> tuple[str | None, AnyJob | Rows]:
         try:
-            asked = jobs.go_on(came)
+            next_step = jobs.go_on(came)
         except BaseException:
             self._ended(name)
             raise
-        if isinstance(asked, tuple):
+        if isinstance(next_step, tuple):
             self._ended(name)
-            return None, asked
-        return name, asked
+            return None, next_step
+        return name, next_step
 
     def _ended(self, name: str) -> None:
         with self._lock:

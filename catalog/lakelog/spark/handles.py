@@ -1,8 +1,9 @@
 """The tables that the adapter has loaded, so that planning and writing need no request to find them again.
 
-The adapter names one by its place, id and version, by its tag or branch where it is on one, by the name that it was
-loaded by, and in a transaction by the transaction's step too: there a table changes without a new version. One that was
-forgotten is loaded again from its place, and is changed only while it has that name.
+The adapter names a table by its place, id and version, by its tag or branch if it is on any, and by the name
+that it was loaded by. In a transaction it also gives the transaction's step, because a table changes there
+without a new version. A forgotten table is loaded again from its place, and is changed only while it has that
+name.
 """
 
 from __future__ import annotations
@@ -15,25 +16,24 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lakelog.catalog.core.logs import FoundBy
-from lakelog.catalog.core.state import BRANCH
+from lakelog.catalog.engine import BRANCH, FoundName
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchRef, NoSuchTable
 from lakelog.catalog.names import Identifier
 from lakelog.spark.facts import found_by, of_table
-from lakelog.spark.requests.base import LoadedTable, Ref
+from lakelog.spark.requests.base import LoadedRef, LoadedTable
 from lakelog.spark.requests.tables import TableFacts
 from lakelog.spark.stored_code import ALL, computed_by_writes
 
 if TYPE_CHECKING:
-    from lakelog.catalog import CatalogNames
-    from lakelog.catalog.table import Table
+    from lakelog.catalog import Table
+    from lakelog.catalog.engine import CatalogNames
 
 LIMIT = 256
 
 _NAME = re.compile(r"(?P<kind>branch|tag)_(?P<name>.+)", re.DOTALL)
 
 
-class Handles:
+class OpenHandles:
     """Safe to share between threads."""
 
     def __init__(
@@ -42,14 +42,17 @@ class Handles:
         step: Callable[[str | None], int],
         stored_code: str = ALL,
     ) -> None:
-        """`of` returns the catalog of a transaction, or outside of all; `step` how far the transaction has come;
-        `stored_code` is what may run (see there)."""
+        """Take functions of the open catalog.
+
+        `of` returns the catalog of a transaction, or outside of all transactions. `step` returns the
+        transaction's step. `stored_code` is the code that may run (see `stored_code`).
+        """
         self._of, self._step, self._stored_code = of, step, stored_code
         self._lock = threading.Lock()
         self._tables: OrderedDict[tuple[Any, ...], Table] = OrderedDict()
 
     def facts(self, table: Table, transaction: str | None, *, past: bool = False) -> TableFacts:
-        """Remember a table that is loaded for a request; return its facts, by which the adapter names it."""
+        """Remember a table that is loaded for a request, and return its facts, by which the adapter names it."""
         step = self._step(transaction)
         self.remember(table, transaction, past=past, step=step)
         facts = of_table(table, past=past, step=step)
@@ -58,19 +61,23 @@ class Handles:
         )
 
     def remember(self, table: Table, transaction: str | None, *, past: bool, step: int) -> None:
-        on = table.ref_id
-        key = (transaction, table.location, table.id, on, found_by(table), table.version, past, step)
+        ref_id = table.table_head.ref_id
+        key = (transaction, table.location, table.id, ref_id, found_by(table), table.version, past, step)
         with self._lock:
             self._tables[key] = table
             while len(self._tables) > LIMIT:
                 self._tables.popitem(last=False)
 
     def loaded(self, named: LoadedTable, transaction: str | None) -> Table:
-        """Return the version of a table that the adapter has loaded. NoSuchTable when it was dropped and
-        re-created since."""
-        known = self._known(named, transaction, past=named.past) or self._known(named, transaction, past=True)
-        if known is not None:
-            return known
+        """Return the version of a table that the adapter has loaded.
+
+        Raises NoSuchTable if it was dropped and created again.
+        """
+        known_table = self._known(named, transaction, past=named.past) or self._known(
+            named, transaction, past=True
+        )
+        if known_table is not None:
+            return known_table
         table = self._newest(named, transaction)
         if table.is_tag:
             return table
@@ -96,7 +103,7 @@ class Handles:
         key = (
             transaction, named.location, named.id, ref, named.found_by, named.version, past, named.step,
         )  # fmt: skip
-        # Whether its transaction is still open is asked even where the table is known.
+        # The transaction has to be open even if the table is known.
         self._of(transaction)
         with self._lock:
             if key in self._tables:
@@ -110,37 +117,44 @@ class Handles:
             raise NoSuchTable(
                 f"the table at {named.location} was dropped and re-created since it was loaded: run the statement again"
             )
-        by = named.found_by
-        if by is not None:
-            table = type(table)(table.head.known_by(FoundBy(by.identifier, by.namespace)))
+        found_by = named.found_by
+        if found_by is not None:
+            table = type(table)(table.table_head.known_by(FoundName(found_by.identifier, found_by.namespace)))
         return on_ref(table, named.ref)
 
 
-def on_ref(table: Table, ref: Ref | None) -> Table:
-    """Return a table on the tag or branch that a reference names. NoSuchRef where that was replaced since."""
+def on_ref(table: Table, ref: LoadedRef | None) -> Table:
+    """Return a table on the tag or branch that a reference names.
+
+    Raises NoSuchRef if that ref was replaced.
+    """
     if ref is None:
         return table
-    found = table.at(ref=ref.name)
-    if found.ref_id != ref.id:
+    ref_table = table.at(ref=ref.name)
+    if ref_table.table_head.ref_id != ref.id:
         raise NoSuchRef(
             f"{ref.name} of {table.name} was dropped or replaced since it was loaded: run the statement again"
         )
-    return found
+    return ref_table
 
 
 def on_named(table: Table, name: str, kind: str | None) -> Table:
-    """Return a table on the tag or branch `name`, which has to be of the `kind`, if one is given. NoSuchRef."""
-    found = table.at(ref=name)
-    own = BRANCH if found.ref_id is None else found.refs[found.ref].kind
-    if kind is not None and kind != own:
-        raise NoSuchRef(f"{name} of {table.name} is a {own}: write {own}_{name}")
-    return found
+    """Return a table on the tag or branch `name`, which has to be of the `kind`, if given.
+
+    Raises NoSuchRef.
+    """
+    ref_table = table.at(ref=name)
+    own_kind = BRANCH if ref_table.table_head.ref_id is None else ref_table.refs[ref_table.ref].kind
+    if kind is not None and kind != own_kind:
+        raise NoSuchRef(f"{name} of {table.name} is a {own_kind}: write {own_kind}_{name}")
+    return ref_table
 
 
 def load_named(catalog: CatalogNames, path: Identifier) -> Table:
-    """Return the table of that name or, where there is none, the one on a tag or branch that the last part names.
+    """Return the table of that name or, if there is none, the table on the tag or branch that the last part
+    names.
 
-    Names are as in SQL, see `RefTables.scala`. NoSuchTable, NoSuchNamespace.
+    Names are as in SQL (see `RefTables.scala`). Raises NoSuchTable or NoSuchNamespace.
     """
     try:
         return catalog.load_table(path)

@@ -1,10 +1,10 @@
-"""Builds the adapter's jar from its Scala sources, with nothing but a Java runtime and Spark's own jars.
+"""Builds the adapter's jar from its Scala sources, with only a Java runtime and Spark's own jars.
 
 Spark's jars contain the Scala compiler, so a checkout or a wheel that carries the sources is enough. A jar is
-built once per state of the sources and version of Spark, and kept in the user's cache. A wheel may carry ready jars;
-they are used where their hash matches.
+built once per state of the sources and version of Spark, and kept in the user's cache. A wheel may carry
+ready jars, which are used if their hash matches.
 
-The rule: the name of a jar depends on everything that went into it, so a jar that is there is the right one.
+The rule: the name of a jar depends on all of its inputs, so an existing jar is the right jar.
 """
 
 import hashlib
@@ -18,14 +18,15 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from lakelog.log.errors import InvalidInput, LakelogError, NotFound
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound, install_command
 from lakelog.spark.user_cache import made, own, user_cache
 
 PROPERTIES = "lakelog-adapter.properties"
 SUPPORTED = ("4.2", "4.3")
 
 OPTIONS = ("-deprecation", "-feature", "-unchecked", "-Xlint")
-# Only in a checkout: a wheel may meet a later release of Spark, whose new warnings its user cannot fix.
+# Only in a checkout, because a wheel may meet a later release of Spark, whose new warnings its user cannot
+# fix.
 STRICT = ("-Werror",)
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -53,7 +54,7 @@ def spark_jars() -> Path:
         from pyspark.find_spark_home import _find_spark_home
     except ModuleNotFoundError as missing:
         raise NotFound(
-            "pyspark is not installed here. Install it with: pip install 'lakelog[spark]'"
+            f"pyspark is not installed here. Install it with: {install_command('pyspark', 'spark')}"
         ) from missing
     jars = Path(_find_spark_home()) / "jars"
     if not jars.is_dir():
@@ -71,15 +72,15 @@ def spark_version(jars: Path) -> str:
 
 
 def jar_path(*, cache: Path | None = None, jars: Path | None = None) -> Path:
-    """Return the path of the adapter's jar for the installed Spark, building it first where needed (10 to 30 s).
+    """Return the path of the adapter's jar for the installed Spark.
 
-    Raises InvalidInput for a Spark that the adapter does not know and a cache that other users may write to; NotFound
-    without Spark, Java or sources.
+    Builds it first if needed (10 to 30 s). Raises InvalidInput if the adapter does not know the Spark, or if
+    other users may write to the cache. Raises NotFound without Spark, Java or sources.
     """
     spark = jars or spark_jars()
     name = _jar_name(sources(), spark_version(spark))
-    if (packaged := _PACKAGE / "jars" / name).is_file():
-        return packaged
+    if (packaged_jar := _PACKAGE / "jars" / name).is_file():
+        return packaged_jar
     target = (cache or user_cache()) / name
     return own(target) if target.is_file() else _build(sources(), spark, target)
 
@@ -92,29 +93,32 @@ def _jar_name(folder: Path, spark: str) -> str:
 
 
 def minor_of(spark: str) -> str:
-    """Return "4.3" of "4.3.0". Raises InvalidInput for a Spark that the sources do not fit."""
+    """Return "4.3" for "4.3.0". Raises InvalidInput if the sources do not fit that Spark."""
     minor = ".".join(spark.split(".")[:2])
     if minor not in SUPPORTED:
-        known = " and ".join(SUPPORTED)
-        raise InvalidInput(f"Spark {spark} is not supported: lakelog's adapter runs on Spark {known}.")
+        supported = " and ".join(SUPPORTED)
+        raise InvalidInput(f"Spark {spark} is not supported: lakelog's adapter runs on Spark {supported}.")
     return minor
 
 
 def scala_files(folder: Path, spark: str) -> list[Path]:
-    """Return the sources for a Spark such as "4.3.0", sorted: all in `folder` except those for other versions of Spark.
+    """Return the sources for a Spark such as "4.3.0", sorted: all in `folder`, without sources for other
+    versions of Spark.
 
-    Raises InvalidInput for a Spark that the sources do not fit.
+    Raises InvalidInput if the sources do not fit that Spark.
     """
-    others = [folder / name for name in excluded(folder, spark)]
+    other_folders = [folder / name for name in excluded(folder, spark)]
     return sorted(
-        path for path in folder.rglob("*.scala") if not any(path.is_relative_to(other) for other in others)
+        path
+        for path in folder.rglob("*.scala")
+        if not any(path.is_relative_to(other_folder) for other_folder in other_folders)
     )
 
 
 def excluded(folder: Path, spark: str) -> list[str]:
-    """Return the folders below `folder` whose sources are for other versions of Spark than this one.
+    """Return the folders below `folder` whose sources are for other versions of Spark.
 
-    What differs between versions stands in `versions/4.3` and so on, one folder for each.
+    Sources that differ between versions stand in a folder for each version: `versions/4.3` and so on.
     """
     own = minor_of(spark)
     versions = sorted(path.name for path in (folder / "versions").glob("*") if path.name != own)
@@ -122,7 +126,7 @@ def excluded(folder: Path, spark: str) -> list[str]:
 
 
 def resources(folder: Path) -> list[Path]:
-    """Return what goes into the jar as it is, by which Spark finds classes in it."""
+    """Return the files that go into the jar as they are, by which Spark finds its classes."""
     return list(_files(folder / "META-INF"))
 
 
@@ -138,7 +142,7 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
             classes.mkdir()
             command = [
                 java(),
-                # It ends too soon for the JVM's second compiler and its parallel collector to pay.
+                # The compiler ends too soon for the JVM's second compiler and its parallel collector to pay.
                 "-XX:TieredStopAtLevel=1",
                 "-XX:+UseSerialGC",
                 "-Xss8m",
@@ -149,12 +153,12 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
                 *OPTIONS,
                 *strict,
             ]
-            done = subprocess.run(
+            compilation = subprocess.run(
                 [*command, "-d", str(classes), *files], capture_output=True, text=True, check=False
             )
-            if done.returncode != 0:
+            if compilation.returncode != 0:
                 raise LakelogError(
-                    f"The Spark adapter does not compile against {spark}:\n{done.stdout}{done.stderr}"
+                    f"The Spark adapter does not compile against {spark}:\n{compilation.stdout}{compilation.stderr}"
                 )
             properties = f"version={version()}\nspark={release}\n"
             (classes / PROPERTIES).write_text(properties, encoding="utf-8")
@@ -165,7 +169,8 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
             ready = Path(temporary) / target.name
             _zip(classes, ready)
             ready.chmod(0o644)
-            # Two builds at the same time make the same jar: the last one wins, and no reader sees half of one.
+            # Two builds at the same time make the same jar. The last build wins, and no reader sees half a
+            # jar.
             os.replace(ready, target)
     except OSError as error:
         raise NotFound(f"Cannot build the Spark adapter at {target}: {error}") from error
@@ -186,9 +191,9 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def java() -> str:
-    """Return the program `java`: that of JAVA_HOME, or the one on the PATH. Raises NotFound."""
+    """Return the program `java` of JAVA_HOME, or on the PATH. Raises NotFound if there is none."""
     home = os.environ.get("JAVA_HOME")
-    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if found is None:
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if program is None:
         raise NotFound("Java was not found. Install Java 17 or newer, or set JAVA_HOME.")
-    return found
+    return program

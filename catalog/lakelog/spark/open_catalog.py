@@ -1,6 +1,6 @@
-"""One catalog that the adapter has opened: its settings, its transactions, and what is remembered of its tables.
+"""A catalog that the adapter has opened: its settings, its transactions, and its remembered tables.
 
-Catalogs of one process share nothing: neither stores nor transactions nor caches.
+Catalogs of a process share no stores, transactions or caches.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from lakelog.catalog import Catalog, Table, Transaction
-from lakelog.catalog.core.logs import writer_facts
-from lakelog.catalog.core.state import with_statement
-from lakelog.log import Background, LogOptions
+from lakelog.catalog import Catalog, Table, Transaction, engine
+from lakelog.catalog.engine import with_statement, writer_facts
+from lakelog.log import BackgroundThread, LogOptions
 from lakelog.log.errors import InvalidInput
 from lakelog.spark import stored_code
-from lakelog.spark.going_calls import GoingCalls
-from lakelog.spark.handles import Handles
+from lakelog.spark.going_calls import RunningCalls
+from lakelog.spark.handles import OpenHandles
 from lakelog.spark.open_transactions import OpenTransaction, OpenTransactions
-from lakelog.spark.requests.base import OfLoaded, Request, Statement
+from lakelog.spark.requests.base import LoadedTableRequest, Request, UserStatement
 
 if TYPE_CHECKING:
     from lakelog.catalog.looking.changelog import Changelog
@@ -45,17 +44,17 @@ AT_ONCE = 16
 CHANGES_KEPT = 8
 
 
-class OpenCatalog:
-    """Safe to share between threads."""
+class ServedCatalog:
+    """A catalog of the adapter. Safe to share between threads."""
 
     def __init__(self, settings: Mapping[str, str], spark: str) -> None:
-        from lakelog.catalog.looking.changelog import Versions
+        from lakelog.catalog.looking.changelog import StreamVersions
 
-        unknown = sorted(settings.keys() - SETTINGS)
-        if unknown:
+        unknown_settings = sorted(settings.keys() - SETTINGS)
+        if unknown_settings:
             raise InvalidInput(
-                f"the catalog has the settings {', '.join(unknown)}, which lakelog does not know: it knows "
-                f"{', '.join(sorted(SETTINGS))}; correct spark.sql.catalog.<name>.{unknown[0]}"
+                f"the catalog has the settings {', '.join(unknown_settings)}, which lakelog does not know: it knows "
+                f"{', '.join(sorted(SETTINGS))}; correct spark.sql.catalog.<name>.{unknown_settings[0]}"
             )
         self._keeps = settings.get("statement-text", "normalized")
         if self._keeps not in STATEMENT_TEXTS:
@@ -77,35 +76,40 @@ class OpenCatalog:
             )
         self.stored_code = stored_code.allowed_from(settings.get(stored_code.SETTING, stored_code.SQL))
         self.open_transactions = OpenTransactions()
-        self.going_calls = GoingCalls()
-        self.handles = Handles(self.of, self.step, self.stored_code)
+        self.going_calls = RunningCalls()
+        self.handles = OpenHandles(self.of, self.step, self.stored_code)
         self.changes = KnownChanges()
-        self.stream_versions = Versions()
+        self.stream_versions = StreamVersions()
         self._settings = dict(settings)
         self._spark = spark
         # A store that hangs must not hold up the snapshots of other catalogs.
-        self._background = Background()
+        self._background = BackgroundThread()
         self.turns = threading.BoundedSemaphore(AT_ONCE)
-        """At most this many requests of one catalog are answered at a time."""
+        """At most this many requests of a catalog are answered at a time."""
         self._lock = threading.Lock()
         self._made: Catalog | None = None
 
     def close(self) -> None:
-        """Roll back what is open. A request that is under way ends as it would have."""
+        """Roll back the open transactions. A request under way ends as usual."""
         self.open_transactions.abandon_all()
         self.going_calls.abandon_all()
         self._background.close()
 
     def of(self, transaction: str | None) -> Catalog | Transaction:
-        """Return the catalog that a request is about: its session's transaction where one is open. TransactionLost."""
+        """Return the catalog that a request is about, or its session's transaction if it has any.
+
+        Raises TransactionLost.
+        """
         return self.outside if transaction is None else self.open_transactions.get(transaction).transaction
 
-    def loaded(self, asked: OfLoaded) -> Table:
-        """Return the version of the table that a request is about. NoSuchTable when it was dropped and
-        re-created since."""
+    def loaded(self, asked: LoadedTableRequest) -> Table:
+        """Return the version of the table that a request is about.
+
+        Raises NoSuchTable if it was dropped and created again.
+        """
         return self.handles.loaded(asked, asked.transaction)
 
-    def writable(self, asked: OfLoaded) -> Table:
+    def writable(self, asked: LoadedTableRequest) -> Table:
         """Return the table that a request changes."""
         return self.handles.writable(asked, asked.transaction)
 
@@ -129,25 +133,25 @@ class OpenCatalog:
 
     @contextmanager
     def writing_for(self, asked: Request) -> Iterator[None]:
-        """Inside, commits name the user and the statement, as far as the request does."""
-        statement: Statement | None = getattr(asked, "query", None)
+        """Inside, commits name the user and the statement, if the request does."""
+        statement: UserStatement | None = getattr(asked, "query", None)
         transaction: str | None = getattr(asked, "transaction", None)
         if statement is None:
             yield
             return
-        opened = None if transaction is None else self.open_transactions.find(transaction)
+        open_transaction = None if transaction is None else self.open_transactions.find(transaction)
         facts = with_statement(
             {"user": statement.user, "application": statement.application},
             query=statement.query,
             text=statement.text,
             keep=self._keeps,
         )
-        with self._stepping(opened), self.outside.writing_as(facts):
+        with self._stepping(open_transaction), engine.writing_as(facts):
             yield
 
     @contextmanager
     def _stepping(self, opened: OpenTransaction | None) -> Iterator[None]:
-        """Number the steps: what is loaded before, during and after a change differs."""
+        """Number the steps. Tables that are loaded before, during and after a change get different steps."""
         if opened is None:
             yield
             return
@@ -158,25 +162,25 @@ class OpenCatalog:
             opened.step += 1
 
     def step(self, transaction: str | None) -> int:
-        """Return how far the request's transaction has come; 0 outside of all."""
+        """Return the step of the request's transaction. 0 if there is none."""
         return 0 if transaction is None else self.open_transactions.get(transaction).step
 
 
 class KnownChanges:
-    """The changes that were asked about last."""
+    """The changes that were requested last."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[Any, ...], Changelog] = OrderedDict()
 
     def get(self, key: tuple[Any, ...], make: Callable[[], Changelog]) -> Changelog:
-        """Return the changes of that key. Those that two threads make at once are the same."""
+        """Return the changes of that key. Two threads that make them at once make the same."""
         with self._lock:
-            known = self._known.get(key)
-        made = make() if known is None else known
+            changelog = self._known.get(key)
+        new_changelog = make() if changelog is None else changelog
         with self._lock:
-            self._known[key] = made
+            self._known[key] = new_changelog
             self._known.move_to_end(key)
             while len(self._known) > CHANGES_KEPT:
                 self._known.popitem(last=False)
-        return made
+        return new_changelog

@@ -1,6 +1,7 @@
 """The transactions that Spark's sessions have open in this process, by their ids.
 
-They live in this process only: one that it does not know was lost with another process, and was not committed.
+They live in this process only. A transaction that it does not know was lost with another process, and was not
+committed.
 """
 
 from __future__ import annotations
@@ -13,31 +14,37 @@ from typing import TYPE_CHECKING
 from lakelog.log.errors import ConflictError, InvalidInput, StorageError
 
 if TYPE_CHECKING:
-    from lakelog.catalog.transaction import Transaction
+    from lakelog.catalog import Transaction
 
 OPEN_LIMIT = 256
 ENDED_KEPT = 1024
 
 
 class TransactionLost(ConflictError):
-    """The process that held the transaction is gone, and the transaction with it."""
+    """The process that held the transaction has ended, and the transaction is lost with it."""
 
     kind = "transaction-lost"
 
 
 class TransactionEnded(ConflictError):
-    """The transaction has ended before a request that was prepared in it."""
+    """The transaction ended before a request that was prepared in it."""
 
     kind = "transaction-ended"
 
 
 class NotCommitted(StorageError):
-    """The store failed before the commit took effect: it did not happen, and the transaction is over."""
+    """The store failed before the commit took effect.
+
+    The commit did not happen, and the transaction is over.
+    """
 
 
 @dataclass(slots=True)
 class OpenTransaction:
-    """A session's transaction. `step` counts its changes: a table that was loaded at another step may be older."""
+    """A session's transaction.
+
+    `step` counts its changes. A table that was loaded at another step may be older.
+    """
 
     transaction: Transaction
     step: int = 0
@@ -48,7 +55,11 @@ class OpenTransaction:
 
 
 class OpenTransactions:
-    """Safe to share between threads. It remembers those that ended last, as others were lost with their process."""
+    """The open transactions.
+
+    Safe to share between threads. It remembers the transactions that ended last. Any other unknown
+    transaction was lost with its process.
+    """
 
     def __init__(self) -> None:
         self._open: dict[str, OpenTransaction] = {}
@@ -62,20 +73,20 @@ class OpenTransactions:
                     f"{OPEN_LIMIT} transactions are open already in the sessions of this Spark application: commit or "
                     "roll back some of them first"
                 )
-            opened = OpenTransaction(transaction)
-            self._open[opened.id] = opened
-            return opened
+            open_transaction = OpenTransaction(transaction)
+            self._open[open_transaction.id] = open_transaction
+            return open_transaction
 
     def find(self, id: str) -> OpenTransaction | None:
         with self._lock:
             return self._open.get(id)
 
     def get(self, id: str) -> OpenTransaction:
-        """Return an open transaction. TransactionEnded, TransactionLost."""
+        """Return an open transaction. Raises TransactionEnded or TransactionLost."""
         with self._lock:
-            opened, has_ended = self._open.get(id), id in self._ended
-        if opened is not None:
-            return opened
+            open_transaction, has_ended = self._open.get(id), id in self._ended
+        if open_transaction is not None:
+            return open_transaction
         if has_ended:
             raise TransactionEnded(
                 f"the transaction {id} ended while this statement was running, which has changed nothing: run the "
@@ -84,12 +95,12 @@ class OpenTransactions:
         raise lost(id)
 
     def abandon(self, id: str) -> None:
-        """Roll a transaction back that its session cannot end any more."""
-        opened = self.find(id)
-        if opened is not None:
-            self.remove(opened.id)
-            if opened.transaction.is_open:
-                opened.transaction.rollback()
+        """Roll back a transaction that its session cannot end any more."""
+        open_transaction = self.find(id)
+        if open_transaction is not None:
+            self.remove(open_transaction.id)
+            if open_transaction.transaction.is_open:
+                open_transaction.transaction.rollback()
 
     def abandon_all(self) -> None:
         with self._lock:

@@ -1,7 +1,8 @@
-"""The adapter as Maven knows it: what an IDE opens the Scala sources with, and what a published jar says of itself.
+"""The adapter's `pom.xml` for Maven.
 
-The jar is built by `lakelog.spark.jar`, from the sources and with the options that stand there and nowhere else; this
-file writes the same ones down for Maven. So Maven compiles what the jar holds, for an IDE, and makes no jar of it.
+An IDE opens the Scala sources with it, and a published jar has it. `lakelog.spark.jar` builds the jar, and
+alone has the sources and the options. This file writes the same down for Maven. So Maven compiles the same
+sources for an IDE, and makes no jar.
 """
 
 from pathlib import Path
@@ -12,7 +13,7 @@ from lakelog.spark.jar import OPTIONS, STRICT, SUPPORTED, excluded, minor_of, ve
 GROUP = "org.lakelog"
 SCALA = "2.13"
 
-# The first release of each version of Spark; whatever runs the adapter brings its own one.
+# The first release of each version of Spark. The Spark that runs the adapter has its own release.
 _FIRST = {minor: f"{minor}.0" for minor in SUPPORTED}
 _SCALA_RELEASE = "2.13.18"
 _PLUGIN_RELEASE = "4.9.10"
@@ -24,9 +25,10 @@ def artifact(spark: str) -> str:
 
 
 def pom(folder: Path, spark: str) -> str:
-    """Return the `pom.xml` for the sources in `folder` and a Spark such as "4.3.0", or "4.3" for its first release.
+    """Return the `pom.xml` for the sources in `folder` and a Spark such as "4.3.0", or "4.3" for its first
+    release.
 
-    Raises InvalidInput for a Spark that the adapter does not know.
+    Raises InvalidInput if the adapter does not know the Spark.
     """
     release = _FIRST.get(spark, spark)
     excludes = "".join(f"\n            <exclude>{name}/**</exclude>" for name in excluded(folder, release))

@@ -1,7 +1,8 @@
-"""Requests that are retried because their answer was lost, and whose table or version is gone: did they happen?
+"""Retried requests whose answer was lost and whose table or version no longer exists: did they happen? Most
+are found by their commit ids before anything else is read.
 
-Most are found by their commit ids before anything else is read. But a table or a branch that was dropped
-since, or a version that has expired, cannot be loaded any more; then the log alone shows what became of the request.
+But a dropped table or branch, or an expired version, cannot be loaded any more. Then only the log shows the
+outcome of the request.
 """
 
 from __future__ import annotations
@@ -9,51 +10,53 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lakelog.catalog.core.ddl import Stage
-from lakelog.catalog.core.logs import Token
+from lakelog.catalog import Token, engine
+from lakelog.catalog.engine import StagedTable
 from lakelog.log.errors import CommitUnknown, FormatError, NotFound
-from lakelog.spark.open_catalog import OpenCatalog
+from lakelog.spark.open_catalog import ServedCatalog
 from lakelog.spark.requests.base import Request
 from lakelog.spark.requests.writes import CommitCompaction, CommitRows, CommitWrite
 
 
 @contextmanager
-def reporting_what_happened(at: OpenCatalog, asked: Request) -> Iterator[None]:
-    """Inside, a request is answered. CommitUnknown, rather than NotFound, where it has happened already, and rather
-    than FormatError, as it may have.
+def reporting_what_happened(at: ServedCatalog, asked: Request) -> Iterator[None]:
+    """Inside, a request is answered.
 
-    So the adapter never deletes the files of a write that happened, or takes a change for one that did not. Costs a
-    few GETs, and only where something is not there.
+    Raises CommitUnknown in place of NotFound if the request happened. Raises it in place of FormatError too,
+    because the request may have happened. So the adapter never deletes the files of a write that happened, or
+    takes a change for a failed change. Makes a few GETs, and only if something does not exist.
     """
     try:
         yield
-    except NotFound as gone:
+    except NotFound as missing_error:
         token = _token(at, asked)
-        if token is not None and at.outside.has_happened(token):
+        if token is not None and engine.has_happened(at.outside, token):
             raise CommitUnknown(
-                f"commit {token.commit_id} happened, but what it needs is gone: {gone}",
+                f"commit {token.commit_id} happened, but what it needs is gone: {missing_error}",
                 commit_id=token.commit_id,
                 location=at.outside.warehouse,
-            ) from gone
+            ) from missing_error
         raise
-    except FormatError as unreadable:
-        # What a newer client has written since hides whether it happened, and that client may do it yet.
-        made: Token | Stage | None = _token(at, asked) or getattr(asked, "stage", None)
-        if made is None:
+    except FormatError as format_error:
+        # A newer client's writes hide whether it happened, and that client may still do it.
+        token_or_stage: Token | StagedTable | None = _token(at, asked) or getattr(asked, "stage", None)
+        if token_or_stage is None:
             raise
         raise CommitUnknown(
-            f"whether commit {made.commit_id} happened cannot be seen: {unreadable}",
-            commit_id=made.commit_id,
+            f"whether commit {token_or_stage.commit_id} happened cannot be seen: {format_error}",
+            commit_id=token_or_stage.commit_id,
             location=at.outside.warehouse,
-        ) from unreadable
+        ) from format_error
 
 
-def _token(at: OpenCatalog, asked: Request) -> Token | None:
-    """Return what identifies a request when it is retried: its token or, where it has none, its write, as a batch of a
-    stream."""
+def _token(at: ServedCatalog, asked: Request) -> Token | None:
+    """Return the token that identifies retries of a request.
+
+    Without a token, as in a batch of a stream, it is the token of its write.
+    """
     token: Token | None = getattr(asked, "token", None)
     if token is not None:
         return token
     if not isinstance(asked, CommitWrite | CommitRows | CommitCompaction) or asked.transaction is not None:
         return None
-    return at.outside.token_of_write(asked.location, asked.write)
+    return engine.token_of_write(at.outside, asked.location, asked.write)

@@ -1,6 +1,7 @@
-"""An erasure's reading and writing of rows, as Spark's jobs: this process only learns counts, and entries of new files.
+"""An erasure's reading and writing of rows, as Spark's jobs.
 
-What Spark compares in another way than lakelog (a CHAR, a transform of a column) stays with this process.
+This process only gets counts, and entries of new files. Conditions that Spark compares differently (a CHAR, a
+transform of a column) stay with this process.
 """
 
 from __future__ import annotations
@@ -11,39 +12,36 @@ from itertools import islice
 import msgspec
 import pyarrow as pa
 
-from lakelog.catalog import Table
-from lakelog.catalog.core.files import joined
-from lakelog.catalog.core.logs import TableHead
-from lakelog.catalog.core.planning import Bound, terms, typed
-from lakelog.catalog.core.schema import Expression, Predicate, Schema, schema_to_spark
+from lakelog.catalog import Expression, Predicate, Schema, Table
+from lakelog.catalog.engine import Bound, TableHead, joined, schema_to_spark, terms, typed
 from lakelog.catalog.keeping.erasure import ErasureWork, as_planned, as_written, stored_names
 from lakelog.spark.facts import of_table
-from lakelog.spark.going_calls import JobFailed, Jobs
+from lakelog.spark.going_calls import CallJobs, JobFailed
 from lakelog.spark.requests.jobs import CopyRows, CountRows, RowsCopied, RowsCounted
 from lakelog.spark.requests.tables import TableFacts
 
 WRITTEN_AT_ONCE = 1_000
-"""So many files are written anew for one commit: a call that is stopped has lost no more."""
+"""The most files that are rewritten for a commit. A stopped call loses no more work."""
 
 READ_AT_ONCE = 20_000
-"""So many files are read by one job."""
+"""The most files that a job reads."""
 
 
 class SparkWork(ErasureWork):
-    """Has Spark read and write."""
+    """Erasure whose rows Spark reads and writes."""
 
-    def __init__(self, jobs: Jobs) -> None:
+    def __init__(self, jobs: CallJobs) -> None:
         self._jobs = jobs
 
     def rewrite(self, line: TableHead, paths: Sequence[str], bound: Bound, predicate: Predicate) -> None:
-        asked = _asked(bound)
-        if asked is None:
+        condition = _asked(bound)
+        if condition is None:
             super().rewrite(line, paths, bound, predicate)
             return
         for start in range(0, len(paths), WRITTEN_AT_ONCE):
-            there = sorted(line.entries(paths[start : start + WRITTEN_AT_ONCE]))
-            if there:
-                self._rewrite(line, there, asked, predicate)
+            present_paths = sorted(line.entries(paths[start : start + WRITTEN_AT_ONCE]))
+            if present_paths:
+                self._rewrite(line, present_paths, condition, predicate)
                 line = line.refreshed()
 
     def _rewrite(
@@ -56,35 +54,35 @@ class SparkWork(ErasureWork):
             predicate=asked,
             write=write,
         )
-        copied = self._jobs.run(job, RowsCopied, files).files
-        self.committed(line, write, files, predicate, copied)
+        new_files = self._jobs.run(job, RowsCopied, files).files
+        self.committed(line, write, files, predicate, new_files)
 
     def count(
         self, head: TableHead, files: pa.Table, schema: Schema, bound: Bound, *, whole: bool = False
     ) -> Mapping[str, int]:
-        asked = _asked(bound)
-        if asked is None:
+        condition = _asked(bound)
+        if condition is None:
             return super().count(head, files, schema, bound, whole=whole)
-        found: dict[str, int] = {}
+        row_counts: dict[str, int] = {}
         for start in range(0, files.num_rows, READ_AT_ONCE):
-            some = files.slice(start, READ_AT_ONCE)
+            part = files.slice(start, READ_AT_ONCE)
             job = CountRows(
                 table=_to_read(head, schema),
-                text=f"lakelog forget: rows in {some.num_rows:,} files of {head.name}",
-                predicate=asked,
+                text=f"lakelog forget: rows in {part.num_rows:,} files of {head.name}",
+                predicate=condition,
                 columns=_columns(bound),
                 whole=whole,
             )
-            counts = self._jobs.run(job, RowsCounted, some).counts
-            found |= {
-                path: count for path, count in zip(some["path"].to_pylist(), counts, strict=True) if count
+            counts = self._jobs.run(job, RowsCounted, part).counts
+            row_counts |= {
+                path: count for path, count in zip(part["path"].to_pylist(), counts, strict=True) if count
             }
-        return found
+        return row_counts
 
     def matching(
         self, head: TableHead, files: pa.Table, schema: Schema, bound: Bound, *, whole: bool = False
     ) -> Iterator[tuple[str, pa.Array]]:
-        """Spark finds the files; ids of rows are read here, of these alone."""
+        """Find the files by Spark. Row ids are read here, from these files alone."""
         if _asked(bound) is not None:
             counts = self.count(head, as_written(files), schema, bound, whole=whole)
             files = files.filter(pa.array([path in counts for path in files["path"].to_pylist()], pa.bool_()))
@@ -93,12 +91,12 @@ class SparkWork(ErasureWork):
     def count_listed(
         self, head: TableHead, listed: Iterable[tuple[str, int]], schema: Schema, bound: Bound
     ) -> Iterable[tuple[str, int, int | None]]:
-        asked, waiting = _asked(bound), iter(listed)
-        if asked is None:
-            yield from super().count_listed(head, waiting, schema, bound)
+        condition, remaining = _asked(bound), iter(listed)
+        if condition is None:
+            yield from super().count_listed(head, remaining, schema, bound)
             return
-        while some := list(islice(waiting, READ_AT_ONCE)):
-            yield from self._count_listed(head, some, schema, bound, asked)
+        while part := list(islice(remaining, READ_AT_ONCE)):
+            yield from self._count_listed(head, part, schema, bound, condition)
 
     def _count_listed(
         self,
@@ -118,12 +116,12 @@ class SparkWork(ErasureWork):
         )
         try:
             files = as_planned(some)
-            unknown = files.append_column("rows", pa.repeat(pa.scalar(0, pa.int64()), files.num_rows))
-            counts = self._jobs.run(job, RowsCounted, unknown).counts
-        except JobFailed as failed:
-            if failed.cancelled:
+            uncounted_files = files.append_column("rows", pa.repeat(pa.scalar(0, pa.int64()), files.num_rows))
+            counts = self._jobs.run(job, RowsCounted, uncounted_files).counts
+        except JobFailed as failure:
+            if failure.cancelled:
                 raise
-            # One that is no whole file must not hold up the others: each is looked at by itself.
+            # An incomplete file must not hold up the others, so each is checked on its own.
             yield from super().count_listed(head, some, schema, bound)
             return
         for (path, size), count in zip(some, counts, strict=True):
@@ -131,7 +129,7 @@ class SparkWork(ErasureWork):
 
 
 def _asked(bound: Bound) -> Expression | None:
-    """Return the condition as Spark evaluates it on rows, None where that may differ."""
+    """Return the condition as Spark evaluates it on rows. None if that may differ."""
     predicate = typed(bound)
     return None if predicate is None else msgspec.convert(predicate.to_json(), Expression)
 
@@ -141,7 +139,7 @@ def _columns(bound: Bound) -> tuple[str, ...]:
 
 
 def _to_read(head: TableHead, schema: Schema) -> TableFacts:
-    """Return the facts of a table whose files are read by a schema that it has now, or has had."""
+    """Return the facts of a table whose files are read by a present or former schema."""
     return msgspec.structs.replace(
         of_table(Table(head)),
         schema=schema_to_spark(schema, internal=True),

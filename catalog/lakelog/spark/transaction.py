@@ -1,13 +1,14 @@
-"""Several statements of a Spark session that happen together or not at all.
+"""A transaction of several statements of a Spark session, which happen together or not at all.
 
 with lakelog.spark.transaction(spark, "lake"):
     spark.sql("INSERT INTO lake.bank.savings VALUES …")
     spark.table("lake.staged").writeTo("lake.bank.checking").append()
 
-Every statement of this session on the catalog is part of it, from whatever thread; other sessions see nothing of it
-before the end. Nothing but `spark.sql` is used, so any kind of session will do. Streaming queries are not part of it.
-Spark's caches of the catalog's tables are dropped at the begin and at the end. A DataFrame that was made before is read
-as of the transaction; but once its rows were collected, `collect` repeats them, for Spark keeps the plan that it ran.
+Every statement of this session on the catalog is part of it, from any thread. Other sessions see nothing of
+it before the end. Only `spark.sql` is used, so any kind of session will do. Streaming queries are not part of
+it. Spark's caches of the catalog's tables are dropped at the begin and at the end. A DataFrame that was made
+before is read as of the transaction. But after its rows were collected, `collect` repeats them because Spark
+keeps the plan that it ran.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 
 
 class transaction:
-    """Begins when the block is entered; commits at its end, or rolls back when it raises.
+    """Begins when the block is entered.
 
-    `isolation` is snapshot or serializable; None leaves that to each table. Transactions do not nest. A commit whose
-    outcome could not be learned leaves the transaction open: `commit` can be retried then.
+    Commits at its end, or rolls back if it raises an exception. `isolation` is snapshot or serializable. None
+    leaves that to each table. Transactions do not nest. A commit with an unknown outcome leaves the
+    transaction open, and `commit` can be retried.
     """
 
     def __init__(self, spark: SparkSession, catalog: str = "lake", *, isolation: str | None = None) -> None:
@@ -33,7 +35,7 @@ class transaction:
         self._system = f"`{catalog.replace('`', '``')}`.system"
         self._isolation = isolation
         self.id: str | None = None
-        """Once it has begun: the id of the transaction, and of its commits."""
+        """The id of the transaction, and of its commits. None before it has begun."""
 
     def __enter__(self) -> transaction:
         if self._isolation is not None and not self._isolation.isidentifier():
@@ -50,12 +52,12 @@ class transaction:
             return
         try:
             self._call("rollback_transaction()")
-        except Exception as failed:
-            # The first error is the one to report. What is not committed has no effect, rolled back or not.
-            error.add_note(f"and the transaction {self.id} could not be rolled back: {failed}")
+        except Exception as rollback_error:
+            # The first error is reported. Changes that are not committed have no effect, rolled back or not.
+            error.add_note(f"and the transaction {self.id} could not be rolled back: {rollback_error}")
 
     def commit(self) -> None:
-        """Commit now. For the end of the block, and for a retry after an unknown outcome."""
+        """Commit now. Use it to retry a commit after an unknown outcome."""
         self._call("commit_transaction()")
 
     def _call(self, call: str) -> str:

@@ -1,8 +1,8 @@
 """The user's cache: files that are made or fetched once, and run later.
 
-Rule: what is run from there is the user's own, or root's. A client that may write to the folder could have put anything
-there, under the right name: so a folder or file of another user's, or one that others may write to, is refused by name.
-It must not know what the files are.
+Rule: code that is run from there belongs to the user, or to root. Any client that may write to the folder
+could put anything there, under the right name. So a folder or file is refused by name if it belongs to
+another user, or if others may write to it. It must not know the files' contents.
 """
 
 from __future__ import annotations
@@ -23,28 +23,33 @@ def user_cache() -> Path:
 
 
 def made(folder: Path) -> Path:
-    """Return a folder of the cache, made for the user alone where it is missing. InvalidInput as for `own`."""
+    """Return a folder of the cache.
+
+    Makes it for the user alone if it is missing. Raises InvalidInput as `own`.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     return own(folder)
 
 
 def own(path: Path) -> Path:
-    """Return a file or folder of the cache. InvalidInput where it or its folder is another user's, or others may write
-    there."""
-    for each in (path, path.parent):
-        if not each.exists() or not hasattr(os, "getuid"):
+    """Return a file or folder of the cache.
+
+    Raises InvalidInput if it or its folder belongs to another user, or if others may write there.
+    """
+    for checked_path in (path, path.parent):
+        if not checked_path.exists() or not hasattr(os, "getuid"):
             continue
-        found = each.stat()
-        if found.st_uid not in (0, os.getuid()):
+        status = checked_path.stat()
+        if status.st_uid not in (0, os.getuid()):
             raise InvalidInput(
-                f"{each} belongs to the user {_name_of(found.st_uid)}, and lakelog would run what that user put there: "
-                "set XDG_CACHE_HOME to a folder of your own"
+                f"{checked_path} belongs to the user {_name_of(status.st_uid)}, and lakelog would run what that "
+                "user put there: set XDG_CACHE_HOME to a folder of your own"
             )
-        if found.st_mode & _FOR_OTHERS and not found.st_mode & stat.S_ISVTX:
+        if status.st_mode & _FOR_OTHERS and not status.st_mode & stat.S_ISVTX:
             raise InvalidInput(
-                f"other users may write to {each} (its mode is {stat.S_IMODE(found.st_mode):o}), and lakelog would run "
-                f"what they put there: look at what it holds, then run chmod go-w {each}"
+                f"other users may write to {checked_path} (its mode is {stat.S_IMODE(status.st_mode):o}), and lakelog "
+                f"would run what they put there: look at what it holds, then run chmod go-w {checked_path}"
             )
     return path
 

@@ -1,2 +1,4 @@
-"""Servers and pytest fixtures for tests with lakelog: see `fixtures`, `moto_server`, `versitygw`, `s3a`,
-`memory_catalog`."""
+"""Servers and pytest fixtures for tests with lakelog.
+
+See `fixtures`, `moto_server`, `versitygw`, `s3a` and `memory_catalog`.
+"""

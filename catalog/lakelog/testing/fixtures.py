@@ -1,10 +1,10 @@
-"""pytest fixtures that give a lakelog catalog on a folder or on S3, with or without Spark.
+"""pytest fixtures that give a lakelog catalog in a folder or on S3, with or without Spark.
 
     # conftest.py
     pytest_plugins = ["lakelog.testing.fixtures"]
 
-Warehouses are emptied after each test. The S3 server and Spark's JVM are started once, when a test first uses them,
-and shared by all.
+Warehouses are emptied after each test. The S3 server and Spark's JVM start once, when a test first uses them,
+and all tests share them.
 """
 
 import os
@@ -24,7 +24,7 @@ BUCKET = "lakelog"
 
 @pytest.fixture(scope="session")
 def lakelog_warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The folder of the warehouse, which is emptied after each test that uses a catalog on it."""
+    """Return the warehouse's folder, which is emptied after each test that uses a catalog on it."""
     folder = tmp_path_factory.mktemp("lakelog") / "warehouse"
     folder.mkdir()
     return str(folder)
@@ -32,7 +32,7 @@ def lakelog_warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def lakelog_catalog(lakelog_warehouse: str) -> Iterator[Catalog]:
-    """A catalog on a folder, empty at the start of each test."""
+    """Give a catalog in a folder, empty at the start of each test."""
     catalog = Catalog(lakelog_warehouse, options={"fsync": "off"})
     yield catalog
     _empty(catalog)
@@ -40,20 +40,24 @@ def lakelog_catalog(lakelog_warehouse: str) -> Iterator[Catalog]:
 
 @pytest.fixture(scope="session")
 def lakelog_s3() -> Iterator[S3Server]:
-    """An S3 server for the whole session, with the bucket `lakelog`; its credentials are in the environment."""
+    """Give an S3 server for the whole session, with the bucket `lakelog` and its credentials in the environment."""
     with moto_server(BUCKET) as server, server.credentials():
         yield server
 
 
 @pytest.fixture(scope="session")
 def lakelog_s3_warehouse(lakelog_s3: S3Server) -> str:
-    """The URL of the warehouse on S3, which is emptied after each test that uses a catalog on it."""
-    return f"s3://{BUCKET}/warehouse"
+    """Return the URL of an empty warehouse on S3, which is emptied after each test that uses a catalog on it."""
+    url = f"s3://{BUCKET}/warehouse"
+    catalog = Catalog(url, options=lakelog_s3.options)
+    catalog.create_namespace("first")  # an empty prefix is no warehouse: the first write creates it
+    catalog.drop_namespace("first")
+    return url
 
 
 @pytest.fixture
 def lakelog_s3_catalog(lakelog_s3: S3Server, lakelog_s3_warehouse: str) -> Iterator[Catalog]:
-    """A catalog on S3, empty at the start of each test."""
+    """Give a catalog on S3, empty at the start of each test."""
     catalog = Catalog(lakelog_s3_warehouse, options=lakelog_s3.options)
     yield catalog
     _empty(catalog)
@@ -61,13 +65,13 @@ def lakelog_s3_catalog(lakelog_s3: S3Server, lakelog_s3_warehouse: str) -> Itera
 
 @pytest.fixture(scope="session")
 def lakelog_spark_conf() -> dict[str, str]:
-    """Settings of Spark for the whole session. Override this fixture to add your own."""
+    """Return settings of Spark for the whole session. Override this fixture to add your own."""
     return {}
 
 
 @pytest.fixture
 def lakelog_spark(lakelog_catalog: Catalog, _lakelog_spark_base: "SparkSession") -> Iterator["SparkSession"]:
-    """A Spark session whose catalog `lake` is `lakelog_catalog`'s warehouse."""
+    """Give a Spark session whose catalog `lake` is `lakelog_catalog`'s warehouse."""
     yield _lakelog_spark_base.newSession()
 
 
@@ -75,7 +79,7 @@ def lakelog_spark(lakelog_catalog: Catalog, _lakelog_spark_base: "SparkSession")
 def lakelog_s3_spark(
     lakelog_s3: S3Server, lakelog_s3_catalog: Catalog, _lakelog_spark_base: "SparkSession"
 ) -> Iterator["SparkSession"]:
-    """A Spark session whose catalog `lake` is `lakelog_s3_catalog`'s warehouse."""
+    """Give a Spark session whose catalog `lake` is `lakelog_s3_catalog`'s warehouse."""
     session = _lakelog_spark_base.newSession()
     for key, value in {"warehouse": lakelog_s3_catalog.warehouse, **lakelog_s3.options}.items():
         session.conf.set(f"spark.sql.catalog.lake.{key}", value)
@@ -89,10 +93,11 @@ def _lakelog_spark_base(
     lakelog_warehouse: str,
     lakelog_spark_conf: dict[str, str],
 ) -> Iterator["SparkSession"]:
-    """The JVM, and the session that the tests' sessions are made from."""
+    """Give the session that the tests' sessions are made from, with its JVM."""
     from pyspark.sql import SparkSession
 
     from lakelog.spark import configure
+    from lakelog.spark.s3a import s3_settings
     from lakelog.testing.s3a import s3a_settings
 
     settings = {
@@ -105,9 +110,10 @@ def _lakelog_spark_base(
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("spark-warehouse")),
     }
     if any("lakelog_s3_spark" in getattr(item, "fixturenames", ()) for item in request.session.items):
-        # A JVM takes jars and credentials at its start only, so S3 has to come first if any test needs it.
-        request.getfixturevalue("lakelog_s3")
+        # A JVM takes jars and credentials only at its start, so S3 comes first if any test needs it.
+        server = request.getfixturevalue("lakelog_s3")
         settings |= s3a_settings()
+        settings |= s3_settings(request.getfixturevalue("lakelog_s3_warehouse"), server.options, settings)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder
     for key, value in (settings | lakelog_spark_conf).items():
@@ -118,8 +124,8 @@ def _lakelog_spark_base(
 
 
 def _empty(catalog: Catalog) -> None:
-    """Drop everything in the catalog. Places are not used again, so that other clients stay right."""
+    """Drop everything in the catalog. Places are not reused, so that other clients stay right."""
     for table in catalog.list_tables(()):
-        catalog.drop_table(table)
+        catalog.drop_table(table, missing_ok=True)
     for namespace in catalog.list_namespaces(()):
         catalog.drop_namespace(namespace, cascade=True)

@@ -21,32 +21,33 @@ def has_maven() -> bool:
 
 
 def jars(name: str, packages: Sequence[str], excluded: Sequence[str] = ()) -> list[Path]:
-    """Return the jars of `packages` and of all that they need, sorted by name.
+    """Return the jars of `packages` and of all their dependencies, sorted by name.
 
-    A package is group:artifact:version or group:artifact:version:classifier; what is `excluded` is group:artifact, and
-    either may be *. They are kept in the cache under `name`, which has to be unique for these packages and versions;
-    fetching takes 5 to 15 seconds. Raises MavenFailed; InvalidInput for a cache that other users may write to.
+    A package is group:artifact:version or group:artifact:version:classifier. An `excluded` artifact is
+    group:artifact, and either may be *. The jars are cached under `name`, which must be unique for these
+    packages and versions. Fetching takes 5 to 15 seconds. Raises MavenFailed, or InvalidInput if other users
+    may write to the cache.
     """
     cache = made(user_cache())
     folder = cache / name
     if not folder.is_dir():
-        with tempfile.TemporaryDirectory(dir=cache, prefix="maven-") as temporary:
-            _fetch(Path(temporary), packages, excluded)
-            for each in (found := Path(temporary) / "jars", *found.iterdir()):
-                each.chmod(each.stat().st_mode & ~0o022)
+        with tempfile.TemporaryDirectory(dir=cache, prefix="maven-") as temporary_folder:
+            _fetch(Path(temporary_folder), packages, excluded)
+            for path in (jar_folder := Path(temporary_folder) / "jars", *jar_folder.iterdir()):
+                path.chmod(path.stat().st_mode & ~0o022)
             try:
-                # Renamed when complete: a folder that is there holds all of them.
-                found.rename(folder)
+                # It is renamed when complete, so an existing folder has all jars.
+                jar_folder.rename(folder)
             except OSError:
                 if not folder.is_dir():
                     raise
-    return [own(each) for each in sorted(folder.glob("*.jar"))]
+    return [own(path) for path in sorted(folder.glob("*.jar"))]
 
 
 def _fetch(folder: Path, packages: Sequence[str], excluded: Sequence[str]) -> None:
-    wanted = ", ".join(packages)
+    package_list = ", ".join(packages)
     if not has_maven():
-        raise MavenFailed(f"Maven is needed to fetch {wanted}: put mvn on the PATH")
+        raise MavenFailed(f"Maven is needed to fetch {package_list}: put mvn on the PATH")
     (folder / "pom.xml").write_text(_pom(packages, excluded), encoding="utf-8")
     command = [
         "mvn",
@@ -56,26 +57,28 @@ def _fetch(folder: Path, packages: Sequence[str], excluded: Sequence[str]) -> No
         "-DincludeScope=runtime",
         "-DoutputDirectory=jars",
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    fetched = {path.name for path in (folder / "jars").glob("*.jar")}
-    if done.returncode != 0 or not {_file(package) for package in packages} <= fetched:
-        raise MavenFailed(f"Maven could not fetch {wanted}: {(done.stdout + done.stderr).strip()[-2000:]}")
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    jar_names = {path.name for path in (folder / "jars").glob("*.jar")}
+    if result.returncode != 0 or not {_file(package) for package in packages} <= jar_names:
+        raise MavenFailed(
+            f"Maven could not fetch {package_list}: {(result.stdout + result.stderr).strip()[-2000:]}"
+        )
 
 
 def _file(package: str) -> str:
-    _, *rest = package.split(":")
-    return "-".join(rest) + ".jar"
+    _, *parts = package.split(":")
+    return "-".join(parts) + ".jar"
 
 
 def _pom(packages: Sequence[str], excluded: Sequence[str]) -> str:
     exclusions = "".join(_coordinates("exclusion", name) for name in excluded)
-    wanted = "".join(
+    dependencies = "".join(
         _coordinates("dependency", package, f"<exclusions>{exclusions}</exclusions>") for package in packages
     )
     return (
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
         "<groupId>lakelog</groupId><artifactId>jars</artifactId><version>1</version>"
-        f"<dependencies>{wanted}</dependencies></project>"
+        f"<dependencies>{dependencies}</dependencies></project>"
     )
 
 

@@ -1,6 +1,6 @@
-"""Spark's own in-memory catalogs, from the tests of Spark: the reference for statements on a DataSource V2 catalog.
+"""In-memory catalogs of Spark's own tests: the reference for statements on a DataSource V2 catalog.
 
-Those of 4.2 run on 4.3 too.
+The catalogs of 4.2 run on 4.3 too.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ PACKAGE = "org.apache.spark:spark-catalyst_2.13:4.2.0:tests"
 
 # Tables with rows, namespaces, functions and procedures.
 TABLES = "org.apache.spark.sql.connector.catalog.InMemoryCatalog"
-# Tables whose rows can be deleted, updated and merged, partition by partition: they need to be partitioned.
+# Tables whose rows can be deleted, updated and merged, by partition: they must be partitioned.
 ROWS = "org.apache.spark.sql.connector.catalog.InMemoryRowLevelOperationTableCatalog"
 # Tables and views as definitions only.
 RELATIONS = "org.apache.spark.sql.connector.catalog.InMemoryRelationCatalog"

@@ -1,7 +1,7 @@
-"""An S3 server in this process: moto behind one lock, on 127.0.0.1.
+"""An S3 server in this process: moto behind a lock, on 127.0.0.1.
 
-Stock moto checks a condition and stores in two steps, in threads, so that two writers can both create one key.
-Here requests are read in parallel and answered one after another, which makes conditional writes atomic.
+Stock moto checks a condition and stores in two steps, in threads, so two writers can both create the same
+key. Here requests are read in parallel and answered in sequence, which makes conditional writes atomic.
 """
 
 import io
@@ -33,7 +33,8 @@ class S3Server:
             "AWS_ACCESS_KEY_ID": self.access_key,
             "AWS_SECRET_ACCESS_KEY": self.secret_key,
             "AWS_DEFAULT_REGION": self.region,
-            # A test must not wait for the metadata service of a cloud machine that it does not run on.
+            # A test must not wait for the metadata service of a cloud machine if it does not run on such a
+            # machine.
             "AWS_EC2_METADATA_DISABLED": "true",
         }
 
@@ -44,13 +45,13 @@ class S3Server:
 
     @contextmanager
     def credentials(self) -> Iterator[None]:
-        """Put the credentials into this process's environment, and take them out again."""
-        before = {name: os.environ.get(name) for name in self.environment}
+        """Put the credentials into this process's environment, and remove them at the end."""
+        old_values = {name: os.environ.get(name) for name in self.environment}
         os.environ.update(self.environment)
         try:
             yield
         finally:
-            for name, value in before.items():
+            for name, value in old_values.items():
                 if value is None:
                     os.environ.pop(name, None)
                 else:
@@ -58,7 +59,7 @@ class S3Server:
 
     @contextmanager
     def client(self) -> Iterator[Any]:
-        """A client of botocore for the server, with its credentials, until the block ends."""
+        """Give a botocore client for the server, with its credentials, until the block ends."""
         import botocore.session
         from botocore.config import Config
 
@@ -76,7 +77,7 @@ class S3Server:
             client.close()
 
     def create_bucket(self, bucket: str) -> str:
-        """Create a bucket, unless it exists, and return its url."""
+        """Create a bucket, unless it exists, and return its URL."""
         from botocore.exceptions import ClientError
 
         with self.client() as client:
@@ -90,7 +91,10 @@ class S3Server:
 
 @contextmanager
 def moto_server(bucket: str | None = "lake") -> Iterator[S3Server]:
-    """Run moto behind one lock until the block ends; its objects are forgotten then. Makes `bucket`."""
+    """Run moto behind a lock until the block ends. Creates `bucket`.
+
+    All servers of a process share their objects, also after the block: use a bucket or a prefix of your own.
+    """
     from moto.moto_server.werkzeug_app import (
         DomainDispatcherApplication,
         MotoRequestHandler,
@@ -102,11 +106,11 @@ def moto_server(bucket: str | None = "lake") -> Iterator[S3Server]:
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_quiet(MotoRequestHandler))
     thread = threading.Thread(target=server.serve_forever, name="moto", daemon=True)
     thread.start()
-    running = S3Server(f"http://127.0.0.1:{server.server_port}", ACCESS_KEY, SECRET_KEY)
+    s3_server = S3Server(f"http://127.0.0.1:{server.server_port}", ACCESS_KEY, SECRET_KEY)
     try:
         if bucket:
-            running.create_bucket(bucket)
-        yield running
+            s3_server.create_bucket(bucket)
+        yield s3_server
     finally:
         server.shutdown()
         server.server_close()
@@ -114,7 +118,7 @@ def moto_server(bucket: str | None = "lake") -> Iterator[S3Server]:
 
 
 class _OneAtATime:
-    """A WSGI application that runs another one under a lock, after the request's body has been read."""
+    """A WSGI application that runs another application under a lock, once the request's body is read."""
 
     def __init__(self, app: Callable[..., Iterable[bytes]]) -> None:
         self._app = app

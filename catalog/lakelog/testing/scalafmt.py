@@ -1,7 +1,7 @@
-"""Holds the Scala sources to their format, by scalafmt at the version that `.scalafmt.conf` names.
+"""Checks the format of the Scala sources by scalafmt, at the version that `.scalafmt.conf` names.
 
-`python -m lakelog.testing.scalafmt` reports what is formatted otherwise; with `--fix` it formats it. Run it where the
-configuration is. The command and all that it needs are fetched once by Maven, so that no run fetches anything.
+`python -m lakelog.testing.scalafmt` reports misformatted files; with `--fix` it formats them. Run it in the
+configuration's folder. Maven fetches the command and its dependencies once, so that no run fetches anything.
 """
 
 import os
@@ -19,14 +19,14 @@ FOLDERS = ("catalog/spark", "tests")
 
 
 def command_jars(configuration: str) -> list[Path]:
-    """Return the jars of scalafmt's command, of the version in `configuration`. Raises MavenFailed."""
-    found = re.search(r"^version\s*=\s*\"?([\w.+-]+)", configuration, re.MULTILINE)
-    if found is None:
+    """Return the jars of scalafmt's command, in the version of `configuration`. Raises MavenFailed."""
+    match = re.search(r"^version\s*=\s*\"?([\w.+-]+)", configuration, re.MULTILINE)
+    if match is None:
         raise maven.MavenFailed(
             f"{CONFIGURATION} names no version of scalafmt: begin it with version = 3.7.17"
         )
-    version = found.group(1)
-    # The command formats by the core beside it where that has the wanted version, and fetches another one otherwise.
+    version = match.group(1)
+    # The command uses the core beside it if its version matches, and fetches another core otherwise.
     packages = [f"org.scalameta:scalafmt-{part}_2.13:{version}" for part in ("cli", "core")]
     return maven.jars(f"scalafmt-{version}", packages)
 
@@ -51,19 +51,19 @@ def main(arguments: list[str]) -> int:
             *(["--quiet"] if arguments else ["--list"]),
             *files,
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
     except (LakelogError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
-    if done.returncode != 0:
-        print(done.stdout + done.stderr, file=sys.stderr, end="")
+    if result.returncode != 0:
+        print(result.stdout + result.stderr, file=sys.stderr, end="")
         print(
             "These Scala files are formatted otherwise, or cannot be: run scripts/check --fix",
             file=sys.stderr,
         )
     else:
         print(f"{len(files)} Scala files already formatted")
-    return done.returncode
+    return result.returncode
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A real S3 server for tests: versitygw over a folder. It is one Go binary, which must be there already."""
+"""A real S3 server for tests: versitygw over a folder. It is a Go binary, which must be installed."""
 
 import os
 import shutil
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from lakelog.testing.moto_server import ACCESS_KEY, SECRET_KEY, S3Server
 
-VERSION = "v1.8.0"  # older ones were not atomic
+VERSION = "v1.8.0"  # older versions were not atomic
 INSTALL = f"go install github.com/versity/versitygw/cmd/versitygw@{VERSION}"
 START_TIMEOUT_S = 20.0
 
 
 def find_versitygw() -> str | None:
-    """Return the path of the binary: on PATH, in $GOBIN, in $GOPATH/bin or in ~/go/bin. None if nowhere."""
+    """Return the path of the binary: on PATH, in $GOBIN, in $GOPATH/bin or in ~/go/bin. None if it is missing."""
     folders = [os.environ.get("GOBIN", ""), os.path.join(os.environ.get("GOPATH", ""), "bin"), "~/go/bin"]
     search = os.pathsep.join(
         os.path.expanduser(folder) for folder in folders if os.path.isabs(os.path.expanduser(folder))
@@ -35,11 +35,11 @@ def versitygw(
     users: Mapping[str, str] | None = None,
     access_log: Path | None = None,
 ) -> Iterator[S3Server]:
-    """Run versitygw over `folder`, which needs extended attributes, until the block ends. Makes `bucket`, and `users`,
-    which are access keys with their secrets: what they may do is up to the bucket's policy. Each request is a line of
-    `access_log`, as S3 writes them.
+    """Run versitygw over `folder`, which needs extended attributes, until the block ends.
 
-    Raises FileNotFoundError, saying how to install it, where the binary is missing.
+    Creates `bucket`, and `users`, which are access keys with their secrets. The bucket's policy decides their
+    rights. Each request is a line of `access_log`, in S3's form. Raises FileNotFoundError, which says how to
+    install it, if the binary is missing.
     """
     binary = _binary()
     folder = Path(folder)
@@ -75,10 +75,10 @@ def versitygw(
 
 @contextmanager
 def versitygw_before(server: S3Server, output: str | os.PathLike[str]) -> Iterator[S3Server]:
-    """Run versitygw before another S3 server until the block ends: it checks signatures, and keeps the policies of
-    buckets, which moto does not. Its log goes to the file `output`.
+    """Run versitygw before another S3 server until the block ends. Its log goes to the file `output`.
 
-    Raises FileNotFoundError, saying how to install it, where the binary is missing.
+    It checks signatures and keeps the policies of buckets, which moto does not. Raises FileNotFoundError,
+    which says how to install it, if the binary is missing.
     """
     policies = "versitygw-policies"
     server.create_bucket(policies)

@@ -1,10 +1,13 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.bridge
 
 import java.lang.ref.WeakReference
-import java.util.Properties
 import java.util.concurrent.{ConcurrentHashMap, Semaphore}
 
 import scala.annotation.tailrec
+
+import org.apache.spark.sql.lakelog.internals.{AdapterLog, LakelogFailure}
+import org.apache.spark.sql.lakelog.process.ProcessState
+import org.apache.spark.sql.lakelog.wire
 
 /**
  * Which catalog it is: the Python to run, and the catalog's settings (warehouse, endpoint, …).
@@ -37,7 +40,7 @@ private[lakelog] final class Bridge(
    * Throws [[LakelogFailure]] for an error that Python reports or for a Python that cannot run.
    */
   def ask[A](
-      request: wire.Request[A], scope: wire.Scope = wire.Scope(), first: Option[wire.First] = None,
+      request: wire.Request[A], scope: wire.Scope = wire.Scope(), first: Option[wire.FirstRequest] = None,
       committed: Seq[wire.CommitMade] => Unit = _ => ()): (A, Array[Byte]) = {
     val beside = new OnePart
     val answered = sent(request, scope, beside, first)
@@ -50,12 +53,12 @@ private[lakelog] final class Bridge(
     sent(request, scope, beside, None).to(request)
 
   private def sent(
-      request: wire.Request[_], scope: wire.Scope, beside: Parts, first: Option[wire.First]): wire.Answered =
-    answer(wire.Asked(request.method, scope.on(request), first = first), beside, attempt = 1, mayHaveBegun = false)
+      request: wire.Request[_], scope: wire.Scope, beside: Parts, first: Option[wire.FirstRequest]): wire.Answered =
+    answer(wire.SentRequest(request.method, scope.on(request), first = first), beside, attempt = 1, mayHaveBegun = false)
 
   /** `mayHaveBegun`: whether an earlier attempt was sent. What is answered first shows that a request has begun. */
   @tailrec
-  private def answer(asked: wire.Asked, beside: Parts, attempt: Int, mayHaveBegun: Boolean): wire.Answered = {
+  private def answer(asked: wire.SentRequest, beside: Parts, attempt: Int, mayHaveBegun: Boolean): wire.Answered = {
     var wasSent = false
     beside.begin()
     val died =
@@ -81,7 +84,8 @@ private[lakelog] final class Bridge(
     else answerAlone(again, beside, attempt + 1, begun)
   }
 
-  private def answerAlone(asked: wire.Asked, beside: Parts, attempt: Int, mayHaveBegun: Boolean): wire.Answered = {
+  private def answerAlone(
+      asked: wire.SentRequest, beside: Parts, attempt: Int, mayHaveBegun: Boolean): wire.Answered = {
     Bridge.retried.acquireUninterruptibly()
     try {
       val own = alone()
@@ -150,16 +154,6 @@ private[lakelog] object Bridge {
     found
   }
 
-  /** The version of lakelog that this jar was built from. */
-  lazy val version: String = {
-    val properties = new Properties()
-    val in = getClass.getResourceAsStream("/lakelog-adapter.properties")
-    if (in != null)
-      try properties.load(in)
-      finally in.close()
-    properties.getProperty("version", "unknown")
-  }
-
   /** What a bridge has opened, which is closed when the bridge cannot be reached any more. It must not know the bridge. */
   private final class Opened extends Runnable {
     var catalog: Option[OpenedCatalog] = None
@@ -170,12 +164,12 @@ private[lakelog] object Bridge {
     }
   }
 
-  private def incomplete(asked: wire.Asked, came: Long, sent: Long) = new LakelogFailure(
+  private def incomplete(asked: wire.SentRequest, came: Long, sent: Long) = new LakelogFailure(
     "internal",
     s"$came of $sent parts came before the answer to '${asked.method}': what lakelog's Python side sent is not whole. " +
       "Run the statement again.")
 
-  private def gone(asked: wire.Asked, died: ChildDied, mayHaveBegun: Boolean) = {
+  private def gone(asked: wire.SentRequest, died: ChildDied, mayHaveBegun: Boolean) = {
     val isChange = wire.Envelope.isChange(asked)
     val happened =
       if (!isChange) "It changes nothing"

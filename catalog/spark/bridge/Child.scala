@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.bridge
 
 import java.io.{BufferedInputStream, BufferedOutputStream, BufferedReader, DataInputStream, DataOutputStream, IOException, InputStreamReader}
 import java.nio.charset.StandardCharsets.UTF_8
@@ -6,6 +6,9 @@ import java.util.concurrent.TimeUnit
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.collection.mutable
+
+import org.apache.spark.sql.lakelog.internals.LakelogFailure
+import org.apache.spark.sql.lakelog.wire
 
 /**
  * The child ended before it answered: whether the request took effect is not known, only what it sent before it began,
@@ -61,7 +64,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
    * [[ChildDied]] where it can be retried, [[LakelogFailure]] where it is not known with which token. Parts of the answer
    * that come before it go to `part`, one after the other.
    */
-  def ask(request: wire.Asked, part: Array[Byte] => Unit): Frame = {
+  def ask(request: wire.SentRequest, part: Array[Byte] => Unit): Frame = {
     val number = numbers.incrementAndGet()
     val sent = Frame(number, wire.Envelope.asked(request))
     answers.expect(number)
@@ -120,7 +123,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
     catch { case _: IOException => }
   }
 
-  private def unanswered(number: Long, request: wire.Asked): Throwable = {
+  private def unanswered(number: Long, request: wire.SentRequest): Throwable = {
     val begun = answers.begun(number)
     // Where the pipe broke, Python may have sent and done what was never read.
     if (broke && begun.isEmpty && request.first.isDefined) {

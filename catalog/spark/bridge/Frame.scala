@@ -1,6 +1,8 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.bridge
 
 import java.io.{DataInputStream, DataOutputStream, EOFException}
+
+import org.apache.spark.sql.lakelog.wire
 
 /**
  * One message on the pipes between Spark and Python: JSON, and bytes beside it (an Arrow IPC stream, or nothing).
@@ -57,7 +59,7 @@ private[lakelog] object Frame {
     try Some(Frame(number, new Array[Byte](textLength), new Array[Byte](bodyLength)))
     catch { case _: OutOfMemoryError => None }
 
-  private def tooLarge(length: Int) = wire.Envelope.failed(wire.Failed(
+  private def tooLarge(length: Int) = wire.Envelope.failed(wire.FailedRequest(
       "too-large",
       s"What lakelog's Python side answered, $length bytes, does not fit into the memory of Spark's driver: give it more, " +
         "by spark.driver.memory."))

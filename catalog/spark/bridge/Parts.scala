@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.bridge
 
 /** What stands beside an answer, in parts that are taken as they come, so that nothing holds all of it as it crossed. */
 private[lakelog] trait Parts {

@@ -1,8 +1,11 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.bridge
 
 import java.util.concurrent.ConcurrentHashMap
 
 import scala.util.control.NonFatal
+
+import org.apache.spark.sql.lakelog.internals.{AdapterLog, LakelogFailure}
+import org.apache.spark.sql.lakelog.wire
 
 /**
  * A process that runs lakelog under that Python, in this JVM's environment; [[PythonPath]] says where it looks for modules.
@@ -30,7 +33,7 @@ private[lakelog] final class Python(val program: String) {
       try new Child(PythonChoice.file(program) +: PythonPath.arguments, line => AdapterLog.warn(s"Python: $line"))
       catch { case missing: java.io.IOException => throw Python.doesNotStart(program, missing.getMessage) }
     try {
-      Python.ask(started, wire.Hello(Bridge.version, org.apache.spark.SPARK_VERSION))
+      Python.ask(started, wire.Hello(AdapterVersion.text, org.apache.spark.SPARK_VERSION))
       started
     } catch {
       // A process that is killed as it starts lacks nothing: the request is retried in another one.
@@ -53,7 +56,7 @@ private[lakelog] object Python {
 
   /** Asks the process itself. */
   def ask[A](child: Child, request: wire.Request[A]): A = {
-    val (answer, _) = answered(child.ask(wire.Asked(request.method, request.json), (new OnePart).add))
+    val (answer, _) = answered(child.ask(wire.SentRequest(request.method, request.json), (new OnePart).add))
     answer.to(request)
   }
 
@@ -75,8 +78,8 @@ private[lakelog] object Python {
     val why = output.linesIterator.toSeq.lastOption.getOrElse("it printed nothing")
     new LakelogFailure(
       "python",
-      s"lakelog's Python side did not start with '$program': $why. Install lakelog ${Bridge.version} there " +
-        s"('$program -m pip install lakelog==${Bridge.version}'), or name a Python that has it in " +
+      s"lakelog's Python side did not start with '$program': $why. Install lakelog ${AdapterVersion.text} there, " +
+        s"from a clone or a wheel ('$program -m pip install /path/to/clone'), or name a Python that has it in " +
         s"spark.sql.catalog.<name>.python. ${PythonChoice.searched(PythonChoice.places)}." + PythonChoice.lookedFor(
             program))
   }

@@ -1,10 +1,11 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.bridge
 
 import java.io.File
 
 import scala.util.Try
 
 import org.apache.spark.SparkFiles
+import org.apache.spark.sql.lakelog.internals.SettingInternals
 
 /** Which Python runs lakelog: the catalog's own setting first, then the ones that PySpark uses, then `python3`. */
 private[lakelog] object PythonChoice {

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.bridge
 
 import java.io.File
 import java.net.URI
@@ -6,6 +6,8 @@ import java.nio.file.Paths
 import java.util.Locale
 
 import scala.util.Try
+
+import org.apache.spark.sql.lakelog.internals.SettingInternals
 
 /**
  * Where the Python side looks for modules: where Spark's driver does, and never in the folder that it happens to run in.

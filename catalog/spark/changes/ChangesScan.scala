@@ -1,10 +1,17 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.changes
 
 import java.util.OptionalLong
 
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
+import org.apache.spark.sql.lakelog.expressions.Predicates
+import org.apache.spark.sql.lakelog.files.PlannedFiles
+import org.apache.spark.sql.lakelog.internals.Failures
+import org.apache.spark.sql.lakelog.names.EntranceNames
+import org.apache.spark.sql.lakelog.read.{FileReading, LakeStream, StreamOptions}
+import org.apache.spark.sql.lakelog.table.FileNames
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -12,7 +19,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * Collects what a query wants of changes. Spark hands down only filters that do not part changes which it has yet to
  * compare; each is given back too.
  */
-private[lakelog] final class ChangesScanBuilder(changes: LakeChangelog, options: CaseInsensitiveStringMap)
+private[lakelog] final class ChangesScanBuilder(changes: TableChanges, options: CaseInsensitiveStringMap)
   extends ScanBuilder with SupportsPushDownV2Filters with SupportsPushDownRequiredColumns {
 
   private var predicates: Array[Predicate] = Array.empty
@@ -32,7 +39,7 @@ private[lakelog] final class ChangesScanBuilder(changes: LakeChangelog, options:
 
 /** A scan of changes, whose files are planned once, when Spark first needs them. Equal ones read the same. */
 private[lakelog] final class ChangesScan(
-    val changes: LakeChangelog, required: StructType, val predicates: Seq[Predicate], options: CaseInsensitiveStringMap)
+    val changes: TableChanges, required: StructType, val predicates: Seq[Predicate], options: CaseInsensitiveStringMap)
   extends Scan with Batch with SupportsReportStatistics {
 
   private val table = changes.table
@@ -47,17 +54,17 @@ private[lakelog] final class ChangesScan(
 
   override def toBatch: Batch = {
     StreamOptions.refuseInBatch(options, StreamOptions.Limits)
-    if (LakeChangelog.startsLatest(changes.asked.range)) throw Failures.unsupported(
+    if (StreamOptions.startsLatest(changes.asked.range)) throw Failures.unsupported(
       "Changes from the latest version on can be read by streams only: give a version, or use spark.readStream.")
     this
   }
 
   override def toMicroBatchStream(checkpoint: String): MicroBatchStream = {
-    if (ComparedChanges.isCompared(changes.asked)) throw Failures.unsupported(
+    if (ChangesOptions.areCompared(changes.asked)) throw Failures.unsupported(
       s"A stream compares changes of ${table.name} with lakelog's session extension only: add " +
-        s"${classOf[LakeExtensions].getName} to spark.sql.extensions, or set the option deduplicationMode to none.")
+        s"${EntranceNames.Extensions} to spark.sql.extensions, or set the option deduplicationMode to none.")
     isStream = true
-    new LakeStream(table, required, StreamOptions.ofChanges(options, changes))
+    new LakeStream(table, required, StreamOptions.ofChanges(options, table, changes.asked.range, changes.end))
   }
 
   override def columnarSupportMode(): Scan.ColumnarSupportMode =

@@ -1,6 +1,7 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.columns
 
 import org.apache.spark.sql.connector.catalog.{Column, TableCapability}
+import org.apache.spark.sql.lakelog.internals.{ColumnInternals, Failures, SparkAbilities}
 import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructField, StructType}
 
 /**
@@ -17,8 +18,7 @@ private[lakelog] object GeneratedColumns {
   private val SparkKey = "GENERATION_EXPRESSION"
 
   /** What a table asks Spark for, where Spark has it. */
-  val capability: Option[TableCapability] =
-    TableCapability.values.find(_.name == "GENERATE_COLUMN_VALUES_ON_WRITE")
+  val capability: Option[TableCapability] = SparkAbilities.generatesColumns
 
   /** The schema of a new table as Python takes it. */
   def toPython(schema: StructType): StructType = StructType(schema.fields.map { field =>

@@ -1,6 +1,7 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.columns
 
 import org.apache.spark.sql.connector.catalog.{Column, IdentityColumnSpec}
+import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals}
 import org.apache.spark.sql.types.{MetadataBuilder, StructField, StructType}
 
 /** A column whose values are made: `start`, then each `step` further. To one of `always`, no row brings a value. */
@@ -20,17 +21,9 @@ private[lakelog] final case class IdentityColumn(id: Long, name: String, start: 
 private[lakelog] object IdentityColumns {
 
   /** Spark's own keys, which Python uses too. */
-  private val (start, step, explicit) = ("identity.start", "identity.step", "identity.allowExplicitInsert")
+  import SchemaInternals.Identity.{explicit, start, step}
 
   val Keys: Seq[String] = Seq(start, step, explicit)
-
-  /** The field of a new table with how its values are made, which Spark gives with columns only. */
-  def defined(field: StructField, column: Column): StructField =
-    Option(column.identityColumnSpec).fold(field) { spec =>
-      val metadata = new MetadataBuilder().withMetadata(field.metadata)
-        .putLong(start, spec.getStart).putLong(step, spec.getStep).putBoolean(explicit, spec.isAllowExplicitInsert)
-      field.copy(metadata = metadata.build())
-    }
 
   def of(internal: StructType): Seq[IdentityColumn] = internal.fields.toSeq.filter(isIdentity).map { field =>
     IdentityColumn(

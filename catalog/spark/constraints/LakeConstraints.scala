@@ -1,10 +1,16 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.constraints
 
-import org.apache.spark.sql.connector.catalog.{Identifier, Table, TableChange}
+import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier, Table, TableChange}
 import org.apache.spark.sql.connector.catalog.constraints.{Constraint, PrimaryKey}
+import org.apache.spark.sql.lakelog.catalogs.{CatalogAccess, LakeCatalogs}
+import org.apache.spark.sql.lakelog.internals.{ErrorInternals, LakelogFailure}
+import org.apache.spark.sql.lakelog.internals.plans.ConstraintInternals
+import org.apache.spark.sql.lakelog.refs.SessionBranch
+import org.apache.spark.sql.lakelog.table.{LakeTable, TableVersion}
+import org.apache.spark.sql.lakelog.wire
 
 /** The catalog's part in constraints: what ALTER TABLE may add, and for which version of the table that was made sure. */
-private[lakelog] trait LakeConstraints { this: LakeCatalog =>
+private[lakelog] trait LakeConstraints extends CatalogAccess {
 
   /** Constraints of a table to be, whose names Spark does not compare. */
   private[lakelog] def checkNew(constraints: Array[Constraint]): Unit =
@@ -44,4 +50,9 @@ private[lakelog] trait LakeConstraints { this: LakeCatalog =>
           alter(ident, changes, Some(seen.facts.reference))
       }
     }
+}
+
+private[lakelog] object LakeConstraints {
+  def of(plugin: CatalogPlugin): Option[LakeConstraints] =
+    LakeCatalogs.of(plugin).collect { case lake: LakeConstraints => lake }
 }

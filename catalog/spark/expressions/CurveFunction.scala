@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.expressions
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.functions.{BoundFunction, ScalarFunction, UnboundFunction}

@@ -1,9 +1,11 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.expressions
 
 import java.util.Base64
 
 import org.apache.spark.sql.connector.expressions.{Expression, FieldReference, GeneralScalarExpression, Literal, NamedReference, UserDefinedScalarFunc}
 import org.apache.spark.sql.connector.expressions.filter.{And, Not, Or, Predicate}
+import org.apache.spark.sql.lakelog.internals.{FilterInternals, SchemaInternals}
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.sources
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types._
@@ -146,7 +148,7 @@ private[lakelog] object Predicates {
         case _ => None
       }
       if (children.exists(_.isEmpty)) None
-      else ReadInternals.v1Filter(new Predicate(other.name, ordered(other.name, children.flatten).toArray))
+      else FilterInternals.v1Filter(new Predicate(other.name, ordered(other.name, children.flatten).toArray))
   }
 
   private def both(

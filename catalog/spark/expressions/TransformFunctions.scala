@@ -1,9 +1,10 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.expressions
 
 import java.util.Locale
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.functions.{BoundFunction, ScalarFunction, UnboundFunction}
+import org.apache.spark.sql.lakelog.internals.Failures
 import org.apache.spark.sql.types.{DataType, IntegerType, StructType}
 
 /**

@@ -1,9 +1,11 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.foreign
 
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTable
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.lakelog.internals.statements.{LakeNames, LakeStatement, StatementWords}
+import org.apache.spark.sql.lakelog.names.CatalogNames
 
 /**
  * Statements that Delta has for its tables, in its words, for lakelog's tables:
@@ -30,7 +32,7 @@ private[lakelog] object ForeignStatements extends LakeStatement {
     "restore" -> (words =>
       after(words, "RESTORE", "TABLE")(restored).orElse(after(words, "RESTORE")(restored))),
     "show" -> (words =>
-      shown(words, "BRANCHES", RefTables.Branch).orElse(shown(words, "TAGS", RefTables.Tag))))
+      shown(words, "BRANCHES", CatalogNames.Branch).orElse(shown(words, "TAGS", CatalogNames.Tag))))
 
   override def parse(words: StatementWords): Option[LogicalPlan] =
     verbs.collectFirst { case (verb, parsed) if words.beginWith(verb) => parsed }.flatMap(_(words))

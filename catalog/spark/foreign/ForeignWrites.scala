@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.foreign
 
 import java.util.Locale
 
@@ -6,6 +6,12 @@ import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedIdentifier, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.plans.logical.{AppendData, CreateTableAsSelect, Filter, LogicalPlan, OverwriteByExpression, OverwritePartitionsDynamic, ReplaceTableAsSelect, V2WriteCommand}
+import org.apache.spark.sql.lakelog.internals.{Failures, PlanInternals, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.statements.{EarlyRewrite, LakeCommand, LakeNames}
+import org.apache.spark.sql.lakelog.names.SavedPlace
+import org.apache.spark.sql.lakelog.session.PlaceToBe
+import org.apache.spark.sql.lakelog.table.LakeTable
+import org.apache.spark.sql.lakelog.words.YesOrNo
 
 /**
  * Writes of DataFrames to lakelog's tables by options of Delta and Iceberg, as Spark's own plans for the same: WITH SCHEMA EVOLUTION,
@@ -76,7 +82,7 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
   private def written(target: Target, write: Target => V2WriteCommand): LogicalPlan =
     target match {
       case PlanInternals.LoadedFrom(table: LakeTable, ident, options) =>
-        PlaceCatalog.check(ident, table.access.catalog, options)
+        SavedPlace.checkCatalog(ident, table.access.catalog, options)
         WriteInWords(write(PlanInternals.toWrite(table.access.catalog +: (ident.namespace.toSeq :+ ident.name))))
       case other => write(PlanInternals.withOptions(other, others))
     }

@@ -1,10 +1,13 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.foreign
 
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.{AppendData, LogicalPlan, OverwriteByExpression, OverwritePartitionsDynamic}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.lakelog.internals.PlanInternals
+import org.apache.spark.sql.lakelog.read.StreamOptions
+import org.apache.spark.sql.lakelog.table.LakeTable
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**

@@ -1,8 +1,11 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.foreign
 
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals, SessionInternals}
+import org.apache.spark.sql.lakelog.internals.statements.{LakeNames, LakeStatement, StatementWords}
+import org.apache.spark.sql.lakelog.names.CatalogNames
 
 /**
  * Statements that others have for their tables, and lakelog does in another way: about one of lakelog's tables, the error names
@@ -62,6 +65,6 @@ private[lakelog] object RefusedStatements extends LakeStatement {
   private def written(instead: String, name: Seq[String]): String = {
     val catalog = LakeNames.find(name).map(_._1.name).getOrElse(SessionInternals.CatalogName)
     instead.replace("{}", SchemaInternals.quoted(name))
-      .replace("{system}", s"${SchemaInternals.quoted(Seq(catalog))}.${LakeCatalog.SystemNamespace}")
+      .replace("{system}", s"${SchemaInternals.quoted(Seq(catalog))}.${CatalogNames.SystemNamespace}")
   }
 }

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.foreign
 
 import java.nio.charset.StandardCharsets.UTF_8
 
@@ -7,6 +7,9 @@ import org.apache.spark.sql.catalyst.analysis.ResolvedTable
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.lakelog.internals.{Failures, PlanInternals, SchemaInternals, SettingInternals}
+import org.apache.spark.sql.lakelog.names.Locations
+import org.apache.spark.sql.lakelog.table.LakeTable
 
 /** A statement in the words of another format. */
 private[lakelog] trait InWords {

@@ -1,9 +1,12 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.functions
 
 import org.apache.spark.sql.{AnalysisException, Row, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{NoSuchNamespaceException, UnresolvedFunctionName, UnresolvedIdentifier}
 import org.apache.spark.sql.catalyst.plans.logical.{CreateFunction, CreateUserDefinedFunction, DescribeFunction, DropFunction, LogicalPlan, RefreshFunction}
 import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.lakelog.internals.ErrorInternals
+import org.apache.spark.sql.lakelog.internals.functions.{FunctionDefinitions, FunctionInternals, SqlFunctionAnalysis}
+import org.apache.spark.sql.lakelog.internals.statements.{EarlyRewrite, LakeCommand, LakeNames}
 
 /**
  * The statements about functions that Spark has for its session catalog only, as commands on a lakelog catalog.
@@ -25,9 +28,9 @@ private[lakelog] object FunctionStatements extends EarlyRewrite {
   }
 
   private object InLake {
-    def unapply(name: LogicalPlan): Option[(LakeCatalog, Identifier)] = name match {
-      case UnresolvedIdentifier(parts, _) => LakeNames.find(parts)
-      case name: UnresolvedFunctionName => LakeNames.find(name.multipartIdentifier)
+    def unapply(name: LogicalPlan): Option[(LakeFunctions, Identifier)] = name match {
+      case UnresolvedIdentifier(parts, _) => LakeFunctions.find(parts)
+      case name: UnresolvedFunctionName => LakeFunctions.find(name.multipartIdentifier)
       case _ => None
     }
   }
@@ -47,13 +50,13 @@ private[lakelog] object FunctionStatements extends EarlyRewrite {
 
 /** A statement about one function. */
 private[lakelog] trait FunctionCommand extends LakeCommand {
-  def catalog: LakeCatalog
+  def catalog: LakeFunctions
   def ident: Identifier
   override def simpleString(maxFields: Int): String = s"$nodeName ${catalog.functionName(ident)}"
 }
 
 private[lakelog] case class CreateSqlFunction(
-    catalog: LakeCatalog, ident: Identifier, statement: CreateUserDefinedFunction) extends FunctionCommand {
+    catalog: LakeFunctions, ident: Identifier, statement: CreateUserDefinedFunction) extends FunctionCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
     val name = catalog.functionName(ident)
@@ -63,7 +66,7 @@ private[lakelog] case class CreateSqlFunction(
         errorClass = "USER_DEFINED_FUNCTIONS.CANNOT_REPLACE_NON_SQL_UDF_WITH_SQL_UDF",
         messageParameters = Map("name" -> s"$name"))
     }
-    val function = new SqlFunctionAnalysis(statement, catalog, name).result
+    val function = new SqlFunctionAnalysis(statement, catalog.name, name).result
     val definition = FunctionInternals.definition(function, catalog.name)
     catalog.createFunction(ident, definition, statement.replace, statement.ignoreIfExists)
     Nil
@@ -71,7 +74,7 @@ private[lakelog] case class CreateSqlFunction(
 }
 
 private[lakelog] case class CreateClassFunction(
-    catalog: LakeCatalog, ident: Identifier, className: String, files: Seq[(String, String)], ifNotExists: Boolean,
+    catalog: LakeFunctions, ident: Identifier, className: String, files: Seq[(String, String)], ifNotExists: Boolean,
     replace: Boolean) extends FunctionCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
@@ -80,7 +83,7 @@ private[lakelog] case class CreateClassFunction(
   }
 }
 
-private[lakelog] case class DropLakeFunction(catalog: LakeCatalog, ident: Identifier, ifExists: Boolean)
+private[lakelog] case class DropLakeFunction(catalog: LakeFunctions, ident: Identifier, ifExists: Boolean)
   extends FunctionCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
@@ -96,7 +99,7 @@ private[lakelog] case class DropLakeFunction(catalog: LakeCatalog, ident: Identi
 }
 
 /** A function is looked up whenever it is used, so that there is nothing to be refreshed. */
-private[lakelog] case class RefreshLakeFunction(catalog: LakeCatalog, ident: Identifier) extends FunctionCommand {
+private[lakelog] case class RefreshLakeFunction(catalog: LakeFunctions, ident: Identifier) extends FunctionCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
     if (!catalog.functionExists(ident)) throw ErrorInternals.noSuchRoutine(catalog.functionParts(ident))

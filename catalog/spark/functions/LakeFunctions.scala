@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.functions
 
 import java.util.Locale
 
@@ -7,6 +7,13 @@ import org.apache.spark.sql.catalyst.analysis.{FunctionAlreadyExistsException, N
 import org.apache.spark.sql.catalyst.expressions.ExpressionInfo
 import org.apache.spark.sql.connector.catalog.{FunctionCatalog, Identifier}
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
+import org.apache.spark.sql.lakelog.catalogs.CatalogAccess
+import org.apache.spark.sql.lakelog.expressions.TransformFunctions
+import org.apache.spark.sql.lakelog.internals.SettingInternals
+import org.apache.spark.sql.lakelog.internals.functions.{FunctionInfo, FunctionInternals, StoredFunction}
+import org.apache.spark.sql.lakelog.internals.statements.LakeNames
+import org.apache.spark.sql.lakelog.names.CatalogNames
+import org.apache.spark.sql.lakelog.wire
 
 /**
  * The functions of a catalog: the partition transforms in its root, and those that users have created anywhere.
@@ -14,13 +21,13 @@ import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
  * What creates and drops them are statements of the session extension; Spark's interface has no methods for that. As in
  * Spark's own catalog, the names of functions are in small letters unless the session minds case.
  */
-private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog =>
+private[lakelog] trait LakeFunctions extends CatalogAccess with FunctionCatalog { self =>
 
   override def listFunctions(names: Array[String]): Array[Identifier] = {
     val transforms = if (names.isEmpty) TransformFunctions.names.map(Identifier.of(names, _)) else Nil
-    val created = if (LakeCatalog.isSystem(names)) Nil
+    val created = if (CatalogNames.isSystem(names)) Nil
     else failures.namespace(names) {
-      ask(wire.ListFunctions(names.toSeq)).functions.map(LakeCatalog.identifier)
+      ask(wire.ListFunctions(names.toSeq)).functions.map(CatalogNames.identifier)
     }
     (transforms ++ created).toArray
   }
@@ -42,14 +49,15 @@ private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog
   private[lakelog] def toRun(ident: Identifier): Option[StoredFunction] = loaded(ident, runs = true)
 
   private def loaded(ident: Identifier, runs: Boolean): Option[StoredFunction] = failures.function(ident) {
-    ask(wire.LoadFunction(functionAt(ident), runs = runs)).function.map(new StoredFunction(self, folded(ident), _))
+    ask(wire.LoadFunction(functionAt(ident), runs = runs)).function.map(new StoredFunction(self.name,
+        functionName(ident), folded(ident), _))
   }
 
   /** What DESCRIBE FUNCTION shows. */
   private[lakelog] def describedFunction(ident: Identifier): ExpressionInfo = transform(ident) match {
     case Some(function) =>
-      FunctionInternals.info(functionName(ident), function.getClass.getName, function.description)
-    case None => FunctionInternals.info(storedFunction(ident))
+      FunctionInfo.of(functionName(ident), function.getClass.getName, function.description)
+    case None => FunctionInfo.of(storedFunction(ident))
   }
 
   private[lakelog] def createFunction(
@@ -85,21 +93,16 @@ private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog
     if (SettingInternals.isCaseSensitive) ident
     else Identifier.of(ident.namespace, ident.name.toLowerCase(Locale.ROOT))
 
-  private def functionAt(ident: Identifier): wire.OfFunction = wire.OfFunction(
+  private def functionAt(ident: Identifier): wire.FunctionRequest = wire.FunctionRequest(
     ident.namespace.toSeq :+ folded(ident).name, caseSensitive = SettingInternals.isCaseSensitive)
 }
 
-/** A function that a user has created, as Python keeps it. */
-private[lakelog] final class StoredFunction(
-    val catalog: LakeCatalog, val ident: Identifier, val definition: wire.FunctionDefinition) {
+private[lakelog] object LakeFunctions {
 
-  def name: FunctionIdentifier = catalog.functionName(ident)
+  /** The lakelog catalog with the functions, and the name in it, of a name in a statement. */
+  def find(parts: Seq[String]): Option[(LakeFunctions, Identifier)] = among(LakeNames.find(parts))
 
-  def isSql: Boolean = definition.language == "sql"
-
-  /** Whether it is a function of SQL that gives a table. */
-  def isTable: Boolean = isSql && definition.isTable
-
-  /** The text of a function of SQL, the class of one of Java. */
-  def body: String = definition.body
+  /** The same, if it is one of those places where a function is looked for. */
+  def among(place: Option[(CatalogAccess, Identifier)]): Option[(LakeFunctions, Identifier)] =
+    place.collect { case (catalog: LakeFunctions, ident) => catalog -> ident }
 }

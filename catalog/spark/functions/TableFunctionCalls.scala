@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.functions
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedLeafNode, UnresolvedTableValuedFunction}
@@ -6,6 +6,9 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SupportsSubquery}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.lakelog.internals.ErrorInternals
+import org.apache.spark.sql.lakelog.internals.functions.{FunctionInternals, StoredFunction}
+import org.apache.spark.sql.lakelog.internals.statements.{EarlyRewrite, LakeNames}
 
 /**
  * Calls of functions that give a table, in FROM: Spark looks for those in its own catalog only, and refuses all others
@@ -24,18 +27,18 @@ private[lakelog] object TableFunctionCalls extends EarlyRewrite {
   private def found(name: Seq[String]): Option[StoredFunction] =
     if (name.length == 1 && LakeNames.isFunctionOfSpark(name.head)) None
     else {
-      val places = LakeNames.functionPlaces(name).flatten
+      val places = LakeNames.functionPlaces(name).flatMap(LakeFunctions.among(_))
       val functions = places.iterator.flatMap { case (catalog, ident) => lookUp(catalog, ident) }
       // Spark would say that the catalog has no such functions at all.
       if (places.isEmpty) None else functions.nextOption().orElse(throw ErrorInternals.noTableFunction(name))
     }
 
   /** Whether a user has created a table function that a call of this name means. */
-  def isCreated(name: Seq[String]): Boolean = LakeNames.functionPlaces(name).flatten.exists {
+  def isCreated(name: Seq[String]): Boolean = LakeNames.functionPlaces(name).flatMap(LakeFunctions.among(_)).exists {
     case (catalog, ident) => catalog.toRun(ident).exists(_.isTable)
   }
 
-  private def lookUp(catalog: LakeCatalog, ident: Identifier): Option[StoredFunction] =
+  private def lookUp(catalog: LakeFunctions, ident: Identifier): Option[StoredFunction] =
     catalog.toRun(ident) match {
       case Some(function) if function.isTable => Some(function)
       case None if catalog.transform(ident).isEmpty => None

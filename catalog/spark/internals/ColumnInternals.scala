@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals
 
 import org.apache.spark.sql.catalyst.analysis.{Star, UnresolvedAttribute}
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType
@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeRows
 import org.apache.spark.sql.catalyst.util._
 import org.apache.spark.sql.connector.catalog.{Table, TableCatalog, V1Table}
 import org.apache.spark.sql.connector.expressions.{ClusterByTransform, FieldReference, Transform}
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.types.{MetadataBuilder, StructType}
 
 /** What is asked about columns and new tables of those parts of Spark that it does not promise to keep. */
@@ -59,4 +60,7 @@ private[lakelog] object ColumnInternals {
       case _ => properties -- SchemaInternals.reservedProperties ++ comment ++ provider
     }
   }
+
+  /** In a schema to read, the position of each row in its file, where filters pass over rows too. */
+  val RowPosition: String = ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME
 }

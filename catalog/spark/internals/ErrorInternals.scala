@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals
 
 import org.apache.spark.QueryContext
 import org.apache.spark.sql.AnalysisException

@@ -1,18 +1,18 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals
 
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.{InternalRow, QueryPlanningTracker}
 import org.apache.spark.sql.catalyst.analysis.{ChangelogContextUtils, DeduplicateRelations, EliminateSubqueryAliases, NamedRelation, RelationChanges, UnresolvedRelation}
-import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference, Expression, Literal, PredicateHelper, SubqueryExpression, V2ExpressionUtils}
+import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference, Expression, Literal, PredicateHelper, V2ExpressionUtils}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.Inner
-import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, Distinct, Filter, Join, JoinHint, Limit, LocalRelation, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, Distinct, Join, JoinHint, Limit, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.{Identifier, Table, TableWritePrivilege}
-import org.apache.spark.sql.connector.expressions.filter.{AlwaysFalse, Predicate}
-import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2Strategy}
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -77,25 +77,6 @@ private[lakelog] object PlanInternals extends PredicateHelper {
 
   /** The plan of the table or view of that name. */
   def ofTable(name: String): LogicalPlan = SparkSession.active.table(name).queryExecution.analyzed
-
-  /** A condition on the rows of a table, as Spark makes it simple for a scan. */
-  def condition(name: String, text: String): wire.Expression = {
-    def refused(what: String) = Failures.invalid(
-      s"The condition '$text' cannot choose files of $name, as $what: compare columns with values.")
-    val rows = SparkSession.active.table(name).where(text).queryExecution
-    rows.analyzed.foreach(_.expressions.foreach { expression =>
-      if (SubqueryExpression.hasSubquery(expression)) throw refused("it has a subquery")
-      if (!expression.deterministic) throw refused("it is not deterministic")
-    })
-    rows.optimizedPlan match {
-      case _: LocalRelation => Predicates.toPython(Seq(new AlwaysFalse))
-      case plan =>
-        val parts = plan.collect { case filter: Filter => splitConjunctivePredicates(filter.condition) }.flatten
-        Predicates.toPython(parts.map(part =>
-            DataSourceV2Strategy.translateFilterV2(part).getOrElse(
-              throw refused(s"${part.sql} cannot be decided from the log"))))
-    }
-  }
 
   /** A condition as one of Spark's own; None where it has none for it. */
   def condition(predicate: Predicate): Option[Expression] = V2ExpressionUtils.toCatalyst(predicate)

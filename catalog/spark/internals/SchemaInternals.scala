@@ -1,36 +1,30 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals
 
-import java.time.{LocalDateTime, ZoneOffset}
-import java.time.format.DateTimeFormatter
-
-import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils, ResolveDefaultColumns}
+import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils}
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
 import org.apache.spark.sql.connector.expressions.{FieldReference, NamedReference}
-import org.apache.spark.sql.types.{DataType, MetadataBuilder, StringType, StructType, TimestampType}
+import org.apache.spark.sql.types.{DataType, MetadataBuilder, StringType, StructField, StructType}
 import org.apache.spark.sql.util.SchemaUtils
 
 /** Columns, schemas and names, in the forms in which Spark wants and writes them. */
 private[lakelog] object SchemaInternals {
 
-  /** The columns with their defaults and how their values are made as metadata; a time in EXISTS_DEFAULT means the same in every time zone. */
+  /** The columns with their defaults and how their values are made as metadata. */
   def schemaOf(columns: Array[Column]): StructType =
-    StructType(CatalogV2Util.v2ColumnsToStructType(columns).zip(columns).map { case (plain, column) =>
-      val field = IdentityColumns.defined(plain, column)
-      Option(column.defaultValue).flatMap(default => Option(default.getValue)).map(_.value) match {
-        case Some(micros: Long) if field.dataType == TimestampType =>
-          val metadata = new MetadataBuilder().withMetadata(field.metadata)
-            .putString(ResolveDefaultColumns.EXISTS_DEFAULT_COLUMN_METADATA_KEY, timestampSql(micros)).build()
-          field.copy(metadata = metadata)
-        case _ => field
-      }
-    })
+    StructType(CatalogV2Util.v2ColumnsToStructType(columns).zip(columns).map((numbered _).tupled))
 
-  /** Spark writes such a literal in the session's time zone, without its name. */
-  private def timestampSql(micros: Long): String = {
-    val nanos = Math.floorMod(micros, 1000000L).toInt * 1000
-    val time = LocalDateTime.ofEpochSecond(Math.floorDiv(micros, 1000000L), nanos, ZoneOffset.UTC)
-    s"TIMESTAMP '${DateTimeFormatter.ofPattern("uuuu-MM-dd HH:mm:ss.SSSSSS").format(time)}Z'"
+  /** The keys of how an identity column's values are made: where they begin, each step, and whether rows may bring some. */
+  object Identity {
+    val (start, step, explicit) = ("identity.start", "identity.step", "identity.allowExplicitInsert")
   }
+
+  /** The field of a new table with how its values are made, which Spark gives with columns only. */
+  private def numbered(field: StructField, column: Column): StructField =
+    Option(column.identityColumnSpec).fold(field) { spec =>
+      val metadata = new MetadataBuilder().withMetadata(field.metadata).putLong(Identity.start, spec.getStart)
+        .putLong(Identity.step, spec.getStep).putBoolean(Identity.explicit, spec.isAllowExplicitInsert)
+      field.copy(metadata = metadata.build())
+    }
 
   /** The names by which Spark keeps provider, comment, location and so on among a table's properties. */
   def reservedProperties: Set[String] = CatalogV2Util.TABLE_RESERVED_PROPERTIES.toSet

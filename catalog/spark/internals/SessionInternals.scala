@@ -1,10 +1,10 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals
 
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogV2Util, Identifier, TableCatalog, TableInfo}
+import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, CatalogV2Util, Identifier, TableCatalog, TableInfo}
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.internal.StaticSQLConf
 import org.apache.spark.sql.types.StructType
@@ -17,9 +17,9 @@ private[lakelog] object SessionInternals {
   /** By which name all know the session catalog. */
   val CatalogName: String = CatalogManager.SESSION_CATALOG_NAME
 
-  /** Whether the session has the statements, and the checks, that lakelog adds to Spark's. */
-  def hasExtension: Boolean = state.conf.getConf(StaticSQLConf.SPARK_SESSION_EXTENSIONS)
-    .exists(_.exists(_.split(",").exists(_.trim == classOf[LakeExtensions].getName)))
+  /** The classes of the session's extensions. */
+  def extensions: Seq[String] = state.conf.getConf(StaticSQLConf.SPARK_SESSION_EXTENSIONS)
+    .toSeq.flatten.flatMap(_.split(",")).map(_.trim)
 
   /** The columns of a table that is made for rows like these. */
   def columnsToBe(schema: StructType): StructType = CharVarcharUtils.getRawSchema(schema).asNullable
@@ -27,9 +27,8 @@ private[lakelog] object SessionInternals {
   /** What CREATE TABLE makes where no USING is. */
   def defaultProvider: String = state.conf.defaultDataSourceName
 
-  /** The session's catalog, where it is lakelog's. */
-  def sessionCatalog: Option[LakeSessionCatalog] =
-    Some(state.catalogManager.v2SessionCatalog).collect { case lake: LakeSessionCatalog => lake }
+  /** The session's own catalog, or what it was replaced by. */
+  def sessionCatalog: CatalogPlugin = state.catalogManager.v2SessionCatalog
 
   /** The session's catalog of that name. */
   def tables(catalog: String): TableCatalog = state.catalogManager.catalog(catalog).asTableCatalog

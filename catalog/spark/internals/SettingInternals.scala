@@ -1,7 +1,6 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.util.VersionInfo
 
 import org.apache.spark.SparkEnv
 import org.apache.spark.network.util.JavaUtils
@@ -9,7 +8,6 @@ import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.unsafe.types.UTF8String
-import org.apache.spark.util.Utils
 
 /** The settings of the session that is active in this thread, on the driver, and texts that are read by them. */
 private[lakelog] object SettingInternals {
@@ -54,18 +52,23 @@ private[lakelog] object SettingInternals {
   /** A size in bytes, such as 64m. */
   def size(text: String): Option[Long] = scala.util.Try(JavaUtils.byteStringAsBytes(text.trim)).toOption
 
+  private val OfBuckets = Set("fs.s3a.endpoint", "fs.s3a.endpoint.region", "fs.s3a.path.style.access")
+
   def hadoopConf: Configuration = session.sessionState.newHadoopConf()
 
-  /** The session's Hadoop configuration with `settings` on top, for files of the table at `location`. */
+  /**
+   * The session's Hadoop configuration with `settings` on top, for files of the table at `location`. S3A prefers what is
+   * set for a bucket, as `lakelog.spark.s3a` does for one catalog: another one with the same bucket has its own server.
+   */
   def hadoopConf(location: String, settings: Map[String, String]): Configuration = {
-    if (location.startsWith("s3://") && !Utils.classIsLoadable("org.apache.hadoop.fs.s3a.S3AFileSystem")) {
-      throw Failures.invalid(
-        s"The data of $location is read and written through Hadoop's S3A, which this Spark lacks: start it " +
-          s"with spark.jars.packages=org.apache.hadoop:hadoop-aws:${VersionInfo.getVersion}, or with the smaller set " +
-          "of jars that lakelog's README names.")
-    }
+    S3Access.check(location)
     val configuration = hadoopConf
-    settings.foreach { case (key, value) => configuration.set(key, value) }
+    settings.foreach { case (key, value) =>
+      configuration.set(key, value)
+      if (OfBuckets(key)) S3Access.bucket(location).foreach { bucket =>
+        configuration.set(s"fs.s3a.bucket.$bucket.${key.stripPrefix("fs.s3a.")}", value)
+      }
+    }
     configuration
   }
 

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals
 
 import org.apache.spark.sql.catalyst.{CurrentUserContext, QueryPlanningTracker}
 import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, LogicalPlan, ShowTablesExtended}
@@ -8,6 +8,10 @@ import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
 import org.apache.spark.sql.execution.command.ExplainCommand
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+import org.apache.spark.sql.lakelog.wire
+
+/** One of lakelog's own commands that changes a schema. */
+private[lakelog] trait SchemaCommand
 
 /** The statement that this thread analyses, optimises or executes, on the driver: which one it is, and its words. */
 private[lakelog] object StatementInternals {
@@ -23,7 +27,7 @@ private[lakelog] object StatementInternals {
    */
   def isEvolution: Boolean =
     tracker.isDefined && !running.exists(_.logical match {
-      case _: AlterTableCommand | _: SetNotNull.Command => true
+      case _: AlterTableCommand | _: SchemaCommand => true
       case _ => false
     })
 
@@ -56,14 +60,14 @@ private[lakelog] object StatementInternals {
    * A command runs under the id of its execution, which leads to its plan; a CALL runs while it is analysed, when its
    * words are those of the tree node at hand.
    */
-  def statement: wire.Statement = {
+  def statement: wire.UserStatement = {
     val context = session.sparkContext
     val query = Option(context.getLocalProperty(SQLExecution.QUERY_ID_KEY))
     val text = running.map(query => words(query.logical)).getOrElse(CurrentOrigin.get.sqlText)
       .orElse(running.map(query => s"DataFrame: ${query.logical.nodeName}"))
     // A server runs statements of many users, and says so as `current_user()` does.
     val user = Option(CurrentUserContext.CURRENT_USER.get).getOrElse(context.sparkUser)
-    wire.Statement(
+    wire.UserStatement(
       user, s"${context.appName} ${context.applicationId}", query, text.map(_.take(StatementLimit)))
   }
 
@@ -89,7 +93,7 @@ private[lakelog] object StatementInternals {
 
   private def isScript(text: String): Boolean = ScriptText.beginsWith(text, Set("begin"))
 
-  private def tokens(text: String): IndexedSeq[ScriptText.Token] = StatementWords.tokens(text) { (lexer, token) =>
+  private def tokens(text: String): IndexedSeq[ScriptText.Token] = SqlTokens.of(text) { (lexer, token) =>
     ScriptText.Token(lexer.getVocabulary.getSymbolicName(token.getType), token.getStartIndex)
   }
 

@@ -1,8 +1,14 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.partitions
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Alias, And, Attribute, EqualNullSafe, Expression, Literal, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project}
+import org.apache.spark.sql.lakelog.files.{PlannedFiles, RowIds}
+import org.apache.spark.sql.lakelog.internals.files.{JobInternals, RowInternals}
+import org.apache.spark.sql.lakelog.internals.plans.ConstraintInternals
+import org.apache.spark.sql.lakelog.table.LakeTable
+import org.apache.spark.sql.lakelog.wire
+import org.apache.spark.sql.lakelog.write.{CompactGroup, CompactRows, TableWrite, WriteTasks}
 
 /**
  * Gives the rows of a partition the values of another one: executors check them and write them anew, and Python commits. It
@@ -27,7 +33,7 @@ private[lakelog] object RenameJob {
               version, begun.token, old = old, `new` = `new`, write = Some(begun.write), files = Some(written)))
         catch {
           case failed: Throwable =>
-            if (!write.mayHaveHappened) LakeBatchWrite.deleteFiles(table, written)
+            if (!write.mayHaveHappened) WriteTasks.deleteFiles(table, written)
             throw failed
         }
         table.access.wrote(table.facts.location, written)

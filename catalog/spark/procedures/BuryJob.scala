@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import java.io.{ByteArrayInputStream, FileNotFoundException, IOException}
 import java.util.concurrent.{Callable, ExecutionException, Executors}
@@ -8,6 +8,10 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
+
+import org.apache.spark.sql.lakelog.internals.files.FooterInternals
+import org.apache.spark.sql.lakelog.names.Locations
+import org.apache.spark.sql.lakelog.wire
 
 /** Versions of a log that an executor makes tombstones of. */
 private[lakelog] final case class VersionsToBury(log: String, first: Long, until: Long, features: Set[String]) {
@@ -30,13 +34,13 @@ private[lakelog] object BuryJob {
   /** With the threads of each, about the 3,500 puts a second that S3 takes below one prefix. */
   private val TasksMax = 16
 
-  def run(job: wire.BuryVersions, settings: Map[String, String]): wire.VersionsBuried = {
+  def run(job: wire.BuryVersions, settings: Map[String, String]): wire.BuryResult = {
     val log = Locations.file("", job.log).toString
     val groups = (job.first until job.until by GroupSize).map(first =>
       VersionsToBury(log, first, math.min(first + GroupSize, job.until), job.features.toSet))
     val done = groups.headOption.toSeq.flatMap(group =>
       FooterInternals.onExecutors(groups, group.place(group.first), settings, TasksPerCore, TasksMax)(VersionBurier.bury))
-    wire.VersionsBuried(done.map(_.commits).sum, done.map(_.bytes).sum, done.flatMap(_.left))
+    wire.BuryResult(done.map(_.commits).sum, done.map(_.bytes).sum, done.flatMap(_.left))
   }
 }
 

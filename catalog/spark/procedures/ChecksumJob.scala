@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import java.util.zip.CRC32
 
@@ -6,6 +6,10 @@ import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.lakelog.internals.files.FooterInternals
+import org.apache.spark.sql.lakelog.names.Locations
+import org.apache.spark.sql.lakelog.wire
 
 /** The size of a file and the CRC-32 of its bytes, or that it could not be read. */
 private[lakelog] final case class ChecksumLook(size: Long, crc: Long, isRead: Boolean)

@@ -1,6 +1,11 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import scala.annotation.tailrec
+
+import org.apache.spark.sql.lakelog.internals.{LakelogException, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.plans.FileConditions
+import org.apache.spark.sql.lakelog.wire
+import org.apache.spark.sql.lakelog.write.CompactRows
 
 /**
  * Puts the rows of a table in the order of its curve, step by step. Python says which files go together next, and commits;
@@ -8,12 +13,12 @@ import scala.annotation.tailrec
  */
 private[lakelog] object ClusterJob {
 
-  def run(job: wire.Cluster, catalog: String): wire.Compacted = {
+  def run(job: wire.ClusterFiles, catalog: String): wire.CompactResult = {
     val table = new ClusteredTable(SchemaInternals.quoted(catalog +: job.table), job.goal)
-    val condition = job.where.map(PlanInternals.condition(table.name, _))
+    val condition = job.where.map(FileConditions.of(table.name, _))
     if (job.dry) {
       val (expected, version) = table.expected(condition, job.limitBytes)
-      wire.Compacted(
+      wire.CompactResult(
         expected.readFiles, expected.readBytes, expected.writtenFiles, expected.writtenBytes, expected.deletedRows,
         version,
         expected.isLeft, expected.overlapBefore, expected.overlapAfter)
@@ -24,7 +29,7 @@ private[lakelog] object ClusterJob {
   @tailrec
   private def cluster(
       table: ClusteredTable, condition: Option[wire.Expression], limit: Option[Long], done: Compacted,
-      triesLeft: Int): wire.Compacted = {
+      triesLeft: Int): wire.CompactResult = {
     val left = limit.fold(table.bytesAtOnce)(most => math.min(table.bytesAtOnce, most - done.bytes))
     val batch = table.next(condition, math.max(1L, left))
     if (batch.isEmpty || left <= 0) answer(done, batch.version, isLeft = !batch.isEmpty)
@@ -37,7 +42,7 @@ private[lakelog] object ClusterJob {
     }
   }
 
-  private def answer(done: Compacted, version: Long, isLeft: Boolean): wire.Compacted = wire.Compacted(
+  private def answer(done: Compacted, version: Long, isLeft: Boolean): wire.CompactResult = wire.CompactResult(
     done.files, done.bytes, done.addedFiles, done.addedBytes, done.deleted, version, isLeft)
 
   private val TriesMax = 5
@@ -65,7 +70,7 @@ private[lakelog] final class ClusteredTable(val name: String, goal: wire.Cluster
 
   /** What all of it would do, up to about so many bytes, and as of which version. */
   def expected(
-      condition: Option[wire.Expression], limitBytes: Option[Long]): (wire.ExpectedClustering, Long) = {
+      condition: Option[wire.Expression], limitBytes: Option[Long]): (wire.ClusteringExpectation, Long) = {
     val now = compacted.table()
     (now.access.ask(wire.ExpectClustering(now.facts.reference, goal, condition, limitBytes)), now.facts.version)
   }

@@ -1,6 +1,12 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import scala.annotation.tailrec
+
+import org.apache.spark.sql.lakelog.internals.{Failures, LakelogException, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.plans.FileConditions
+import org.apache.spark.sql.lakelog.table.LakeTable
+import org.apache.spark.sql.lakelog.wire
+import org.apache.spark.sql.lakelog.write.{CompactGroup, CompactRows, TableWrite, WriteTasks}
 
 /**
  * Rewrites small files of a table into larger ones, and files of which many rows are deleted. Python says which belong
@@ -11,16 +17,16 @@ import scala.annotation.tailrec
  */
 private[lakelog] object CompactJob {
 
-  def run(job: wire.Compact, catalog: String): wire.Compacted = {
+  def run(job: wire.CompactFiles, catalog: String): wire.CompactResult = {
     val table = new CompactedTable(SchemaInternals.quoted(catalog +: job.table))
-    val condition = job.where.map(PlanInternals.condition(table.name, _))
+    val condition = job.where.map(FileConditions.of(table.name, _))
     val (done, version) = compact(job, table, condition, Compacted.Nothing, TriesMax)
-    wire.Compacted(done.files, done.bytes, done.addedFiles, done.addedBytes, done.deleted, version)
+    wire.CompactResult(done.files, done.bytes, done.addedFiles, done.addedBytes, done.deleted, version)
   }
 
   @tailrec
   private def compact(
-      job: wire.Compact, table: CompactedTable, condition: Option[wire.Expression], done: Compacted,
+      job: wire.CompactFiles, table: CompactedTable, condition: Option[wire.Expression], done: Compacted,
       triesLeft: Int): (Compacted, Long) = {
     val batch = table.next(job.goal, condition, job.goal.targetSizeBytes * CompactRows.filesAtOnce, job.mostBytes)
     if (batch.isEmpty) (done, batch.version)
@@ -75,14 +81,6 @@ private[lakelog] object Compacted {
   val Nothing: Compacted = Compacted(0, 0, 0, 0, 0)
 }
 
-/**
- * Files that are rewritten together, or not at all; see `lakelog.catalog.compaction`. `tasks` share the work where rows
- * are to be `spread`; each has stretches of `cell` places of the table's curve. No new file has rows on both sides of `cut`.
- */
-private[lakelog] final case class CompactGroup(
-    files: PlannedFiles, rows: Long, bytes: Long, deleted: Long, tasks: Int, spread: Boolean, cut: Option[Long] = None,
-    cell: Long = 1)
-
 /** What is rewritten by one job, and committed at once. */
 private[lakelog] final class CompactBatch(
     table: LakeTable, groups: Seq[CompactGroup], mostBytes: Long, what: String) {
@@ -106,11 +104,11 @@ private[lakelog] final class CompactBatch(
         commit(write, written)
       } catch {
         case failed: Throwable =>
-          if (!write.mayHaveHappened) LakeBatchWrite.deleteFiles(table, written.flatten)
+          if (!write.mayHaveHappened) WriteTasks.deleteFiles(table, written.flatten)
           throw failed
       }
     val (gone, stay) = groups.indices.partition(lost)
-    LakeBatchWrite.deleteFiles(table, gone.flatMap(written(_)))
+    WriteTasks.deleteFiles(table, gone.flatMap(written(_)))
     table.access.wrote(facts.location, stay.flatMap(written(_)))
     val done = stay.map { i =>
       val group = groups(i)
@@ -123,7 +121,7 @@ private[lakelog] final class CompactBatch(
   /** The groups that were left out. */
   private def commit(write: TableWrite, written: Seq[Seq[wire.DataFile]]): Set[Int] = {
     val rewritten = groups.zip(written).map { case (group, files) =>
-      wire.Rewritten(group.files.paths, files)
+      wire.RewrittenGroup(group.files.paths, files)
     }
     val answer = write.commit((version, write) => wire.CommitCompaction(version, write.token, write.write, rewritten))
     answer.lost.map(_.toInt).toSet

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import java.io.IOException
 
@@ -7,6 +7,10 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{BulkDelete, Path}
+
+import org.apache.spark.sql.lakelog.internals.files.FooterInternals
+import org.apache.spark.sql.lakelog.names.Locations
+import org.apache.spark.sql.lakelog.wire
 
 /** Has executors delete objects, which Python has found to be needed by nothing: a commit keeps late writers from them. */
 private[lakelog] object DeleteJob {

@@ -1,18 +1,16 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import java.util.Locale
 
 import scala.collection.mutable
 
-import org.apache.hadoop.fs.Path
-
+import org.apache.spark.sql.lakelog.expressions.Predicates
+import org.apache.spark.sql.lakelog.files.ForeignFile
+import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.files.FooterInternals
+import org.apache.spark.sql.lakelog.names.Locations
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.{StructField, StructType}
-
-/** A Parquet file of another writer, with the values that its folders' names have; None stands for NULL. */
-private[lakelog] final case class ForeignFile(path: Path, sizeBytes: Long, partition: Seq[(String, Option[String])])
-
-/** What an executor has found in a footer, as JSON without what only the driver knows; or the `error` instead. */
-private[lakelog] final case class FooterLook(found: String, schema: String, error: Option[String])
 
 /** Finds Parquet files of other writers, and has executors look into their footers. */
 private[lakelog] object FooterJob {

@@ -1,6 +1,11 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.lakelog.files.ForeignFile
+import org.apache.spark.sql.lakelog.internals.Failures
+import org.apache.spark.sql.lakelog.internals.files.FooterInternals
+import org.apache.spark.sql.lakelog.names.Locations
 
 /** Where files of other writers are: below a folder, partitioned as Hive does or not, or in a table of the session. */
 private[lakelog] object ForeignFiles {

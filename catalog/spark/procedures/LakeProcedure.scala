@@ -1,10 +1,12 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import java.util.{Collections, Iterator => JIterator, Locale}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter, UnboundProcedure}
 import org.apache.spark.sql.connector.read.{LocalScan, Scan}
+import org.apache.spark.sql.lakelog.internals.Failures
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.{DayTimeIntervalType, StructField, StructType}
 
 /**
@@ -14,7 +16,7 @@ import org.apache.spark.sql.types.{DayTimeIntervalType, StructField, StructType}
  * at once, and fails on arguments that it has not brought into their order yet. So the description has them.
  */
 private[lakelog] final class LakeProcedure(
-    declaration: ProcedureDeclaration, session: LakeSession, failures: Failures, jobs: ProcedureJobs)
+    declaration: ProcedureDeclaration, failures: Failures, call: LakeProcedure.Call)
   extends UnboundProcedure {
 
   override def name: String = declaration.name
@@ -29,12 +31,18 @@ private[lakelog] final class LakeProcedure(
       case (StructField(_, interval: DayTimeIntervalType, _, _), i) if i < declaration.parameters.length =>
         declaration.parameters(i).name -> interval
     }.toMap
-    new BoundLakeProcedure(declaration.withIntervals(types), session, failures, jobs)
+    new BoundLakeProcedure(declaration.withIntervals(types), failures, call)
   }
 }
 
+private[lakelog] object LakeProcedure {
+
+  /** Runs a procedure and returns the rows of its result, each a list of values. */
+  type Call = (ProcedureDeclaration, wire.FreeJson) => Seq[Seq[wire.FreeJson]]
+}
+
 private final class BoundLakeProcedure(
-    declaration: ProcedureDeclaration, session: LakeSession, failures: Failures, jobs: ProcedureJobs)
+    declaration: ProcedureDeclaration, failures: Failures, run: LakeProcedure.Call)
   extends BoundProcedure {
 
   private val input = StructType(declaration.parameters.map(p => StructField(p.name, p.dataType)))
@@ -48,7 +56,7 @@ private final class BoundLakeProcedure(
   override def isDeterministic: Boolean = false
 
   override def call(arguments: InternalRow): JIterator[Scan] = {
-    val answered = failures.procedure(session.call(declaration, wire.JsonValues.of(arguments, input), jobs))
+    val answered = failures.procedure(run(declaration, wire.JsonValues.of(arguments, input)))
     val rows = answered.map(wire.JsonValues.toRow(_, declaration.result))
     if (declaration.result.isEmpty) Collections.emptyIterator()
     else Collections.singleton[Scan](new ResultRows(rows.toArray, declaration.result)).iterator

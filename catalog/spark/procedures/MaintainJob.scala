@@ -1,9 +1,13 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import scala.annotation.tailrec
 import scala.util.control.NonFatal
 
 import org.apache.spark.SparkException
+import org.apache.spark.sql.lakelog.internals.SchemaInternals
+import org.apache.spark.sql.lakelog.internals.files.JobInternals
+import org.apache.spark.sql.lakelog.wire
+import org.apache.spark.sql.lakelog.write.CompactRows
 
 /**
  * Keeps tables in shape, as Python says what is due: a step of each table at a time, each one job and one commit, until
@@ -11,12 +15,12 @@ import org.apache.spark.SparkException
  */
 private[lakelog] object MaintainJob {
 
-  def run(job: wire.Maintain, catalog: String): wire.Maintained = {
+  def run(job: wire.MaintainTables, catalog: String): wire.MaintainResult = {
     val began = System.nanoTime
-    val limits = new MaintainLimits(job.limitUs.map(_ * 1000), job.limitBytes, began)
+    val limits = new MaintainLimits(job.limitUs, job.limitBytes, began)
     val works = job.tables.map(new TableUpkeep(_, catalog, limits))
     round(works, limits)
-    wire.Maintained(works.map(_.done), (System.nanoTime - began) / 1000)
+    wire.MaintainResult(works.map(_.done), (System.nanoTime - began) / 1000)
   }
 
   @tailrec
@@ -24,11 +28,11 @@ private[lakelog] object MaintainJob {
     if (left.nonEmpty) round(left.filter(_.goOn()), limits)
 }
 
-private final class MaintainLimits(timeNs: Option[Long], bytes: Option[Long], began: Long) {
+private final class MaintainLimits(timeUs: Option[Long], bytes: Option[Long], began: Long) {
 
   private var read = 0L
 
-  def isOver: Boolean = timeNs.exists(System.nanoTime - began >= _) || bytes.exists(read >= _)
+  def isOver: Boolean = timeUs.exists((System.nanoTime - began) / 1000 >= _) || bytes.exists(read >= _)
 
   def atMost(wanted: Long): Long = bytes.fold(wanted)(limit => math.max(1L, math.min(wanted, limit - read)))
 
@@ -45,7 +49,7 @@ private final class TableUpkeep(asked: wire.KeepTable, catalog: String, limits: 
   private var lost = 0
   private var isLeft = false
   private var error: Option[String] = None
-  private var statistics: Option[wire.StatisticsComputed] = None
+  private var statistics: Option[wire.StatisticsResult] = None
 
   def done: wire.KeptTable = wire.KeptTable(
     asked.table, counts.files, counts.bytes, counts.addedFiles, counts.addedBytes, counts.deleted, lost, isLeft, error,

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import java.io.{FileNotFoundException, IOException, InputStream, OutputStream}
 import java.nio.channels.{Channels, FileChannel}
@@ -10,6 +10,11 @@ import scala.annotation.tailrec
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{ChecksumFileSystem, FileSystem, Path}
+
+import org.apache.spark.sql.lakelog.files.DataFiles
+import org.apache.spark.sql.lakelog.internals.files.FooterInternals
+import org.apache.spark.sql.lakelog.names.Locations
+import org.apache.spark.sql.lakelog.wire
 
 /** An object that is copied, or only read, and hashed on an executor. */
 private[lakelog] final case class ObjectWork(source: String, target: Option[String])

@@ -1,6 +1,7 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.{DataType, DayTimeIntervalType, StructField, StructType}
 
 /** A procedure as Python declares it; see `lakelog.spark.procedures`. */

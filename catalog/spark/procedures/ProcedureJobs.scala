@@ -1,18 +1,26 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.lakelog.files.PlannedFiles
+import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.files.JobInternals
+import org.apache.spark.sql.lakelog.names.Locations
+import org.apache.spark.sql.lakelog.table.{Channel, LakeTable}
+import org.apache.spark.sql.lakelog.wire
 
 /**
  * The jobs of procedures whose Python cannot do all of the work: it prepares one, this runs it, and Python commits with
  * what came of it.
  */
-private[lakelog] final class ProcedureJobs(catalog: String, options: Map[String, String], failures: Failures) {
+private[lakelog] final class ProcedureJobs(
+    catalog: String, failures: Failures, table: (Identifier, Channel, wire.TableFacts) => LakeTable,
+    options: Map[String, String]) {
 
   /** `call` is the one that waits for what comes of the job, where one does. */
   def run(job: wire.AnyJob, call: Option[GoingCall] = None): wire.AnyResult = job match {
-    case compact: wire.Compact => CompactJob.run(compact, catalog)
-    case cluster: wire.Cluster => ClusterJob.run(cluster, catalog)
-    case maintain: wire.Maintain => MaintainJob.run(maintain, catalog)
+    case compact: wire.CompactFiles => CompactJob.run(compact, catalog)
+    case cluster: wire.ClusterFiles => ClusterJob.run(cluster, catalog)
+    case maintain: wire.MaintainTables => MaintainJob.run(maintain, catalog)
     case read: wire.ReadFooters =>
       JobInternals.described(s"lakelog: the footers of the files of ${named(read.source)}") {
         FooterJob.run(read, Locations.hadoopSettings(options))
@@ -53,10 +61,10 @@ private[lakelog] final class ProcedureJobs(catalog: String, options: Map[String,
   /** The table that a job is about, which may have no name any more, and the files. */
   private def ofCall(call: GoingCall, facts: wire.TableFacts): (LakeTable, PlannedFiles) = {
     val ident = Identifier.of(Array.empty, facts.location)
-    (new LakeTable(TableAccess(catalog, ident, call.channel, failures, options), TableFacts(facts)),
+    (table(ident, call.channel, facts),
       call.files(facts.location))
   }
 
   /** A path is not named: Spark's page of jobs is seen by many, and a URL may have a key in it. */
-  private def named(source: wire.Source): String = source.table.fold("a folder")(SchemaInternals.quoted)
+  private def named(source: wire.ForeignSource): String = source.table.fold("a folder")(SchemaInternals.quoted)
 }

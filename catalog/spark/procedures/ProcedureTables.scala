@@ -1,6 +1,8 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.lakelog.internals.{Failures, PlanInternals}
+import org.apache.spark.sql.lakelog.table.LakeTable
 
 /** The tables that jobs of procedures are about, by their names in SQL. */
 private[lakelog] object ProcedureTables {

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import scala.collection.mutable
 
@@ -8,6 +8,14 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Project}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.lakelog.columns.CheckPredicates
+import org.apache.spark.sql.lakelog.files.{PlannedFiles, RowPlace}
+import org.apache.spark.sql.lakelog.internals.{PlanInternals, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.files.{FooterInternals, JobInternals}
+import org.apache.spark.sql.lakelog.read.FileReading
+import org.apache.spark.sql.lakelog.table.LakeTable
+import org.apache.spark.sql.lakelog.wire
+import org.apache.spark.sql.lakelog.write.{CompactRows, TableWrite}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -63,7 +71,7 @@ private[lakelog] object RowsJob {
 
   /** The rows that stay, in new files that no version has yet. */
   def copy(job: wire.CopyRows, table: LakeTable, files: PlannedFiles): wire.RowsCopied = wire.RowsCopied(
-    CompactRows.without(table, files, condition(toSpark(job.predicate)), FileCommit.prefix(job.write), job.text))
+    CompactRows.without(table, files, condition(toSpark(job.predicate)), TableWrite.prefix(job.write), job.text))
 
   /** What Python has put in words that Spark takes as they are meant. */
   private def toSpark(predicate: wire.Expression): Predicate = CheckPredicates.toSpark(predicate).getOrElse(

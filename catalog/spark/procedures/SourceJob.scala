@@ -1,5 +1,8 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
+import org.apache.spark.sql.lakelog.internals.files.FooterInternals
+import org.apache.spark.sql.lakelog.names.Locations
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.StructType
 
 /** Finds the source of an import: a path as it is, or a table of the session catalog. */

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.procedures
 
 import java.nio.charset.StandardCharsets.{US_ASCII, UTF_8}
 import java.security.MessageDigest

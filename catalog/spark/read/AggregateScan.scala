@@ -1,9 +1,13 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.read
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.expressions.{Expression, NamedReference}
 import org.apache.spark.sql.connector.expressions.aggregate.{AggregateFunc, Aggregation, Count, CountStar, Max, Min}
 import org.apache.spark.sql.connector.read.LocalScan
+import org.apache.spark.sql.lakelog.internals.{LakelogException, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.files.ArrowInternals
+import org.apache.spark.sql.lakelog.table.{LakeTable, ReadTogether}
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.{LongType, StructField, StructType}
 
 /** Aggregates of all rows of a table that Python knows without a look at the files; see `lakelog.catalog.aggregates`. */
@@ -38,7 +42,7 @@ private[lakelog] final class AggregateScan(
   }
 
   private def ask(version: Long): Option[Array[InternalRow]] = table.access.failures.table(table.access.ident) {
-    val request = wire.Aggregate(table.facts.referenceOf(version), wanted.map(_.asked), groups.map(_.name))
+    val request = wire.ReadAggregates(table.facts.referenceOf(version), wanted.map(_.asked), groups.map(_.name))
     val (answer, body) = table.access.channel.withBytes(request)
     if (answer.known) Some(ArrowInternals.rows(body, schema)) else None
   }
@@ -47,7 +51,7 @@ private[lakelog] final class AggregateScan(
 private[lakelog] object AggregateScan {
 
   final case class Wanted(kind: String, column: Option[String], field: StructField) {
-    def asked: wire.Aggregated = wire.Aggregated(kind, column)
+    def asked: wire.AggregateColumn = wire.AggregateColumn(kind, column)
   }
 
   /** Aggregates, and the columns by which rows are grouped. */

@@ -1,7 +1,9 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.read
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReader, PartitionReaderFactory, Scan}
+import org.apache.spark.sql.lakelog.internals.files.ArrowInternals
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
@@ -42,7 +44,7 @@ private object ArrowReaderFactory extends PartitionReaderFactory {
 /** How Python describes the columns of its own tables, and gives their rows: streams one after the other. */
 private[lakelog] object SystemStreams {
 
-  def of(answer: (wire.Streams, Array[Byte])): Seq[Array[Byte]] = {
+  def of(answer: (wire.StreamLengths, Array[Byte])): Seq[Array[Byte]] = {
     val (streams, body) = answer
     val lengths = streams.streams.map(_.toInt)
     lengths.scanLeft(0)(_ + _).zip(lengths).map { case (from, length) => body.slice(from, from + length) }

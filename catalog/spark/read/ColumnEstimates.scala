@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.read
 
 import java.util.{Map => JMap, Optional, OptionalLong}
 
@@ -6,6 +6,10 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
+import org.apache.spark.sql.lakelog.files.Constants
+import org.apache.spark.sql.lakelog.internals.SchemaInternals
+import org.apache.spark.sql.lakelog.table.TableFacts
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types._
 
 /** What `compute_statistics` found of columns, for Spark's cost-based optimizer. */
@@ -21,7 +25,7 @@ private[lakelog] object ColumnEstimates {
     }.toMap.asJava
   }
 
-  private def statistics(estimate: wire.Estimate, dataType: DataType, rows: Long): ColumnStatistics =
+  private def statistics(estimate: wire.OptimizerEstimate, dataType: DataType, rows: Long): ColumnStatistics =
     new ColumnStatistics {
       override def distinctCount(): OptionalLong =
         if (isEstimated) whole(estimate.distinct, rows) else OptionalLong.empty()

@@ -1,10 +1,15 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.read
 
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
+import org.apache.spark.sql.lakelog.expressions.Predicates
+import org.apache.spark.sql.lakelog.files.{BloomCondition, Constants, FileShape, PlannedFiles, ShapedPartition, ShapedSchema}
+import org.apache.spark.sql.lakelog.internals.SettingInternals
+import org.apache.spark.sql.lakelog.internals.files.ReadInternals
+import org.apache.spark.sql.lakelog.table.LakeTable
 import org.apache.spark.sql.types.StructType
 
 /**

@@ -1,8 +1,12 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.read
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{HasPartitionKey, InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.connector.read.partitioning.{KeyGroupedPartitioning, Partitioning, UnknownPartitioning}
+import org.apache.spark.sql.lakelog.expressions.PartitionField
+import org.apache.spark.sql.lakelog.files.PlannedFiles
+import org.apache.spark.sql.lakelog.internals.SettingInternals
+import org.apache.spark.sql.lakelog.table.TableFacts
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.ColumnarBatch
 

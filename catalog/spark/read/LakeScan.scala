@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.read
 
 import java.util.{Map => JMap, OptionalLong}
 
@@ -9,24 +9,13 @@ import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
 import org.apache.spark.sql.connector.read.partitioning.Partitioning
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
+import org.apache.spark.sql.lakelog.expressions.{PartitionField, Predicates}
+import org.apache.spark.sql.lakelog.files.{PlannedFiles, RowPlace}
+import org.apache.spark.sql.lakelog.internals.{SchemaInternals, StatementInternals}
+import org.apache.spark.sql.lakelog.internals.plans.MergeKeys
+import org.apache.spark.sql.lakelog.table.{LakeTable, ReadTogether}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
-
-/** What rows are read for. */
-private[lakelog] sealed abstract class ScanUse(val looksFirst: Boolean)
-private[lakelog] object ScanUse {
-
-  case object Query extends ScanUse(false)
-
-  /** To be deleted or updated, each by its place. With `firstLook`, Spark finds out which partitions have rows that match. */
-  final case class Places(firstLook: Boolean) extends ScanUse(firstLook)
-
-  /**
-   * To be rewritten, all that are left of each file: filters may leave out files and nothing else. With `firstLook`, Spark
-   * finds out which ones have rows that match.
-   */
-  final case class WholeFiles(firstLook: Boolean) extends ScanUse(firstLook)
-}
 
 /**
  * A scan of one version of a table. Its files are planned once, when Spark first needs them.
@@ -36,28 +25,24 @@ private[lakelog] object ScanUse {
  * Two scans are equal when they read the same from the same version, so that Spark reads it once.
  */
 private[lakelog] final class LakeScan(
-    val table: LakeTable, together: ReadTogether, required: StructType, val predicates: Seq[Predicate],
-    val limit: Option[Int], options: CaseInsensitiveStringMap, val use: ScanUse,
-    val top: Option[TopRows], keys: Option[MergeKeys] = None)
+    val table: LakeTable, together: ReadTogether, val wanted: RowsWanted, options: CaseInsensitiveStringMap,
+    keys: Option[MergeKeys] = None)
   extends Scan with Batch with SupportsReportStatistics with SupportsReportPartitioning
   with SupportsRuntimeV2Filtering {
 
-  private val facts = table.facts
-  private val metadata = table.physical.metadata
+  import wanted.{columns => required, predicates, use}
 
-  @volatile private var runtimePredicates: Seq[Predicate] = Nil
-  private var planned: Option[(Long, Seq[Predicate], PlannedFiles)] = None
+  private val facts = table.facts
+  private val metrics = new PlanMetrics
 
   override def readSchema(): StructType = required
 
   override def description(): String = {
     val filters = if (predicates.isEmpty) "" else predicates.map(Predicates.words).mkString(", filters: ", " AND ", "")
     val on = facts.ref.fold("")(ref => s" on the ${ref.kind} ${ref.name}")
-    s"lakelog ${table.name}$on, version ${facts.version}$filters${limit.map(", limit " + _).getOrElse("")}" +
-      top.map(", first " + _).getOrElse("") + metrics.words.map(", " + _).getOrElse("")
+    s"lakelog ${table.name}$on, version ${facts.version}$filters${wanted.limit.map(", limit " + _).getOrElse("")}" +
+      wanted.top.map(", first " + _).getOrElse("") + metrics.words.map(", " + _).getOrElse("")
   }
-
-  private val metrics = new PlanMetrics
 
   override def supportedCustomMetrics(): Array[CustomMetric] = PlanMetrics.all
 
@@ -78,39 +63,12 @@ private[lakelog] final class LakeScan(
     else Scan.ColumnarSupportMode.UNSUPPORTED
 
   override def planInputPartitions(): Array[InputPartition] = {
-    if (!StatementInternals.isExplained) useKeys()
-    val all = files
-    val read = limited(all)
-    val splitBytes = splitBytesAtFirst(read)
-    keyed.partitions(read, packedOf(read))(reading.partitions(_, splitBytes))
+    // Spark makes the partitions only when it executes the statement: what it has planned before is the same then.
+    if (!StatementInternals.isExplained) planned.look(keys.toSeq.flatMap(_.predicates))
+    val read = planned.limited(files)
+    val splitBytes = tasks.splitBytesAtFirst(read)
+    keyed.partitions(read, tasks.packedOf(read))(reading.partitions(_, splitBytes))
   }
-
-  /** Those of the files that have as many rows as are wanted. */
-  private def limited(files: PlannedFiles): PlannedFiles = limit.fold(files)(files.first)
-
-  /**
-   * For files of one key, the same with filters at run time as before: these leave out files, and Spark fails where the
-   * rest of a key's files are more parts than all of them were. Fewer files in the same order are never packed into more.
-   */
-  private def splitBytesAtFirst(files: PlannedFiles): Long = synchronized {
-    splitBytes = splitBytes.orElse(Some(FileReading.splitBytes(files)))
-    splitBytes.get
-  }
-
-  private var splitBytes: Option[Long] = None
-
-  /** The files as tasks read them, whatever keys they have. Of many files that takes a while, and Spark wants it twice. */
-  private def packedOf(files: PlannedFiles): Array[InputPartition] = synchronized {
-    packed match {
-      case Some((`files`, partitions)) => partitions
-      case _ =>
-        val partitions = reading.partitions(files)
-        packed = Some((files, partitions))
-        partitions
-    }
-  }
-
-  private var packed: Option[(PlannedFiles, Array[InputPartition])] = None
 
   override def createReaderFactory(): PartitionReaderFactory = keyed.factory(reading.factory(files))
 
@@ -118,15 +76,19 @@ private[lakelog] final class LakeScan(
     use match {
       case _: ScanUse.WholeFiles => Nil
       case _ => predicates
-    }, () => if (use.isInstanceOf[ScanUse.WholeFiles]) Nil else ofKeys ++ runtimePredicates)
+    }, () => if (use.isInstanceOf[ScanUse.WholeFiles]) Nil else planned.later)
+
+  private lazy val tasks = new ScanTasks(reading)
 
   /** A statement that changes rows has an order of its own for them. */
   private lazy val keyed = new KeyedFiles(facts, required, isWanted = use == ScanUse.Query)
 
+  private lazy val planned = new ScanFiles(table, wanted, keyed, metrics)
+
   /** As [[estimateStatistics]], of a version that is perhaps not read in the end. */
   override def outputPartitioning(): Partitioning = {
-    val files = filesOf(together.versionIfSettled(table))
-    keyed.partitioning(files, packedOf(files).length)
+    val files = planned.of(together.versionIfSettled(table))
+    keyed.partitioning(files, tasks.packedOf(files).length)
   }
 
   /**
@@ -134,7 +96,7 @@ private[lakelog] final class LakeScan(
    * still finds out what else the statement reads, so they may be of a version that is not read in the end.
    */
   override def estimateStatistics(): Statistics = {
-    val files = filesOf(together.versionIfSettled(table))
+    val files = planned.of(together.versionIfSettled(table))
     val share = (8.0 + required.defaultSize) / (8.0 + table.schema.defaultSize)
     val (rows, bytes) = (files.totalRows, (files.totalBytes * math.min(share, 1.0)).toLong)
     new Statistics {
@@ -146,7 +108,7 @@ private[lakelog] final class LakeScan(
 
   /** How large the files are that are left after pruning; as [[estimateStatistics]]. */
   def meanFileBytes: Long = {
-    val files = filesOf(together.versionIfSettled(table))
+    val files = planned.of(together.versionIfSettled(table))
     files.totalBytes / math.max(files.length, 1)
   }
 
@@ -156,7 +118,7 @@ private[lakelog] final class LakeScan(
    */
   override def filterAttributes(): Array[NamedReference] = use match {
     case ScanUse.WholeFiles(firstLook) =>
-      metadata.find(required, RowPlace.File).filter(_ => firstLook)
+      table.physical.metadata.find(required, RowPlace.File).filter(_ => firstLook)
         .map(field => SchemaInternals.reference(Seq(field.name))).toArray
     case ScanUse.Places(firstLook) =>
       if (firstLook) partitionColumns(facts.partitionFields.filter(_.transform.isIdentity)) else Array.empty
@@ -175,56 +137,30 @@ private[lakelog] final class LakeScan(
   }
 
   override def filter(more: Array[Predicate]): Unit =
-    runtimePredicates = more.toSeq.filterNot(asksForMany).map(LakeScan.orNull)
+    planned.filter(more.toSeq.filterNot(asksForMany).map(LakeScan.orNull))
 
   /** Of so many values, some are likely to be in any file; the values of partitions are few. */
   private def asksForMany(predicate: Predicate): Boolean = predicate.children.length > LakeScan.ValuesMost &&
     predicate.references.forall(column => table.hasBloomFilter(column.fieldNames.toSeq))
 
-  @volatile private var ofKeys: Seq[Predicate] = Nil
-
-  /** Spark makes the partitions only when it executes the statement: what it has planned before is the same then. */
-  private def useKeys(): Unit = ofKeys = keys.toSeq.flatMap(_.predicates)
-
   /** The version that is read. */
   def version: Long = together.version(table)
 
   /** The files that are read, by all filters that are known by now. */
-  def files: PlannedFiles = filesOf(version)
-
-  private def filesOf(version: Long): PlannedFiles = synchronized {
-    val wanted = predicates ++ runtimePredicates ++ ofKeys
-    planned match {
-      case Some((`version`, `wanted`, files)) => files
-      case _ =>
-        val files = plan(version, wanted)
-        planned = Some((version, wanted, files))
-        files
-    }
-  }
-
-  private def plan(version: Long, wanted: Seq[Predicate]): PlannedFiles =
-    table.access.failures.table(table.access.ident) {
-      val (ofFiles, ofRows) = wanted.partition(FileNames.areIn(_, metadata))
-      val request =
-        wire.Plan(facts.referenceOf(version), Predicates.toPython(ofRows), top.map(_.asked), keyed.fieldIds)
-      val begun = System.nanoTime()
-      val (answer, found) = table.access.channel.withFiles(request, facts.location, keyed.types)
-      val files = ofFiles.foldLeft(found)((files, predicate) => FileNames.matching(files, predicate, metadata))
-      metrics.planned(answer, found.length, files.length, limited(files).length, System.nanoTime() - begun)
-      files
-    }
+  def files: PlannedFiles = planned.of(version)
 
   override def equals(other: Any): Boolean = other match {
-    case that: LakeScan =>
-      facts.ownId == that.table.facts.ownId && facts.version == that.table.facts.version &&
-      facts.step == that.table.facts.step && facts.past == that.table.facts.past &&
-      table.access.channel.transactionId == that.table.access.channel.transactionId && required == that.readSchema() &&
-      predicates.toSet == that.predicates.toSet && limit == that.limit && use == that.use && top == that.top
+    case that: LakeScan => place == that.place && wanted == that.wanted
     case _ => false
   }
 
-  override def hashCode(): Int = (facts.ownId, facts.version, required, predicates.toSet, limit).hashCode
+  override def hashCode(): Int = (place, wanted).hashCode
+
+  /** Where it reads. A copy of a warehouse has tables of the same ids and versions. */
+  private def place: Any = {
+    val channel = table.access.channel
+    (channel.source, channel.transactionId, facts.location, facts.ownId, facts.version, facts.step, facts.past)
+  }
 }
 
 private[lakelog] object LakeScan {

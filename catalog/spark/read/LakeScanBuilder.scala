@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.read
 
 import scala.collection.mutable
 
@@ -6,6 +6,10 @@ import org.apache.spark.sql.connector.expressions.SortOrder
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownAggregates, SupportsPushDownLimit, SupportsPushDownRequiredColumns, SupportsPushDownTopN, SupportsPushDownV2Filters}
+import org.apache.spark.sql.lakelog.expressions.Predicates
+import org.apache.spark.sql.lakelog.internals.SchemaInternals
+import org.apache.spark.sql.lakelog.internals.plans.MergeKeys
+import org.apache.spark.sql.lakelog.table.{LakeTable, ReadTogether}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -76,8 +80,9 @@ private[lakelog] final class LakeScanBuilder(
   /** For conflicts, a query that takes aggregates from metadata has read all rows. */
   override def build(): Scan = {
     val keys = MergeKeys.known(table)
-    val scan = new LakeScan(table, together, required, predicates.toSeq, limit, options, use, top, keys)
-    if (counts) together.reads(scan)
+    val scan = new LakeScan(
+      table, together, RowsWanted(required, predicates.toSeq, limit, top, use), options, keys)
+    if (counts) together.reads(table, predicates.toSeq)
     built(scan)
     aggregates.foreach(_ => StreamOptions.refuseInBatch(options))
     aggregates.getOrElse(scan)

@@ -1,12 +1,8 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.read
 
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
-
-private[lakelog] class RowGroupsAsked
-  extends CountMetric("lakelogRowGroupsAsked", "row groups looked up in Bloom filters")
-
-private[lakelog] class RowGroupsLeftOut
-  extends CountMetric("lakelogRowGroupsLeftOut", "row groups left out by Bloom filters")
+import org.apache.spark.sql.lakelog.files.{CountMetric, RowGroupsAsked, RowGroupsLeftOut}
+import org.apache.spark.sql.lakelog.wire
 
 private[lakelog] class FilesPlanned extends CountMetric("lakelogFilesPlanned", "files planned")
 
@@ -36,7 +32,7 @@ private[lakelog] final class PlanMetrics {
   private var last: Option[PlanMetrics.Files] = None
   private var time, requests, bytes = 0L
 
-  def planned(answer: wire.Planned, found: Int, named: Int, read: Int, nanos: Long): Unit = synchronized {
+  def planned(answer: wire.PlanFacts, found: Int, named: Int, read: Int, nanos: Long): Unit = synchronized {
     last = Some(PlanMetrics.Files(answer, found, named, read))
     time += nanos
     requests += answer.requests
@@ -65,7 +61,7 @@ private[lakelog] final class PlanMetrics {
 
 private[lakelog] object PlanMetrics {
 
-  private final case class Files(answer: wire.Planned, found: Int, named: Int, read: Int) {
+  private final case class Files(answer: wire.PlanFacts, found: Int, named: Int, read: Int) {
     def byPartition: Option[Long] = answer.byPartition
     def byStatistics: Option[Long] = byPartition.map(answer.files - found - _)
 

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.read
 
 import java.util.{Set => JSet}
 
@@ -8,6 +8,10 @@ import org.apache.spark.sql.connector.catalog.{Column, MetadataColumn, SupportsM
 import org.apache.spark.sql.connector.expressions.{Literal, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownV2Filters}
+import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals}
+import org.apache.spark.sql.lakelog.names.CatalogNames
+import org.apache.spark.sql.lakelog.table.{Channel, LakeTable, ReadTogether}
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.{DataType, LongType, StructType, TimestampType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -48,7 +52,7 @@ private[lakelog] final class TableOfSystem(catalog: String, declared: wire.Decla
 
   private val simpleName = declared.name
 
-  override def name: String = SchemaInternals.quoted(Seq(catalog, LakeCatalog.SystemNamespace, simpleName))
+  override def name: String = SchemaInternals.quoted(Seq(catalog, CatalogNames.SystemNamespace, simpleName))
 
   override protected def rows(): SystemRows = (columns, since, until) =>
     if (since.zip(until).exists { case (first, last) => first > last }) Nil
@@ -67,9 +71,10 @@ private[lakelog] final class MetadataTable(table: LakeTable, declared: wire.Meta
 
   override def version: String = table.version
 
-  /** Iceberg's word for the version, which `SELECT *` leaves out. */
+  /** Other names of columns, which `SELECT *` leaves out. */
   override def metadataColumns(): Array[MetadataColumn] =
-    if (MetadataTable.OfVersions(kind)) Array(MetadataTable.SnapshotId) else Array.empty
+    (if (MetadataTable.OfVersions(kind)) Array[MetadataColumn](MetadataTable.SnapshotId) else Array.empty) ++
+      (if (kind == "history") Array[MetadataColumn](MetadataTable.CommittedAt) else Array.empty)
 
   /** It is read of the version that the statement reads of the table itself, should it do so. */
   override protected def rows(): SystemRows = {
@@ -93,6 +98,14 @@ private object MetadataTable {
     override def isNullable: Boolean = false
     override def comment: String = "the version, by Iceberg's word"
   }
+
+  /** The name that `snapshots`, `log` and the audit have for the time of a commit, which Iceberg's `history` has not. */
+  object CommittedAt extends MetadataColumn {
+    override def name: String = "committed_at"
+    override def dataType: DataType = TimestampType
+    override def isNullable: Boolean = false
+    override def comment: String = "made_current_at, by the name that it has in other tables"
+  }
 }
 
 /** Finds out which columns and times are wanted. All filters are given back to Spark. */
@@ -115,7 +128,7 @@ private final class SystemScanBuilder(table: SystemTable, rows: SystemRows)
     predicates.foreach { predicate =>
       predicate.children match {
         case Array(column: NamedReference, value: Literal[_])
-            if column.fieldNames.toSeq == Seq("time") && value.dataType == TimestampType && value.value != null =>
+            if isTime(column) && value.dataType == TimestampType && value.value != null =>
           val micros = value.value.asInstanceOf[Long]
           if (Set("=", ">", ">=")(predicate.name)) since = Some(since.fold(micros)(math.max(_, micros)))
           if (Set("=", "<", "<=")(predicate.name)) until = Some(until.fold(micros)(math.min(_, micros)))
@@ -126,6 +139,8 @@ private final class SystemScanBuilder(table: SystemTable, rows: SystemRows)
   }
 
   override def pushedPredicates(): Array[Predicate] = Array.empty
+
+  private def isTime(column: NamedReference): Boolean = column.fieldNames.toSeq == Seq("committed_at")
 
   override def build(): Scan =
     new ArrowScan(table.name, required, () => rows.read(required.fieldNames.toSeq, since, until))

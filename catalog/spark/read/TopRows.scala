@@ -1,11 +1,12 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.read
 
 import org.apache.spark.sql.connector.expressions.{NamedReference, NullOrdering, SortDirection, SortOrder}
+import org.apache.spark.sql.lakelog.wire
 
 /** The first rows by a column that a query wants; Python passes over files that have none of them. */
 private[lakelog] final case class TopRows(column: String, ascending: Boolean, nullsFirst: Boolean, limit: Int) {
 
-  def asked: wire.Top = wire.Top(column, ascending, nullsFirst, limit.toLong)
+  def asked: wire.TopLimit = wire.TopLimit(column, ascending, nullsFirst, limit.toLong)
 
   override def toString: String = s"$limit by $column${if (ascending) "" else " descending"}"
 }

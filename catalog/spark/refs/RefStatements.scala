@@ -1,6 +1,12 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.refs
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
+import org.apache.spark.sql.lakelog.internals.SettingInternals
+import org.apache.spark.sql.lakelog.internals.statements.StatementWords
+import org.apache.spark.sql.lakelog.names.CatalogNames
+import org.apache.spark.sql.lakelog.statements.{AlterTableStatement, TableStatement}
+import org.apache.spark.sql.lakelog.table.LakeTable
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.TimestampType
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -15,7 +21,7 @@ import org.apache.spark.unsafe.types.UTF8String
  */
 private[lakelog] object RefStatements extends AlterTableStatement {
 
-  private val Kinds = Seq("BRANCH" -> RefTables.Branch, "TAG" -> RefTables.Tag)
+  private val Kinds = Seq("BRANCH" -> CatalogNames.Branch, "TAG" -> CatalogNames.Tag)
 
   override protected val begins: Seq[Seq[String]] =
     Seq(Seq("CREATE"), Seq("CREATE", "OR", "REPLACE"), Seq("REPLACE"), Seq("DROP"))
@@ -82,6 +88,7 @@ private[lakelog] object RefStatements extends AlterTableStatement {
 }
 
 /** Makes or drops a tag or branch. */
-private[lakelog] final case class ChangeRef(change: wire.LoadedTable => wire.Change[wire.Done]) extends TableStatement {
+private[lakelog] final case class ChangeRef(
+    change: wire.LoadedTable => wire.Change[wire.EmptyAnswer]) extends TableStatement {
   override def run(table: LakeTable): Unit = table.access.change(change(table.facts.reference))
 }

@@ -1,6 +1,9 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.refs
 
 import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.lakelog.internals.LakelogFailure
+import org.apache.spark.sql.lakelog.names.CatalogNames
+import org.apache.spark.sql.lakelog.wire
 
 /**
  * Names like `lake.shop.orders.branch_trial` and `lake.shop.orders.tag_checked`: the table `lake.shop.orders` on a branch
@@ -8,22 +11,19 @@ import org.apache.spark.sql.connector.catalog.Identifier
  */
 private[lakelog] object RefTables {
 
-  val Branch = "branch"
-  val Tag = "tag"
+  private val Form = s"(?s)(${CatalogNames.Branch}|${CatalogNames.Tag})_(.+)".r
 
-  private val Form = s"(?s)($Branch|$Tag)_(.+)".r
-
-  private val Missing = MetadataTables.Missing
+  private val Missing = CatalogNames.Missing
 
   /** The table whose branch or tag a name may mean, and which one that is. */
   def of(ident: Identifier): Option[(Identifier, wire.NamedRef)] = ident.name match {
     case Form(kind, name) if ident.namespace.nonEmpty =>
-      Some(MetadataTables.tableOf(ident) -> wire.NamedRef(name, Some(kind)))
+      Some(CatalogNames.tableOf(ident) -> wire.NamedRef(name, Some(kind)))
     case _ => None
   }
 
   /** Whether the parts of a name may be those of a branch. */
-  def isBranch(name: Seq[String]): Boolean = name.length > 1 && name.last.startsWith(s"${Branch}_")
+  def isBranch(name: Seq[String]): Boolean = name.length > 1 && name.last.startsWith(s"${CatalogNames.Branch}_")
 
   /** What `named` gives; where there is nothing of that name, the table on the branch or tag that `on` gives, if any. */
   def orElse[T](ident: Identifier, on: (Identifier, wire.NamedRef) => T)(named: => T): T =

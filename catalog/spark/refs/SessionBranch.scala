@@ -1,8 +1,13 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.refs
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.lakelog.internals.{Failures, PlanInternals, SettingInternals, StatementInternals}
+import org.apache.spark.sql.lakelog.internals.statements.{LakeNames, WritesByName}
+import org.apache.spark.sql.lakelog.names.CatalogNames
+import org.apache.spark.sql.lakelog.table.{LakeTable, TableFacts}
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
@@ -110,7 +115,7 @@ private[lakelog] object SessionBranch {
     // A table may have such a name too.
     def isOnBranch = table.map(PlanInternals.nameParts).filter(RefTables.isBranch).exists { name =>
       val inCatalog = if (name.head == catalog) name else catalog +: name
-      LakeNames.table(inCatalog).flatMap(_.facts.ref).exists(_.kind == RefTables.Branch)
+      LakeNames.table(inCatalog).flatMap(_.facts.ref).exists(_.kind == CatalogNames.Branch)
     }
     refuseId(s"the procedure $procedure")
     if (branch.isDefined && !isOnBranch) refuseLive(s"the procedure $procedure")
@@ -129,7 +134,7 @@ private[lakelog] object SessionBranch {
       else {
         val from = if (table.standsStill) wire.AsOf() else wire.AsOf(version = Some(table.facts.version))
         table.access.change(
-          wire.CreateRef(table.facts.reference, kind = RefTables.Branch, name = name, where = "new-or-there",
+          wire.CreateRef(table.facts.reference, kind = CatalogNames.Branch, name = name, where = "new-or-there",
             asOf = from))
         failing(table)(onBranch(table, name, isOfSession = true))
       }
@@ -141,7 +146,7 @@ private[lakelog] object SessionBranch {
   /** The same table, by the same name, on a branch. */
   private def onBranch(table: LakeTable, name: String, isOfSession: Boolean): LakeTable = {
     val asked = wire.LoadTable(
-      LakeCatalog.about(table.access.ident), on = Some(wire.NamedRef(name, Some(RefTables.Branch))))
+      CatalogNames.about(table.access.ident), on = Some(wire.NamedRef(name, Some(CatalogNames.Branch))))
     val facts = TableFacts(table.access.channel.ask(asked))
     table.same(table.access.copy(itself = Some(table.facts).filter(_ => isOfSession)), facts)
   }

@@ -1,9 +1,15 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import org.apache.spark.sql.connector.distributions.Distribution
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+import org.apache.spark.sql.lakelog.files.{PlannedFiles, RowPlace}
+import org.apache.spark.sql.lakelog.internals.SettingInternals
+import org.apache.spark.sql.lakelog.names.EntranceNames
+import org.apache.spark.sql.lakelog.read.{LakeScan, ScanUse}
+import org.apache.spark.sql.lakelog.table.{LakeTable, MetadataColumns}
+import org.apache.spark.sql.lakelog.write.Positions
 import org.apache.spark.sql.types.CharType
 
 /**
@@ -41,7 +47,7 @@ private object CopyOnWrite {
    * scan's own when it looks for the files of a DELETE: then it finds no such column.
    */
   def canLookFirst(table: LakeTable, kind: Command): Boolean =
-    SessionInternals.hasExtension && canLookPadded(table, kind)
+    EntranceNames.hasExtension && canLookPadded(table, kind)
 
   private def canLookPadded(table: LakeTable, kind: Command): Boolean =
     kind != Command.DELETE || !SettingInternals.readSideCharPadding ||

@@ -1,6 +1,7 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+import org.apache.spark.sql.lakelog.internals.Failures
 
 /**
  * The users' functions by which a statement chooses rows. Spark computes its condition several times for a row. A

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import java.util.Locale
 
@@ -10,6 +10,9 @@ import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedRe
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference, ExprId, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{Assignment, InsertAction, LogicalPlan, MergeAction, MergeIntoTable, SubqueryAlias, UpdateAction, UpdateTable}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.lakelog.internals.{ColumnInternals, PlanInternals, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.statements.{EarlyRewrite, LakeNames}
+import org.apache.spark.sql.lakelog.table.{LakeTable, MetadataColumns}
 
 /**
  * A MERGE whose conditions and values name metadata columns of its target.

@@ -1,10 +1,14 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, Expression, If, Literal, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, Union, V2WriteCommand, WriteDelta}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.lakelog.files.{RowFact, RowIds}
+import org.apache.spark.sql.lakelog.internals.{ColumnInternals, Failures, PlanInternals}
+import org.apache.spark.sql.lakelog.names.EntranceNames
+import org.apache.spark.sql.lakelog.table.LakeTable
 import org.apache.spark.sql.types.StructType
 
 /**
@@ -85,10 +89,10 @@ private[lakelog] object FactsInStatements extends (SparkSession => Rule[LogicalP
 
   /** An UPDATE that writes rows like these has named metadata columns, and this rule has to have seen it. */
   def refuseUnseen(table: LakeTable, rows: StructType): Unit =
-    if (!SessionInternals.hasExtension && table.physical.metadata.without(rows).length < rows.length) {
+    if (!EntranceNames.hasExtension && table.physical.metadata.without(rows).length < rows.length) {
       throw Failures.unsupported(
         s"An UPDATE that names metadata columns of ${table.name} needs lakelog's session extension: start the session with " +
-          s"spark.sql.extensions=${classOf[LakeExtensions].getName}.")
+          s"spark.sql.extensions=${EntranceNames.Extensions}.")
     }
 
   /** What no statement can set. */

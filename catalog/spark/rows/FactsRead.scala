@@ -1,9 +1,11 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, AttributeReference, Exists, Expression, OuterReference}
 import org.apache.spark.sql.catalyst.plans.LeftAnti
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
+import org.apache.spark.sql.lakelog.internals.PlanInternals
+import org.apache.spark.sql.lakelog.table.LakeTable
 
 /**
  * Has a statement read the metadata columns of its target that it names, in a plan that lacks them: Spark reads those that

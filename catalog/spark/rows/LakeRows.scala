@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import java.util.Locale
 
@@ -6,6 +6,9 @@ import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations
 import org.apache.spark.sql.connector.catalog.constraints.Check
 import org.apache.spark.sql.connector.write.{RowLevelOperation, RowLevelOperationBuilder, RowLevelOperationInfo}
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+import org.apache.spark.sql.lakelog.internals.Failures
+import org.apache.spark.sql.lakelog.names.EntranceNames
+import org.apache.spark.sql.lakelog.table.{LakeTable, MetadataColumns}
 
 /** A table's part in DELETE, UPDATE and MERGE of single rows: which of the two ways they go. */
 private[lakelog] trait LakeRows extends SupportsRowLevelOperations { this: LakeTable =>
@@ -22,21 +25,24 @@ private[lakelog] trait LakeRows extends SupportsRowLevelOperations { this: LakeT
     // What is deleted or copied has its values already.
     if (info.command != Command.DELETE) {
       refuseUncomputed()
-      if (makesValues && !SessionInternals.hasExtension) throw Failures.unsupported(
+      if (makesValues && !EntranceNames.hasExtension) throw Failures.unsupported(
         s"${info.command} of $name needs lakelog's session extension, as the table has generated or identity columns: start " +
-          s"the session with spark.sql.extensions=${classOf[LakeExtensions].getName}.")
+          s"the session with spark.sql.extensions=${EntranceNames.Extensions}.")
     }
     val table = written
-    () => table.operation(info.command)
+    () => LakeRows.operation(table, info.command)
   }
+}
 
-  private[lakelog] def operation(command: Command): RowLevelOperation =
-    facts.writeModes(command.name.toLowerCase(Locale.ROOT)) match {
-      case "merge-on-read" if !isHeldAgainstDeletions(command) => new MergeOnRead(this, command)
-      case _ => new CopyOnWrite(this, command)
+private[lakelog] object LakeRows {
+
+  private def operation(table: LakeTable, command: Command): RowLevelOperation =
+    table.facts.writeModes(command.name.toLowerCase(Locale.ROOT)) match {
+      case "merge-on-read" if !isHeldAgainstDeletions(table, command) => new MergeOnRead(table, command)
+      case _ => new CopyOnWrite(table, command)
     }
 
   /** Whether Spark holds CHECKs against rows that go: what mends that is part of the session extension. */
-  private def isHeldAgainstDeletions(command: Command): Boolean =
-    command == Command.MERGE && constraints.exists(_.isInstanceOf[Check]) && !SessionInternals.hasExtension
+  private def isHeldAgainstDeletions(table: LakeTable, command: Command): Boolean =
+    command == Command.MERGE && table.constraints.exists(_.isInstanceOf[Check]) && !EntranceNames.hasExtension
 }

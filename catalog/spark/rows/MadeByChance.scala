@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import scala.collection.mutable
 
@@ -7,6 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, And, Expression, If, Li
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MergeRows, Project, V2WriteCommand}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
+import org.apache.spark.sql.lakelog.internals.PlanInternals
+import org.apache.spark.sql.lakelog.table.LakeTable
 
 /**
  * Values of a MERGE that are not the same each time that they are computed, such as those of uuid().

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import org.apache.spark.sql.{SparkSession => Session}
 import org.apache.spark.sql.catalyst.expressions.{CheckInvariant, EqualTo, If, Literal}
@@ -6,6 +6,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, WriteDe
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.RowDeltaUtils
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
+import org.apache.spark.sql.lakelog.internals.PlanInternals
+import org.apache.spark.sql.lakelog.table.LakeTable
 
 /**
  * Excepts rows that a MERGE on read deletes from the table's CHECKs.

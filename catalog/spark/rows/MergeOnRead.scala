@@ -1,9 +1,14 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.{NamedReference, SortOrder}
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+import org.apache.spark.sql.lakelog.files.{RowIds, RowPlace}
+import org.apache.spark.sql.lakelog.names.EntranceNames
+import org.apache.spark.sql.lakelog.read.ScanUse
+import org.apache.spark.sql.lakelog.table.LakeTable
+import org.apache.spark.sql.lakelog.write.Positions
 
 /**
  * Changes rows without writing those beside them: a row that is deleted or updated is marked as deleted in its file, and
@@ -33,7 +38,7 @@ private object MergeOnRead {
    * that it is given one that has few of them, or none.
    */
   def canLookFirst(table: LakeTable): Boolean =
-    SessionInternals.hasExtension && table.facts.partitionFields.count(_.transform.isIdentity) == 1
+    EntranceNames.hasExtension && table.facts.partitionFields.count(_.transform.isIdentity) == 1
 }
 
 /**

@@ -1,9 +1,11 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.lakelog.internals.PlanInternals
+import org.apache.spark.sql.lakelog.table.LakeTable
 
 /**
  * A DELETE of all rows of a table with columns of type CHAR.

@@ -1,13 +1,18 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
-import java.util.{Base64, Locale}
+import java.util.Locale
 
 import scala.util.Try
 
 import org.roaringbitmap.RoaringBitmap
 
-import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+import org.apache.spark.sql.lakelog.expressions.Predicates
+import org.apache.spark.sql.lakelog.internals.plans.MergeKeys
+import org.apache.spark.sql.lakelog.read.LakeScan
+import org.apache.spark.sql.lakelog.table.{LakeTable, ReadTogether}
+import org.apache.spark.sql.lakelog.wire
+import org.apache.spark.sql.lakelog.write.{IdentityValues, RowsSeen, TableWrite}
 
 /** The one commit of a row-level operation, on the version that it has read, of rows that `deciders` have chosen. */
 private[lakelog] final class RowCommit(
@@ -50,16 +55,17 @@ private[lakelog] final class RowCommit(
     val files = written.flatMap(_.dataFiles)
     val taken = written.flatMap(_.values)
     if (removed.nonEmpty || deleted.nonEmpty || files.nonEmpty) {
-      val condition = RowCommit.condition(table, read)
-      def request(condition: Option[wire.Expression])(version: wire.LoadedTable, write: wire.Begun) = wire.CommitRows(
-        version, write.token, write.write, command.name.toLowerCase(Locale.ROOT), files,
-        removed = removed,
-        deletes = RowCommit.positions(deleted, path),
-        condition = condition,
-        values = if (taken.isEmpty) Nil else IdentityValues.united(table.identities, nextValues, taken),
-        readsOthers = readsOthers,
-        inserted = updated.filter(_ => command == Command.MERGE).map(_ => written.map(_.inserted).sum),
-        updated = updated.filter(_ => command != Command.DELETE))
+      val condition = RowsSeen.condition(table, read)
+      def request(condition: Option[wire.Expression])(version: wire.LoadedTable, write: wire.BegunWrite) =
+        wire.CommitRows(
+          version, write.token, write.write, command.name.toLowerCase(Locale.ROOT), files,
+          removed = removed,
+          deletes = RowsSeen.positions(deleted, path),
+          condition = condition,
+          values = if (taken.isEmpty) Nil else IdentityValues.united(table.identities, nextValues, taken),
+          readsOthers = readsOthers,
+          inserted = updated.filter(_ => command == Command.MERGE).map(_ => written.map(_.inserted).sum),
+          updated = updated.filter(_ => command != Command.DELETE))
       val answer =
         write.commit(request(condition) _, overOthers = narrowed(condition).map(each => request(Some(each)) _))
       changed = answer.rows
@@ -82,23 +88,5 @@ private[lakelog] final class RowCommit(
   private lazy val paths: Map[String, String] = scan.fold(Map.empty[String, String]) { scan =>
     val files = scan.files
     files.indices.map(i => files.name(i) -> files.path(i)).toMap
-  }
-}
-
-private[lakelog] object RowCommit {
-
-  /** Positions by the names of files, as Python takes them, by their paths. */
-  def positions(rows: Map[String, RoaringBitmap], path: String => String): Seq[wire.Positions] =
-    rows.toSeq.sortBy(_._1).map { case (file, positions) =>
-      wire.Positions(path(file), Base64.getEncoder.encodeToString(Positions.bytes(positions)))
-    }
-
-  /** What all rows of the table match that the statement has read: rows like them that others add may conflict. */
-  def condition(table: LakeTable, read: Seq[Seq[Predicate]]): Option[wire.Expression] = {
-    val metadata = table.physical.metadata
-    val scans = read.map(_.filterNot(FileNames.areIn(_, metadata)))
-    if (scans.isEmpty || scans.exists(_.isEmpty)) None
-    else if (scans.length == 1) Some(Predicates.toPython(scans.head))
-    else Some(Predicates.any(scans.map(Predicates.toPython(_))))
   }
 }

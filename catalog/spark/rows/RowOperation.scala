@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import java.util.Locale
 
@@ -8,6 +8,12 @@ import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.{BatchWrite, RequiresDistributionAndOrdering, RowLevelOperation, WriterCommitMessage}
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+import org.apache.spark.sql.lakelog.files.RowFact
+import org.apache.spark.sql.lakelog.internals.SchemaInternals
+import org.apache.spark.sql.lakelog.internals.plans.MergeKeys
+import org.apache.spark.sql.lakelog.read.{LakeScan, LakeScanBuilder, ScanUse}
+import org.apache.spark.sql.lakelog.table.{LakeTable, ReadTogether}
+import org.apache.spark.sql.lakelog.write.{RowOrder, WriteMetrics, WriteTasks}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
@@ -79,7 +85,7 @@ private[lakelog] abstract class RowWrite(table: LakeTable, commit: RowCommit)
 private[lakelog] abstract class RowBatch(table: LakeTable, commit: RowCommit) extends BatchWrite {
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
-    if (!commit.mayHaveHappened) LakeBatchWrite.deleteFiles(table, written(messages).flatMap(_.dataFiles))
+    if (!commit.mayHaveHappened) WriteTasks.deleteFiles(table, written(messages).flatMap(_.dataFiles))
 
   protected def written(messages: Array[WriterCommitMessage]): Seq[RowsWritten] =
     messages.toSeq.collect { case rows: RowsWritten => rows }

@@ -1,21 +1,16 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{JoinedRow, SpecificInternalRow, UnsafeProjection}
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, DeltaWriter, DeltaWriterFactory, LogicalWriteInfo, WriterCommitMessage}
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+import org.apache.spark.sql.lakelog.files.{RowFact, RowIds, RowPlace}
+import org.apache.spark.sql.lakelog.internals.SchemaInternals
+import org.apache.spark.sql.lakelog.internals.files.RowInternals
+import org.apache.spark.sql.lakelog.table.{LakeTable, MetadataColumns}
+import org.apache.spark.sql.lakelog.write.{FilesWritten, IdentityValues, LakeDataWriter, Positions, WriteTasks, WriterSettings}
 import org.apache.spark.sql.types.{DataType, LongType, StructType}
-
-/**
- * What one task of a row-level operation has written, and which rows that were there it is about. Of the rows in its files, so
- * many are new, and so many have the place of others; the rest are copies.
- */
-private[lakelog] final case class RowsWritten(
-    files: Array[String], positions: Array[FilePositions], values: Array[IdentityTaken], inserted: Long, updated: Long)
-  extends WriterCommitMessage {
-  def dataFiles: Seq[wire.DataFile] = files.toSeq.map(wire.DataFile.parsed)
-}
 
 /** Where in a row that says where a row is, file and position are. */
 private[lakelog] final case class PlaceOrdinals(file: Int, position: Int)
@@ -49,7 +44,7 @@ private[lakelog] object RowSettings {
     val columns = own.fieldNames.map(rows.fieldIndex)
     val known = info.metadataSchema.get
     RowSettings(
-      LakeBatchWrite.settings(
+      WriteTasks.settings(
         table, own, commit.filePrefix,
         if (kind == Command.DELETE) Nil else IdentityValues.starts(table.identities, commit.nextValues, tasks),
         hasIds = true),

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import java.util.{Set => JSet}
 
@@ -9,7 +9,10 @@ import org.apache.spark.sql.connector.catalog.{SupportsRead, Table, TableCapabil
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.types._
+import org.apache.spark.sql.lakelog.internals.PlanInternals
+import org.apache.spark.sql.lakelog.internals.plans.RepeatableRows
+import org.apache.spark.sql.lakelog.read.LakeScanBuilder
+import org.apache.spark.sql.lakelog.table.{LakeTable, ReadTogether}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
@@ -94,7 +97,8 @@ private[lakelog] object SmallSource {
       (target, filters) <- reading(join.left)
       known = AttributeSet(target.output ++ join.right.output)
       if (condition +: filters).forall(_.references.subsetOf(known))
-      if condition.references.forall(column => !join.right.outputSet.contains(column) || isExact(column.dataType))
+      if condition.references.forall(column =>
+        !join.right.outputSet.contains(column) || RepeatableRows.isExact(column.dataType))
       if RepeatableRows.areFew(join.right)
     } yield new SmallSource(join, table, target, filters, condition)
 
@@ -105,14 +109,6 @@ private[lakelog] object SmallSource {
       reading(child).map { case (target, filters) => (target, filters :+ condition) }
     case relation: DataSourceV2Relation if relation.table.isInstanceOf[RowLevelOperationTable] => Some((relation, Nil))
     case _ => None
-  }
-
-  /** Whether values that are equal are the same, so that what holds for one of them holds for the other. */
-  def isExact(dataType: DataType): Boolean = dataType match {
-    case ByteType | ShortType | IntegerType | LongType | BooleanType | DateType | TimestampType | TimestampNTZType |
-        BinaryType | _: DecimalType => true
-    case text: StringType => text == StringType
-    case _ => false
   }
 }
 

@@ -1,9 +1,12 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan, MergeRows, Project, RowLevelWrite}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.write.{RowLevelOperation, RowLevelOperationTable}
+import org.apache.spark.sql.lakelog.internals.PlanInternals
+import org.apache.spark.sql.lakelog.internals.plans.{MergeKeys, RepeatableRows}
+import org.apache.spark.sql.lakelog.table.LakeTable
 
 /**
  * A MERGE of few rows joins them to the rows of the table where these are read.

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.rows
 
 import scala.collection.mutable
 
@@ -8,6 +8,9 @@ import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Distinct, Filter,
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+import org.apache.spark.sql.lakelog.internals.{Failures, PlanInternals}
+import org.apache.spark.sql.lakelog.internals.plans.{KeptRows, RepeatableRows, RowStore}
+import org.apache.spark.sql.lakelog.table.LakeTable
 
 /**
  * Has each statement that changes rows see one and the same source, or subquery.

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.session
 
 import java.util.{Map => JMap, Set => JSet}
 
@@ -8,6 +8,7 @@ import org.apache.spark.sql.connector.catalog.{Column, Identifier, StagedTable, 
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.lakelog.internals.Failures
 
 /**
  * Tables of other connectors that create by this interface too, in the session catalog beside lakelog's. Spark creates all

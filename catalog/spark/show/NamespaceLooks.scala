@@ -1,6 +1,10 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.show
 
 import java.util.{Map => JMap}
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.lakelog.process.ProcessState
 
 /**
  * What a statement has loaded of namespaces: Spark's analysis of a CREATE TABLE asks for the same one in each of its
@@ -8,9 +12,12 @@ import java.util.{Map => JMap}
  */
 private[lakelog] object NamespaceLooks {
 
+  /** What was said of namespaces, by the session of the catalog and the name. */
+  private val slot = new ProcessState.Slot(() => mutable.Map.empty[(AnyRef, Seq[String]), JMap[String, String]])
+
   /** What `ask` answers for the namespace of that session's catalog; once for each statement that is analysed. */
-  def once(session: LakeSession, names: Array[String])(ask: => JMap[String, String]): JMap[String, String] =
-    ProcessState.ofStatement.map(_.namespaces) match {
+  def once(session: AnyRef, names: Array[String])(ask: => JMap[String, String]): JMap[String, String] =
+    ProcessState.ofStatement.map(_(slot)) match {
       case Some(looks) => looks.synchronized(looks.getOrElseUpdate((session, names.toSeq), ask))
       case None => ask
     }

@@ -1,9 +1,10 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.show
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.ResolvedNamespace
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, ShowTables}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.lakelog.catalogs.CatalogAccess
 
 /**
  * Hands the pattern of SHOW TABLES … LIKE down to the list, which Spark takes whole and then goes through: of a million
@@ -17,7 +18,7 @@ private[lakelog] object ShowsByPattern extends (SparkSession => Rule[LogicalPlan
 
     // A plan with another object for the same catalog is equal to this one: where it is replaced inside, it would stay.
     override def apply(plan: LogicalPlan): LogicalPlan = plan match {
-      case show @ ShowTables(namespace @ ResolvedNamespace(lake: LakeCatalog, _, _), Some(pattern), _)
+      case show @ ShowTables(namespace @ ResolvedNamespace(lake: CatalogAccess, _, _), Some(pattern), _)
           if lake.shown.isEmpty => show.copy(namespace = namespace.copy(catalog = lake.showing(pattern)))
       case other => other
     }

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.views
 
 import scala.util.Try
 
@@ -7,6 +7,9 @@ import org.apache.spark.sql.catalyst.analysis.{SchemaEvolution, SchemaTypeEvolut
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan, View}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.lakelog.catalogs.CatalogAccess
+import org.apache.spark.sql.lakelog.internals.Failures
+import org.apache.spark.sql.lakelog.names.EntranceNames
 
 /**
  * Lets a view that was made WITH SCHEMA EVOLUTION or TYPE EVOLUTION have the columns that its query has now.
@@ -31,7 +34,7 @@ private[lakelog] final class EvolvingViews(spark: SparkSession) extends Rule[Log
     })
 
   private def isOfLake(view: CatalogTable): Boolean = view.identifier.catalog.exists { name =>
-    Try(spark.sessionState.catalogManager.catalog(name)).toOption.exists(_.isInstanceOf[LakeCatalog])
+    Try(spark.sessionState.catalogManager.catalog(name)).toOption.exists(_.isInstanceOf[CatalogAccess])
   }
 }
 
@@ -39,7 +42,7 @@ private[lakelog] object EvolvingViews {
 
   /** Refuses a view that evolves in a session where Spark would spoil the session catalog for it. */
   def check(mode: Option[String], name: => String): Unit =
-    if (mode.exists(_.endsWith("EVOLUTION")) && !SessionInternals.hasExtension) throw Failures.unsupported(
+    if (mode.exists(_.endsWith("EVOLUTION")) && !EntranceNames.hasExtension) throw Failures.unsupported(
       s"The view $name is made WITH SCHEMA ${mode.get}, which needs lakelog's session extension: start the session with " +
-        s"spark.sql.extensions=${classOf[LakeExtensions].getName}.")
+        s"spark.sql.extensions=${EntranceNames.Extensions}.")
 }

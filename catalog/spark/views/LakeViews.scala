@@ -1,15 +1,21 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.views
 
 import java.lang.ref.WeakReference
+import java.util.WeakHashMap
 
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
 import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.lakelog.catalogs.CatalogAccess
+import org.apache.spark.sql.lakelog.internals.{Failures, LakelogFailure, SchemaInternals, StatementInternals}
+import org.apache.spark.sql.lakelog.names.{CatalogNames, Locations}
+import org.apache.spark.sql.lakelog.process.ProcessState
+import org.apache.spark.sql.lakelog.wire
 
 /**
  * The views of a catalog. They have their names in common with its tables, and their definitions stand in the logs of
  * namespaces, as Python keeps them.
  */
-private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
+private[lakelog] trait LakeViews extends CatalogAccess {
 
   override def loadTable(ident: Identifier): Table = loadRelation(ident) match {
     case table: Table => table
@@ -17,23 +23,23 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
   }
 
   override def listViews(names: Array[String]): Array[Identifier] =
-    if (LakeCatalog.isSystem(names)) Array.empty
-    else failures.namespace(names)(ask(wire.ListViews(names.toSeq)).views.map(LakeCatalog.identifier).toArray)
+    if (CatalogNames.isSystem(names)) Array.empty
+    else failures.namespace(names)(ask(wire.ListViews(names.toSeq)).views.map(CatalogNames.identifier).toArray)
 
   /** One request for both. */
   override def listRelationSummaries(names: Array[String]): Array[TableSummary] =
-    if (LakeCatalog.isSystem(names)) listTableSummaries(names)
+    if (CatalogNames.isSystem(names)) listTableSummaries(names)
     else failures.namespace(names) {
       val found = ask(wire.ListRelations(names.toSeq, shown))
       def summaries(names: Seq[Seq[String]], kind: String) =
-        names.map(name => TableSummary.of(LakeCatalog.identifier(name), kind))
+        names.map(name => TableSummary.of(CatalogNames.identifier(name), kind))
       val all =
         summaries(found.tables, TableSummary.MANAGED_TABLE_TYPE) ++ summaries(found.views, TableSummary.VIEW_TABLE_TYPE)
       all.sortBy(_.identifier.name).toArray
     }
 
   override def viewExists(ident: Identifier): Boolean =
-    !Locations.isPath(ident) && failures.view(ident)(ask(wire.ViewExists(parts(ident))).exists)
+    !Locations.isPath(ident) && failures.view(ident)(ask(wire.LookUpView(parts(ident))).exists)
 
   override def createView(ident: Identifier, view: View): View = define(ident, view, create = true, replace = false)
 
@@ -48,7 +54,7 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
       throw Failures.invalid(s"Views cannot be created at a path: replace ${ident.name} by a name.")
     refuseRoot(ident)
     EvolvingViews.check(Option(view.schemaMode), SchemaInternals.quoted(named(ident)))
-    val before = if (create) None else ProcessState.ofThread.views(session).of(ident)
+    val before = if (create) None else LoadedViews.ofThread(inSession).of(ident)
     if (before.exists(_.text != view.queryText)) ViewCycles.check(named(ident), view)
     channel.changeOnce(wire.DefineView(
         parts(ident), view = ViewDefinitions.of(view, name), create = create, replace = replace, expected = before))
@@ -62,8 +68,7 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
   private[lakelog] def loadedView(ident: Identifier, definition: wire.ViewDefinition): View = {
     EvolvingViews.check(definition.schemaMode, SchemaInternals.quoted(named(ident)))
     StatementInternals.tracker.foreach { statement =>
-      val thread = ProcessState.ofThread
-      thread.setViews(session, thread.views(session).in(statement).and(ident, definition))
+      LoadedViews.setOfThread(inSession, LoadedViews.ofThread(inSession).in(statement).and(ident, definition))
     }
     ViewDefinitions.toSpark(definition, name)
   }
@@ -100,5 +105,14 @@ private[lakelog] final case class LoadedViews(statement: WeakReference[AnyRef],
 }
 
 private[lakelog] object LoadedViews {
-  val Empty: LoadedViews = LoadedViews(new WeakReference[AnyRef](null), Map.empty)
+  private val empty = LoadedViews(new WeakReference[AnyRef](null), Map.empty)
+  private val slot = new ProcessState.Slot(() => new WeakHashMap[AnyRef, LoadedViews]())
+
+  /** What this thread loaded first of each view of the catalog, for the statement that it analysed last. */
+  def ofThread(catalog: AnyRef): LoadedViews = ProcessState.ofThread(slot).getOrDefault(catalog, empty)
+
+  def setOfThread(catalog: AnyRef, views: LoadedViews): Unit = {
+    ProcessState.ofThread(slot).put(catalog, views)
+    ()
+  }
 }

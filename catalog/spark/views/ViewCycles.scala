@@ -1,8 +1,9 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.views
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View => ViewPlan}
 import org.apache.spark.sql.connector.catalog.View
+import org.apache.spark.sql.lakelog.internals.PlanInternals
 
 /** Refuses a view that would be made of itself, where Spark 4.2 overlooks it: by an ALTER VIEW, in a subquery. */
 private[lakelog] object ViewCycles {

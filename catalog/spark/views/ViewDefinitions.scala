@@ -1,8 +1,10 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.views
 
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals}
+import org.apache.spark.sql.lakelog.wire
 
 /**
  * A view as Python keeps it (see `lakelog.catalog.core.schema.definition`), and back.

@@ -3,48 +3,48 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-private[lakelog] final case class Exists(exists: Boolean)
+private[lakelog] final case class ExistsAnswer(exists: Boolean)
   extends Message {
   override def members: Members = List("exists" -> put(exists))
 }
 
-private[lakelog] object Exists extends Companion[Exists] {
-  override def of(json: JObject): Exists = Exists(take[Boolean](json, "exists"))
+private[lakelog] object ExistsAnswer extends Companion[ExistsAnswer] {
+  override def of(json: JObject): ExistsAnswer = ExistsAnswer(take[Boolean](json, "exists"))
 }
 
-/** It is done. */
-private[lakelog] final case class Done()
+/** The request is done. */
+private[lakelog] final case class EmptyAnswer()
   extends Message {
   override def members: Members = List()
 }
 
-private[lakelog] object Done extends Companion[Done] {
-  override def of(json: JObject): Done = Done()
+private[lakelog] object EmptyAnswer extends Companion[EmptyAnswer] {
+  override def of(json: JObject): EmptyAnswer = EmptyAnswer()
 }
 
 /** Whether there was anything to drop. */
-private[lakelog] final case class Dropped(dropped: Boolean)
+private[lakelog] final case class DroppedAnswer(dropped: Boolean)
   extends Message {
   override def members: Members = List("dropped" -> put(dropped))
 }
 
-private[lakelog] object Dropped extends Companion[Dropped] {
-  override def of(json: JObject): Dropped = Dropped(take[Boolean](json, "dropped"))
+private[lakelog] object DroppedAnswer extends Companion[DroppedAnswer] {
+  override def of(json: JObject): DroppedAnswer = DroppedAnswer(take[Boolean](json, "dropped"))
 }
 
-/** About the object at a name or a place, of which one is given. */
-private[lakelog] final case class Named(identifier: Option[Seq[String]] = None, location: Option[String] = None)
+/** A request about the object at a name or a place. Exactly one of the two is given. */
+private[lakelog] final case class NamedObject(identifier: Option[Seq[String]] = None, location: Option[String] = None)
   extends Message {
   override def members: Members = List("identifier" -> putIfAny(identifier), "location" -> putIfAny(location))
 }
 
-private[lakelog] object Named extends Companion[Named] {
-  override def of(json: JObject): Named = Named(
+private[lakelog] object NamedObject extends Companion[NamedObject] {
+  override def of(json: JObject): NamedObject = NamedObject(
     takeIfAny[Seq[String]](json, "identifier"),
     takeIfAny[String](json, "location"))
 }
 
-/** A tag or branch as a statement names it; with `kind` it has to be of that. */
+/** A tag or branch as a statement names it. If `kind` is given, it has to be of that kind. */
 private[lakelog] final case class NamedRef(name: String, kind: Option[String] = None)
   extends Message {
   override def members: Members = List("name" -> put(name), "kind" -> putIfAny(kind))
@@ -55,19 +55,19 @@ private[lakelog] object NamedRef extends Companion[NamedRef] {
 }
 
 /** The tag or branch that a loaded table is on. `kind` is `tag` or `branch`. */
-private[lakelog] final case class Ref(name: String, id: String, kind: String)
+private[lakelog] final case class LoadedRef(name: String, id: String, kind: String)
   extends Message {
   override def members: Members = List("name" -> put(name), "id" -> put(id), "kind" -> put(kind))
 }
 
-private[lakelog] object Ref extends Companion[Ref] {
-  override def of(json: JObject): Ref = Ref(
+private[lakelog] object LoadedRef extends Companion[LoadedRef] {
+  override def of(json: JObject): LoadedRef = LoadedRef(
     take[String](json, "name"),
     take[String](json, "id"),
     take[String](json, "kind"))
 }
 
-/** The name that a table was loaded by, and the location of the namespace's log that this led through. */
+/** The name that a table was loaded by, and the location of the namespace's log that the name led through. */
 private[lakelog] final case class FoundBy(identifier: Seq[String], namespace: String)
   extends Message {
   override def members: Members = List("identifier" -> put(identifier), "namespace" -> put(namespace))
@@ -80,9 +80,9 @@ private[lakelog] object FoundBy extends Companion[FoundBy] {
 }
 
 /**
- * A version of a table that the adapter has loaded. `past`: the user asked for that version. `step` counts the changes
- * of the transaction, where a table changes without a new version. One with `found_by` is changed only while it has
- * that name.
+ * A version of a table that the adapter has loaded. `past` says whether the user requested that version. `step` counts
+ * the changes of the transaction, in which a table changes without a new version. A table with `found_by` is changed
+ * only while it has that name.
  */
 private[lakelog] final case class LoadedTable(
     location: String,
@@ -90,7 +90,7 @@ private[lakelog] final case class LoadedTable(
     version: Long,
     past: Boolean,
     step: Long,
-    ref: Option[Ref] = None,
+    ref: Option[LoadedRef] = None,
     foundBy: Option[FoundBy] = None)
   extends Message {
   override def members: Members = List(
@@ -110,21 +110,21 @@ private[lakelog] object LoadedTable extends Companion[LoadedTable] {
     take[Long](json, "version"),
     take[Boolean](json, "past"),
     take[Long](json, "step"),
-    takeIfAny[Ref](json, "ref"),
+    takeIfAny[LoadedRef](json, "ref"),
     takeIfAny[FoundBy](json, "found_by"))
 }
 
-private[lakelog] final case class Possible(possible: Boolean)
+private[lakelog] final case class PossibleAnswer(possible: Boolean)
   extends Message {
   override def members: Members = List("possible" -> put(possible))
 }
 
-private[lakelog] object Possible extends Companion[Possible] {
-  override def of(json: JObject): Possible = Possible(take[Boolean](json, "possible"))
+private[lakelog] object PossibleAnswer extends Companion[PossibleAnswer] {
+  override def of(json: JObject): PossibleAnswer = PossibleAnswer(take[Boolean](json, "possible"))
 }
 
-/** The user and the statement of a change; Python keeps of `text` what the catalog's settings say. */
-private[lakelog] final case class Statement(
+/** The user and the statement of a change. The catalog's settings say how much of `text` Python keeps. */
+private[lakelog] final case class UserStatement(
     user: String,
     application: String,
     query: Option[String],
@@ -137,8 +137,8 @@ private[lakelog] final case class Statement(
     "text" -> putOrNull(text))
 }
 
-private[lakelog] object Statement extends Companion[Statement] {
-  override def of(json: JObject): Statement = Statement(
+private[lakelog] object UserStatement extends Companion[UserStatement] {
+  override def of(json: JObject): UserStatement = UserStatement(
     take[String](json, "user"),
     take[String](json, "application"),
     takeIfAny[String](json, "query"),

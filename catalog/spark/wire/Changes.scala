@@ -4,11 +4,11 @@ package org.apache.spark.sql.lakelog.wire
 import org.json4s.JsonAST.JObject
 
 /**
- * The facts of a table as changes of it are read, between versions or times; without any of these, of all of them.
- * `start_latest`: from the next version on, for streams.
+ * Return the facts of a table for reading its changes between versions or times. Without any of these, they are all
+ * changes. With `start_latest`, they begin with the next version, for streams.
  */
 private[lakelog] final case class LoadChanges(
-    of: Named,
+    of: NamedObject,
     on: Option[NamedRef] = None,
     startVersion: Option[Long] = None,
     startLatest: Boolean = false,
@@ -32,7 +32,7 @@ private[lakelog] final case class LoadChanges(
 
 private[lakelog] object LoadChanges extends Companion[LoadChanges] {
   override def of(json: JObject): LoadChanges = LoadChanges(
-    Named.of(json),
+    NamedObject.of(json),
     takeIfAny[NamedRef](json, "on"),
     takeIfAny[Long](json, "start_version"),
     takeIfAny[Boolean](json, "start_latest").getOrElse(false),
@@ -43,7 +43,7 @@ private[lakelog] object LoadChanges extends Companion[LoadChanges] {
     takeIfAny[Boolean](json, "with_end").getOrElse(true))
 }
 
-/** Where a stream of changes ends: at a version, a time, or nowhere. */
+/** The end of a stream of changes: a version, a time, or none. */
 private[lakelog] final case class ChangesEnd(last: Option[Long] = None, lastUs: Option[Long] = None)
   extends Message {
   override def members: Members = List("last" -> putIfAny(last), "last_us" -> putIfAny(lastUs))
@@ -55,7 +55,7 @@ private[lakelog] object ChangesEnd extends Companion[ChangesEnd] {
     takeIfAny[Long](json, "last_us"))
 }
 
-/** The table as of the last of the versions `first` to `last`; `may_*` is what may be among the changes. */
+/** The table as of the last of the versions `first` to `last`. `may_*` say what kinds of changes there may be. */
 private[lakelog] final case class ChangesFacts(
     facts: TableFacts,
     first: Long,
@@ -85,14 +85,14 @@ private[lakelog] object ChangesFacts extends Companion[ChangesFacts] {
     take[Boolean](json, "may_repeat"))
 }
 
-/** The files of changes that were loaded, as an Arrow stream. */
+/** Return the files of loaded changes, as an Arrow stream. */
 private[lakelog] final case class PlanChanges(table: LoadedTable, first: Long, last: Long, predicate: Expression)
-  extends Request[Done]("plan_changes") {
+  extends Request[EmptyAnswer]("plan_changes") {
   override def members: Members = table.members ++ List(
     "first" -> put(first),
     "last" -> put(last),
     "predicate" -> put(predicate))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
 }
 
 private[lakelog] object PlanChanges extends Companion[PlanChanges] {
@@ -103,31 +103,31 @@ private[lakelog] object PlanChanges extends Companion[PlanChanges] {
     take[Expression](json, "predicate"))
 }
 
-/** What distinguishes the columns of the loaded version from others. */
+/** Return the form of the loaded version's columns, which differs from other columns' forms. */
 private[lakelog] final case class StreamForm(table: LoadedTable)
-  extends Request[Form]("stream_form") {
+  extends Request[ChosenForm]("stream_form") {
   override def members: Members = table.members
-  override def answer(json: JObject): Form = Form.of(json)
+  override def answer(json: JObject): ChosenForm = ChosenForm.of(json)
 }
 
 private[lakelog] object StreamForm extends Companion[StreamForm] {
   override def of(json: JObject): StreamForm = StreamForm(LoadedTable.of(json))
 }
 
-private[lakelog] final case class Form(form: String)
+private[lakelog] final case class ChosenForm(form: String)
   extends Message {
   override def members: Members = List("form" -> put(form))
 }
 
-private[lakelog] object Form extends Companion[Form] {
-  override def of(json: JObject): Form = Form(take[String](json, "form"))
+private[lakelog] object ChosenForm extends Companion[ChosenForm] {
+  override def of(json: JObject): ChosenForm = ChosenForm(take[String](json, "form"))
 }
 
 /**
- * About a stream that reads a table: `version` is what its query has loaded, `form` that of its columns. With `changes`
- * it reads changes up to that end, without it rows that are added.
+ * A request about a stream that reads a table. `version` is the version that its query has loaded, and `form` the form
+ * of its columns. With `changes` it reads changes up to that end, without it only added rows.
  */
-private[lakelog] final case class OfStream(
+private[lakelog] final case class StreamRequest(
     table: LoadedTable,
     name: String,
     form: String,
@@ -143,8 +143,8 @@ private[lakelog] final case class OfStream(
     "skips_expired" -> put(skipsExpired))
 }
 
-private[lakelog] object OfStream extends Companion[OfStream] {
-  override def of(json: JObject): OfStream = OfStream(
+private[lakelog] object StreamRequest extends Companion[StreamRequest] {
+  override def of(json: JObject): StreamRequest = StreamRequest(
     LoadedTable.of(json),
     take[String](json, "name"),
     take[String](json, "form"),
@@ -153,47 +153,47 @@ private[lakelog] object OfStream extends Companion[OfStream] {
     takeIfAny[Boolean](json, "skips_expired").getOrElse(false))
 }
 
-/** The first position: at a version (or `latest`) or time, else before the present contents. */
+/** Return the first position: at a version (or `latest`) or time, else before the present contents. */
 private[lakelog] final case class StreamStart(
-    stream: OfStream,
+    stream: StreamRequest,
     startingVersion: Option[Either[Long, String]] = None,
     startingTimestampUs: Option[Long] = None)
-  extends Request[Position]("stream_start") {
+  extends Request[OpaquePosition]("stream_start") {
   override def members: Members = stream.members ++ List(
     "starting_version" -> putIfAny(startingVersion),
     "starting_timestamp_us" -> putIfAny(startingTimestampUs))
-  override def answer(json: JObject): Position = Position.of(json)
+  override def answer(json: JObject): OpaquePosition = OpaquePosition.of(json)
 }
 
 private[lakelog] object StreamStart extends Companion[StreamStart] {
   override def of(json: JObject): StreamStart = StreamStart(
-    OfStream.of(json),
+    StreamRequest.of(json),
     takeIfAny[Either[Long, String]](json, "starting_version"),
     takeIfAny[Long](json, "starting_timestamp_us"))
 }
 
-/** A position in a stream, in words of which only Python knows the meaning. */
-private[lakelog] final case class Position(position: String)
+/** A position in a stream, as a text that only Python understands. */
+private[lakelog] final case class OpaquePosition(position: String)
   extends Message {
   override def members: Members = List("position" -> put(position))
 }
 
-private[lakelog] object Position extends Companion[Position] {
-  override def of(json: JObject): Position = Position(take[String](json, "position"))
+private[lakelog] object OpaquePosition extends Companion[OpaquePosition] {
+  override def of(json: JObject): OpaquePosition = OpaquePosition(take[String](json, "position"))
 }
 
-/** The position after all that there is. */
-private[lakelog] final case class StreamHead(stream: OfStream)
-  extends Request[Position]("stream_head") {
+/** Return the position after all existing versions. */
+private[lakelog] final case class StreamHead(stream: StreamRequest)
+  extends Request[OpaquePosition]("stream_head") {
   override def members: Members = stream.members
-  override def answer(json: JObject): Position = Position.of(json)
+  override def answer(json: JObject): OpaquePosition = OpaquePosition.of(json)
 }
 
 private[lakelog] object StreamHead extends Companion[StreamHead] {
-  override def of(json: JObject): StreamHead = StreamHead(OfStream.of(json))
+  override def of(json: JObject): StreamHead = StreamHead(StreamRequest.of(json))
 }
 
-/** How much one batch may have. */
+/** The limits of a batch. */
 private[lakelog] final case class BatchLimits(
     files: Option[Long] = None,
     bytes: Option[Long] = None,
@@ -209,40 +209,42 @@ private[lakelog] object BatchLimits extends Companion[BatchLimits] {
     takeIfAny[Long](json, "rows"))
 }
 
-/** Where the batch ends that begins at a position. */
+/** Return the end of the batch that begins at a position. */
 private[lakelog] final case class StreamNext(
-    stream: OfStream,
+    stream: StreamRequest,
     position: String,
     limits: BatchLimits,
     until: Option[String] = None)
-  extends Request[Next]("stream_next") {
+  extends Request[NextPosition]("stream_next") {
   override def members: Members = stream.members ++ List(
     "position" -> put(position),
     "limits" -> put(limits),
     "until" -> putIfAny(until))
-  override def answer(json: JObject): Next = Next.of(json)
+  override def answer(json: JObject): NextPosition = NextPosition.of(json)
 }
 
 private[lakelog] object StreamNext extends Companion[StreamNext] {
   override def of(json: JObject): StreamNext = StreamNext(
-    OfStream.of(json),
+    StreamRequest.of(json),
     take[String](json, "position"),
     take[BatchLimits](json, "limits"),
     takeIfAny[String](json, "until"))
 }
 
-/** `head` is the position after all that there is. */
-private[lakelog] final case class Next(position: String, head: String)
+/** `head` is the position after all existing versions. */
+private[lakelog] final case class NextPosition(position: String, head: String)
   extends Message {
   override def members: Members = List("position" -> put(position), "head" -> put(head))
 }
 
-private[lakelog] object Next extends Companion[Next] {
-  override def of(json: JObject): Next = Next(take[String](json, "position"), take[String](json, "head"))
+private[lakelog] object NextPosition extends Companion[NextPosition] {
+  override def of(json: JObject): NextPosition = NextPosition(
+    take[String](json, "position"),
+    take[String](json, "head"))
 }
 
-/** The files between two positions, as an Arrow stream. */
-private[lakelog] final case class StreamFiles(stream: OfStream, start: String, end: String)
+/** Return the files between two positions, as an Arrow stream. */
+private[lakelog] final case class StreamFiles(stream: StreamRequest, start: String, end: String)
   extends Request[StreamBatchFiles]("stream_files") {
   override def members: Members = stream.members ++ List("start" -> put(start), "end" -> put(end))
   override def answer(json: JObject): StreamBatchFiles = StreamBatchFiles.of(json)
@@ -250,12 +252,12 @@ private[lakelog] final case class StreamFiles(stream: OfStream, start: String, e
 
 private[lakelog] object StreamFiles extends Companion[StreamFiles] {
   override def of(json: JObject): StreamFiles = StreamFiles(
-    OfStream.of(json),
+    StreamRequest.of(json),
     take[String](json, "start"),
     take[String](json, "end"))
 }
 
-/** What may be among the changes of a batch, whose files are beside. */
+/** The kinds of changes that a batch may have. Its files come beside the answer. */
 private[lakelog] final case class StreamBatchFiles(mayCarry: Boolean, mayUpdate: Boolean, mayRepeat: Boolean)
   extends Message {
   override def members: Members = List(

@@ -6,18 +6,18 @@ import org.json4s.JsonAST.JObject
 /**
  * A prepared table: everything that its commit needs, decided when it was staged. `identifier` is None for a table that
  * is only known by its place. `replaced` is the version of the table that is replaced, None for a new table. `url` is
- * where its files go, under `data/`, with `write.id` in their names.
+ * the parent of its files, which go under `data/` with `write.id` in their names.
  */
-private[lakelog] final case class Stage(private[wire] val kept: JObject)
+private[lakelog] final case class StagedTable(private[wire] val kept: JObject)
   extends Message {
   override def members: Members = kept.obj
-  def write: WriteRef = Stage.part[WriteRef](kept, "write")
+  def write: WriteRef = StagedTable.part[WriteRef](kept, "write")
 }
 
-private[lakelog] object Stage extends Companion[Stage] {
+private[lakelog] object StagedTable extends Companion[StagedTable] {
 
   /** What stands in a request for the answer to another that comes first. */
-  val ToCome: Stage = Stage(JObject(Nil))
+  val ToCome: StagedTable = StagedTable(JObject(Nil))
 
-  override def of(json: JObject): Stage = Stage(json)
+  override def of(json: JObject): StagedTable = StagedTable(json)
 }

@@ -3,31 +3,31 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-/** Which views are directly in a namespace. */
+/** List the views directly in a namespace. */
 private[lakelog] final case class ListViews(namespace: Seq[String])
-  extends Request[Views]("list_views") {
+  extends Request[ViewList]("list_views") {
   override def members: Members = List("namespace" -> put(namespace))
-  override def answer(json: JObject): Views = Views.of(json)
+  override def answer(json: JObject): ViewList = ViewList.of(json)
 }
 
 private[lakelog] object ListViews extends Companion[ListViews] {
   override def of(json: JObject): ListViews = ListViews(take[Seq[String]](json, "namespace"))
 }
 
-private[lakelog] final case class Views(views: Seq[Seq[String]])
+private[lakelog] final case class ViewList(views: Seq[Seq[String]])
   extends Message {
   override def members: Members = List("views" -> put(views))
 }
 
-private[lakelog] object Views extends Companion[Views] {
-  override def of(json: JObject): Views = Views(take[Seq[Seq[String]]](json, "views"))
+private[lakelog] object ViewList extends Companion[ViewList] {
+  override def of(json: JObject): ViewList = ViewList(take[Seq[Seq[String]]](json, "views"))
 }
 
-/** Which tables and views are directly in a namespace. */
+/** List the tables and views directly in a namespace. */
 private[lakelog] final case class ListRelations(namespace: Seq[String], like: Option[String] = None)
-  extends Request[Relations]("list_relations") {
+  extends Request[RelationList]("list_relations") {
   override def members: Members = List("namespace" -> put(namespace), "like" -> putIfAny(like))
-  override def answer(json: JObject): Relations = Relations.of(json)
+  override def answer(json: JObject): RelationList = RelationList.of(json)
 }
 
 private[lakelog] object ListRelations extends Companion[ListRelations] {
@@ -36,31 +36,31 @@ private[lakelog] object ListRelations extends Companion[ListRelations] {
     takeIfAny[String](json, "like"))
 }
 
-private[lakelog] final case class Relations(tables: Seq[Seq[String]], views: Seq[Seq[String]])
+private[lakelog] final case class RelationList(tables: Seq[Seq[String]], views: Seq[Seq[String]])
   extends Message {
   override def members: Members = List("tables" -> put(tables), "views" -> put(views))
 }
 
-private[lakelog] object Relations extends Companion[Relations] {
-  override def of(json: JObject): Relations = Relations(
+private[lakelog] object RelationList extends Companion[RelationList] {
+  override def of(json: JObject): RelationList = RelationList(
     take[Seq[Seq[String]]](json, "tables"),
     take[Seq[Seq[String]]](json, "views"))
 }
 
-/** Whether there is such a view. */
-private[lakelog] final case class ViewExists(identifier: Seq[String])
-  extends Request[Exists]("view_exists") {
+/** Return whether the view exists. */
+private[lakelog] final case class LookUpView(identifier: Seq[String])
+  extends Request[ExistsAnswer]("view_exists") {
   override def members: Members = List("identifier" -> put(identifier))
-  override def answer(json: JObject): Exists = Exists.of(json)
+  override def answer(json: JObject): ExistsAnswer = ExistsAnswer.of(json)
 }
 
-private[lakelog] object ViewExists extends Companion[ViewExists] {
-  override def of(json: JObject): ViewExists = ViewExists(take[Seq[String]](json, "identifier"))
+private[lakelog] object LookUpView extends Companion[LookUpView] {
+  override def of(json: JObject): LookUpView = LookUpView(take[Seq[String]](json, "identifier"))
 }
 
 /**
- * Create a view, or with `replace` also replace it; without `create` only replace it. `expected` is the definition that
- * a replacement was made from: it has to be there still.
+ * Create a view, or with `replace` also replace it. Without `create`, only replace it. `expected` is the definition
+ * that a replacement was made from. It must not have changed.
  */
 private[lakelog] final case class DefineView(
     identifier: Seq[String],
@@ -69,7 +69,7 @@ private[lakelog] final case class DefineView(
     create: Boolean,
     replace: Boolean,
     expected: Option[ViewDefinition] = None)
-  extends Change[Done]("define_view") {
+  extends Change[EmptyAnswer]("define_view") {
   override def members: Members = List(
     "identifier" -> put(identifier),
     "token" -> putOrNull(token),
@@ -77,7 +77,7 @@ private[lakelog] final case class DefineView(
     "create" -> put(create),
     "replace" -> put(replace),
     "expected" -> putIfAny(expected))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
   override def subject: MakeToken = MakeToken(Some(identifier))
 }
 
@@ -93,9 +93,9 @@ private[lakelog] object DefineView extends Companion[DefineView] {
 
 /** Drop a view. */
 private[lakelog] final case class DropView(identifier: Seq[String], token: Option[Token] = None)
-  extends Change[Dropped]("drop_view") {
+  extends Change[DroppedAnswer]("drop_view") {
   override def members: Members = List("identifier" -> put(identifier), "token" -> putOrNull(token))
-  override def answer(json: JObject): Dropped = Dropped.of(json)
+  override def answer(json: JObject): DroppedAnswer = DroppedAnswer.of(json)
   override def subject: MakeToken = MakeToken(Some(identifier))
 }
 
@@ -107,9 +107,9 @@ private[lakelog] object DropView extends Companion[DropView] {
 
 /** Give a view another name. */
 private[lakelog] final case class RenameView(identifier: Seq[String], token: Option[Token] = None, to: Seq[String])
-  extends Change[Done]("rename_view") {
+  extends Change[EmptyAnswer]("rename_view") {
   override def members: Members = List("identifier" -> put(identifier), "token" -> putOrNull(token), "to" -> put(to))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
   override def subject: MakeToken = MakeToken(Some(identifier))
 }
 
@@ -120,40 +120,40 @@ private[lakelog] object RenameView extends Companion[RenameView] {
     take[Seq[String]](json, "to"))
 }
 
-/** Which functions are directly in a namespace. */
+/** List the functions directly in a namespace. */
 private[lakelog] final case class ListFunctions(namespace: Seq[String])
-  extends Request[Functions]("list_functions") {
+  extends Request[FunctionList]("list_functions") {
   override def members: Members = List("namespace" -> put(namespace))
-  override def answer(json: JObject): Functions = Functions.of(json)
+  override def answer(json: JObject): FunctionList = FunctionList.of(json)
 }
 
 private[lakelog] object ListFunctions extends Companion[ListFunctions] {
   override def of(json: JObject): ListFunctions = ListFunctions(take[Seq[String]](json, "namespace"))
 }
 
-private[lakelog] final case class Functions(functions: Seq[Seq[String]])
+private[lakelog] final case class FunctionList(functions: Seq[Seq[String]])
   extends Message {
   override def members: Members = List("functions" -> put(functions))
 }
 
-private[lakelog] object Functions extends Companion[Functions] {
-  override def of(json: JObject): Functions = Functions(take[Seq[Seq[String]]](json, "functions"))
+private[lakelog] object FunctionList extends Companion[FunctionList] {
+  override def of(json: JObject): FunctionList = FunctionList(take[Seq[Seq[String]]](json, "functions"))
 }
 
-/** About a function, whatever the case of its name unless the session minds it. */
-private[lakelog] final case class OfFunction(identifier: Seq[String], caseSensitive: Boolean)
+/** A request about a function. The case of its name matters only if `case_sensitive`. */
+private[lakelog] final case class FunctionRequest(identifier: Seq[String], caseSensitive: Boolean)
   extends Message {
   override def members: Members = List("identifier" -> put(identifier), "case_sensitive" -> put(caseSensitive))
 }
 
-private[lakelog] object OfFunction extends Companion[OfFunction] {
-  override def of(json: JObject): OfFunction = OfFunction(
+private[lakelog] object FunctionRequest extends Companion[FunctionRequest] {
+  override def of(json: JObject): FunctionRequest = FunctionRequest(
     take[Seq[String]](json, "identifier"),
     take[Boolean](json, "case_sensitive"))
 }
 
-/** The definition of a function, if there is one. Where it `runs`, the catalog's `stored-code` may refuse it. */
-private[lakelog] final case class LoadFunction(function: OfFunction, runs: Boolean = false)
+/** Return the definition of a function if it exists. If it `runs`, the catalog's `stored-code` may refuse it. */
+private[lakelog] final case class LoadFunction(function: FunctionRequest, runs: Boolean = false)
   extends Request[FoundFunction]("load_function") {
   override def members: Members = function.members ++ List("runs" -> put(runs))
   override def answer(json: JObject): FoundFunction = FoundFunction.of(json)
@@ -161,7 +161,7 @@ private[lakelog] final case class LoadFunction(function: OfFunction, runs: Boole
 
 private[lakelog] object LoadFunction extends Companion[LoadFunction] {
   override def of(json: JObject): LoadFunction = LoadFunction(
-    OfFunction.of(json),
+    FunctionRequest.of(json),
     takeIfAny[Boolean](json, "runs").getOrElse(false))
 }
 
@@ -176,24 +176,24 @@ private[lakelog] object FoundFunction extends Companion[FoundFunction] {
 
 /** Create a function. */
 private[lakelog] final case class CreateFunction(
-    function: OfFunction,
+    function: FunctionRequest,
     token: Option[Token] = None,
     definition: FunctionDefinition,
     orReplace: Boolean,
     ifNotExists: Boolean)
-  extends Change[Done]("create_function") {
+  extends Change[EmptyAnswer]("create_function") {
   override def members: Members = function.members ++ List(
     "token" -> putOrNull(token),
     "definition" -> put(definition),
     "or_replace" -> put(orReplace),
     "if_not_exists" -> put(ifNotExists))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
   override def subject: MakeToken = MakeToken(Some(function.identifier))
 }
 
 private[lakelog] object CreateFunction extends Companion[CreateFunction] {
   override def of(json: JObject): CreateFunction = CreateFunction(
-    OfFunction.of(json),
+    FunctionRequest.of(json),
     takeIfAny[Token](json, "token"),
     take[FunctionDefinition](json, "definition"),
     take[Boolean](json, "or_replace"),
@@ -201,13 +201,13 @@ private[lakelog] object CreateFunction extends Companion[CreateFunction] {
 }
 
 /** Drop a function. */
-private[lakelog] final case class DropFunction(function: OfFunction, token: Option[Token] = None)
-  extends Change[Dropped]("drop_function") {
+private[lakelog] final case class DropFunction(function: FunctionRequest, token: Option[Token] = None)
+  extends Change[DroppedAnswer]("drop_function") {
   override def members: Members = function.members ++ List("token" -> putOrNull(token))
-  override def answer(json: JObject): Dropped = Dropped.of(json)
+  override def answer(json: JObject): DroppedAnswer = DroppedAnswer.of(json)
   override def subject: MakeToken = MakeToken(Some(function.identifier))
 }
 
 private[lakelog] object DropFunction extends Companion[DropFunction] {
-  override def of(json: JObject): DropFunction = DropFunction(OfFunction.of(json), takeIfAny[Token](json, "token"))
+  override def of(json: JObject): DropFunction = DropFunction(FunctionRequest.of(json), takeIfAny[Token](json, "token"))
 }

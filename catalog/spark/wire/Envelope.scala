@@ -15,21 +15,21 @@ private[lakelog] final class Answered private[wire] (json: JObject, val parts: L
 /** What frames hold: requests, and answers or errors. */
 private[lakelog] object Envelope {
 
-  def asked(request: Asked): Array[Byte] = request.asText.getBytes(UTF_8)
+  def asked(request: SentRequest): Array[Byte] = request.asText.getBytes(UTF_8)
 
   /** Whether it may change something: only a change names its statement and user. */
-  def isChange(request: Asked): Boolean = request.first.isDefined || Json.get(request.params, "query").isDefined
+  def isChange(request: SentRequest): Boolean = request.first.isDefined || Json.get(request.params, "query").isDefined
 
   /** The same request with the answer to its first one, after which it needs that no longer. */
-  def afterFirst(request: Asked, answer: Array[Byte]): Asked =
+  def afterFirst(request: SentRequest, answer: Array[Byte]): SentRequest =
     request.copy(params = Json.merge(request.params, json(answer).obj: _*), first = None)
 
-  def failed(why: Failed): Array[Byte] = Json.text(JObject("error" -> why.json)).getBytes(UTF_8)
+  def failed(why: FailedRequest): Array[Byte] = Json.text(JObject("error" -> why.json)).getBytes(UTF_8)
 
-  def answered(frame: Array[Byte]): Either[Failed, Answered] = {
+  def answered(frame: Array[Byte]): Either[FailedRequest, Answered] = {
     val content = json(frame)
     Json.get(content, "error") match {
-      case Some(error: JObject) => Left(Failed.of(error))
+      case Some(error: JObject) => Left(FailedRequest.of(error))
       case _ =>
         val answer = Json.get(content, "ok").collect { case ok: JObject => ok }.getOrElse(JObject(Nil))
         val parts = Json.get(content, "parts").collect { case JInt(parts) => parts.toLong }.getOrElse(0L)

@@ -3,44 +3,37 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-/** What is known of one column in one file; None: not known. `min` and `max` are JSON literals (see `literals`). */
+/**
+ * The known statistics of a column in a file; None is unknown. `min` and `max`, which are stored as `lo` and `hi`, are
+ * JSON literals (see `literals`).
+ */
 private[lakelog] final case class ColumnStats(
     nulls: Option[Long] = None,
-    min: Option[Scalar] = None,
-    max: Option[Scalar] = None,
+    lo: Option[Scalar] = None,
+    hi: Option[Scalar] = None,
     nans: Option[Long] = None)
   extends Message {
   override def members: Members = List(
     "nulls" -> putIfAny(nulls),
-    "min" -> putIfAny(min),
-    "max" -> putIfAny(max),
+    "lo" -> putIfAny(lo),
+    "hi" -> putIfAny(hi),
     "nans" -> putIfAny(nans))
 }
 
 private[lakelog] object ColumnStats extends Companion[ColumnStats] {
   override def of(json: JObject): ColumnStats = ColumnStats(
     takeIfAny[Long](json, "nulls"),
-    takeIfAny[Scalar](json, "min"),
-    takeIfAny[Scalar](json, "max"),
+    takeIfAny[Scalar](json, "lo"),
+    takeIfAny[Scalar](json, "hi"),
     takeIfAny[Long](json, "nans"))
 }
 
-/** The value of all rows of a file: a JSON literal of the atomic type `type`, which the column may no longer have. */
-private[lakelog] final case class Constant(`type`: String, value: Option[Scalar])
-  extends Message {
-  override def members: Members = List("type" -> put(`type`), "value" -> putOrNull(value))
-}
-
-private[lakelog] object Constant extends Companion[Constant] {
-  override def of(json: JObject): Constant = Constant(take[String](json, "type"), takeIfAny[Scalar](json, "value"))
-}
-
 /**
- * How many rows of a file are deleted, and where their positions are: `inline` (Base64), or in `path` at `offset`.
- * `size_bytes` and `crc` (a CRC-32) are of the vector itself; `path` is relative to the table's location, or absolute
- * where it is another table's of the same warehouse, and `object_size_bytes` the size of what is there.
+ * How many rows of a file are deleted, and their positions: `inline` (Base64), or in `path` at `offset`. `size_bytes`
+ * and `crc` (a CRC-32) are of the vector itself. `path` is relative to the table's location, or absolute if it belongs
+ * to another table of the same warehouse. `object_size_bytes` is the size of the object at `path`.
  */
-private[lakelog] final case class Deletes(
+private[lakelog] final case class DeletionVector(
     rows: Long,
     size: Long,
     crc: Long,
@@ -59,8 +52,8 @@ private[lakelog] final case class Deletes(
     "object" -> putIfAny(`object`))
 }
 
-private[lakelog] object Deletes extends Companion[Deletes] {
-  override def of(json: JObject): Deletes = Deletes(
+private[lakelog] object DeletionVector extends Companion[DeletionVector] {
+  override def of(json: JObject): DeletionVector = DeletionVector(
     take[Long](json, "rows"),
     take[Long](json, "size"),
     take[Long](json, "crc"),
@@ -71,17 +64,17 @@ private[lakelog] object Deletes extends Companion[Deletes] {
 }
 
 /**
- * One immutable Parquet file of a table. `path` is relative to the table's location, or absolute (a path or a URL) for
- * a file from elsewhere. `partition` has a JSON literal for each field of the spec, by field id; `stats` has what is
- * known, by column id. `crc` is the CRC-32 of the file and `footer_crc` that of the bytes from its Parquet footer's
- * first to the last, None where not known. A file that lakelog has not written has `names`: what the field of each
- * column id is called in it, nested ones among their siblings. A field that is not in `names` is not in the file, even
- * if the file has one of the same name. `constants` are values of columns, by id, that the file does not store, and
- * that all of its rows have. Of the file's rows, `deletes` says which are deleted, and `rows` counts the others.
- * `first_row` is the id of the first one, and `version` the version that added the file (see `row_ids`); None for files
- * from before there were ids. All rows lie between `curve_low` and `curve_high` on the curve of the generation `curve`
- * of the table's clustering (see `schema.curve`); None where that is not known. What clusters a table plans by it, and
- * no reader does.
+ * An immutable Parquet file of a table. `path` is relative to the table's location, or absolute (a path or a URL) for a
+ * file from elsewhere. `partition` has a JSON literal for each field of the spec, by field id; `stats` has the known
+ * statistics, by column id. `crc` is the CRC-32 of the file. `footer_crc` is the CRC-32 of the bytes from its Parquet
+ * footer's start to the file's end. Both are None if not known. A file that lakelog has not written has `names`: the
+ * name in the file of the field of each column id, which a nested field has among its siblings. A field that is not in
+ * `names` is not in the file, even if the file has a field of the same name. `constants` are values of columns, by id,
+ * that the file does not store, and that all of its rows have. `deletes` says which of the file's rows are deleted, and
+ * `rows` counts the other rows. `first_row` is the id of the first row, and `version` the version that added the file
+ * (see `row_ids`); None for files from before there were ids. All rows lie between `curve_low` and `curve_high` on the
+ * curve of the generation `curve` of the table's clustering (see `schema.curve`); None if that is not known. Only
+ * clustering plans by it, and no reader does.
  */
 private[lakelog] final case class DataFile(
     path: String,
@@ -94,8 +87,8 @@ private[lakelog] final case class DataFile(
     crc: Option[Long] = None,
     footer: Option[Long] = None,
     names: Option[Map[Long, String]] = None,
-    constants: Map[Long, Constant] = Map.empty,
-    deletes: Option[Deletes] = None,
+    constants: Map[Long, TypedValue] = Map.empty,
+    deletes: Option[DeletionVector] = None,
     firstRow: Option[Long] = None,
     version: Option[Long] = None,
     curve: Option[Long] = None,
@@ -134,8 +127,8 @@ private[lakelog] object DataFile extends Companion[DataFile] {
     takeIfAny[Long](json, "crc"),
     takeIfAny[Long](json, "footer"),
     takeIfAny[Map[Long, String]](json, "names"),
-    takeIfAny[Map[Long, Constant]](json, "constants").getOrElse(Map.empty),
-    takeIfAny[Deletes](json, "deletes"),
+    takeIfAny[Map[Long, TypedValue]](json, "constants").getOrElse(Map.empty),
+    takeIfAny[DeletionVector](json, "deletes"),
     takeIfAny[Long](json, "first_row"),
     takeIfAny[Long](json, "version"),
     takeIfAny[Long](json, "curve"),
@@ -143,12 +136,14 @@ private[lakelog] object DataFile extends Companion[DataFile] {
     takeIfAny[Long](json, "curve_high"))
 }
 
-/** Rows of a file, as an engine sends them: `positions` is a Roaring bitmap in its portable form, as Base64. */
-private[lakelog] final case class Positions(path: String, positions: String)
+/** Rows of a file, as an engine sends them. `positions` is a Roaring bitmap in its portable form, as Base64. */
+private[lakelog] final case class DeletedPositions(path: String, positions: String)
   extends Message {
   override def members: Members = List("path" -> put(path), "positions" -> put(positions))
 }
 
-private[lakelog] object Positions extends Companion[Positions] {
-  override def of(json: JObject): Positions = Positions(take[String](json, "path"), take[String](json, "positions"))
+private[lakelog] object DeletedPositions extends Companion[DeletedPositions] {
+  override def of(json: JObject): DeletedPositions = DeletedPositions(
+    take[String](json, "path"),
+    take[String](json, "positions"))
 }

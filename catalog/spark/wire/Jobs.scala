@@ -8,12 +8,12 @@ private[lakelog] sealed abstract class AnyJob extends Message
 private[lakelog] object AnyJob extends Companion[AnyJob] {
   override def of(json: JObject): AnyJob =
     take[String](json, "kind") match {
-      case "compact" => Compact.of(json)
-      case "cluster" => Cluster.of(json)
+      case "compact" => CompactFiles.of(json)
+      case "cluster" => ClusterFiles.of(json)
       case "footers" => ReadFooters.of(json)
       case "source" => FindSource.of(json)
       case "statistics" => ComputeStatistics.of(json)
-      case "maintain" => Maintain.of(json)
+      case "maintain" => MaintainTables.of(json)
       case "checksums" => TakeChecksums.of(json)
       case "count-rows" => CountRows.of(json)
       case "copy-rows" => CopyRows.of(json)
@@ -29,27 +29,27 @@ private[lakelog] sealed abstract class AnyResult extends Message
 private[lakelog] object AnyResult extends Companion[AnyResult] {
   override def of(json: JObject): AnyResult =
     take[String](json, "kind") match {
-      case "compact" => Compacted.of(json)
+      case "compact" => CompactResult.of(json)
       case "footers" => FootersRead.of(json)
       case "source" => SourceFound.of(json)
-      case "statistics" => StatisticsComputed.of(json)
-      case "maintain" => Maintained.of(json)
+      case "statistics" => StatisticsResult.of(json)
+      case "maintain" => MaintainResult.of(json)
       case "checksums" => ChecksumsTaken.of(json)
       case "count-rows" => RowsCounted.of(json)
       case "copy-rows" => RowsCopied.of(json)
       case "copy-objects" => ObjectsCopied.of(json)
       case "delete-objects" => ObjectsDeleted.of(json)
-      case "bury-versions" => VersionsBuried.of(json)
+      case "bury-versions" => BuryResult.of(json)
       case other => unknown(other)
     }
 }
 
 /**
- * What was rewritten and committed, and the version of the table after that. `is_left`: a limit came before the end. Of
- * a clustering, `overlap_before` is how many files a look-up of a point read before it, and in a dry run
- * `overlap_after` what it would read then.
+ * The rewritten and committed files, and the table's version after that. `is_left` says that a limit came before the
+ * end. For a clustering, `overlap_before` is how many files a look-up of a point read before it. In a dry run,
+ * `overlap_after` is how many it would read after it.
  */
-private[lakelog] final case class Compacted(
+private[lakelog] final case class CompactResult(
     rewrittenFiles: Long,
     rewrittenBytes: Long,
     addedFiles: Long,
@@ -73,8 +73,8 @@ private[lakelog] final case class Compacted(
     "overlap_after" -> putUnless(overlapAfter)(0))
 }
 
-private[lakelog] object Compacted extends Companion[Compacted] {
-  override def of(json: JObject): Compacted = Compacted(
+private[lakelog] object CompactResult extends Companion[CompactResult] {
+  override def of(json: JObject): CompactResult = CompactResult(
     take[Long](json, "rewritten_files"),
     take[Long](json, "rewritten_bytes"),
     take[Long](json, "added_files"),
@@ -86,7 +86,7 @@ private[lakelog] object Compacted extends Companion[Compacted] {
     takeIfAny[Double](json, "overlap_after").getOrElse(0))
 }
 
-/** The files, and the schemas that there are among them; `table_schema` is that of the job. */
+/** The files and their schemas. `table_schema` is the schema of the job. */
 private[lakelog] final case class FootersRead(tableSchema: FreeJson, schemas: Seq[FreeJson], files: Seq[FooterFound])
   extends AnyResult {
   override def members: Members = List(
@@ -104,8 +104,8 @@ private[lakelog] object FootersRead extends Companion[FootersRead] {
 }
 
 /**
- * Where a source is. Of a table of Parquet files, its `columns` as Spark's JSON of a struct, the names of those that it
- * is partitioned by, and its folders where the catalog knows them.
+ * The place of a source. A table of Parquet files also has its `columns`, as Spark's JSON of a struct, and the names of
+ * its partition columns. It has its folders if the catalog knows them.
  */
 private[lakelog] final case class SourceFound(
     url: String,
@@ -132,12 +132,8 @@ private[lakelog] object SourceFound extends Companion[SourceFound] {
     takeIfAny[FootersRead](json, "footers"))
 }
 
-/** The statistics of that version of the table with that id. */
-private[lakelog] final case class StatisticsComputed(
-    version: Long,
-    id: String,
-    rows: Long,
-    columns: Seq[ColumnComputed])
+/** The statistics of the table with that id, at that version. */
+private[lakelog] final case class StatisticsResult(version: Long, id: String, rows: Long, columns: Seq[ColumnComputed])
   extends AnyResult {
   override def members: Members = List(
     "kind" -> put("statistics"),
@@ -147,8 +143,8 @@ private[lakelog] final case class StatisticsComputed(
     "columns" -> put(columns))
 }
 
-private[lakelog] object StatisticsComputed extends Companion[StatisticsComputed] {
-  override def of(json: JObject): StatisticsComputed = StatisticsComputed(
+private[lakelog] object StatisticsResult extends Companion[StatisticsResult] {
+  override def of(json: JObject): StatisticsResult = StatisticsResult(
     take[Long](json, "version"),
     take[String](json, "id"),
     take[Long](json, "rows"),
@@ -156,8 +152,8 @@ private[lakelog] object StatisticsComputed extends Companion[StatisticsComputed]
 }
 
 /**
- * What was rewritten and committed of a table. `lost` groups were changed by others first; `is_left`: a limit came
- * before the end; `error` is what ended it.
+ * The rewritten and committed files of a table. Other clients changed `lost` groups first. `is_left` says that a limit
+ * came before the end. `error` is the error that ended the work.
  */
 private[lakelog] final case class KeptTable(
     table: Seq[String],
@@ -169,7 +165,7 @@ private[lakelog] final case class KeptTable(
     lost: Long,
     isLeft: Boolean,
     error: Option[String],
-    statistics: Option[StatisticsComputed] = None)
+    statistics: Option[StatisticsResult] = None)
   extends Message {
   override def members: Members = List(
     "table" -> put(table),
@@ -195,17 +191,17 @@ private[lakelog] object KeptTable extends Companion[KeptTable] {
     take[Long](json, "lost"),
     take[Boolean](json, "is_left"),
     takeIfAny[String](json, "error"),
-    takeIfAny[StatisticsComputed](json, "statistics"))
+    takeIfAny[StatisticsResult](json, "statistics"))
 }
 
 /** The tables in the order of the job, and how long they took. */
-private[lakelog] final case class Maintained(tables: Seq[KeptTable], tookUs: Long)
+private[lakelog] final case class MaintainResult(tables: Seq[KeptTable], tookUs: Long)
   extends AnyResult {
   override def members: Members = List("kind" -> put("maintain"), "tables" -> put(tables), "took_us" -> put(tookUs))
 }
 
-private[lakelog] object Maintained extends Companion[Maintained] {
-  override def of(json: JObject): Maintained = Maintained(
+private[lakelog] object MaintainResult extends Companion[MaintainResult] {
+  override def of(json: JObject): MaintainResult = MaintainResult(
     take[Seq[KeptTable]](json, "tables"),
     take[Long](json, "took_us"))
 }
@@ -220,7 +216,7 @@ private[lakelog] object ChecksumsTaken extends Companion[ChecksumsTaken] {
   override def of(json: JObject): ChecksumsTaken = ChecksumsTaken(take[Seq[ChecksumTaken]](json, "files"))
 }
 
-/** How many rows there are in each file, in their order; -1 where that is not known. */
+/** The row count of each file, in their order; -1 if it is not known. */
 private[lakelog] final case class RowsCounted(counts: Seq[Long])
   extends AnyResult {
   override def members: Members = List("kind" -> put("count-rows"), "counts" -> put(counts))
@@ -252,7 +248,7 @@ private[lakelog] object ObjectsCopied extends Companion[ObjectsCopied] {
     take[Seq[ObjectCopied]](json, "objects"))
 }
 
-/** All of them are gone. */
+/** All objects of the job are gone. */
 private[lakelog] final case class ObjectsDeleted(work: String)
   extends AnyResult {
   override def members: Members = List("kind" -> put("delete-objects"), "work" -> put(work))
@@ -263,10 +259,10 @@ private[lakelog] object ObjectsDeleted extends Companion[ObjectsDeleted] {
 }
 
 /**
- * How many commits have become tombstones, and their bytes with their sidecars. The versions `left` are none yet, in
- * their order: intents, what says how one ended, and objects that are not as they should be.
+ * How many commits have become tombstones, and their bytes with their sidecars. The versions `left`, in their order,
+ * are not tombstones yet: intents, commits that settle an intent, and damaged objects.
  */
-private[lakelog] final case class VersionsBuried(commits: Long, sizeBytes: Long, left: Seq[Long])
+private[lakelog] final case class BuryResult(commits: Long, sizeBytes: Long, left: Seq[Long])
   extends AnyResult {
   override def members: Members = List(
     "kind" -> put("bury-versions"),
@@ -275,15 +271,17 @@ private[lakelog] final case class VersionsBuried(commits: Long, sizeBytes: Long,
     "left" -> put(left))
 }
 
-private[lakelog] object VersionsBuried extends Companion[VersionsBuried] {
-  override def of(json: JObject): VersionsBuried = VersionsBuried(
+private[lakelog] object BuryResult extends Companion[BuryResult] {
+  override def of(json: JObject): BuryResult = BuryResult(
     take[Long](json, "commits"),
     take[Long](json, "size_bytes"),
     take[Seq[Long]](json, "left"))
 }
 
-/** Rewrite files of a table that may have rows like `where`, a condition in SQL, into files of at most so much. */
-private[lakelog] final case class Compact(
+/**
+ * Rewrite files of a table that may have rows like `where`, a condition in SQL, into files of at most `most_bytes`.
+ */
+private[lakelog] final case class CompactFiles(
     table: Seq[String],
     where: Option[String],
     goal: CompactionGoal,
@@ -297,8 +295,8 @@ private[lakelog] final case class Compact(
     "most_bytes" -> put(mostBytes))
 }
 
-private[lakelog] object Compact extends Companion[Compact] {
-  override def of(json: JObject): Compact = Compact(
+private[lakelog] object CompactFiles extends Companion[CompactFiles] {
+  override def of(json: JObject): CompactFiles = CompactFiles(
     take[Seq[String]](json, "table"),
     takeIfAny[String](json, "where"),
     take[CompactionGoal](json, "goal"),
@@ -306,11 +304,11 @@ private[lakelog] object Compact extends Companion[Compact] {
 }
 
 /**
- * Put rows of a table in the order of its curve, of files that may have rows like `where`, a condition in SQL; begin
- * nothing more once so many bytes were read. In a `dry` run only what it would do is counted. `overlap` is how many
- * files a look-up of a point reads before it.
+ * Put rows of a table in the order of its curve. It takes files that may have rows like `where`, a condition in SQL. It
+ * begins no new step after reading `limit_bytes`. A `dry` run only counts the work. `overlap` is how many files a
+ * look-up of a point reads before the job.
  */
-private[lakelog] final case class Cluster(
+private[lakelog] final case class ClusterFiles(
     table: Seq[String],
     where: Option[String],
     goal: ClusteringGoal,
@@ -328,8 +326,8 @@ private[lakelog] final case class Cluster(
     "overlap" -> putUnless(overlap)(0))
 }
 
-private[lakelog] object Cluster extends Companion[Cluster] {
-  override def of(json: JObject): Cluster = Cluster(
+private[lakelog] object ClusterFiles extends Companion[ClusterFiles] {
+  override def of(json: JObject): ClusterFiles = ClusterFiles(
     take[Seq[String]](json, "table"),
     takeIfAny[String](json, "where"),
     take[ClusteringGoal](json, "goal"),
@@ -339,11 +337,11 @@ private[lakelog] object Cluster extends Companion[Cluster] {
 }
 
 /**
- * Read the footers of the files that have these values in the names of their folders. `schema` is that of the table
- * which shall have them, as Spark's JSON of a struct.
+ * Read the footers of the files that have these values in the names of their folders. `schema` is the schema of the
+ * table that shall have the files, as Spark's JSON of a struct.
  */
 private[lakelog] final case class ReadFooters(
-    source: Source,
+    source: ForeignSource,
     schema: FreeJson,
     partitionFilter: Map[String, Option[String]])
   extends AnyJob {
@@ -356,16 +354,16 @@ private[lakelog] final case class ReadFooters(
 
 private[lakelog] object ReadFooters extends Companion[ReadFooters] {
   override def of(json: JObject): ReadFooters = ReadFooters(
-    take[Source](json, "source"),
+    take[ForeignSource](json, "source"),
     take[FreeJson](json, "schema"),
     take[Map[String, Option[String]]](json, "partition_filter"))
 }
 
 /**
- * Find a table of that format in the session catalog; of a path, which is taken as it is, only with `footers`: read the
- * footers of all files, which are Parquet files then.
+ * Find a table of that format in the session catalog. A path is taken as it is. With `footers`, also read the footers
+ * of all its files, which are Parquet files then.
  */
-private[lakelog] final case class FindSource(source: Source, format: String, footers: Boolean)
+private[lakelog] final case class FindSource(source: ForeignSource, format: String, footers: Boolean)
   extends AnyJob {
   override def members: Members = List(
     "kind" -> put("source"),
@@ -376,7 +374,7 @@ private[lakelog] final case class FindSource(source: Source, format: String, foo
 
 private[lakelog] object FindSource extends Companion[FindSource] {
   override def of(json: JObject): FindSource = FindSource(
-    take[Source](json, "source"),
+    take[ForeignSource](json, "source"),
     take[String](json, "format"),
     take[Boolean](json, "footers"))
 }
@@ -394,8 +392,8 @@ private[lakelog] object ComputeStatistics extends Companion[ComputeStatistics] {
 }
 
 /**
- * A table to be kept in shape: compacted with that goal, into files of at most so much, clustered with the other, if
- * there is one, and the statistics of these columns computed anew.
+ * A table to be kept in shape. It is compacted by `goal` into files of at most `most_bytes`, and clustered by
+ * `clustering` if given. The statistics of the columns `statistics` are computed again.
  */
 private[lakelog] final case class KeepTable(
     table: Seq[String],
@@ -422,10 +420,13 @@ private[lakelog] object KeepTable extends Companion[KeepTable] {
 }
 
 /**
- * Do what is due for tables, a step of each at a time; begin nothing more after that time, or once so many bytes were
- * read.
+ * Do the due upkeep of tables, a step of each at a time. Begin no new step after that time, or after reading so many
+ * bytes.
  */
-private[lakelog] final case class Maintain(tables: Seq[KeepTable], limitUs: Option[Long], limitBytes: Option[Long])
+private[lakelog] final case class MaintainTables(
+    tables: Seq[KeepTable],
+    limitUs: Option[Long],
+    limitBytes: Option[Long])
   extends AnyJob {
   override def members: Members = List(
     "kind" -> put("maintain"),
@@ -434,8 +435,8 @@ private[lakelog] final case class Maintain(tables: Seq[KeepTable], limitUs: Opti
     "limit_bytes" -> putOrNull(limitBytes))
 }
 
-private[lakelog] object Maintain extends Companion[Maintain] {
-  override def of(json: JObject): Maintain = Maintain(
+private[lakelog] object MaintainTables extends Companion[MaintainTables] {
+  override def of(json: JObject): MaintainTables = MaintainTables(
     take[Seq[KeepTable]](json, "tables"),
     takeIfAny[Long](json, "limit_us"),
     takeIfAny[Long](json, "limit_bytes"))
@@ -452,9 +453,9 @@ private[lakelog] object TakeChecksums extends Companion[TakeChecksums] {
 }
 
 /**
- * Count the rows like `predicate`, which is about these `columns`, in each file that the call has, as a table with
- * these facts reads it; of those that lack any of the `stored` columns, by their names in files, nothing is known.
- * `whole`: whatever a file says of itself, all of it is read.
+ * Count the rows like `predicate` in each file of the call, as a table with these facts reads it. `predicate` is about
+ * these `columns`. The count of a file is unknown if it lacks any of the `stored` columns, by their names in files.
+ * With `whole`, all of a file is read, whatever its statistics say.
  */
 private[lakelog] final case class CountRows(
     table: TableFacts,
@@ -484,7 +485,7 @@ private[lakelog] object CountRows extends Companion[CountRows] {
     takeIfAny[Boolean](json, "whole").getOrElse(false))
 }
 
-/** Write the rows of the files that the call has, but those like `predicate`, to files of a write of this table. */
+/** Write the rows of the call's files, except rows like `predicate`, to files of a write of this table. */
 private[lakelog] final case class CopyRows(table: TableFacts, text: String, predicate: Expression, write: WriteRef)
   extends AnyJob {
   override def members: Members = List(
@@ -503,7 +504,7 @@ private[lakelog] object CopyRows extends Companion[CopyRows] {
     take[WriteRef](json, "write"))
 }
 
-/** Copy these objects, or read them, and hash their bytes. `work` is what they are a part of, `what` says it. */
+/** Copy these objects, or read them, and hash their bytes. `work` is the id of the whole work, and `what` its name. */
 private[lakelog] final case class CopyObjects(work: String, what: String, objects: Seq[ObjectToCopy])
   extends AnyJob {
   override def members: Members = List(
@@ -520,7 +521,7 @@ private[lakelog] object CopyObjects extends Companion[CopyObjects] {
     take[Seq[ObjectToCopy]](json, "objects"))
 }
 
-/** Delete these objects, by URL, of which some may be gone already; `work` is what they are a part of. */
+/** Delete these objects, by URL. Some may be gone. `work` is the id of the whole work. */
 private[lakelog] final case class DeleteObjects(work: String, what: String, objects: Seq[String])
   extends AnyJob {
   override def members: Members = List(
@@ -538,9 +539,9 @@ private[lakelog] object DeleteObjects extends Companion[DeleteObjects] {
 }
 
 /**
- * Make tombstones of the plain commits from version `first` on, before `until`, of the log whose objects are in the
- * folder `log`, a URL. `what` is the name of the table or namespace, up to version `last` of which all expires;
- * `features` are those of commits that are known here.
+ * Make tombstones of the plain commits from version `first` on, before `until`. The log's objects are in the folder
+ * `log`, a URL. `what` is the name of the table or namespace, whose versions up to `last` expire. `features` are the
+ * features of commits that lakelog knows here.
  */
 private[lakelog] final case class BuryVersions(
     what: String,

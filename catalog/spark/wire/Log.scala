@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-/** A write: its id, which its files' names carry, and the version of the log that it started from. */
+/** A write: its id, which is part of its files' names, and the version of the log that it started from. */
 private[lakelog] final case class WriteRef(id: String, version: Long)
   extends Message {
   override def members: Members = List("id" -> put(id), "version" -> put(version))

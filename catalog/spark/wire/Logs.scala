@@ -4,8 +4,9 @@ package org.apache.spark.sql.lakelog.wire
 import org.json4s.JsonAST.JObject
 
 /**
- * Makes a retry the same request as the first try: the commit id, and each log's version at the first try. A client
- * that may have to retry (after a crash of its own, or of the process that answers) gets a token first.
+ * Makes a retry the same request as the first attempt. It has the commit id, and each log's version at the first
+ * attempt. A client that may have to retry (after a crash of its own, or of the process that answers) gets a token
+ * first.
  */
 private[lakelog] final case class Token(private[wire] val kept: JObject)
   extends Message {

@@ -3,11 +3,11 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-/** Which namespaces are directly in this one. `if_any`: a warehouse that does not exist yet has none. */
+/** List the namespaces directly in this namespace. With `if_any`, a warehouse that does not exist has none. */
 private[lakelog] final case class ListNamespaces(namespace: Seq[String], ifAny: Boolean = false)
-  extends Request[Namespaces]("list_namespaces") {
+  extends Request[NamespaceList]("list_namespaces") {
   override def members: Members = List("namespace" -> put(namespace), "if_any" -> put(ifAny))
-  override def answer(json: JObject): Namespaces = Namespaces.of(json)
+  override def answer(json: JObject): NamespaceList = NamespaceList.of(json)
 }
 
 private[lakelog] object ListNamespaces extends Companion[ListNamespaces] {
@@ -16,27 +16,27 @@ private[lakelog] object ListNamespaces extends Companion[ListNamespaces] {
     takeIfAny[Boolean](json, "if_any").getOrElse(false))
 }
 
-private[lakelog] final case class Namespaces(namespaces: Seq[Seq[String]])
+private[lakelog] final case class NamespaceList(namespaces: Seq[Seq[String]])
   extends Message {
   override def members: Members = List("namespaces" -> put(namespaces))
 }
 
-private[lakelog] object Namespaces extends Companion[Namespaces] {
-  override def of(json: JObject): Namespaces = Namespaces(take[Seq[Seq[String]]](json, "namespaces"))
+private[lakelog] object NamespaceList extends Companion[NamespaceList] {
+  override def of(json: JObject): NamespaceList = NamespaceList(take[Seq[Seq[String]]](json, "namespaces"))
 }
 
-/** Whether there is such a namespace. */
-private[lakelog] final case class NamespaceExists(namespace: Seq[String])
-  extends Request[Exists]("namespace_exists") {
+/** Return whether the namespace exists. */
+private[lakelog] final case class LookUpNamespace(namespace: Seq[String])
+  extends Request[ExistsAnswer]("namespace_exists") {
   override def members: Members = List("namespace" -> put(namespace))
-  override def answer(json: JObject): Exists = Exists.of(json)
+  override def answer(json: JObject): ExistsAnswer = ExistsAnswer.of(json)
 }
 
-private[lakelog] object NamespaceExists extends Companion[NamespaceExists] {
-  override def of(json: JObject): NamespaceExists = NamespaceExists(take[Seq[String]](json, "namespace"))
+private[lakelog] object LookUpNamespace extends Companion[LookUpNamespace] {
+  override def of(json: JObject): LookUpNamespace = LookUpNamespace(take[Seq[String]](json, "namespace"))
 }
 
-/** The properties of a namespace. */
+/** Return the properties of a namespace. */
 private[lakelog] final case class LoadNamespace(namespace: Seq[String])
   extends Request[NamespaceFacts]("load_namespace") {
   override def members: Members = List("namespace" -> put(namespace))
@@ -61,12 +61,12 @@ private[lakelog] final case class CreateNamespace(
     namespace: Seq[String],
     token: Option[Token] = None,
     properties: Map[String, String])
-  extends Change[Done]("create_namespace") {
+  extends Change[EmptyAnswer]("create_namespace") {
   override def members: Members = List(
     "namespace" -> put(namespace),
     "token" -> putOrNull(token),
     "properties" -> put(properties))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
   override def subject: MakeToken = MakeToken(namespace = Some(namespace))
 }
 
@@ -83,13 +83,13 @@ private[lakelog] final case class AlterNamespace(
     token: Option[Token] = None,
     set: Map[String, String],
     remove: Seq[String])
-  extends Change[Done]("alter_namespace") {
+  extends Change[EmptyAnswer]("alter_namespace") {
   override def members: Members = List(
     "namespace" -> put(namespace),
     "token" -> putOrNull(token),
     "set" -> put(set),
     "remove" -> put(remove))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
   override def subject: MakeToken = MakeToken(namespace = Some(namespace))
 }
 
@@ -101,14 +101,14 @@ private[lakelog] object AlterNamespace extends Companion[AlterNamespace] {
     take[Seq[String]](json, "remove"))
 }
 
-/** Drop a namespace, with `cascade` also one that is not empty. */
+/** Drop a namespace. With `cascade`, it need not be empty. */
 private[lakelog] final case class DropNamespace(namespace: Seq[String], token: Option[Token] = None, cascade: Boolean)
-  extends Change[Dropped]("drop_namespace") {
+  extends Change[DroppedAnswer]("drop_namespace") {
   override def members: Members = List(
     "namespace" -> put(namespace),
     "token" -> putOrNull(token),
     "cascade" -> put(cascade))
-  override def answer(json: JObject): Dropped = Dropped.of(json)
+  override def answer(json: JObject): DroppedAnswer = DroppedAnswer.of(json)
   override def subject: MakeToken = MakeToken(namespace = Some(namespace))
 }
 

@@ -3,7 +3,9 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-/** The files that may have rows of the partition `old`, as an Arrow stream, for an engine that rewrites them. */
+/**
+ * Return the files that may have rows of the partition `old`, as an Arrow stream, for an engine that rewrites them.
+ */
 private[lakelog] final case class PlanRename(table: LoadedTable, old: Map[String, Scalar], `new`: Map[String, Scalar])
   extends Request[RenamePlan]("plan_rename") {
   override def members: Members = table.members ++ List("old" -> put(old), "new" -> put(`new`))
@@ -17,7 +19,7 @@ private[lakelog] object PlanRename extends Companion[PlanRename] {
     take[Map[String, Scalar]](json, "new"))
 }
 
-/** The columns that get other values; None where the rows have to be checked by Python, which rewrites them then. */
+/** The columns that get other values. None if Python has to check the rows, and so rewrites them. */
 private[lakelog] final case class RenamePlan(columns: Option[Seq[String]] = None)
   extends Message {
   override def members: Members = List("columns" -> putIfAny(columns))
@@ -27,11 +29,11 @@ private[lakelog] object RenamePlan extends Companion[RenamePlan] {
   override def of(json: JObject): RenamePlan = RenamePlan(takeIfAny[Seq[String]](json, "columns"))
 }
 
-/** The partitions that have these values as an Arrow stream, with the columns files, rows and bytes. */
+/** Return the partitions that have these values as an Arrow stream, with the columns files, rows and bytes. */
 private[lakelog] final case class ListPartitions(table: LoadedTable, where: Map[String, Scalar])
-  extends Request[Done]("partitions") {
+  extends Request[EmptyAnswer]("partitions") {
   override def members: Members = table.members ++ List("where" -> put(where))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
 }
 
 private[lakelog] object ListPartitions extends Companion[ListPartitions] {
@@ -45,9 +47,9 @@ private[lakelog] final case class AddPartitions(
     table: LoadedTable,
     token: Option[Token] = None,
     partitions: Seq[Map[String, Scalar]])
-  extends Change[Done]("add_partitions") {
+  extends Change[EmptyAnswer]("add_partitions") {
   override def members: Members = table.members ++ List("token" -> putOrNull(token), "partitions" -> put(partitions))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
@@ -63,9 +65,9 @@ private[lakelog] final case class DropPartitions(
     table: LoadedTable,
     token: Option[Token] = None,
     partitions: Seq[Map[String, Scalar]])
-  extends Change[Done]("drop_partitions") {
+  extends Change[EmptyAnswer]("drop_partitions") {
   override def members: Members = table.members ++ List("token" -> putOrNull(token), "partitions" -> put(partitions))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
@@ -81,9 +83,9 @@ private[lakelog] final case class TruncatePartitions(
     table: LoadedTable,
     token: Option[Token] = None,
     partitions: Seq[Map[String, Scalar]])
-  extends Change[Done]("truncate_partitions") {
+  extends Change[EmptyAnswer]("truncate_partitions") {
   override def members: Members = table.members ++ List("token" -> putOrNull(token), "partitions" -> put(partitions))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
@@ -95,7 +97,8 @@ private[lakelog] object TruncatePartitions extends Companion[TruncatePartitions]
 }
 
 /**
- * Give all rows of the partition `old` the values of `new`: `files` of a write have them, where an engine made these.
+ * Give all rows of the partition `old` the values of `new`. If an engine rewrote the rows, `files` of its write have
+ * them.
  */
 private[lakelog] final case class RenamePartition(
     table: LoadedTable,
@@ -104,14 +107,14 @@ private[lakelog] final case class RenamePartition(
     `new`: Map[String, Scalar],
     write: Option[WriteRef] = None,
     files: Option[Seq[DataFile]] = None)
-  extends Change[Done]("rename_partition") {
+  extends Change[EmptyAnswer]("rename_partition") {
   override def members: Members = table.members ++ List(
     "token" -> putOrNull(token),
     "old" -> put(old),
     "new" -> put(`new`),
     "write" -> putIfAny(write),
     "files" -> putIfAny(files))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 

@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-/** What is known of a whole column. */
+/** The statistics of a whole column. */
 private[lakelog] final case class ColumnComputed(
     name: String,
     distinct: Option[Long],
@@ -34,7 +34,7 @@ private[lakelog] object ColumnComputed extends Companion[ColumnComputed] {
     takeIfAny[Long](json, "most_bytes"))
 }
 
-/** The size of a file in bytes, and the CRC-32 of these. */
+/** The size of a file in bytes, and the CRC-32 of its bytes. */
 private[lakelog] final case class ChecksumTaken(url: String, size: Long, crc: Long)
   extends Message {
   override def members: Members = List("url" -> put(url), "size" -> put(size), "crc" -> put(crc))
@@ -47,7 +47,7 @@ private[lakelog] object ChecksumTaken extends Companion[ChecksumTaken] {
     take[Long](json, "crc"))
 }
 
-/** The size of an object in bytes, and the SHA-256 of these in hexadecimal digits, "" where it is not there. */
+/** The size of an object in bytes, and the SHA-256 of its bytes in hexadecimal digits, "" if it does not exist. */
 private[lakelog] final case class ObjectCopied(size: Long, sha256: String)
   extends Message {
   override def members: Members = List("size" -> put(size), "sha256" -> put(sha256))
@@ -57,7 +57,7 @@ private[lakelog] object ObjectCopied extends Companion[ObjectCopied] {
   override def of(json: JObject): ObjectCopied = ObjectCopied(take[Long](json, "size"), take[String](json, "sha256"))
 }
 
-/** An object by its URL, and to where it is copied; without a target it is only read. */
+/** An object by its URL, and the target of its copy. Without a target it is only read. */
 private[lakelog] final case class ObjectToCopy(source: String, target: Option[String] = None)
   extends Message {
   override def members: Members = List("source" -> put(source), "target" -> putIfAny(target))

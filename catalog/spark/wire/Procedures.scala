@@ -3,11 +3,11 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-/** How all procedures are declared. */
+/** Return the declarations of all procedures. */
 private[lakelog] final case class ListProcedures()
-  extends Request[Procedures]("procedures") {
+  extends Request[ProcedureList]("procedures") {
   override def members: Members = List()
-  override def answer(json: JObject): Procedures = Procedures.of(json)
+  override def answer(json: JObject): ProcedureList = ProcedureList.of(json)
 }
 
 private[lakelog] object ListProcedures extends Companion[ListProcedures] {
@@ -50,9 +50,10 @@ private[lakelog] object DeclaredColumn extends Companion[DeclaredColumn] {
 }
 
 /**
- * `changes`: it may be retried by a token only; `job`: Spark has to work on data first; `asks`: it asks Spark for jobs
- * while it runs, and may be run again wherever it was stopped; `rows`: it changes rows that readers of a table see.
- * `session` says what it does with the session's transaction: `begins`, `commits`, `rolls-back` or nothing.
+ * The declaration of a procedure. With `changes`, it may be retried by a token only. With `job`, Spark has to work on
+ * data first. With `asks`, it asks Spark for jobs while it runs, and may be run again after any stop. With `rows`, it
+ * changes rows that readers of a table see. `session` is its effect on the session's transaction: `begins`, `commits`,
+ * `rolls-back` or nothing.
  */
 private[lakelog] final case class DeclaredProcedure(
     name: String,
@@ -93,17 +94,17 @@ private[lakelog] object DeclaredProcedure extends Companion[DeclaredProcedure] {
     takeIfAny[Boolean](json, "rows").getOrElse(false))
 }
 
-private[lakelog] final case class Procedures(procedures: Seq[DeclaredProcedure])
+private[lakelog] final case class ProcedureList(procedures: Seq[DeclaredProcedure])
   extends Message {
   override def members: Members = List("procedures" -> put(procedures))
 }
 
-private[lakelog] object Procedures extends Companion[Procedures] {
-  override def of(json: JObject): Procedures = Procedures(take[Seq[DeclaredProcedure]](json, "procedures"))
+private[lakelog] object ProcedureList extends Companion[ProcedureList] {
+  override def of(json: JObject): ProcedureList = ProcedureList(take[Seq[DeclaredProcedure]](json, "procedures"))
 }
 
-/** About a call of a procedure, whose arguments the adapter has checked and cast. */
-private[lakelog] final case class OfProcedure(
+/** A request about a call of a procedure. The adapter has checked and cast its arguments. */
+private[lakelog] final case class ProcedureRequest(
     procedure: String,
     arguments: FreeJson,
     catalogName: String,
@@ -116,23 +117,23 @@ private[lakelog] final case class OfProcedure(
     "current_namespace" -> put(currentNamespace))
 }
 
-private[lakelog] object OfProcedure extends Companion[OfProcedure] {
-  override def of(json: JObject): OfProcedure = OfProcedure(
+private[lakelog] object ProcedureRequest extends Companion[ProcedureRequest] {
+  override def of(json: JObject): ProcedureRequest = ProcedureRequest(
     take[String](json, "procedure"),
     take[FreeJson](json, "arguments"),
     take[String](json, "catalog_name"),
     take[Seq[String]](json, "current_namespace"))
 }
 
-/** The token of a call that is about to be made, if it needs one. */
-private[lakelog] final case class CallToken(call: OfProcedure)
+/** Return the token of the next call, if the call needs a token. */
+private[lakelog] final case class CallToken(call: ProcedureRequest)
   extends Request[TokenOfCall]("call_token") {
   override def members: Members = call.members
   override def answer(json: JObject): TokenOfCall = TokenOfCall.of(json)
 }
 
 private[lakelog] object CallToken extends Companion[CallToken] {
-  override def of(json: JObject): CallToken = CallToken(OfProcedure.of(json))
+  override def of(json: JObject): CallToken = CallToken(ProcedureRequest.of(json))
 }
 
 private[lakelog] final case class TokenOfCall(token: Option[Token] = None)
@@ -144,25 +145,27 @@ private[lakelog] object TokenOfCall extends Companion[TokenOfCall] {
   override def of(json: JObject): TokenOfCall = TokenOfCall(takeIfAny[Token](json, "token"))
 }
 
-/** The job that Spark has to run before the call; `result` is what came of the one before. */
-private[lakelog] final case class CallPrepare(call: OfProcedure, result: Option[AnyResult] = None)
-  extends Request[Job]("call_prepare") {
+/** Return the job that Spark has to run before the call. `result` is the result of the job before it. */
+private[lakelog] final case class CallPrepare(call: ProcedureRequest, result: Option[AnyResult] = None)
+  extends Request[NextJob]("call_prepare") {
   override def members: Members = call.members ++ List("result" -> putIfAny(result))
-  override def answer(json: JObject): Job = Job.of(json)
+  override def answer(json: JObject): NextJob = NextJob.of(json)
 }
 
 private[lakelog] object CallPrepare extends Companion[CallPrepare] {
-  override def of(json: JObject): CallPrepare = CallPrepare(OfProcedure.of(json), takeIfAny[AnyResult](json, "result"))
+  override def of(json: JObject): CallPrepare = CallPrepare(
+    ProcedureRequest.of(json),
+    takeIfAny[AnyResult](json, "result"))
 }
 
-/** `again`: there may be another one after this, so it is asked for once more. None: nothing is left to be done. */
-private[lakelog] final case class Job(job: Option[AnyJob], again: Boolean = false)
+/** The next job, or None if nothing is left to do. With `again`, the adapter asks for another job after it. */
+private[lakelog] final case class NextJob(job: Option[AnyJob], again: Boolean = false)
   extends Message {
   override def members: Members = List("job" -> putOrNull(job), "again" -> putUnless(again)(false))
 }
 
-private[lakelog] object Job extends Companion[Job] {
-  override def of(json: JObject): Job = Job(
+private[lakelog] object NextJob extends Companion[NextJob] {
+  override def of(json: JObject): NextJob = NextJob(
     takeIfAny[AnyJob](json, "job"),
     takeIfAny[Boolean](json, "again").getOrElse(false))
 }
@@ -184,53 +187,53 @@ private[lakelog] object CommitMade extends Companion[CommitMade] {
 }
 
 /**
- * Run a procedure; `result` is what came of its job, and `commits` are what the session has committed last, where the
- * procedure is about that.
+ * Run a procedure. `result` is the result of its job. `commits` are the session's last commits, if the procedure is
+ * about these.
  */
-private[lakelog] final case class Call(
-    call: OfProcedure,
+private[lakelog] final case class CallProcedure(
+    call: ProcedureRequest,
     token: Option[Token] = None,
     result: Option[AnyResult] = None,
     commits: Seq[CommitMade] = Nil)
-  extends Request[Rows]("call") {
+  extends Request[CallRows]("call") {
   override def members: Members = call.members ++ List(
     "token" -> putOrNull(token),
     "result" -> putIfAny(result),
     "commits" -> put(commits))
-  override def answer(json: JObject): Rows = Rows.of(json)
+  override def answer(json: JObject): CallRows = CallRows.of(json)
 }
 
-private[lakelog] object Call extends Companion[Call] {
-  override def of(json: JObject): Call = Call(
-    OfProcedure.of(json),
+private[lakelog] object CallProcedure extends Companion[CallProcedure] {
+  override def of(json: JObject): CallProcedure = CallProcedure(
+    ProcedureRequest.of(json),
     takeIfAny[Token](json, "token"),
     takeIfAny[AnyResult](json, "result"),
     takeIfAny[Seq[CommitMade]](json, "commits").getOrElse(Nil))
 }
 
 /** The rows of the result, each with a value for every column. */
-private[lakelog] final case class Rows(rows: Seq[Seq[FreeJson]])
+private[lakelog] final case class CallRows(rows: Seq[Seq[FreeJson]])
   extends Message {
   override def members: Members = List("rows" -> put(rows))
 }
 
-private[lakelog] object Rows extends Companion[Rows] {
-  override def of(json: JObject): Rows = Rows(take[Seq[Seq[FreeJson]]](json, "rows"))
+private[lakelog] object CallRows extends Companion[CallRows] {
+  override def of(json: JObject): CallRows = CallRows(take[Seq[Seq[FreeJson]]](json, "rows"))
 }
 
-/** Run a procedure that asks for jobs, up to the first one. */
-private[lakelog] final case class BeginCall(call: OfProcedure)
-  extends Request[Step]("begin_call") {
+/** Run a procedure that asks for jobs, up to the first job. */
+private[lakelog] final case class BeginCall(call: ProcedureRequest)
+  extends Request[CallStep]("begin_call") {
   override def members: Members = call.members
-  override def answer(json: JObject): Step = Step.of(json)
+  override def answer(json: JObject): CallStep = CallStep.of(json)
 }
 
 private[lakelog] object BeginCall extends Companion[BeginCall] {
-  override def of(json: JObject): BeginCall = BeginCall(OfProcedure.of(json))
+  override def of(json: JObject): BeginCall = BeginCall(ProcedureRequest.of(json))
 }
 
-/** The job for which the call `going` waits; or the rows of its result, at the end. */
-private[lakelog] final case class Step(
+/** The job that the call `going` waits for, or the rows of its result at the end. */
+private[lakelog] final case class CallStep(
     going: Option[String] = None,
     job: Option[AnyJob] = None,
     rows: Option[Seq[Seq[FreeJson]]] = None)
@@ -238,26 +241,26 @@ private[lakelog] final case class Step(
   override def members: Members = List("going" -> putIfAny(going), "job" -> putIfAny(job), "rows" -> putIfAny(rows))
 }
 
-private[lakelog] object Step extends Companion[Step] {
-  override def of(json: JObject): Step = Step(
+private[lakelog] object CallStep extends Companion[CallStep] {
+  override def of(json: JObject): CallStep = CallStep(
     takeIfAny[String](json, "going"),
     takeIfAny[AnyJob](json, "job"),
     takeIfAny[Seq[Seq[FreeJson]]](json, "rows"))
 }
 
-/** Go on with a call by what came of its job: its `result`, or why it `failed`. */
+/** Go on with a call, by the `result` of its job, or the reason why it `failed`. */
 private[lakelog] final case class GoOnCall(
     going: String,
     result: Option[AnyResult] = None,
     failed: Option[String] = None,
     cancelled: Boolean = false)
-  extends Request[Step]("go_on_call") {
+  extends Request[CallStep]("go_on_call") {
   override def members: Members = List(
     "going" -> put(going),
     "result" -> putIfAny(result),
     "failed" -> putIfAny(failed),
     "cancelled" -> put(cancelled))
-  override def answer(json: JObject): Step = Step.of(json)
+  override def answer(json: JObject): CallStep = CallStep.of(json)
 }
 
 private[lakelog] object GoOnCall extends Companion[GoOnCall] {
@@ -268,18 +271,18 @@ private[lakelog] object GoOnCall extends Companion[GoOnCall] {
     takeIfAny[Boolean](json, "cancelled").getOrElse(false))
 }
 
-/** The files that the job of a call is about, as an Arrow stream. */
+/** Return the files of a call's job, as an Arrow stream. */
 private[lakelog] final case class CallFiles(going: String)
-  extends Request[Done]("call_files") {
+  extends Request[EmptyAnswer]("call_files") {
   override def members: Members = List("going" -> put(going))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
 }
 
 private[lakelog] object CallFiles extends Companion[CallFiles] {
   override def of(json: JObject): CallFiles = CallFiles(take[String](json, "going"))
 }
 
-/** The token for the commit of a transaction, before the commit is requested. */
+/** Return the token for the commit of a transaction, before the commit is requested. */
 private[lakelog] final case class TransactionToken()
   extends Request[Token]("transaction_token") {
   override def members: Members = List()
@@ -292,9 +295,9 @@ private[lakelog] object TransactionToken extends Companion[TransactionToken] {
 
 /** Roll back the transaction of a session that is gone. */
 private[lakelog] final case class AbandonTransaction()
-  extends Request[Done]("abandon_transaction") {
+  extends Request[EmptyAnswer]("abandon_transaction") {
   override def members: Members = List()
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
 }
 
 private[lakelog] object AbandonTransaction extends Companion[AbandonTransaction] {

@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-/** The first request: `version` is the jar's, and has to be this package's; `spark` is that of Spark. */
+/** The first request. `version` is the jar's version, and has to be this package's. `spark` is Spark's version. */
 private[lakelog] final case class Hello(version: String, spark: String)
   extends Request[Welcome]("hello") {
   override def members: Members = List("version" -> put(version), "spark" -> put(spark))
@@ -14,7 +14,7 @@ private[lakelog] object Hello extends Companion[Hello] {
   override def of(json: JObject): Hello = Hello(take[String](json, "version"), take[String](json, "spark"))
 }
 
-/** `version` is that of the Python package. */
+/** `version` is the version of the Python package. */
 private[lakelog] final case class Welcome(version: String)
   extends Message {
   override def members: Members = List("version" -> put(version))
@@ -24,50 +24,50 @@ private[lakelog] object Welcome extends Companion[Welcome] {
   override def of(json: JObject): Welcome = Welcome(take[String](json, "version"))
 }
 
-/** Open a catalog with these settings, which shares nothing with others that are open. */
+/** Open a catalog with these settings. It shares nothing with other open catalogs. */
 private[lakelog] final case class OpenCatalog(settings: Map[String, String])
-  extends Request[Opened]("open_catalog") {
+  extends Request[OpenedCatalog]("open_catalog") {
   override def members: Members = List("settings" -> put(settings))
-  override def answer(json: JObject): Opened = Opened.of(json)
+  override def answer(json: JObject): OpenedCatalog = OpenedCatalog.of(json)
 }
 
 private[lakelog] object OpenCatalog extends Companion[OpenCatalog] {
   override def of(json: JObject): OpenCatalog = OpenCatalog(take[Map[String, String]](json, "settings"))
 }
 
-/** `catalog` is what requests call it. */
-private[lakelog] final case class Opened(catalog: Long)
+/** `catalog` is the catalog's number in requests. */
+private[lakelog] final case class OpenedCatalog(catalog: Long)
   extends Message {
   override def members: Members = List("catalog" -> put(catalog))
 }
 
-private[lakelog] object Opened extends Companion[Opened] {
-  override def of(json: JObject): Opened = Opened(take[Long](json, "catalog"))
+private[lakelog] object OpenedCatalog extends Companion[OpenedCatalog] {
+  override def of(json: JObject): OpenedCatalog = OpenedCatalog(take[Long](json, "catalog"))
 }
 
-/** Forget a catalog, and roll back what is open in it. */
+/** Forget a catalog, and roll back its open transactions. */
 private[lakelog] final case class CloseCatalog(catalog: Long)
-  extends Request[Closed]("close_catalog") {
+  extends Request[ClosedCatalog]("close_catalog") {
   override def members: Members = List("catalog" -> put(catalog))
-  override def answer(json: JObject): Closed = Closed.of(json)
+  override def answer(json: JObject): ClosedCatalog = ClosedCatalog.of(json)
 }
 
 private[lakelog] object CloseCatalog extends Companion[CloseCatalog] {
   override def of(json: JObject): CloseCatalog = CloseCatalog(take[Long](json, "catalog"))
 }
 
-/** It is closed. */
-private[lakelog] final case class Closed()
+/** The catalog is closed. */
+private[lakelog] final case class ClosedCatalog()
   extends Message {
   override def members: Members = List()
 }
 
-private[lakelog] object Closed extends Companion[Closed] {
-  override def of(json: JObject): Closed = Closed()
+private[lakelog] object ClosedCatalog extends Companion[ClosedCatalog] {
+  override def of(json: JObject): ClosedCatalog = ClosedCatalog()
 }
 
-/** Why a request was not answered. Unless `outcome_known`, what it was to change may have changed. */
-private[lakelog] final case class Failed(kind: String, message: String, outcomeKnown: Boolean = false)
+/** The error of a request. Unless `outcome_known`, its change may have happened. */
+private[lakelog] final case class FailedRequest(kind: String, message: String, outcomeKnown: Boolean = false)
   extends Message {
   override def members: Members = List(
     "kind" -> put(kind),
@@ -75,35 +75,35 @@ private[lakelog] final case class Failed(kind: String, message: String, outcomeK
     "outcome_known" -> putUnless(outcomeKnown)(false))
 }
 
-private[lakelog] object Failed extends Companion[Failed] {
-  override def of(json: JObject): Failed = Failed(
+private[lakelog] object FailedRequest extends Companion[FailedRequest] {
+  override def of(json: JObject): FailedRequest = FailedRequest(
     take[String](json, "kind"),
     take[String](json, "message"),
     takeIfAny[Boolean](json, "outcome_known").getOrElse(false))
 }
 
-/** What identifies a request when it is retried: `member` is what its answer becomes. */
-private[lakelog] final case class First(method: String, params: JObject, as: String)
+/** A request whose answer identifies the retries of another request. The answer becomes its `member`. */
+private[lakelog] final case class FirstRequest(method: String, params: JObject, as: String)
   extends Message {
   override def members: Members = List("method" -> put(method), "params" -> put(params), "as" -> put(as))
 }
 
-private[lakelog] object First extends Companion[First] {
-  override def of(json: JObject): First = First(
+private[lakelog] object FirstRequest extends Companion[FirstRequest] {
+  override def of(json: JObject): FirstRequest = FirstRequest(
     take[String](json, "method"),
     take[JObject](json, "params"),
     take[String](json, "as"))
 }
 
 /**
- * What a request is made of. `catalog` is the open catalog that it is about; the process has no need of one. `first` is
- * what is to be answered before, whose answer becomes a member of the request.
+ * The parts of a request. `catalog` is the open catalog that it is about. Requests to the process have none. `first` is
+ * a request to be answered before. Its answer becomes a member of this request.
  */
-private[lakelog] final case class Asked(
+private[lakelog] final case class SentRequest(
     method: String,
     params: JObject,
     catalog: Option[Long] = None,
-    first: Option[First] = None)
+    first: Option[FirstRequest] = None)
   extends Message {
   override def members: Members = List(
     "method" -> put(method),
@@ -112,10 +112,10 @@ private[lakelog] final case class Asked(
     "first" -> putIfAny(first))
 }
 
-private[lakelog] object Asked extends Companion[Asked] {
-  override def of(json: JObject): Asked = Asked(
+private[lakelog] object SentRequest extends Companion[SentRequest] {
+  override def of(json: JObject): SentRequest = SentRequest(
     take[String](json, "method"),
     take[JObject](json, "params"),
     takeIfAny[Long](json, "catalog"),
-    takeIfAny[First](json, "first"))
+    takeIfAny[FirstRequest](json, "first"))
 }

@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-/** What a tag or branch begins as: a version, a time, another tag or branch; else the loaded version. */
+/** The start of a tag or branch: a version, a time, another tag or branch, else the loaded version. */
 private[lakelog] final case class AsOf(
     version: Option[Long] = None,
     timestampUs: Option[Long] = None,
@@ -23,8 +23,9 @@ private[lakelog] object AsOf extends Companion[AsOf] {
 }
 
 /**
- * Make a tag or branch, as `kind` says. `where` says what is to be there: `new` for none of that name, or
- * `new-or-there`, `any` (which is replaced), or `there` (which is replaced too).
+ * Make a tag or branch, as `kind` says. `where` says whether the name may exist. With `new`, it must not exist. With
+ * `new-or-there`, an existing ref stays as it is. With `any`, an existing ref is replaced. With `there`, it must exist,
+ * and is replaced.
  */
 private[lakelog] final case class CreateRef(
     table: LoadedTable,
@@ -33,14 +34,14 @@ private[lakelog] final case class CreateRef(
     name: String,
     where: String,
     asOf: AsOf)
-  extends Change[Done]("create_ref") {
+  extends Change[EmptyAnswer]("create_ref") {
   override def members: Members = table.members ++ List(
     "token" -> putOrNull(token),
     "kind" -> put(kind),
     "name" -> put(name),
     "where" -> put(where),
     "as_of" -> put(asOf))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
@@ -61,13 +62,13 @@ private[lakelog] final case class DropRef(
     kind: String,
     name: String,
     ifExists: Boolean)
-  extends Change[Done]("drop_ref") {
+  extends Change[EmptyAnswer]("drop_ref") {
   override def members: Members = table.members ++ List(
     "token" -> putOrNull(token),
     "kind" -> put(kind),
     "name" -> put(name),
     "if_exists" -> put(ifExists))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 

@@ -30,7 +30,7 @@ private[lakelog] object TableChange extends Companion[TableChange] {
     }
 }
 
-/** A column of a view. `type` is Spark's JSON of it; `metadata` is the engine's own. */
+/** A column of a view. `type` is its type as Spark's JSON. `metadata` is the engine's own. */
 private[lakelog] final case class ViewColumn(
     name: String,
     `type`: FreeJson,
@@ -55,7 +55,7 @@ private[lakelog] object ViewColumn extends Companion[ViewColumn] {
     takeIfAny[FreeJson](json, "metadata").getOrElse(FreeJson.empty))
 }
 
-/** What a query uses: the name of a table, or of a function. */
+/** A dependency of a query: the name of a table or of a function. */
 private[lakelog] final case class Dependency(table: Option[Seq[String]] = None, function: Option[Seq[String]] = None)
   extends Message {
   override def members: Members = List("table" -> putIfAny(table), "function" -> putIfAny(function))
@@ -68,10 +68,10 @@ private[lakelog] object Dependency extends Companion[Dependency] {
 }
 
 /**
- * A query with a name. `columns` are what users see, `query_columns` what the query called them. Names in `text`
- * without a catalog or namespace are those of `catalog` (None: the one that the view is in, under any name) and
- * `namespace`; `configs` are the engine's settings that the text was parsed with, and `schema_mode` says what happens
- * when the query's columns change. `dependencies` are the objects that the query uses, as the engine reported them.
+ * A named query. Users see `columns`. The query's own names for them are `query_columns`. Names in `text` without a
+ * catalog or namespace belong to `catalog` and `namespace`. A `catalog` of None is the view's own catalog, under any
+ * name. `configs` are the engine's settings that the text was parsed with. `schema_mode` says what happens if the
+ * query's columns change. `dependencies` are the objects that the query uses, as the engine reported them.
  */
 private[lakelog] final case class ViewDefinition(
     text: String,
@@ -129,17 +129,34 @@ private[lakelog] object RemoveProperty extends Companion[RemoveProperty] {
 }
 
 /** The position behind the sibling called `after`. */
-private[lakelog] final case class After(after: String)
+private[lakelog] final case class AfterColumn(after: String)
   extends Message {
   override def members: Members = List("after" -> put(after))
 }
 
-private[lakelog] object After extends Companion[After] {
-  override def of(json: JObject): After = After(take[String](json, "after"))
+private[lakelog] object AfterColumn extends Companion[AfterColumn] {
+  override def of(json: JObject): AfterColumn = AfterColumn(take[String](json, "after"))
 }
 
-/** A column's default, as SQL text. `current` is for new rows, `exists` for rows older than the column. */
-private[lakelog] final case class Default(current: Option[String] = None, exists: Option[String] = None)
+/**
+ * A value of a column: a JSON literal of the atomic type `type`. The type is the column's when the value was stored.
+ * For any text it is `string`. The column may have another type by now. Raises InvalidInput if values of the type have
+ * another form.
+ */
+private[lakelog] final case class TypedValue(`type`: String, value: Option[Scalar])
+  extends Message {
+  override def members: Members = List("type" -> put(`type`), "value" -> putOrNull(value))
+}
+
+private[lakelog] object TypedValue extends Companion[TypedValue] {
+  override def of(json: JObject): TypedValue = TypedValue(take[String](json, "type"), takeIfAny[Scalar](json, "value"))
+}
+
+/**
+ * A column's default. `current` is SQL text for new rows. `exists` is the value of rows in files without the column.
+ * None is NULL.
+ */
+private[lakelog] final case class Default(current: Option[String] = None, exists: Option[TypedValue] = None)
   extends Message {
   override def members: Members = List("current" -> putIfAny(current), "exists" -> putIfAny(exists))
 }
@@ -147,16 +164,19 @@ private[lakelog] final case class Default(current: Option[String] = None, exists
 private[lakelog] object Default extends Companion[Default] {
   override def of(json: JObject): Default = Default(
     takeIfAny[String](json, "current"),
-    takeIfAny[String](json, "exists"))
+    takeIfAny[TypedValue](json, "exists"))
 }
 
-/** `type` is in Spark's JSON. Without a position the column becomes the last one of its struct. */
+/**
+ * `type` is in Spark's JSON. Without a position the column becomes the last of its struct. A `default` without `exists`
+ * is a literal, which existing rows have too. A NULL in `exists` has any type.
+ */
 private[lakelog] final case class AddColumn(
     name: Seq[String],
     `type`: FreeJson,
     nullable: Boolean = true,
     comment: Option[String] = None,
-    position: Option[Either[String, After]] = None,
+    position: Option[Either[String, AfterColumn]] = None,
     default: Option[Default] = None)
   extends TableChange {
   override def members: Members = List(
@@ -175,7 +195,7 @@ private[lakelog] object AddColumn extends Companion[AddColumn] {
     take[FreeJson](json, "type"),
     takeIfAny[Boolean](json, "nullable").getOrElse(true),
     takeIfAny[String](json, "comment"),
-    takeIfAny[Either[String, After]](json, "position"),
+    takeIfAny[Either[String, AfterColumn]](json, "position"),
     takeIfAny[Default](json, "default"))
 }
 
@@ -235,7 +255,7 @@ private[lakelog] object UpdateColumnComment extends Companion[UpdateColumnCommen
     takeIfAny[String](json, "comment"))
 }
 
-private[lakelog] final case class UpdateColumnPosition(name: Seq[String], position: Either[String, After])
+private[lakelog] final case class UpdateColumnPosition(name: Seq[String], position: Either[String, AfterColumn])
   extends TableChange {
   override def members: Members = List(
     "change" -> put("update-column-position"),
@@ -246,10 +266,10 @@ private[lakelog] final case class UpdateColumnPosition(name: Seq[String], positi
 private[lakelog] object UpdateColumnPosition extends Companion[UpdateColumnPosition] {
   override def of(json: JObject): UpdateColumnPosition = UpdateColumnPosition(
     take[Seq[String]](json, "name"),
-    take[Either[String, After]](json, "position"))
+    take[Either[String, AfterColumn]](json, "position"))
 }
 
-/** Changes the default of new rows; None removes it. Existing rows keep their values. */
+/** Changes the default of new rows. None removes it. Existing rows keep their values. */
 private[lakelog] final case class UpdateColumnDefault(name: Seq[String], default: Option[Default])
   extends TableChange {
   override def members: Members = List(
@@ -279,9 +299,9 @@ private[lakelog] object DeleteColumn extends Companion[DeleteColumn] {
 }
 
 /**
- * A transform of a column as a statement has it; without a `transform`, the column itself. The column is in `column`,
- * or all there is in `columns`, by its name or its path. `direction` and `nulls` are of a sort order only, and `name`
- * is of a partition field only.
+ * A transform of a column in a statement. Without a `transform`, it is the column itself. The column is in `column`, or
+ * alone in `columns`, by its name or its path. `direction` and `nulls` are only for a sort order, and `name` is only
+ * for a partition field.
  */
 private[lakelog] final case class StatedField(
     transform: String = "identity",
@@ -324,7 +344,7 @@ private[lakelog] object SetPartitioning extends Companion[SetPartitioning] {
     take[Seq[Either[String, StatedField]]](json, "fields"))
 }
 
-/** Partitions new files by `field` too. `name` is the field's name; None: a name made of the column's. */
+/** Also partitions new files by `field`. If `name` is None, the field's name is derived from the column's. */
 private[lakelog] final case class AddPartitionField(field: Either[String, StatedField], name: Option[String] = None)
   extends TableChange {
   override def members: Members = List(
@@ -380,8 +400,8 @@ private[lakelog] object SetSortOrder extends Companion[SetSortOrder] {
   override def of(json: JObject): SetSortOrder = SetSortOrder(take[Seq[Either[String, StatedField]]](json, "fields"))
 }
 
-/** A requested constraint, with the names of columns. Of a CHECK, `columns` are those in its condition. */
-private[lakelog] final case class Stated(
+/** A requested constraint, with column names. The `columns` of a CHECK are the columns in its condition. */
+private[lakelog] final case class StatedConstraint(
     kind: String,
     name: String,
     columns: Seq[Seq[String]],
@@ -402,8 +422,8 @@ private[lakelog] final case class Stated(
     "referenced" -> putIfAny(referenced))
 }
 
-private[lakelog] object Stated extends Companion[Stated] {
-  override def of(json: JObject): Stated = Stated(
+private[lakelog] object StatedConstraint extends Companion[StatedConstraint] {
+  override def of(json: JObject): StatedConstraint = StatedConstraint(
     take[String](json, "kind"),
     take[String](json, "name"),
     take[Seq[Seq[String]]](json, "columns"),
@@ -414,13 +434,13 @@ private[lakelog] object Stated extends Companion[Stated] {
     takeIfAny[Seq[String]](json, "referenced"))
 }
 
-private[lakelog] final case class AddConstraint(constraint: Stated)
+private[lakelog] final case class AddConstraint(constraint: StatedConstraint)
   extends TableChange {
   override def members: Members = List("change" -> put("add-constraint"), "constraint" -> put(constraint))
 }
 
 private[lakelog] object AddConstraint extends Companion[AddConstraint] {
-  override def of(json: JObject): AddConstraint = AddConstraint(take[Stated](json, "constraint"))
+  override def of(json: JObject): AddConstraint = AddConstraint(take[StatedConstraint](json, "constraint"))
 }
 
 private[lakelog] final case class DropConstraint(name: String, ifExists: Boolean = false)
@@ -437,7 +457,7 @@ private[lakelog] object DropConstraint extends Companion[DropConstraint] {
     takeIfAny[Boolean](json, "if_exists").getOrElse(false))
 }
 
-/** Clusters new rows by these columns; an empty list ends it. */
+/** Clusters new rows by these columns. An empty list ends it. */
 private[lakelog] final case class SetClustering(columns: Seq[Seq[String]])
   extends TableChange {
   override def members: Members = List("change" -> put("set-clustering"), "columns" -> put(columns))
@@ -448,8 +468,8 @@ private[lakelog] object SetClustering extends Companion[SetClustering] {
 }
 
 /**
- * What a write took of an identity column: its values from `first`, step by step, up to `last`, or some of them.
- * `given`: some of its rows had a value of their own for that column.
+ * The values that a write took of an identity column: `first`, step by step, up to `last`, or some of these. With
+ * `given`, some of its rows had their own value for that column.
  */
 private[lakelog] final case class ValuesTaken(column: Long, first: BigInt, last: BigInt, `given`: Boolean = false)
   extends Message {
@@ -469,10 +489,10 @@ private[lakelog] object ValuesTaken extends Companion[ValuesTaken] {
 }
 
 /**
- * A function. `language` says what `body` is: `sql` (an expression or query), or `java` (the name of a class).
- * `parameters` and `returns` are column lists or types in SQL's spelling, as the engine understands them; `resources`
- * are the kinds and urls of files that a class needs. Names in a body of SQL are those of `catalog` and `namespace`,
- * understood with the engine's settings `configs`. `properties` are the engine's own.
+ * A function. `language` is the kind of `body`: `sql` (an expression or query), or `java` (a class name). `parameters`
+ * and `returns` are column lists or types in SQL, as the engine understands them. `resources` are the kinds and URLs of
+ * files that a class needs. Names in an SQL body belong to `catalog` and `namespace`, and the engine's settings
+ * `configs` apply to it. `properties` are the engine's own.
  */
 private[lakelog] final case class FunctionDefinition(
     language: String,

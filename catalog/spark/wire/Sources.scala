@@ -4,8 +4,8 @@ package org.apache.spark.sql.lakelog.wire
 import org.json4s.JsonAST.JObject
 
 /**
- * A file of another writer: `schema` is the number of its schema among all, `stats` are by paths in the file. `footer`
- * is the CRC-32 of its footer. `old_calendar`: days before the year 1582 are those of the Julian calendar.
+ * A file of another writer. `schema` is the number of its schema among all, and `stats` are by paths in the file.
+ * `footer` is the CRC-32 of its footer. With `old_calendar`, days before the year 1582 are days of the Julian calendar.
  */
 private[lakelog] final case class FooterFound(
     path: String,
@@ -52,14 +52,14 @@ private[lakelog] object PartitionPlace extends Companion[PartitionPlace] {
     take[Map[String, Option[String]]](json, "values"))
 }
 
-/** Where files of another writer are: below a path, or in a table of the session catalog. */
-private[lakelog] final case class Source(path: Option[String] = None, table: Option[Seq[String]] = None)
+/** The place of another writer's files: below a path, or in a table of the session catalog. */
+private[lakelog] final case class ForeignSource(path: Option[String] = None, table: Option[Seq[String]] = None)
   extends Message {
   override def members: Members = List("path" -> putIfAny(path), "table" -> putIfAny(table))
 }
 
-private[lakelog] object Source extends Companion[Source] {
-  override def of(json: JObject): Source = Source(
+private[lakelog] object ForeignSource extends Companion[ForeignSource] {
+  override def of(json: JObject): ForeignSource = ForeignSource(
     takeIfAny[String](json, "path"),
     takeIfAny[Seq[String]](json, "table"))
 }

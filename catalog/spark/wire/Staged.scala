@@ -3,9 +3,11 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-/** A table to be. `kind` is `create`, `replace` or `create-or-replace`; `schema` is Spark's JSON of a struct. */
-private[lakelog] final case class ToBe(
-    of: Named,
+/**
+ * A table to be created. `kind` is `create`, `replace` or `create-or-replace`. `schema` is Spark's JSON of a struct.
+ */
+private[lakelog] final case class FutureTable(
+    of: NamedObject,
     kind: String,
     schema: FreeJson,
     partitioning: Seq[Either[String, StatedField]],
@@ -15,7 +17,7 @@ private[lakelog] final case class ToBe(
     ownLocation: Option[String],
     comment: Option[String],
     provider: Option[String],
-    constraints: Seq[Stated] = Nil)
+    constraints: Seq[StatedConstraint] = Nil)
   extends Message {
   override def members: Members = of.members ++ List(
     "kind" -> put(kind),
@@ -30,9 +32,9 @@ private[lakelog] final case class ToBe(
     "constraints" -> put(constraints))
 }
 
-private[lakelog] object ToBe extends Companion[ToBe] {
-  override def of(json: JObject): ToBe = ToBe(
-    Named.of(json),
+private[lakelog] object FutureTable extends Companion[FutureTable] {
+  override def of(json: JObject): FutureTable = FutureTable(
+    NamedObject.of(json),
     take[String](json, "kind"),
     take[FreeJson](json, "schema"),
     take[Seq[Either[String, StatedField]]](json, "partitioning"),
@@ -42,43 +44,45 @@ private[lakelog] object ToBe extends Companion[ToBe] {
     takeIfAny[String](json, "own_location"),
     takeIfAny[String](json, "comment"),
     takeIfAny[String](json, "provider"),
-    takeIfAny[Seq[Stated]](json, "constraints").getOrElse(Nil))
+    takeIfAny[Seq[StatedConstraint]](json, "constraints").getOrElse(Nil))
 }
 
 /** Prepare a table, which needs its rows before it is committed. */
-private[lakelog] final case class StageTable(table: ToBe)
-  extends Request[Staged]("stage") {
+private[lakelog] final case class StageTable(table: FutureTable)
+  extends Request[StageFacts]("stage") {
   override def members: Members = table.members
-  override def answer(json: JObject): Staged = Staged.of(json)
+  override def answer(json: JObject): StageFacts = StageFacts.of(json)
 }
 
 private[lakelog] object StageTable extends Companion[StageTable] {
-  override def of(json: JObject): StageTable = StageTable(ToBe.of(json))
+  override def of(json: JObject): StageTable = StageTable(FutureTable.of(json))
 }
 
-/** `stage` is all that its commit needs; `table` are the facts of the table as it will be. */
-private[lakelog] final case class Staged(stage: Stage, table: TableFacts)
+/** `stage` is all that the commit needs. `table` are the facts of the future table. */
+private[lakelog] final case class StageFacts(stage: StagedTable, table: TableFacts)
   extends Message {
   override def members: Members = List("stage" -> put(stage), "table" -> put(table))
 }
 
-private[lakelog] object Staged extends Companion[Staged] {
-  override def of(json: JObject): Staged = Staged(take[Stage](json, "stage"), take[TableFacts](json, "table"))
+private[lakelog] object StageFacts extends Companion[StageFacts] {
+  override def of(json: JObject): StageFacts = StageFacts(
+    take[StagedTable](json, "stage"),
+    take[TableFacts](json, "table"))
 }
 
-/** Prepare a table; what is answered becomes the `stage` of the request that commits it. */
-private[lakelog] final case class PrepareTable(table: ToBe)
-  extends Request[Stage]("prepare_table") {
+/** Prepare a table. The answer becomes the `stage` of the request that commits it. */
+private[lakelog] final case class PrepareTable(table: FutureTable)
+  extends Request[StagedTable]("prepare_table") {
   override def members: Members = table.members
-  override def answer(json: JObject): Stage = Stage.of(json)
+  override def answer(json: JObject): StagedTable = StagedTable.of(json)
 }
 
 private[lakelog] object PrepareTable extends Companion[PrepareTable] {
-  override def of(json: JObject): PrepareTable = PrepareTable(ToBe.of(json))
+  override def of(json: JObject): PrepareTable = PrepareTable(FutureTable.of(json))
 }
 
 /** Make a staged table visible, with the files that were written for it. */
-private[lakelog] final case class CommitStage(stage: Stage, files: Seq[DataFile])
+private[lakelog] final case class CommitStage(stage: StagedTable, files: Seq[DataFile])
   extends Request[TableFacts]("commit_stage") {
   override def members: Members = List("stage" -> put(stage), "files" -> put(files))
   override def answer(json: JObject): TableFacts = TableFacts.of(json)
@@ -86,6 +90,6 @@ private[lakelog] final case class CommitStage(stage: Stage, files: Seq[DataFile]
 
 private[lakelog] object CommitStage extends Companion[CommitStage] {
   override def of(json: JObject): CommitStage = CommitStage(
-    take[Stage](json, "stage"),
+    take[StagedTable](json, "stage"),
     take[Seq[DataFile]](json, "files"))
 }

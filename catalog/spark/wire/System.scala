@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-/** Which tables there are in the namespace `system`. */
+/** List the tables of the namespace `system`. */
 private[lakelog] final case class ListSystemTables()
   extends Request[SystemTables]("system_tables") {
   override def members: Members = List()
@@ -35,19 +35,19 @@ private[lakelog] object SystemTables extends Companion[SystemTables] {
   override def of(json: JObject): SystemTables = SystemTables(take[Seq[DeclaredTable]](json, "tables"))
 }
 
-/** These columns of all rows, at least of those whose time is within the bounds, as Arrow streams. */
+/** Return these columns of all rows, or at least of all rows within the time bounds, as Arrow streams. */
 private[lakelog] final case class ReadSystemTable(
     name: String,
     columns: Seq[String],
     sinceUs: Option[Long] = None,
     untilUs: Option[Long] = None)
-  extends Request[Streams]("read_system_table") {
+  extends Request[StreamLengths]("read_system_table") {
   override def members: Members = List(
     "name" -> put(name),
     "columns" -> put(columns),
     "since_us" -> putIfAny(sinceUs),
     "until_us" -> putIfAny(untilUs))
-  override def answer(json: JObject): Streams = Streams.of(json)
+  override def answer(json: JObject): StreamLengths = StreamLengths.of(json)
 }
 
 private[lakelog] object ReadSystemTable extends Companion[ReadSystemTable] {
@@ -58,17 +58,17 @@ private[lakelog] object ReadSystemTable extends Companion[ReadSystemTable] {
     takeIfAny[Long](json, "until_us"))
 }
 
-/** The lengths of the Arrow streams that the bytes consist of. */
-private[lakelog] final case class Streams(streams: Seq[Long])
+/** The lengths of the Arrow streams in the bytes. */
+private[lakelog] final case class StreamLengths(streams: Seq[Long])
   extends Message {
   override def members: Members = List("streams" -> put(streams))
 }
 
-private[lakelog] object Streams extends Companion[Streams] {
-  override def of(json: JObject): Streams = Streams(take[Seq[Long]](json, "streams"))
+private[lakelog] object StreamLengths extends Companion[StreamLengths] {
+  override def of(json: JObject): StreamLengths = StreamLengths(take[Seq[Long]](json, "streams"))
 }
 
-/** The columns of a metadata table. */
+/** Return the columns of a metadata table. */
 private[lakelog] final case class DescribeMetadataTable(table: LoadedTable, name: String)
   extends Request[MetadataTable]("metadata_table") {
   override def members: Members = table.members ++ List("name" -> put(name))
@@ -93,11 +93,11 @@ private[lakelog] object MetadataTable extends Companion[MetadataTable] {
     take[FreeJson](json, "schema"))
 }
 
-/** These columns of all rows of a metadata table, as Arrow streams. */
+/** Return these columns of all rows of a metadata table, as Arrow streams. */
 private[lakelog] final case class ReadMetadataTable(table: LoadedTable, name: String, columns: Seq[String])
-  extends Request[Streams]("read_metadata_table") {
+  extends Request[StreamLengths]("read_metadata_table") {
   override def members: Members = table.members ++ List("name" -> put(name), "columns" -> put(columns))
-  override def answer(json: JObject): Streams = Streams.of(json)
+  override def answer(json: JObject): StreamLengths = StreamLengths.of(json)
 }
 
 private[lakelog] object ReadMetadataTable extends Companion[ReadMetadataTable] {

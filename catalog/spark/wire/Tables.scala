@@ -3,11 +3,11 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-/** Which tables are directly in a namespace. */
+/** List the tables directly in a namespace. */
 private[lakelog] final case class ListTables(namespace: Seq[String], like: Option[String] = None)
-  extends Request[Tables]("list_tables") {
+  extends Request[TableList]("list_tables") {
   override def members: Members = List("namespace" -> put(namespace), "like" -> putIfAny(like))
-  override def answer(json: JObject): Tables = Tables.of(json)
+  override def answer(json: JObject): TableList = TableList.of(json)
 }
 
 private[lakelog] object ListTables extends Companion[ListTables] {
@@ -16,29 +16,29 @@ private[lakelog] object ListTables extends Companion[ListTables] {
     takeIfAny[String](json, "like"))
 }
 
-private[lakelog] final case class Tables(tables: Seq[Seq[String]])
+private[lakelog] final case class TableList(tables: Seq[Seq[String]])
   extends Message {
   override def members: Members = List("tables" -> put(tables))
 }
 
-private[lakelog] object Tables extends Companion[Tables] {
-  override def of(json: JObject): Tables = Tables(take[Seq[Seq[String]]](json, "tables"))
+private[lakelog] object TableList extends Companion[TableList] {
+  override def of(json: JObject): TableList = TableList(take[Seq[Seq[String]]](json, "tables"))
 }
 
-/** Whether there is such a table. */
-private[lakelog] final case class TableExists(of: Named)
-  extends Request[Exists]("table_exists") {
+/** Return whether the table exists. */
+private[lakelog] final case class LookUpTable(of: NamedObject)
+  extends Request[ExistsAnswer]("table_exists") {
   override def members: Members = of.members
-  override def answer(json: JObject): Exists = Exists.of(json)
+  override def answer(json: JObject): ExistsAnswer = ExistsAnswer.of(json)
 }
 
-private[lakelog] object TableExists extends Companion[TableExists] {
-  override def of(json: JObject): TableExists = TableExists(Named.of(json))
+private[lakelog] object LookUpTable extends Companion[LookUpTable] {
+  override def of(json: JObject): LookUpTable = LookUpTable(NamedObject.of(json))
 }
 
-/** The facts of a table, or of it at a version or time, or on a tag or branch. */
+/** Return the facts of a table, at a version or time, or on a tag or branch, if given. */
 private[lakelog] final case class LoadTable(
-    of: Named,
+    of: NamedObject,
     version: Option[Long] = None,
     timestampUs: Option[Long] = None,
     on: Option[NamedRef] = None)
@@ -52,7 +52,7 @@ private[lakelog] final case class LoadTable(
 
 private[lakelog] object LoadTable extends Companion[LoadTable] {
   override def of(json: JObject): LoadTable = LoadTable(
-    Named.of(json),
+    NamedObject.of(json),
     takeIfAny[Long](json, "version"),
     takeIfAny[Long](json, "timestamp_us"),
     takeIfAny[NamedRef](json, "on"))
@@ -111,7 +111,7 @@ private[lakelog] object SortFacts extends Companion[SortFacts] {
     take[String](json, "nulls"))
 }
 
-/** A column of a clustering, and the boundaries of its values, each above the one before. */
+/** A column of a clustering, and the boundaries of its values, in ascending order. */
 private[lakelog] final case class RankedColumn(column: Seq[String], bounds: Seq[Scalar])
   extends Message {
   override def members: Members = List("column" -> put(column), "bounds" -> put(bounds))
@@ -123,7 +123,7 @@ private[lakelog] object RankedColumn extends Companion[RankedColumn] {
     take[Seq[Scalar]](json, "bounds"))
 }
 
-/** The curve along which new rows are ordered: that of a generation of boundaries, with ranks of so many bits. */
+/** The curve along which new rows are ordered. It has a generation of boundaries, and ranks of so many bits. */
 private[lakelog] final case class CurveFacts(generation: Long, bits: Long, columns: Seq[RankedColumn])
   extends Message {
   override def members: Members = List("generation" -> put(generation), "bits" -> put(bits), "columns" -> put(columns))
@@ -170,8 +170,8 @@ private[lakelog] object ConstraintFacts extends Companion[ConstraintFacts] {
     takeIfAny[Seq[String]](json, "referenced"))
 }
 
-/** What is known of a whole column, of type `type`: for Spark's optimizer. */
-private[lakelog] final case class Estimate(
+/** The statistics of a whole column, of type `type`, for Spark's optimizer. */
+private[lakelog] final case class OptimizerEstimate(
     column: String,
     `type`: String,
     distinct: Option[Long] = None,
@@ -192,8 +192,8 @@ private[lakelog] final case class Estimate(
     "most_bytes" -> putIfAny(mostBytes))
 }
 
-private[lakelog] object Estimate extends Companion[Estimate] {
-  override def of(json: JObject): Estimate = Estimate(
+private[lakelog] object OptimizerEstimate extends Companion[OptimizerEstimate] {
+  override def of(json: JObject): OptimizerEstimate = OptimizerEstimate(
     take[String](json, "column"),
     take[String](json, "type"),
     takeIfAny[Long](json, "distinct"),
@@ -205,8 +205,8 @@ private[lakelog] object Estimate extends Companion[Estimate] {
 }
 
 /**
- * Which columns new files have Bloom filters of, each for `ndv` different values at most; `fpp` is how often it takes
- * another value for one of them.
+ * The columns of which new files have Bloom filters. Each filter holds `ndv` different values at most. `fpp` is its
+ * rate of false positives.
  */
 private[lakelog] final case class BloomFacts(columns: Seq[Seq[String]], fpp: Double, ndv: Long)
   extends Message {
@@ -221,16 +221,16 @@ private[lakelog] object BloomFacts extends Companion[BloomFacts] {
 }
 
 /**
- * One version of a table. `schema` is Spark's JSON, with ids and physical names in its metadata. `write_modes` are
- * those of DELETE, UPDATE and MERGE. `estimates` are missing once rows were added. With `computes`, a write runs what
- * is stored, and `may_compute` says whether it may.
+ * The facts of a table's version. `schema` is Spark's JSON, with ids and physical names in its metadata. `write_modes`
+ * are the modes of DELETE, UPDATE and MERGE. `estimates` are missing after rows were added. With `computes`, a write
+ * runs stored code, and `may_compute` says whether it may.
  */
 private[lakelog] final case class TableFacts(
     id: String,
     version: Long,
     past: Boolean,
     step: Long,
-    ref: Option[Ref] = None,
+    ref: Option[LoadedRef] = None,
     foundBy: Option[FoundBy] = None,
     location: String,
     ownLocation: Boolean,
@@ -243,7 +243,7 @@ private[lakelog] final case class TableFacts(
     clustering: Seq[Seq[String]],
     curve: Option[CurveFacts] = None,
     constraints: Seq[ConstraintFacts],
-    estimates: Seq[Estimate],
+    estimates: Seq[OptimizerEstimate],
     properties: Map[String, String],
     targetFileSizeBytes: Long,
     compressionCodec: String,
@@ -284,7 +284,7 @@ private[lakelog] object TableFacts extends Companion[TableFacts] {
     take[Long](json, "version"),
     take[Boolean](json, "past"),
     take[Long](json, "step"),
-    takeIfAny[Ref](json, "ref"),
+    takeIfAny[LoadedRef](json, "ref"),
     takeIfAny[FoundBy](json, "found_by"),
     take[String](json, "location"),
     take[Boolean](json, "own_location"),
@@ -297,7 +297,7 @@ private[lakelog] object TableFacts extends Companion[TableFacts] {
     take[Seq[Seq[String]]](json, "clustering"),
     takeIfAny[CurveFacts](json, "curve"),
     take[Seq[ConstraintFacts]](json, "constraints"),
-    take[Seq[Estimate]](json, "estimates"),
+    take[Seq[OptimizerEstimate]](json, "estimates"),
     take[Map[String, String]](json, "properties"),
     take[Long](json, "target_file_size_bytes"),
     take[String](json, "compression_codec"),
@@ -306,8 +306,8 @@ private[lakelog] object TableFacts extends Companion[TableFacts] {
     takeIfAny[Boolean](json, "computes").getOrElse(false))
 }
 
-/** The object of a name: the facts of a table, or a view. */
-private[lakelog] final case class LoadRelation(of: Named)
+/** Return the object of a name: the facts of a table, or a view. */
+private[lakelog] final case class LoadRelation(of: NamedObject)
   extends Request[Either[FoundView, TableFacts]]("load_relation") {
   override def members: Members = of.members
   override def answer(json: JObject): Either[FoundView, TableFacts] = if (has(json, "view")) Left(FoundView.of(json))
@@ -316,7 +316,7 @@ private[lakelog] final case class LoadRelation(of: Named)
 }
 
 private[lakelog] object LoadRelation extends Companion[LoadRelation] {
-  override def of(json: JObject): LoadRelation = LoadRelation(Named.of(json))
+  override def of(json: JObject): LoadRelation = LoadRelation(NamedObject.of(json))
 }
 
 private[lakelog] final case class FoundView(view: ViewDefinition)
@@ -329,14 +329,14 @@ private[lakelog] object FoundView extends Companion[FoundView] {
 }
 
 /**
- * Change the definition of a table, at a place also on a branch. `looked_at` is the version, if any, all of whose rows
- * Spark has held against what is to be true of them.
+ * Change the definition of a table, at a place also on a branch. `looked_at` is the version whose rows Spark has
+ * checked against the new constraints, if any.
  */
 private[lakelog] final case class AlterTable(
-    of: Named,
+    of: NamedObject,
     token: Option[Token] = None,
     changes: Seq[TableChange],
-    ref: Option[Ref] = None,
+    ref: Option[LoadedRef] = None,
     lookedAt: Option[LoadedTable] = None)
   extends Change[TableFacts]("alter_table") {
   override def members: Members = of.members ++ List(
@@ -350,48 +350,48 @@ private[lakelog] final case class AlterTable(
 
 private[lakelog] object AlterTable extends Companion[AlterTable] {
   override def of(json: JObject): AlterTable = AlterTable(
-    Named.of(json),
+    NamedObject.of(json),
     takeIfAny[Token](json, "token"),
     take[Seq[TableChange]](json, "changes"),
-    takeIfAny[Ref](json, "ref"),
+    takeIfAny[LoadedRef](json, "ref"),
     takeIfAny[LoadedTable](json, "looked_at"))
 }
 
-/** Drop a table; with `purge` so that it cannot be undone. */
-private[lakelog] final case class DropTable(of: Named, token: Option[Token] = None, purge: Boolean = false)
-  extends Change[Dropped]("drop_table") {
+/** Drop a table. With `purge`, the drop cannot be undone. */
+private[lakelog] final case class DropTable(of: NamedObject, token: Option[Token] = None, purge: Boolean = false)
+  extends Change[DroppedAnswer]("drop_table") {
   override def members: Members = of.members ++ List("token" -> putOrNull(token), "purge" -> put(purge))
-  override def answer(json: JObject): Dropped = Dropped.of(json)
+  override def answer(json: JObject): DroppedAnswer = DroppedAnswer.of(json)
   override def subject: MakeToken = MakeToken(of.identifier, of.location)
 }
 
 private[lakelog] object DropTable extends Companion[DropTable] {
   override def of(json: JObject): DropTable = DropTable(
-    Named.of(json),
+    NamedObject.of(json),
     takeIfAny[Token](json, "token"),
     takeIfAny[Boolean](json, "purge").getOrElse(false))
 }
 
 /** Give a table another name. */
-private[lakelog] final case class RenameTable(of: Named, token: Option[Token] = None, to: Seq[String])
-  extends Change[Done]("rename_table") {
+private[lakelog] final case class RenameTable(of: NamedObject, token: Option[Token] = None, to: Seq[String])
+  extends Change[EmptyAnswer]("rename_table") {
   override def members: Members = of.members ++ List("token" -> putOrNull(token), "to" -> put(to))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
   override def subject: MakeToken = MakeToken(of.identifier, of.location)
 }
 
 private[lakelog] object RenameTable extends Companion[RenameTable] {
   override def of(json: JObject): RenameTable = RenameTable(
-    Named.of(json),
+    NamedObject.of(json),
     takeIfAny[Token](json, "token"),
     take[Seq[String]](json, "to"))
 }
 
-/** Refuse writes that would run what is stored, where the catalog's `stored-code` forbids it. */
+/** Refuse writes that would run stored code, if the catalog's `stored-code` forbids it. */
 private[lakelog] final case class MayCompute(table: LoadedTable)
-  extends Request[Done]("may_compute") {
+  extends Request[EmptyAnswer]("may_compute") {
   override def members: Members = table.members
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
 }
 
 private[lakelog] object MayCompute extends Companion[MayCompute] {

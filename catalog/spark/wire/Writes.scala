@@ -3,38 +3,38 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-/** Delete the rows like `predicate`, which are those of whole files. */
-private[lakelog] final case class Delete(table: LoadedTable, token: Option[Token] = None, predicate: Expression)
-  extends Change[Done]("delete") {
+/** Delete the rows like `predicate`, which fill whole files. */
+private[lakelog] final case class DeleteRows(table: LoadedTable, token: Option[Token] = None, predicate: Expression)
+  extends Change[EmptyAnswer]("delete") {
   override def members: Members = table.members ++ List("token" -> putOrNull(token), "predicate" -> put(predicate))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
-private[lakelog] object Delete extends Companion[Delete] {
-  override def of(json: JObject): Delete = Delete(
+private[lakelog] object DeleteRows extends Companion[DeleteRows] {
+  override def of(json: JObject): DeleteRows = DeleteRows(
     LoadedTable.of(json),
     takeIfAny[Token](json, "token"),
     take[Expression](json, "predicate"))
 }
 
 /** Delete all rows. */
-private[lakelog] final case class Truncate(table: LoadedTable, token: Option[Token] = None)
-  extends Change[Done]("truncate") {
+private[lakelog] final case class TruncateTable(table: LoadedTable, token: Option[Token] = None)
+  extends Change[EmptyAnswer]("truncate") {
   override def members: Members = table.members ++ List("token" -> putOrNull(token))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): EmptyAnswer = EmptyAnswer.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
-private[lakelog] object Truncate extends Companion[Truncate] {
-  override def of(json: JObject): Truncate = Truncate(LoadedTable.of(json), takeIfAny[Token](json, "token"))
+private[lakelog] object TruncateTable extends Companion[TruncateTable] {
+  override def of(json: JObject): TruncateTable = TruncateTable(LoadedTable.of(json), takeIfAny[Token](json, "token"))
 }
 
-/** The id of a write that starts from the version which was loaded, and the token of its commit. */
+/** Return the id of a write that starts from the loaded version, and the token of its commit. */
 private[lakelog] final case class BeginWrite(table: LoadedTable)
-  extends Request[Begun]("begin_write") {
+  extends Request[BegunWrite]("begin_write") {
   override def members: Members = table.members
-  override def answer(json: JObject): Begun = Begun.of(json)
+  override def answer(json: JObject): BegunWrite = BegunWrite.of(json)
 }
 
 private[lakelog] object BeginWrite extends Companion[BeginWrite] {
@@ -51,8 +51,11 @@ private[lakelog] object NextValue extends Companion[NextValue] {
   override def of(json: JObject): NextValue = NextValue(take[Long](json, "column"), take[BigInt](json, "next"))
 }
 
-/** A write: its files' names begin with what `write` says. `version` is the one it starts from, if it is another. */
-private[lakelog] final case class Begun(
+/**
+ * A write. Its files' names begin with `write`. `version` is the version that it starts from, if not the loaded
+ * version.
+ */
+private[lakelog] final case class BegunWrite(
     write: WriteRef,
     token: Option[Token] = None,
     identities: Seq[NextValue],
@@ -65,8 +68,8 @@ private[lakelog] final case class Begun(
     "version" -> putIfAny(version))
 }
 
-private[lakelog] object Begun extends Companion[Begun] {
-  override def of(json: JObject): Begun = Begun(
+private[lakelog] object BegunWrite extends Companion[BegunWrite] {
+  override def of(json: JObject): BegunWrite = BegunWrite(
     take[WriteRef](json, "write"),
     takeIfAny[Token](json, "token"),
     take[Seq[NextValue]](json, "identities"),
@@ -74,13 +77,13 @@ private[lakelog] object Begun extends Companion[Begun] {
 }
 
 /**
- * The id of a write of a streaming query, which starts from the newest version. Its rows were made to fit an older
- * version, and are written by the columns that `written_as` has: the newest must be like these two.
+ * Return the id of a streaming query's write, which starts from the newest version. Its rows were made to fit an older
+ * version, and are written by the columns of the version `written_as`. The newest version must fit both of them.
  */
 private[lakelog] final case class BeginBatch(table: LoadedTable, name: String, writtenAs: Long)
-  extends Request[Begun]("begin_batch") {
+  extends Request[BegunWrite]("begin_batch") {
   override def members: Members = table.members ++ List("name" -> put(name), "written_as" -> put(writtenAs))
-  override def answer(json: JObject): Begun = Begun.of(json)
+  override def answer(json: JObject): BegunWrite = BegunWrite.of(json)
 }
 
 private[lakelog] object BeginBatch extends Companion[BeginBatch] {
@@ -91,9 +94,9 @@ private[lakelog] object BeginBatch extends Companion[BeginBatch] {
 }
 
 /**
- * One batch of a stream. Later batches have higher numbers; a table takes each at most once. `from_checkpoint`: the
- * numbers are a checkpoint's, which may repeat its last batch, and no earlier one. `after` is the mark that the stream
- * has kept of the last batch before.
+ * A batch of a stream. Later batches have higher numbers. A table takes each at most once. With `from_checkpoint`, the
+ * numbers are a checkpoint's, which may repeat only its last batch. `after` is the mark that the stream has kept of the
+ * batch before.
  */
 private[lakelog] final case class StreamBatch(
     stream: String,
@@ -117,8 +120,8 @@ private[lakelog] object StreamBatch extends Companion[StreamBatch] {
 }
 
 /**
- * Append, or replace what `filter` matches: `deletes` are its rows in files that have others too, where known, and
- * `copies` have those others, where the table deletes by copying.
+ * Append, or replace the rows that `filter` matches. `deletes` are matching rows in files that match in part, if known.
+ * `copies` have the other rows of these files, if the table deletes by copying.
  */
 private[lakelog] final case class CommitWrite(
     table: LoadedTable,
@@ -127,11 +130,11 @@ private[lakelog] final case class CommitWrite(
     operation: String,
     files: Seq[DataFile],
     filter: Option[Expression] = None,
-    deletes: Option[Seq[Positions]] = None,
+    deletes: Option[Seq[DeletedPositions]] = None,
     copies: Option[Seq[DataFile]] = None,
     batch: Option[StreamBatch] = None,
     values: Seq[ValuesTaken] = Nil)
-  extends Change[Written]("commit_write") {
+  extends Change[WriteResult]("commit_write") {
   override def members: Members = table.members ++ List(
     "token" -> putOrNull(token),
     "write" -> put(write),
@@ -142,7 +145,7 @@ private[lakelog] final case class CommitWrite(
     "copies" -> putIfAny(copies),
     "batch" -> putIfAny(batch),
     "values" -> put(values))
-  override def answer(json: JObject): Written = Written.of(json)
+  override def answer(json: JObject): WriteResult = WriteResult.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
@@ -154,13 +157,13 @@ private[lakelog] object CommitWrite extends Companion[CommitWrite] {
     take[String](json, "operation"),
     take[Seq[DataFile]](json, "files"),
     takeIfAny[Expression](json, "filter"),
-    takeIfAny[Seq[Positions]](json, "deletes"),
+    takeIfAny[Seq[DeletedPositions]](json, "deletes"),
     takeIfAny[Seq[DataFile]](json, "copies"),
     takeIfAny[StreamBatch](json, "batch"),
     takeIfAny[Seq[ValuesTaken]](json, "values").getOrElse(Nil))
 }
 
-/** How many rows a commit has changed, as far as that is known. */
+/** How many rows a commit has changed, if known. */
 private[lakelog] final case class RowsChanged(
     inserted: Option[Long],
     updated: Option[Long],
@@ -183,8 +186,8 @@ private[lakelog] object RowsChanged extends Companion[RowsChanged] {
 }
 
 /**
- * What a commit took: versions that were put or tried to, decisions that were made anew, waits for others, and requests
- * to the store with their bytes.
+ * The cost of a commit: attempts to put versions, repeated decisions, waits for other clients, and requests to the
+ * store with their bytes.
  */
 private[lakelog] final case class CommitCost(
     attempts: Long,
@@ -217,10 +220,11 @@ private[lakelog] object CommitCost extends Companion[CommitCost] {
 }
 
 /**
- * Whether the files are part of the table now: those of a batch that it has already are not. `rows` says how many rows
- * have changed. `mark` is what a streaming query keeps in its checkpoint, and sends `after` its next batch.
+ * Whether the files are part of the table now. If the table had the batch before, they are not. `rows` says how many
+ * rows have changed. `mark` is the text that a streaming query keeps in its checkpoint, and sends `after` its next
+ * batch.
  */
-private[lakelog] final case class Written(
+private[lakelog] final case class WriteResult(
     written: Boolean,
     rows: Option[RowsChanged] = None,
     mark: Option[String] = None,
@@ -233,8 +237,8 @@ private[lakelog] final case class Written(
     "cost" -> putIfAny(cost))
 }
 
-private[lakelog] object Written extends Companion[Written] {
-  override def of(json: JObject): Written = Written(
+private[lakelog] object WriteResult extends Companion[WriteResult] {
+  override def of(json: JObject): WriteResult = WriteResult(
     take[Boolean](json, "written"),
     takeIfAny[RowsChanged](json, "rows"),
     takeIfAny[String](json, "mark"),
@@ -242,8 +246,8 @@ private[lakelog] object Written extends Companion[Written] {
 }
 
 /**
- * A delete, update or merge, on the version that it has read; `condition` holds for all rows that it has read. Of the
- * rows in `files`, so many are new, and so many have the place of others, where tasks have counted them.
+ * A delete, update or merge, on the version that it has read. `condition` holds for all rows that it has read. Of the
+ * rows in `files`, `inserted` are new, and `updated` replace other rows, if tasks have counted them.
  */
 private[lakelog] final case class CommitRows(
     table: LoadedTable,
@@ -252,7 +256,7 @@ private[lakelog] final case class CommitRows(
     operation: String,
     files: Seq[DataFile],
     removed: Seq[String],
-    deletes: Seq[Positions],
+    deletes: Seq[DeletedPositions],
     condition: Option[Expression] = None,
     values: Seq[ValuesTaken] = Nil,
     readsOthers: Boolean = false,
@@ -283,7 +287,7 @@ private[lakelog] object CommitRows extends Companion[CommitRows] {
     take[String](json, "operation"),
     take[Seq[DataFile]](json, "files"),
     take[Seq[String]](json, "removed"),
-    take[Seq[Positions]](json, "deletes"),
+    take[Seq[DeletedPositions]](json, "deletes"),
     takeIfAny[Expression](json, "condition"),
     takeIfAny[Seq[ValuesTaken]](json, "values").getOrElse(Nil),
     takeIfAny[Boolean](json, "reads_others").getOrElse(false),
@@ -291,7 +295,7 @@ private[lakelog] object CommitRows extends Companion[CommitRows] {
     takeIfAny[Long](json, "updated"))
 }
 
-/** How many rows have changed, where that is known. */
+/** How many rows have changed, if known. */
 private[lakelog] final case class CommittedRows(rows: Option[RowsChanged] = None, cost: Option[CommitCost] = None)
   extends Message {
   override def members: Members = List("rows" -> putIfAny(rows), "cost" -> putIfAny(cost))
@@ -303,7 +307,7 @@ private[lakelog] object CommittedRows extends Companion[CommittedRows] {
     takeIfAny[CommitCost](json, "cost"))
 }
 
-/** What identifies a change of that name, place or namespace when it is retried. */
+/** Return the token that identifies retries of a change of that name, place or namespace. */
 private[lakelog] final case class MakeToken(
     identifier: Option[Seq[String]] = None,
     location: Option[String] = None,
@@ -324,8 +328,8 @@ private[lakelog] object MakeToken extends Companion[MakeToken] {
 }
 
 /**
- * Files shall be of about that size, and have less than that share of deleted rows; small ones are joined where
- * `fan_in` of about one size are there, unless that is left to a clustering.
+ * Files shall be of about that size, and have less than that share of deleted rows. If there are `fan_in` small files
+ * of about the same size, they are joined. Without `joins`, that is left to a clustering.
  */
 private[lakelog] final case class CompactionGoal(
     targetSizeBytes: Long,
@@ -348,7 +352,7 @@ private[lakelog] object CompactionGoal extends Companion[CompactionGoal] {
     takeIfAny[Boolean](json, "joins").getOrElse(true))
 }
 
-/** The next groups of files to be rewritten, and the files one group after the other as an Arrow stream. */
+/** Return the next groups of files to rewrite, and their files, group after group, as an Arrow stream. */
 private[lakelog] final case class PlanCompaction(
     table: LoadedTable,
     goal: CompactionGoal,
@@ -374,8 +378,8 @@ private[lakelog] object PlanCompaction extends Companion[PlanCompaction] {
 }
 
 /**
- * So many files that are rewritten together, by so many tasks if their rows are `spread`, which share the table's curve
- * by stretches of `cell` places; no new file has rows on both sides of the place `cut` of it.
+ * Files that are rewritten together. If their rows are `spread`, so many tasks rewrite them, and share the table's
+ * curve by stretches of `cell` places. No new file has rows on both sides of the curve's place `cut`.
  */
 private[lakelog] final case class CompactionGroup(
     files: Long,
@@ -420,9 +424,9 @@ private[lakelog] object CompactionPlan extends Companion[CompactionPlan] {
 }
 
 /**
- * Files shall be of about that size, in runs along the table's curve; those without an order wait until there are
- * `fresh_min` of them. With `full`, all runs are merged. `key` are the ids of the columns that the table was clustered
- * by when it began.
+ * Files shall be of about that size, in runs along the table's curve. Files without an order wait until there are
+ * `fresh_min` of them. With `full`, all runs are merged. `key` are the ids of the table's clustering columns at the
+ * begin.
  */
 private[lakelog] final case class ClusteringGoal(
     targetSizeBytes: Long,
@@ -445,7 +449,7 @@ private[lakelog] object ClusteringGoal extends Companion[ClusteringGoal] {
     takeIfAny[Boolean](json, "full").getOrElse(false))
 }
 
-/** The next groups of files to be put in order, and the files one group after the other as an Arrow stream. */
+/** Return the next groups of files to put in order, and their files, group after group, as an Arrow stream. */
 private[lakelog] final case class PlanClustering(
     table: LoadedTable,
     goal: ClusteringGoal,
@@ -470,18 +474,20 @@ private[lakelog] object PlanClustering extends Companion[PlanClustering] {
     take[Long](json, "limit_bytes"))
 }
 
-/** What a clustering would do, up to about so many bytes, and how files would lie then: from metadata alone. */
+/**
+ * Return the expected work of a clustering, up to about so many bytes, and the overlap after it. Reads metadata alone.
+ */
 private[lakelog] final case class ExpectClustering(
     table: LoadedTable,
     goal: ClusteringGoal,
     predicate: Option[Expression],
     limitBytes: Option[Long])
-  extends Request[ExpectedClustering]("expect_clustering") {
+  extends Request[ClusteringExpectation]("expect_clustering") {
   override def members: Members = table.members ++ List(
     "goal" -> put(goal),
     "predicate" -> putOrNull(predicate),
     "limit_bytes" -> putOrNull(limitBytes))
-  override def answer(json: JObject): ExpectedClustering = ExpectedClustering.of(json)
+  override def answer(json: JObject): ClusteringExpectation = ClusteringExpectation.of(json)
 }
 
 private[lakelog] object ExpectClustering extends Companion[ExpectClustering] {
@@ -492,8 +498,8 @@ private[lakelog] object ExpectClustering extends Companion[ExpectClustering] {
     takeIfAny[Long](json, "limit_bytes"))
 }
 
-/** What would be read and written, and how many files a look-up of a point reads, on average, before and then. */
-private[lakelog] final case class ExpectedClustering(
+/** The expected reads and writes, and how many files a look-up of a point reads, on average, before and after. */
+private[lakelog] final case class ClusteringExpectation(
     readFiles: Long,
     readBytes: Long,
     writtenFiles: Long,
@@ -514,8 +520,8 @@ private[lakelog] final case class ExpectedClustering(
     "overlap_after" -> put(overlapAfter))
 }
 
-private[lakelog] object ExpectedClustering extends Companion[ExpectedClustering] {
-  override def of(json: JObject): ExpectedClustering = ExpectedClustering(
+private[lakelog] object ClusteringExpectation extends Companion[ClusteringExpectation] {
+  override def of(json: JObject): ClusteringExpectation = ClusteringExpectation(
     take[Long](json, "read_files"),
     take[Long](json, "read_bytes"),
     take[Long](json, "written_files"),
@@ -526,14 +532,14 @@ private[lakelog] object ExpectedClustering extends Companion[ExpectedClustering]
     take[Double](json, "overlap_after"))
 }
 
-/** The files of a group give way to these. */
-private[lakelog] final case class Rewritten(removed: Seq[String], files: Seq[DataFile])
+/** A group whose files `removed` are replaced by `files`. */
+private[lakelog] final case class RewrittenGroup(removed: Seq[String], files: Seq[DataFile])
   extends Message {
   override def members: Members = List("removed" -> put(removed), "files" -> put(files))
 }
 
-private[lakelog] object Rewritten extends Companion[Rewritten] {
-  override def of(json: JObject): Rewritten = Rewritten(
+private[lakelog] object RewrittenGroup extends Companion[RewrittenGroup] {
+  override def of(json: JObject): RewrittenGroup = RewrittenGroup(
     take[Seq[String]](json, "removed"),
     take[Seq[DataFile]](json, "files"))
 }
@@ -543,13 +549,13 @@ private[lakelog] final case class CommitCompaction(
     table: LoadedTable,
     token: Option[Token] = None,
     write: WriteRef,
-    groups: Seq[Rewritten])
-  extends Change[Lost]("commit_compaction") {
+    groups: Seq[RewrittenGroup])
+  extends Change[LostGroups]("commit_compaction") {
   override def members: Members = table.members ++ List(
     "token" -> putOrNull(token),
     "write" -> put(write),
     "groups" -> put(groups))
-  override def answer(json: JObject): Lost = Lost.of(json)
+  override def answer(json: JObject): LostGroups = LostGroups.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
@@ -558,15 +564,15 @@ private[lakelog] object CommitCompaction extends Companion[CommitCompaction] {
     LoadedTable.of(json),
     takeIfAny[Token](json, "token"),
     take[WriteRef](json, "write"),
-    take[Seq[Rewritten]](json, "groups"))
+    take[Seq[RewrittenGroup]](json, "groups"))
 }
 
-/** Which groups were left out, as others have changed their files. */
-private[lakelog] final case class Lost(lost: Seq[Long])
+/** The groups that were left out because other clients have changed their files. */
+private[lakelog] final case class LostGroups(lost: Seq[Long])
   extends Message {
   override def members: Members = List("lost" -> put(lost))
 }
 
-private[lakelog] object Lost extends Companion[Lost] {
-  override def of(json: JObject): Lost = Lost(take[Seq[Long]](json, "lost"))
+private[lakelog] object LostGroups extends Companion[LostGroups] {
+  override def of(json: JObject): LostGroups = LostGroups(take[Seq[Long]](json, "lost"))
 }

@@ -1,37 +1,17 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.write
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
-import org.apache.spark.sql.catalyst.expressions.{And, Expression, V2ExpressionUtils}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Project}
-import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.lakelog.files.{PlannedFiles, RowPlace}
+import org.apache.spark.sql.lakelog.internals.{SchemaInternals, SettingInternals}
+import org.apache.spark.sql.lakelog.internals.files.JobInternals
+import org.apache.spark.sql.lakelog.read.FileReading
+import org.apache.spark.sql.lakelog.table.LakeTable
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.{StructField, StructType}
-
-/**
- * Rows that an overwrite replaces: `filter` is what Python knows of them, and `condition` what Spark evaluates, of columns
- * by their names; None where it cannot. `predicates` are all of it, as far as Spark hands it down.
- */
-private[lakelog] final case class RowsToReplace(
-    filter: wire.Expression, condition: Option[Expression], predicates: Seq[Predicate]) {
-
-  def columns: Set[String] = condition.toSeq.flatMap(_.collect {
-    case column: UnresolvedAttribute => column.nameParts.head
-  }).toSet
-}
-
-private[lakelog] object RowsToReplace {
-
-  /** Texts of CHAR columns are padded in files as they are in queries. */
-  def of(predicates: Seq[Predicate]): RowsToReplace = {
-    val all = predicates.map(V2ExpressionUtils.toCatalyst(_))
-    val condition = if (all.isEmpty || all.exists(_.isEmpty)) None else Some(all.flatten.reduce[Expression](And(_, _)))
-    RowsToReplace(Predicates.toPython(predicates), condition, predicates)
-  }
-}
-
-/** The rows that are replaced, as Python takes them, and the files into which those beside them were copied, if they were. */
-private[lakelog] final case class Cut(rows: Seq[wire.Positions], copies: Option[Seq[wire.DataFile]])
 
 /**
  * Finds by a job which rows an overwrite replaces in files that hold others too, and copies these others by a second one
@@ -47,7 +27,7 @@ private[lakelog] object CutRows {
       if (files.isEmpty) Cut(Nil, None)
       else {
         val paths = files.indices.map(i => files.name(i) -> files.path(i)).toMap
-        val rows = RowCommit.positions(
+        val rows = RowsSeen.positions(
           Positions.united(matching(table, files, replaced, condition), Some(new IllegalStateException(_))), paths)
         val isCopying = rows.nonEmpty && table.facts.writeModes.get("delete").contains("copy-on-write")
         Cut(rows, if (isCopying) Some(copied(table, files, rows.map(_.path).toSet, condition, filePrefix)) else None)

@@ -1,4 +1,9 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.write
+
+import org.apache.spark.sql.lakelog.files.DataFiles
+import org.apache.spark.sql.lakelog.internals.SettingInternals
+import org.apache.spark.sql.lakelog.table.{TableAccess, TableFacts}
+import org.apache.spark.sql.lakelog.wire
 
 /** What becomes of the files that the tasks have written. */
 private[lakelog] trait FileCommit {
@@ -34,9 +39,9 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
 
   protected def batch: Option[wire.StreamBatch] = numbered
 
-  protected def answered(answer: wire.Written): Unit = {}
+  protected def answered(answer: wire.WriteResult): Unit = {}
 
-  protected def begin(): wire.Begun = access.ask(wire.BeginWrite(facts.reference))
+  protected def begin(): wire.BegunWrite = access.ask(wire.BeginWrite(facts.reference))
 
   private lazy val begun = begin()
   private lazy val write = new TableWrite(access, facts.referenceOf(begun.version.getOrElse(facts.version)), begun)
@@ -82,7 +87,7 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
 /** Hands the files to a staged table, which commits them with its metadata. */
 private[lakelog] final class StagedCommit(write: wire.WriteRef, keep: Seq[wire.DataFile] => Unit) extends FileCommit {
 
-  override def filePrefix: String = FileCommit.prefix(write)
+  override def filePrefix: String = TableWrite.prefix(write)
 
   /** Rows that come with the creation of a table have none. */
   override def nextValues: Map[Long, BigInt] = Map.empty
@@ -91,10 +96,4 @@ private[lakelog] final class StagedCommit(write: wire.WriteRef, keep: Seq[wire.D
 
   override def commit(operation: WriteOperation, files: Seq[wire.DataFile], values: Seq[wire.ValuesTaken]): Unit =
     keep(files)
-}
-
-private[lakelog] object FileCommit {
-
-  /** The name of a file shows, before any commit does, from which version its write started. */
-  def prefix(write: wire.WriteRef): String = f"${write.version}%020d-${write.id}"
 }

@@ -1,7 +1,11 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.write
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{JoinedRow, SpecificInternalRow, UnsafeProjection}
+import org.apache.spark.sql.lakelog.columns.IdentityColumn
+import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.files.RowInternals
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.{LongType, StructField, StructType}
 
 /** From where on the tasks of a write take values of a column: by turns, so that no two of them take the same. */

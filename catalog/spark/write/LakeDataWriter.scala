@@ -1,25 +1,22 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.write
 
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.hadoop.fs.Path
 import org.apache.parquet.hadoop.ParquetWriter
 
-import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory}
+import org.apache.spark.sql.lakelog.expressions.{Curve, PartitionField, Predicates}
+import org.apache.spark.sql.lakelog.files.{CountMetric, DataFiles, FooterStatistics, MeasuredFile, ParquetWriteSettings}
+import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.files.{RowInternals, WriteInternals}
+import org.apache.spark.sql.lakelog.names.Locations
+import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
-import org.apache.spark.util.SerializableConfiguration
-
-/** How Parquet files are written: Hadoop's settings, the codec's name, and Spark's settings that fix the format. */
-private[lakelog] final class ParquetWriteSettings(
-    val configuration: Broadcast[SerializableConfiguration],
-    val codec: String,
-    val format: Map[String, String],
-    val bloom: Option[BloomSettings]) extends Serializable
 
 /**
  * All that a task needs to know to write its files. `schema` is that of the rows, with users' names; `behind` its columns,

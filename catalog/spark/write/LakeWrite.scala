@@ -1,10 +1,11 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.write
 
 import org.apache.spark.sql.connector.distributions.Distribution
 import org.apache.spark.sql.connector.expressions.SortOrder
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite
 import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo, RequiresDistributionAndOrdering}
+import org.apache.spark.sql.lakelog.table.LakeTable
 
 /** A write of rows that come clustered by partition and sorted by the table's order. */
 private[lakelog] final class LakeWrite(
@@ -38,6 +39,6 @@ private[lakelog] final class LakeWrite(
 
   override def toStreaming: StreamingWrite = commit match {
     case batches: BatchCommit => new LakeStreamingWrite(batch, batches)
-    case _ => throw StreamSinks.withoutExtension(table)
+    case _ => throw StreamPreparation.withoutExtension(table)
   }
 }

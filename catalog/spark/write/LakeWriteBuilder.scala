@@ -1,20 +1,11 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.write
 
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsDynamicOverwrite, SupportsOverwriteV2, Write, WriteBuilder}
-
-/**
- * What a write does with the rows that are there: keeps them all, or replaces some. The filter says which these are, or,
- * of a MERGE that only adds rows, which ones it has looked at. An overwrite by `replaced` has found which rows these are in
- * files that it `cut`s through; None where it has not.
- */
-private[lakelog] final case class WriteOperation(
-    name: String, filter: Option[wire.Expression] = None, replaced: Option[RowsToReplace] = None,
-    cut: Option[Cut] = None)
-
-private[lakelog] object WriteOperation {
-  val Merge = "merge"
-}
+import org.apache.spark.sql.lakelog.expressions.Predicates
+import org.apache.spark.sql.lakelog.internals.Failures
+import org.apache.spark.sql.lakelog.names.EntranceNames
+import org.apache.spark.sql.lakelog.table.LakeTable
 
 /** Collects what kind of write a statement is. */
 private[lakelog] final class LakeWriteBuilder(table: LakeTable, info: LogicalWriteInfo, commit: FileCommit)
@@ -28,7 +19,7 @@ private[lakelog] final class LakeWriteBuilder(table: LakeTable, info: LogicalWri
       throw Failures.unsupported(
         s"${table.name} cannot be overwritten by the condition ${Predicates.words(unknown)} in a session without lakelog's " +
           "extension, by which Spark finds the rows of such a condition: set spark.sql.extensions to " +
-          s"${classOf[LakeExtensions].getName}, or compare columns with values."))
+          s"${EntranceNames.Extensions}, or compare columns with values."))
 
   override def overwrite(predicates: Array[Predicate]): WriteBuilder = replacing(RowsToReplace.of(predicates.toSeq))
 

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.write
 
 import java.util.{Set => JSet}
 
@@ -7,8 +7,13 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, OverwriteByExpression}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.connector.catalog.{Column, SupportsWrite, Table, TableCapability}
+import org.apache.spark.sql.connector.catalog.{Column, StagedTable, SupportsWrite, Table, TableCapability}
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsTruncate, Write, WriteBuilder}
+import org.apache.spark.sql.lakelog.expressions.Predicates
+import org.apache.spark.sql.lakelog.internals.{ColumnInternals, Failures, PlanInternals}
+import org.apache.spark.sql.lakelog.internals.plans.OverwriteInternals
+import org.apache.spark.sql.lakelog.table.LakeTable
+import org.apache.spark.sql.lakelog.wire
 
 /**
  * An overwrite by a condition that Spark cannot hand down, or of which Python does not know exactly which rows it matches:
@@ -22,7 +27,7 @@ private[lakelog] object OverwriteByRows extends (SparkSession => Rule[LogicalPla
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = OverwriteInternals.replaced(plan) {
       // No rows are in one that is made by the statement, which alone knows it.
-      case (_: StagedLakeTable, _) => None
+      case (_: StagedTable, _) => None
       case (table: LakeTable, condition) if areColumns(condition, table) =>
         rowsOf(table, condition).map(new TableToBeCut(table, _))
       case _ => None
@@ -80,7 +85,7 @@ private final class TableToBeCut(table: LakeTable, rows: RowsToReplace) extends 
   override def capabilities: JSet[TableCapability] = table.capabilities
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
-    val builder = table.newWriteBuilder(info).replacing(rows)
+    val builder = table.newWriteBuilder(info).asInstanceOf[LakeWriteBuilder].replacing(rows)
     new WriteBuilder with SupportsTruncate {
       override def truncate(): WriteBuilder = this
       override def build(): Write = builder.build()

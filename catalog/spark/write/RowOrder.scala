@@ -1,7 +1,10 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.write
 
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.{Expression, Expressions, NullOrdering, SortDirection, SortOrder}
+import org.apache.spark.sql.lakelog.expressions.CurveFunction
+import org.apache.spark.sql.lakelog.internals.SchemaInternals
+import org.apache.spark.sql.lakelog.table.TableFacts
 
 /** How the rows of a table come to the tasks that write them: clustered by partition and sorted by the table's order. */
 private[lakelog] final class RowOrder(facts: TableFacts) {

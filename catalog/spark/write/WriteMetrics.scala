@@ -1,6 +1,8 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.write
 
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
+import org.apache.spark.sql.lakelog.files.CountMetric
+import org.apache.spark.sql.lakelog.wire
 
 /**
  * How many rows a write has changed and what its commit took, for Spark's UI. Tasks count the rows that they write, which shows how

@@ -1,9 +1,9 @@
-"""Durable, ordered logs of opaque commits on object storage. See README.md beside this package for the format."""
+"""Durable, ordered logs of opaque commits on object storage. See log/README.md for the format."""
 
-from lakelog.log.background import Background, wait_for_background
+from lakelog.log.background import BackgroundThread, wait_for_background
 from lakelog.log.changes import combined_ids, each_change
 from lakelog.log.costs import NotedCommit, noting_commits
-from lakelog.log.decisions import Decisions, OpenUrl
+from lakelog.log.decisions import OpenUrl, WarehouseDecisions
 from lakelog.log.errors import (
     AlreadyExists,
     CommitUnknown,
@@ -19,7 +19,16 @@ from lakelog.log.errors import (
     UnsupportedFormat,
     WriteFenced,
 )
-from lakelog.log.format import COMMIT_SIZE_MAX, Commit, Decision, Intent, Json, Settled, Sidecar, WriteRef
+from lakelog.log.format import (
+    COMMIT_SIZE_MAX,
+    Commit,
+    Decision,
+    Intent,
+    Json,
+    SettledIntent,
+    Sidecar,
+    WriteRef,
+)
 from lakelog.log.ids import ID_LENGTH, new_id
 from lakelog.log.log import Log, refresh_many
 from lakelog.log.options import LogOptions
@@ -32,27 +41,39 @@ from lakelog.log.stores import (
     canonical_url,
     open_store,
 )
-from lakelog.log.together import Part, commit_together
-from lakelog.log.view import BlobRange, Carried, Committed, Draft, Dump, Gathered, Projection, View
+from lakelog.log.together import LogPart, commit_together
+from lakelog.log.view import (
+    BlobRange,
+    CarriedChange,
+    CommittedChange,
+    Draft,
+    FeatureNames,
+    GatheredChanges,
+    LogView,
+    NoFeatures,
+    StateDump,
+    StateProjection,
+)
 
 __all__ = [
     "COMMIT_SIZE_MAX",
     "ID_LENGTH",
     "AlreadyExists",
-    "Background",
+    "BackgroundThread",
     "BlobRange",
     "ByData",
-    "Carried",
+    "CarriedChange",
     "Commit",
     "CommitUnknown",
-    "Committed",
+    "CommittedChange",
     "ConflictError",
     "CountingStore",
     "Decision",
-    "Decisions",
+    "WarehouseDecisions",
     "Draft",
-    "Dump",
-    "Gathered",
+    "FeatureNames",
+    "StateDump",
+    "GatheredChanges",
     "FormatError",
     "NotedCommit",
     "noting_commits",
@@ -65,18 +86,19 @@ __all__ = [
     "LogOptions",
     "LogSealed",
     "MemoryStore",
+    "NoFeatures",
     "NotFound",
     "ObjectStore",
     "OpenUrl",
-    "Part",
+    "LogPart",
     "PermissionDenied",
-    "Projection",
-    "Settled",
+    "StateProjection",
+    "SettledIntent",
     "Sidecar",
     "StorageError",
     "Unsupported",
     "UnsupportedFormat",
-    "View",
+    "LogView",
     "WriteFenced",
     "WriteRef",
     "canonical_url",

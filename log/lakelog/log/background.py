@@ -1,7 +1,7 @@
 """Threads for work that may be lost: snapshots and hints, after a commit was acknowledged.
 
-The interpreter waits at exit for what was begun, so no write is cut in the middle; what was not begun is not
-missed. Work of the same name that is still waiting makes further work of that name superfluous.
+At exit the interpreter waits for started work, so no write is cut in the middle. Work that has not started is
+not missed. Work is skipped if work of the same name is still under way.
 """
 
 import logging
@@ -14,8 +14,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 _LOGGER = logging.getLogger("lakelog.log")
 
 
-class Background:
-    """One thread, which begins when there is work. Safe to share between threads."""
+class BackgroundThread:
+    """A thread that starts when there is work. Threads may share it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -32,18 +32,18 @@ class Background:
                 self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lakelog-snapshots")
             try:
                 self._under_way[name] = self._executor.submit(self._run, name, work)
-            except RuntimeError:  # the interpreter is shutting down, or it is closed
+            except RuntimeError:  # the interpreter is shutting down, or this is closed
                 return
 
     def wait(self, timeout_s: float = 60.0) -> None:
         """Return when all work that was handed over before is done."""
         with self._lock:
-            waiting = list(self._under_way.values())
-        for future in waiting:
+            futures = list(self._under_way.values())
+        for future in futures:
             future.result(timeout_s)
 
     def close(self) -> None:
-        """Take no more work; what was begun is completed."""
+        """Accept no more work; started work is completed."""
         with self._lock:
             if self._executor is not None:
                 self._executor.shutdown(wait=False)
@@ -57,7 +57,8 @@ class Background:
         try:
             work()
         except Exception:
-            # Nothing depends on it: a missing snapshot costs readers time, and the next one makes up for it.
+            # Nothing depends on it. A missing snapshot costs readers time, and the next snapshot makes up for
+            # it.
             _LOGGER.warning(
                 "could not write a snapshot of %s; reading it takes longer until one is", name, exc_info=True
             )
@@ -66,22 +67,22 @@ class Background:
                 self._under_way.pop(name, None)
 
 
-_all: "weakref.WeakSet[Background]" = weakref.WeakSet()
-_OF_PROCESS = Background()
+_all: "weakref.WeakSet[BackgroundThread]" = weakref.WeakSet()
+_OF_PROCESS = BackgroundThread()
 
 run_in_background = _OF_PROCESS.run
 
 
 def wait_for_background(timeout_s: float = 60.0) -> None:
     """Return when all work of this process that was handed over before is done."""
-    for each in list(_all):
-        each.wait(timeout_s)
+    for background in list(_all):
+        background.wait(timeout_s)
 
 
 def _forget_all() -> None:
-    """A forked child has neither the threads nor their work."""
-    for each in list(_all):
-        each._forget()
+    """Forget threads and their work, because a forked child has neither."""
+    for background in list(_all):
+        background._forget()
 
 
 os.register_at_fork(after_in_child=_forget_all)

@@ -1,22 +1,22 @@
-"""The changes of a version: one of its own, or several of many authors that share it. Pure.
+"""The changes of a version: its own, or several by many authors that share it. Pure.
 
-A version of several changes has the events and sidecars of all, in their order, so a reader that folds it, or wants to
-know what it did to the state, needs to know nothing of them. What one author did, and whether an id happened, is asked
-here. A change that a version refuses has no events, and is in no history; only its author asks for it.
+A version of several changes has the events and sidecars of all, in their order. So a reader that folds the
+version, or needs its effect on the state, can ignore them. This module knows what each author did, and
+whether an id happened. A refused change has no events and is in no history; only its author looks for it.
 """
 
 from collections.abc import Collection, Iterator
 
 import msgspec
 
-from lakelog.log.format import PROPOSALS, WINDOW, Commit, Refusal, Tombstone, id_digest
+from lakelog.log.format import PROPOSALS, WINDOW, ChangeRefusal, Commit, Tombstone, id_digest
 from lakelog.log.once import of_the_last, once
 
-FORGOTTEN = Refusal(kind="conflict", message="it was refused in a version that has expired")
+FORGOTTEN = ChangeRefusal(kind="conflict", message="it was refused in a version that has expired")
 
 
 class _Shared:
-    """A version of several changes, and what was found out about these: each that waits in a process asks it anew."""
+    """A version of several changes, with cached facts, which each waiting change of a process needs."""
 
     def __init__(self, commit: Commit) -> None:
         self.commit = commit
@@ -26,8 +26,8 @@ class _Shared:
         return tuple(_each_change(self.commit))
 
     @once
-    def refusals(self) -> dict[str, Refusal | None]:
-        """All ids, with why it was refused; None for what was applied."""
+    def refusals(self) -> dict[str, ChangeRefusal | None]:
+        """All change ids, each with its refusal; None for applied changes."""
         return {change.commit_id: change.refused for change in self.commit.changes}
 
     @once
@@ -43,18 +43,18 @@ _shared = of_the_last(4)(_Shared)
 
 
 def each_change(commit: Commit, *, newest_first: bool = False) -> tuple[Commit, ...]:
-    """Return the changes of a version that it applied, each as the commit that it would be by itself.
+    """Return the changes that a version applied, each as a commit of its own.
 
-    Each has the version, time, hash and sidecars of the whole, which events refer to by their index.
+    Each has the version, time, hash and sidecars of the whole. Events refer to sidecars by index.
     """
     if not commit.changes:
         return (commit,)
-    each = _shared(commit).each
-    return each[::-1] if newest_first else each
+    changes = _shared(commit).each
+    return changes[::-1] if newest_first else changes
 
 
 def _each_change(commit: Commit) -> Iterator[Commit]:
-    first = 0
+    first_event = 0
     for change in commit.changes:
         if change.refused is not None:
             continue
@@ -64,14 +64,14 @@ def _each_change(commit: Commit) -> Iterator[Commit]:
             base=change.base,
             writer=change.writer,
             write=change.write,
-            events=commit.events[first : first + change.events],
+            events=commit.events[first_event : first_event + change.events],
             changes=(),
         )
-        first += change.events
+        first_event += change.events
 
 
 def is_same_commit(entry: Commit | Tombstone, commit_id: str) -> bool:
-    """Return whether an entry with an effect, expired or not, is or has the commit that is being tried or retried."""
+    """Return whether an effective entry, expired or not, is or contains the commit of that id."""
     if isinstance(entry, Tombstone):
         if entry.applied or entry.refused:
             return id_digest(commit_id) in entry.applied
@@ -81,25 +81,25 @@ def is_same_commit(entry: Commit | Tombstone, commit_id: str) -> bool:
     return entry.commit_id == commit_id
 
 
-def refusal_in(entry: Commit | Tombstone, commit_id: str) -> Refusal | None:
-    """Return why an entry refuses that change for good, None where it does not."""
+def refusal_in(entry: Commit | Tombstone, commit_id: str) -> ChangeRefusal | None:
+    """Return why an entry refuses that change for good; None if it does not."""
     if isinstance(entry, Tombstone):
         return FORGOTTEN if entry.refused and id_digest(commit_id) in entry.refused else None
     return _shared(entry).refusals.get(commit_id) if entry.changes else None
 
 
 def decided_ids(commit: Commit) -> tuple[str, ...]:
-    """Return the ids of all that a version applies or refuses."""
+    """Return the ids of all changes that a version applies or refuses."""
     return tuple([change.commit_id for change in commit.changes]) or (commit.commit_id,)
 
 
 def combined_ids(commit: Commit) -> frozenset[str]:
-    """Return the ids of the changes of a version that others had proposed to the client that put it."""
+    """Return the ids of a version's changes that other clients had proposed."""
     return _shared(commit).combined if commit.changes else frozenset()
 
 
 def misfit(commit: Commit) -> str | None:
-    """Return what is wrong about the changes of a commit, None where nothing is."""
+    """Return an error in the changes of a commit; None if there is none."""
     return _shared(commit).misfit if commit.changes else None
 
 
@@ -123,8 +123,10 @@ def _misfit(commit: Commit) -> str | None:
 
 
 def lacks_feature(commit: Commit, features: Collection[str]) -> bool:
-    """Return whether a version has what only logs with the feature `PROPOSALS` may have; `features` are those of the
-    log before it."""
+    """Return whether a version has content that requires the feature `PROPOSALS`, but its log lacks the feature.
+
+    `features` are those that writers need from before this version.
+    """
     if not any(change.seen or change.refused is not None for change in commit.changes):
         return False
-    return PROPOSALS not in features and PROPOSALS not in commit.features
+    return PROPOSALS not in features and PROPOSALS not in commit.writer_features

@@ -1,9 +1,9 @@
-"""Decisions: the one object that says whether a transaction across logs happened.
+"""Decisions: each is the object that says whether a transaction across logs happened.
 
-The client that creates it first decides, for ever; it is never overwritten or deleted. Only the coordinator may write
-"committed", and only once all intents stand; any client may write "aborted". All clients obey what stands there.
-Where it is follows from the intent alone, which proves that it may lead there (see `participants`), and never leads out
-of what was opened.
+The client that creates it first decides, for ever; it is never overwritten or deleted. Only the coordinator
+may write "committed", and only once all intents are in place. Any client may write "aborted". All clients
+obey the stored decision. Its place follows from the intent alone, which proves that it may lead there (see
+`participants`). That place is never outside of the opened folder.
 """
 
 import threading
@@ -20,7 +20,7 @@ from lakelog.log.format import (
     Commit,
     Decision,
     Intent,
-    Settled,
+    SettledIntent,
     decode_decision,
     encode,
 )
@@ -35,38 +35,38 @@ OpenUrl: TypeAlias = Callable[[str], tuple[ObjectStore, str]]
 
 POLL_FIRST_S = 0.02
 POLL_MAX_S = 0.5
-PARTICIPANTS_MAX = 28  # bounds how long the content of an object can make other clients wait
+PARTICIPANTS_MAX = 28  # limits how long an object's content can make other clients wait
 RIGHTS = b"Clients find out here whether they may write decisions.\n"
 
 _proven: "weakref.WeakKeyDictionary[ObjectStore, set[str]]" = weakref.WeakKeyDictionary()
-"""The folders in which this process has written decisions, or may, by their stores."""
+"""The folders in which this process has written decisions, or may write them, by store."""
 _proving = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionPlace:
-    """Where the decision of one transaction is, or will be."""
+    """The place of a transaction's decision, whether it exists or not."""
 
     store: ObjectStore
     key: str
     txn: str
     refusal: str = ""
-    """Why nothing is written there; a decision that is there is obeyed."""
+    """Why nothing is written there; an existing decision is obeyed."""
 
     def read(self) -> Decision | None:
-        """Return the decision, None while there is none. One GET."""
+        """Return the decision, None if there is none. Makes a GET."""
         data = self.store.get(self.key)
         return None if data is None else self._decode(data)
 
     def create(self, decision: Decision, options: LogOptions) -> Decision:
-        """Put `decision` unless there is one, and return what stands there.
+        """Put `decision` unless the object exists, and return the stored decision.
 
-        Raises CommitUnknown when that cannot be determined, StorageError when nothing can have happened.
+        Raises CommitUnknown if that cannot be determined, StorageError if nothing can have happened.
         """
         if self.refusal:
             raise InvalidInput(self.refusal)
         data = encode(decision)
-        found = place(
+        existing_data = place(
             self.store,
             self.key,
             data,
@@ -75,13 +75,13 @@ class DecisionPlace:
             f"{decision.commit_id}'s decision",
         )
         _prove(self.store, self.folder)
-        return self._decode(data if found is None else found)
+        return self._decode(data if existing_data is None else existing_data)
 
     def abort(self, commit_id: str, options: LogOptions) -> Decision:
-        """Write "aborted" unless the decision exists, and return what stands there. Raises StorageError."""
-        aborted = Decision(format=FORMAT, txn=self.txn, commit_id=commit_id, outcome=ABORTED)
+        """Write "aborted" unless the decision exists, and return the stored decision. Raises StorageError."""
+        abort_decision = Decision(format=FORMAT, txn=self.txn, commit_id=commit_id, outcome=ABORTED)
         try:
-            return self.create(aborted, options)
+            return self.create(abort_decision, options)
         except CommitUnknown as error:
             raise StorageError(
                 f"could not settle transaction {self.txn} of commit {commit_id}: {error}; try again",
@@ -100,11 +100,11 @@ class DecisionPlace:
 
     @property
     def folder(self) -> str:
-        """The key of the `_txn` that it is in."""
+        """The key of its `_txn` folder."""
         return self.key.rpartition("/")[0]
 
     def prove_rights(self) -> None:
-        """Raise PermissionDenied unless this client may write decisions there. One PUT for each folder and process."""
+        """Raise PermissionDenied unless this client may write decisions there. Makes a PUT per folder and process."""
         with _proving:
             if self.folder in _proven.get(self.store, ()):
                 return
@@ -118,7 +118,7 @@ class DecisionPlace:
                 location=self.location,
             ) from error
         except StorageError:
-            return  # it shows nothing about rights; the decision itself is tried more often
+            return  # This shows nothing about rights; the decision itself is tried more often.
         _prove(self.store, self.folder)
 
     def _decode(self, data: bytes) -> Decision:
@@ -136,7 +136,7 @@ def _prove(store: ObjectStore, folder: str) -> None:
         _proven.setdefault(store, set()).add(folder)
 
 
-class Decisions:
+class WarehouseDecisions:
     """The decisions of a warehouse, which is the folder `prefix` of `store`."""
 
     def __init__(self, store: ObjectStore, prefix: str = "") -> None:
@@ -155,9 +155,9 @@ class Decisions:
     def begin(
         self, id: str, places: Sequence[str], homes: Sequence[str]
     ) -> tuple[DecisionPlace, list[Intent]]:
-        """Return where a transaction of the logs at these places is decided, and the intent of each.
+        """Return the place of the decision of a transaction of the logs at these places, and the intent of each log.
 
-        `homes` are the folders of the warehouse that rights to the logs are judged by.
+        `homes` are the warehouse's folders that decide the rights to the logs.
         """
         intents = intents_of(id, folder_of(homes), places, self.warehouse)
         check_id(intents[0].txn, "the id of a transaction")
@@ -174,11 +174,12 @@ def place_of(
     opened: str | None,
     location: str,
 ) -> DecisionPlace | None:
-    """Return where the decision of an intent in the log in `log_folder` is; None for one that is void.
+    """Return the place of the decision of an intent in the log in `log_folder`; None if the intent is void.
 
-    An intent can be forged, and its decision is written by any client that has to go on. So one that does not prove its
-    log to be in the list is void, and no other leads anywhere but up from its log, and there only to a decision of that
-    list. Nothing is written outside of `opened`, and nothing read there for a log in one of its folders: FormatError.
+    An intent can be forged, and any client that has to continue writes its decision. So an intent is void if
+    it does not prove that the list has its log. Other intents lead only up from their log, and there only to
+    a decision of that list. Nothing is written outside of `opened`. Raises FormatError if a log in a folder
+    of `opened` would need a read outside.
     """
     intent = commit.intent
     if intent is None:
@@ -198,15 +199,15 @@ def place_of(
             f"{location} is part of a transaction that is decided at {reference}, outside of {opened}; open the "
             "warehouse that it belongs to, or find out which client wrote this object"
         )
-        # A log that is itself what was opened shows what its decision says, wherever its warehouse is.
+        # If the log itself was opened, it shows what its decision says, wherever its warehouse is.
         if log_url != opened or is_url(intent.log):
             raise FormatError(refusal)
     if _is_below(reference, log_store.url):
         inside = reference.removeprefix(log_store.url.rstrip("/") + "/")
         return DecisionPlace(log_store, inside, intent.txn, refusal)
     if open_url is None:
-        # With guessed settings of the store, this client could read, and write "aborted", at another place than all
-        # others.
+        # With guessed settings of the store, this client could read, and write "aborted", at another place
+        # than all others.
         raise InvalidInput(
             f"{location} is part of a transaction that is decided at {reference}; open this log through its "
             "catalog, which knows that place"
@@ -220,21 +221,24 @@ def _warehouse_of(intent: Intent, log_url: str) -> str | None:
         return intent.warehouse if intent.log == log_url else None
     if not intent.log:
         return log_url
-    above = log_url.removesuffix(f"/{intent.log}")
-    return above if above != log_url else None
+    parent_url = log_url.removesuffix(f"/{intent.log}")
+    return parent_url if parent_url != log_url else None
 
 
 def _misplaced(
     intent: Intent, log_store: ObjectStore, log_folder: str, log_url: str, opened: str | None, location: str
 ) -> DecisionPlace | None:
-    """Return None for an intent of another log of its warehouse: it is void. Where the log may be the right one, under
-    another name of the folder that was opened (a link, a mount), FormatError: its decision stands elsewhere."""
-    within = "" if opened is None else log_url.removeprefix(opened.rstrip("/")).lstrip("/")
+    """Return None for an intent of another log of its warehouse, which is void.
+
+    Raises FormatError if the log may be the right log under another name of the opened folder (a link, a
+    mount), because its decision is elsewhere.
+    """
+    log_path = "" if opened is None else log_url.removeprefix(opened.rstrip("/")).lstrip("/")
     own = intent.log
     if (
-        within
+        log_path
         and not is_url(own)
-        and not f"/{own}".endswith(f"/{within}")
+        and not f"/{own}".endswith(f"/{log_path}")
         and _is_below(log_url, opened or "")
     ):
         return None
@@ -252,11 +256,12 @@ def _is_below(url: str, folder: str) -> bool:
     return url.startswith(folder.rstrip("/") + "/")
 
 
-def settled_by(decision: Decision, commit: Commit, location: str) -> Settled:
-    """Return what `decision` makes of an intent. Raises FormatError where it commits another one.
+def settled_by(decision: Decision, commit: Commit, location: str) -> SettledIntent:
+    """Return the outcome that `decision` gives an intent. Raises FormatError if it commits another intent.
 
-    An abort counts whatever commit it names: its writer took that from the intent that it met, which may be a forged
-    one in another log of the transaction. So a client that may write one of these cannot make the others unreadable.
+    An abort counts whatever commit it names. Its writer took the name from the intent that it met, which may
+    be forged in another log of the transaction. So a client that may write one of these logs cannot make the
+    others unreadable.
     """
     if not commits_another(decision, commit):
         return decision.settled
@@ -267,7 +272,7 @@ def settled_by(decision: Decision, commit: Commit, location: str) -> Settled:
 
 
 def commits_another(decision: Decision, commit: Commit) -> bool:
-    """Return whether a decision says that something else was committed than the intent that leads to it."""
+    """Return whether a decision commits something else than the intent that leads to it."""
     own = commit.intent.log if commit.intent is not None else ""
     return decision.outcome == COMMITTED and (
         decision.commit_id != commit.commit_id or decision.positions.get(own) != commit.version
@@ -277,7 +282,7 @@ def commits_another(decision: Decision, commit: Commit) -> bool:
 def wait_or_abort(place: DecisionPlace, commit: Commit, options: LogOptions) -> Decision:
     """Return the outcome of an intent that was undecided when read: wait for its decision, then abort it.
 
-    The patience grows with the number of participants. Clocks and chance decide only how long this takes.
+    The patience grows with the number of participants. Clocks and chance affect only how long this takes.
     """
     participants = commit.intent.count if commit.intent is not None else 0
     patience_s = options.patience_s + options.patience_each_s * min(participants, PARTICIPANTS_MAX)

@@ -17,6 +17,7 @@
 A message says what happened, to which object, and the next step. `kind` is stable and made for programs.
 """
 
+import re
 from typing import Any, ClassVar
 
 from lakelog.log.secrets import masked
@@ -28,26 +29,28 @@ class LakelogError(Exception):
     kind: ClassVar[str] = "lakelog"
 
     explained: ClassVar[bool] = False
-    """Whether there is more to say of its kind than each message does: then people are shown `pointer` behind it."""
+    """Whether `lakelog explain` says more about its kind. If so, people are shown `pointer` after the message."""
 
     is_for_good: bool = True
-    """Whether a change that is refused for it is given up. Where its author tries another one under the same id, no
-    version may refuse that id."""
+    """Whether a change that is refused for this error is given up.
+
+    If False, its author may try another change under the same id, so no version may refuse that id.
+    """
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)
         if self.explained:
-            # A traceback shows it; the text stays what programs and other messages quote.
+            # A traceback shows the note. Programs and other messages quote the text, so it stays as it is.
             self.add_note(self.pointer)
 
     @property
     def pointer(self) -> str:
-        """How to read what to do about its kind, without a network; empty where the message says all."""
+        """How to read about its kind without a network; empty if the message says everything."""
         return f"(more: lakelog explain {self.kind})" if self.explained else ""
 
     @property
     def message(self) -> str:
-        """The text, without the secrets that a path or a statement in it may have."""
+        """The text, without secrets that its paths or statements may contain."""
         return masked(str(self.args[0])) if self.args else ""
 
     def __str__(self) -> str:
@@ -57,7 +60,7 @@ class LakelogError(Exception):
         return f"{type(self).__name__}({self.message!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Workers send errors to other processes: with all that they know, and without the secrets of their texts.
+        # Workers send errors to other processes: with all facts, but without the secrets in their texts.
         args = (self.message, *self.args[1:]) if self.args else ()
         return _as_raised, (type(self), args, self.__dict__)
 
@@ -84,13 +87,13 @@ class ConflictError(LakelogError):
 
 
 class WriteFenced(ConflictError):
-    """The write started before the log's fence, so its files may have been deleted: write them again."""
+    """The write started before the log's fence, so its files may be deleted: write them again."""
 
     kind = "write-fenced"
 
 
 class CommitUnknown(LakelogError):
-    """Whether the commit happened is not known. Retry with the same id and base to find out."""
+    """It is unknown whether the commit happened. Retry with the same id and base to find out."""
 
     kind = "commit-unknown"
     explained = True
@@ -108,26 +111,26 @@ class NotFound(LakelogError):
 
 
 class LogSealed(NotFound):
-    """The log was sealed, as its table or namespace was dropped: look the name up again."""
+    """The log was sealed because its table or namespace was dropped: look the name up again."""
 
     kind = "log-sealed"
     explained = True
 
 
 class AlreadyExists(LakelogError):
-    """The object exists already: use it, or choose another name or place."""
+    """The object already exists: use it, or choose another name or place."""
 
     kind = "already-exists"
 
 
 class InvalidInput(LakelogError):
-    """The request is wrong as it stands: change it as the message says."""
+    """The request itself is wrong: change it as the message says."""
 
     kind = "invalid-input"
 
 
 class Unsupported(InvalidInput):
-    """The request is understood, but lakelog does not support it: do without it, as the message says."""
+    """lakelog understands the request but does not support it: do without it, as the message says."""
 
     kind = "unsupported"
 
@@ -146,7 +149,7 @@ class UnsupportedFormat(FormatError):
 
 
 class StorageError(LakelogError):
-    """The store failed: retry. `without_effect` is True only where it is certain that nothing was changed."""
+    """The store failed: retry. `without_effect` is True only if it is certain that nothing changed."""
 
     kind = "storage"
     explained = True
@@ -164,3 +167,27 @@ class PermissionDenied(StorageError):
 
     def __init__(self, message: str, *, location: str) -> None:
         super().__init__(message, location=location, without_effect=True)
+
+
+def install_command(library: str, extra: str | None = None) -> str:
+    """Return the command that installs a missing library, with everything else that its extra of lakelog needs.
+
+    lakelog is on no package index, so a message never names its extras. Version bounds come from the metadata
+    of the installed lakelog. There are none if lakelog is only on PYTHONPATH. The extra has the library's
+    name by default.
+    """
+    import shlex  # imported here because only this message needs it
+
+    return f"pip install {' '.join(map(shlex.quote, _requirements(extra or library) or [library]))}"
+
+
+def _requirements(extra: str) -> list[str]:
+    from importlib import metadata  # loads much that only this message needs
+
+    try:
+        requirements = metadata.requires("lakelog") or []
+    except metadata.PackageNotFoundError:
+        return []
+    of_extra = re.compile(rf"extra == ['\"]{re.escape(extra)}['\"]")
+    parts = (requirement.partition(";") for requirement in requirements)
+    return [requirement.strip() for requirement, _, marker in parts if of_extra.fullmatch(marker.strip())]

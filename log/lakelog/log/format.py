@@ -1,8 +1,9 @@
 """The stored objects of a log and their bytes. Pure: times and ids come in.
 
-Every object is one JSON object whose last member is `"hash"`, the SHA-256 of the object without that member.
-Anything that does not follow the format exactly is refused, by name where a newer lakelog wrote it. The hash shows
-damage and not intent: members are believed in the forms of `grammar` only, and decoded within the limits of `decoding`.
+Every object is a JSON object whose last member is `"hash"`, the SHA-256 of the object without that member.
+Objects that do not follow the format exactly are refused, by name if a newer lakelog wrote them. The hash
+shows damage, not intent. So members are believed only in the forms of `grammar`, and decoded within the
+limits of `decoding`.
 """
 
 import hashlib
@@ -47,31 +48,31 @@ Json: TypeAlias = Any
 FORMAT = 1
 COMMIT_SIZE_MAX = 8 * 1024 * 1024
 CHANGES_MAX = 1024
-"""Of one version: its tombstone, which keeps a digest of each id, stays below 20 KiB."""
+"""Changes of a version. Its tombstone keeps a digest of each id, and so stays below 20 KiB."""
 PROPOSALS = "proposals"
-"""The feature of a log for which there may be proposals: a version may refuse changes, and have those of others."""
+"""The feature of a log that allows proposals: versions may refuse changes, or contain other clients'.
+
+Only writers have to know it. Every reader knows the form of such versions. But a retry may not fail while
+another client can still apply the change.
+"""
 FEATURES = frozenset({PROPOSALS})
-"""Of the log itself; rooms above have their own."""
+"""Features of the log itself; the rooms above have their own."""
 WINDOW = 256
-"""In how many versions after the one that its author saw a proposal may be applied."""
+"""The number of versions after its author's head in which a proposal may be applied."""
 PROPOSAL_SIZE_MAX = 1024 * 1024
 PROPOSED_MAX = 256
-"""Changes of one proposal."""
-FEATURES_RESERVED = {
-    "inline-rows": "rows carried inside a commit",
-    "encryption": "encrypted logs",
-}
+"""Changes of a proposal."""
 
 
 class WriteRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A write: its id, which its files' names carry, and the version of the log that it started from."""
+    """A write: its id, which is part of its files' names, and the version of the log that it started from."""
 
     id: Id
     version: Number
 
 
 class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Bulk of a commit in an object of its own."""
+    """The bulk of a commit, in an object of its own."""
 
     name: SidecarName
     size_bytes: Number
@@ -79,12 +80,13 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """In a commit that is part of a transaction across logs: it has the effect that the decision gives it.
+    """In a commit that is part of a transaction across logs: the decision gives the commit its effect.
 
-    `txn` is new for every attempt, and ends with a hash of `folder` and of the sorted list of the places of all its
-    logs in the warehouse, URLs where they are outside of it. `log` is this log's own place, which is at `index` of
-    `count` in that list, as `proof` shows (see `merkle`). The decision is in `_txn/` of `folder`. `warehouse` is given
-    to a log outside of it, which has no other way to find it.
+    `txn` is new for every attempt. It ends with a hash of `folder` and of the sorted list of the places of
+    all its logs. A place is a path in the warehouse, or a URL if the log is outside of it. `log` is this
+    log's own place. It is at `index` of `count` in that list, and `proof` shows this (see `merkle`). The
+    decision is in `_txn/` of `folder`. Only logs outside of the warehouse get `warehouse`, because they have
+    no other way to find it.
     """
 
     txn: TxnId
@@ -97,7 +99,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def decision(self) -> str:
-        """The key of the decision, below the warehouse."""
+        """The key of the decision, relative to the warehouse."""
         return f"{self.folder}/_txn/{self.txn}.json" if self.folder else f"_txn/{self.txn}.json"
 
 
@@ -106,15 +108,19 @@ COMMITTED: Outcome = "committed"
 ABORTED: Outcome = "aborted"
 
 
-class Settled(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """In the commit after an intent: what became of that, and the transaction's time where it committed."""
+class SettledIntent(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """In the commit after an intent: the intent's outcome, and the transaction's time if it committed."""
 
     outcome: Outcome
     time_us: TimeUs = 0
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Why a change was refused for good: the error of its author. `version` and `by` are what was in its way."""
+class ChangeRefusal(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """Why a change was refused for good: its author's error. `version` and `by` name the obstacle."""
 
     kind: Word
     message: Reason
@@ -122,12 +128,12 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     by: Id | None = None
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One of several changes that share a version, by its author: `events` counts its own among those of the commit,
-    which has them in the order of its changes.
+class SharedChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A change of a version that several changes share.
 
-    `seen` is the head that its author saw who proposed it, 0 where the client that put the version made it. One that is
-    `refused` has no events, and no later version has it.
+    The commit has the events of all its changes, in the order of the changes; `events` counts the events of
+    this change. `seen` is the head that its author saw when proposing it. It is 0 if the change is from the
+    client that put the version. A `refused` change has no events, and no later version has it.
     """
 
     commit_id: Id
@@ -136,14 +142,16 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     write: WriteRef | None = None
     events: Number = 0
     seen: Number = 0
-    refused: Refusal | None = None
+    refused: ChangeRefusal | None = None
 
 
 class ProposedChange(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """One of the changes of a proposal: what its author decided on the version that it saw. Instead of events it may
-    have `rows`, of which the client that commits it makes them."""
+    """A change of a proposal, as its author decided it on the version that it saw.
+
+    It has `rows` instead of events if the client that commits it has to make the events from rows.
+    """
 
     commit_id: Id
     base: Number
@@ -161,17 +169,19 @@ class _Stored(
     omit_defaults=True,
     tag_field="kind",
 ):
-    """An object in the store; `hash` is left out of what is hashed."""
+    """An object in the store. The hash covers all members except `hash`."""
 
 
 class Commit(_Stored, frozen=True, kw_only=True, tag="commit"):
-    """Version `version` of a log. `prev` is the hash of the object before it, "" for version 1.
+    """Version `version` of a log. `prev` is the hash of the commit before it, also if a tombstone stands in
+    that commit's place now; it is "" in version 1.
 
-    One that `reopens` follows a seal, has another `log_id` than it, and begins anew from nothing. One that
-    `restores` follows a seal too, but the same log goes on, with the state that it had. After one that `purges`,
-    which follows a seal, only a reopening may come. An `intent` has the effect that its decision gives it, and
-    the commit after it `settles` it. Where it has `changes`, retries and histories
-    look for their ids, and never for its own `commit_id`.
+    A commit that `reopens` follows a seal, has another `log_id`, and starts from an empty state. A commit
+    that `restores` also follows a seal, but the same log continues with its state. A commit that `purges`
+    follows a seal too, and only a reopening may follow it. An `intent` has the effect that its decision gives
+    it; the commit after it `settles` it. If a commit has `changes`, retries and histories look for their ids,
+    never for its own `commit_id`. `features` are those that it uses first. Every reader must know them. Only
+    writers must know `writer_features`.
     """
 
     format: Number
@@ -185,25 +195,26 @@ class Commit(_Stored, frozen=True, kw_only=True, tag="commit"):
     writer: dict[str, Json] = {}
     write: WriteRef | None = None
     features: tuple[Feature, ...] = ()
+    writer_features: tuple[Feature, ...] = ()
     fence: Number = 0
     seals: bool = False
     reopens: bool = False
     restores: bool = False
     purges: bool = False
     intent: Intent | None = None
-    settles: Settled | None = None
+    settles: SettledIntent | None = None
     sidecars: tuple[Sidecar, ...] = ()
     events: tuple[dict[str, Json], ...] = ()
-    changes: Annotated[tuple[Change, ...], Meta(max_length=CHANGES_MAX)] = ()
+    changes: Annotated[tuple[SharedChange, ...], Meta(max_length=CHANGES_MAX)] = ()
     hash: str = ""
 
 
 class Tombstone(_Stored, frozen=True, kw_only=True, tag="tombstone"):
-    """What expiry leaves of a commit: enough to settle which commit won its version.
+    """The remainder of an expired commit: enough to settle which commit won its version.
 
-    A pure function of the commit and, for an intent, of its decision: `outcome` is that ("" for a plain commit), and
-    `time_us` the transaction's time where it committed. `applied` and `refused` have the digests of the ids of its
-    changes.
+    It is a pure function of the commit and, for an intent, of its decision. `outcome` is that decision, ""
+    for a plain commit. `time_us` is the transaction's time if it committed. `applied` and `refused` have the
+    digests of its changes' ids.
     """
 
     format: Number
@@ -224,13 +235,14 @@ class Tombstone(_Stored, frozen=True, kw_only=True, tag="tombstone"):
     hash: str = ""
 
 
-class Root(_Stored, frozen=True, kw_only=True, tag="snapshot"):
-    """The state after `version`: what the log itself knows, and the projection's own `state`.
+class SnapshotRoot(_Stored, frozen=True, kw_only=True, tag="snapshot"):
+    """The state after `version`: the log's own facts, and the projection's `state`.
 
-    `base` is the number of the base that the state was derived from, 0: from version 1 on. Its manifests are
-    sure to exist while there is no base `base` + 1. `uses` names all of them (None: not
-    known, then the root cannot become a base). `settles` is what the next commit must say of the intent at
-    `version`, None where that is a plain commit.
+    `base` is the number of the base that the state was derived from, 0 if it was derived from version 1 on.
+    Its manifests certainly exist while there is no base `base` + 1. `uses` names all of them. If it is None
+    they are unknown, and the root cannot become a base. `settles` is the outcome that the next commit must
+    state for the intent at `version`; None if `version` is a plain commit. `features` and `writer_features`
+    are those of the log. A reader needs `state_features` only for the form of `state`.
     """
 
     format: Number
@@ -242,28 +254,30 @@ class Root(_Stored, frozen=True, kw_only=True, tag="snapshot"):
     fence: Number = 0
     sealed: bool = False
     purged: bool = False
-    settles: Settled | None = None
+    settles: SettledIntent | None = None
     features: tuple[Feature, ...] = ()
+    writer_features: tuple[Feature, ...] = ()
+    state_features: tuple[Feature, ...] = ()
     uses: tuple[BlobName, ...] | None = None
     state: Json = None
     hash: str = ""
 
 
-class Base(_Stored, frozen=True, kw_only=True, tag="base"):
-    """Base `number`: readers may rely on `root`, and versions up to its own may be tombstones."""
+class LogBase(_Stored, frozen=True, kw_only=True, tag="base"):
+    """Base `number`: readers may rely on `root`, and versions up to the root's may be tombstones."""
 
     format: Number
     log_id: Id
     number: Number
-    root: Root
+    root: SnapshotRoot
     hash: str = ""
 
 
 class Decision(_Stored, frozen=True, kw_only=True, tag="decision"):
-    """What became of transaction `txn`: the client that creates this object first decides, for ever.
+    """The outcome of transaction `txn`. The client that creates this object first decides it for ever.
 
-    `positions` are the versions of the intents by the names of the participants, and `time_us` is the
-    transaction's time in all of them; an abort has neither.
+    `positions` are the versions of the intents by participant, and `time_us` is the transaction's time in all
+    of them. An abort has neither.
     """
 
     format: Number
@@ -275,14 +289,15 @@ class Decision(_Stored, frozen=True, kw_only=True, tag="decision"):
     hash: str = ""
 
     @property
-    def settled(self) -> Settled:
-        return Settled(outcome=self.outcome, time_us=self.time_us)
+    def settled(self) -> SettledIntent:
+        return SettledIntent(outcome=self.outcome, time_us=self.time_us)
 
 
 class Proposal(_Stored, frozen=True, kw_only=True, tag="proposal"):
-    """Changes that a client wants others to commit for it, in one of the versions after `seen`, up to `until`.
+    """Changes that a client asks other clients to commit, in a version after `seen`, up to `until`.
 
-    `features` are what these changes need, of the client that commits them and of every reader from then on.
+    The client that commits them must know `features`, which every later reader must know too, and
+    `writer_features`.
     """
 
     format: Number
@@ -290,24 +305,35 @@ class Proposal(_Stored, frozen=True, kw_only=True, tag="proposal"):
     seen: Number
     until: Number
     features: tuple[Feature, ...] = ()
+    writer_features: tuple[Feature, ...] = ()
     changes: Annotated[tuple[ProposedChange, ...], Meta(min_length=1, max_length=PROPOSED_MAX)]
     hash: str = ""
 
 
-_STORED = TypeVar("_STORED", Commit | Tombstone, Root, Base, Decision, Proposal)
+_STORED = TypeVar("_STORED", Commit | Tombstone, SnapshotRoot, LogBase, Decision, Proposal)
 _HASH_MEMBER = b',"hash":"'
 _TAIL = len(_HASH_MEMBER) + 64 + 2
 _ENCODER = msgspec.json.Encoder()
 _ENTRY: msgspec.json.Decoder[Commit | Tombstone] = msgspec.json.Decoder(Commit | Tombstone)
-_ROOT = msgspec.json.Decoder(Root)
-_BASE = msgspec.json.Decoder(Base)
+_ROOT = msgspec.json.Decoder(SnapshotRoot)
+_BASE = msgspec.json.Decoder(LogBase)
 _DECISION = msgspec.json.Decoder(Decision)
 _PROPOSAL = msgspec.json.Decoder(Proposal)
 
 
-class _Peek(msgspec.Struct):
-    format: Number
+class _PeekRoot(msgspec.Struct, frozen=True):
     features: tuple[Feature, ...] = ()
+    writer_features: tuple[Feature, ...] = ()
+    state_features: tuple[Feature, ...] = ()
+
+    @property
+    def all_features(self) -> tuple[str, ...]:
+        return (*self.features, *self.writer_features, *self.state_features)
+
+
+class _Peek(_PeekRoot, frozen=True):
+    format: Number = 0
+    root: _PeekRoot = _PeekRoot()
 
 
 _PEEK = msgspec.json.Decoder(_Peek)
@@ -318,12 +344,12 @@ def hash_of(data: bytes) -> str:
 
 
 def id_digest(commit_id: str) -> str:
-    """Return what a tombstone keeps of the id of a change: 64 bits, so that two ids agree by chance once in 10^19."""
+    """Return a change id's digest for tombstones: 64 bits, so two ids agree by chance once in 10^19."""
     return hashlib.sha256(commit_id.encode()).hexdigest()[:16]
 
 
-def encode(stored: Commit | Tombstone | Root | Base | Decision | Proposal) -> bytes:
-    """Return the object's bytes, its hash appended; `stored.hash` must be empty."""
+def encode(stored: Commit | Tombstone | SnapshotRoot | LogBase | Decision | Proposal) -> bytes:
+    """Return the object's bytes, with its hash appended. `stored.hash` must be empty."""
     if stored.hash:
         raise InvalidInput("an object that was read from a log is not written again: make a new one")
     try:
@@ -337,7 +363,7 @@ def encode(stored: Commit | Tombstone | Root | Base | Decision | Proposal) -> by
 
 
 def own_commit(data: bytes, location: str) -> Commit:
-    """Return what `encode` made of a commit, as a reader will see it. InvalidInput for one that no reader will take."""
+    """Return the commit that `encode` made, as readers will see it. Raises InvalidInput if no reader will take it."""
     try:
         commit = decoded(_ENTRY, data, f"the commit to {location}", size_max=COMMIT_SIZE_MAX)
     except FormatError as error:
@@ -347,9 +373,8 @@ def own_commit(data: bytes, location: str) -> Commit:
     return commit
 
 
-def encode_derived(stored: Root | Base, location: str) -> bytes:
-    """Return the object's bytes. Unsupported for one that no reader will take: a base that was created is never
-    replaced."""
+def encode_derived(stored: SnapshotRoot | LogBase, location: str) -> bytes:
+    """Return the object's bytes. Raises Unsupported if no reader will take it, as bases are never replaced."""
     data = encode(stored)
     try:
         check_shape(data, location, size_max=SIZE_MAX_DERIVED, depth_max=DEPTH_MAX_DERIVED)
@@ -361,23 +386,26 @@ def encode_derived(stored: Root | Base, location: str) -> bytes:
 
 
 def decode_entry(data: bytes, location: str, features: Collection[str] = ()) -> Commit | Tombstone:
-    """Return the object at a version. Raises FormatError, UnsupportedFormat; `features` are those known here."""
+    """Return the object at a version. `features` are the features known here, besides the log's own.
+
+    Raises FormatError or UnsupportedFormat.
+    """
     entry = _decode(_ENTRY, data, location, features, COMMIT_SIZE_MAX, DEPTH_MAX)
     if isinstance(entry, Commit):
         check_features(entry.features, features, location)
     return entry
 
 
-def decode_root(data: bytes, location: str, features: Collection[str] = ()) -> Root:
+def decode_root(data: bytes, location: str, features: Collection[str] = ()) -> SnapshotRoot:
     root = _decode(_ROOT, data, location, features, SIZE_MAX_DERIVED, DEPTH_MAX_DERIVED)
-    check_features(root.features, features, location)
+    check_features((*root.features, *root.state_features), features, location)
     return root
 
 
-def decode_base(data: bytes, location: str, features: Collection[str] = (), *, number: int) -> Base:
-    """Return base `number`. FormatError also for another one: a walk over bases by what they say would never end."""
+def decode_base(data: bytes, location: str, features: Collection[str] = (), *, number: int) -> LogBase:
+    """Return base `number`. Raises FormatError for another number too, so that walks over bases end."""
     base = _decode(_BASE, data, location, features, SIZE_MAX_DERIVED, DEPTH_MAX_DERIVED)
-    check_features(base.root.features, features, location)
+    check_features((*base.root.features, *base.root.state_features), features, location)
     if base.number != number or base.root.base != number:
         raise FormatError(
             f"{location} says that it is base {base.number} of base {base.root.base}: it was copied or moved; restore "
@@ -396,27 +424,36 @@ def decode_decision(data: bytes, location: str) -> Decision:
 
 
 def decode_proposal(data: bytes, location: str, features: Collection[str] = ()) -> Proposal:
-    """Return a proposal. FormatError, UnsupportedFormat; whether it is of its place, `inbox` says."""
+    """Return a proposal. Raises FormatError or UnsupportedFormat. `inbox` checks whether it belongs at its key."""
     proposal = _decode(_PROPOSAL, data, location, features, PROPOSAL_SIZE_MAX, DEPTH_MAX)
-    check_features(proposal.features, features, location)
+    check_features((*proposal.features, *proposal.writer_features), features, location, "write to")
     return proposal
 
 
-def check_features(needed: Sequence[str], known: Collection[str], location: str) -> None:
-    """Raise UnsupportedFormat for the features that this client does not know, by name."""
-    unknown = [feature for feature in needed if feature not in known and feature not in FEATURES]
+def check_features(
+    needed: Sequence[str], known: Collection[str], location: str, verb: Literal["read", "write to"] = "read"
+) -> None:
+    """Raise UnsupportedFormat with the names of the features that this client does not know."""
+    unknown = sorted({feature for feature in needed if feature not in known and feature not in FEATURES})
     if unknown:
-        names = ", ".join(
-            f"{name!r} ({FEATURES_RESERVED[name]})" if name in FEATURES_RESERVED else repr(name)
-            for name in unknown
-        )
+        names = ", ".join(f"`{name}`" for name in unknown)
         raise UnsupportedFormat(
-            f"{location} needs a feature that this lakelog does not have: {names}; upgrade lakelog to use this log"
+            f"{location} uses the {'features' if unknown[1:] else 'feature'} {names}, which this {_own_version()} does "
+            f"not know: upgrade lakelog to {verb} it"
         )
+
+
+def _own_version() -> str:
+    from importlib import metadata  # loads much that only an error's message needs
+
+    try:
+        return f"lakelog ({metadata.version('lakelog')})"
+    except metadata.PackageNotFoundError:
+        return "lakelog"
 
 
 def content_matches(data: bytes) -> bool:
-    """Return whether the object's last member is the hash of the rest."""
+    """Return whether the object's last member is the hash of the other members."""
     if data[-_TAIL:-66] != _HASH_MEMBER or data[-2:] != b'"}':
         return False
     digest = hashlib.sha256(data[:-_TAIL])
@@ -432,7 +469,7 @@ def _decode(
     size_max: int,
     depth_max: int,
 ) -> _STORED:
-    # Before the hash too: what is refused must not cost more than what is read.
+    # This comes before the hash too, because refusing an object must not cost more than reading it.
     check_shape(data, location, size_max=size_max, depth_max=depth_max)
     if not content_matches(data):
         _refuse_the_future(data, location, features)
@@ -454,7 +491,7 @@ def _decode(
 
 
 def _refuse_the_future(data: bytes, location: str, features: Collection[str]) -> None:
-    """Raise UnsupportedFormat if that, rather than damage, is why an object of a known shape cannot be read."""
+    """Raise UnsupportedFormat if a newer format, not damage, is why an object of a known shape cannot be read."""
     try:
         peek = _PEEK.decode(data)
     except UNREADABLE:
@@ -464,4 +501,4 @@ def _refuse_the_future(data: bytes, location: str, features: Collection[str]) ->
             f"{location} has log format {peek.format}, and this lakelog reads up to {FORMAT}; "
             "upgrade lakelog to use this log"
         )
-    check_features(peek.features, features, location)
+    check_features((*peek.all_features, *peek.root.all_features), features, location)

@@ -1,9 +1,9 @@
-"""The grammar of what is stored: ids, numbers, times, and all names that become a part of a key.
+"""The grammar of stored values: ids, numbers, times, and all names that become part of a key.
 
-An object of a log can be written by any client that may write its folder, and its hash proves only that it is whole.
-So what is decoded is believed only in this form. None of the forms can contain a slash, or be `.` or `..`, except for a
-place, whose parts cannot: so no stored value leads out of the folder that it may name. The types here are checked where
-an object is decoded (by msgspec), the rest where a key is made. Pure.
+Any client that may write a log's folder can write its objects, and a hash proves only that an object is
+whole. So decoded values are believed only in these forms. No form contains a slash or equals `.` or `..`,
+except places, whose parts do neither. So no stored value leads out of the folder that it may name. These
+types are checked when msgspec decodes an object; other checks happen when a key is made. Pure.
 """
 
 import re
@@ -17,26 +17,26 @@ from lakelog.log.merkle import PROOF_MAX
 KEY_SIZE_MAX = 1024
 NUMBER_MAX = 2**63 - 1
 TIME_MAX_US = 253_402_300_799_000_000
-"""The last second of the year 9999: no later time can be shown."""
+"""The last second of the year 9999: later times cannot be shown."""
 FEATURE_SIZE_MAX = 64
 
 RIGHTS_KEY = "_rights"
-"""In a `_txn/`: clients that may write decisions may write it. It is none itself."""
+"""An object of each `_txn/` that is not a decision. Clients that may write decisions may write it."""
 
 DOCTOR_FOLDER = "_doctor"
-"""Of a warehouse: examinations of its store write there. No reader or writer looks there, and none minds it."""
+"""A folder of a warehouse in which examinations of its store write. Readers and writers ignore it."""
 
 PUBLISHED_FOLDER = "_rest"
-"""Of a warehouse: what is published for readers of other formats. It is derived; no reader or writer looks there."""
+"""A folder of a warehouse with derived metadata for readers of other formats. lakelog never reads it."""
 
 TXN_HASH_SIZE = 32
-"""Digits of the hash in a transaction's id: 128 bits."""
+"""Digits of the hash in a transaction id: 128 bits."""
 
-# Without the last part, Python's `$` would let a line feed pass at the end; `\\Z` is no part of a JSON Schema.
+# Without the last part, Python's `$` would accept a final line feed. JSON Schema does not know `\\Z`.
 _END = r"$(?!\n)"
 _ID = r"[A-Za-z0-9_-]{1,64}"
 _NUMBER = r"[0-9]{20}"
-# A part of a place: of a key, of a path, of a URL.
+# A part of a place, which is a key, a path or a URL.
 _SAFE = r"[^/\\\u0000-\u001f\u007f]"
 _PART = rf"(?!\.\.?(?:/|$)){_SAFE}+"
 _PLACE = rf"{_PART}(?:/{_PART})*"
@@ -46,7 +46,7 @@ _TXN = rf"[A-Za-z0-9_-]{{1,31}}-[0-9a-f]{{{TXN_HASH_SIZE}}}"
 _LOCATION = rf"(?:|{_PLACE}|/{_PLACE}|[a-z][a-z0-9]*://{_PLACE})"
 
 Id: TypeAlias = Annotated[str, Meta(pattern=f"^{_ID}{_END}")]
-"""Clients make 26 characters of lowercase base32; a reader takes 1 to 64 letters, digits, dashes and underscores."""
+"""Clients make 26 characters of lowercase base32. Readers accept 1 to 64 characters of `A-Za-z0-9_-`."""
 
 IdDigest: TypeAlias = Annotated[str, Meta(pattern=f"^[0-9a-f]{{16}}{_END}")]
 """The first 8 bytes of the SHA-256 of an id."""
@@ -59,17 +59,17 @@ TimeUs: TypeAlias = Annotated[int, Meta(ge=0, le=TIME_MAX_US)]
 
 Hash: TypeAlias = Annotated[str, Meta(pattern=f"^[0-9a-f]{{64}}{_END}")]
 HashOrNone: TypeAlias = Annotated[str, Meta(pattern=f"^(?:[0-9a-f]{{64}})?{_END}")]
-"""The SHA-256 of an object; "" for none."""
+"""The SHA-256 of an object; "" if there is none."""
 
 Proof: TypeAlias = Annotated[tuple[Hash, ...], Meta(max_length=PROOF_MAX)]
-"""The hashes beside the way from a leaf of a hash tree up to its root."""
+"""The sibling hashes on the way from a leaf of a hash tree up to its root."""
 
 SidecarName: TypeAlias = Annotated[str, Meta(pattern=f"^{_SIDECAR}{_END}")]
 BlobName: TypeAlias = Annotated[str, Meta(pattern=f"^{_BLOB}{_END}")]
-"""The name of a manifest: the version that wrote it, a dash, and anything plain."""
+"""The name of a manifest: the version that wrote it, a dash, and plain characters."""
 
 TxnId: TypeAlias = Annotated[str, Meta(pattern=f"^{_TXN}{_END}")]
-"""The id of a transaction: an id, and the hash of the list of its logs."""
+"""A transaction id: an id, and the hash of the list of its logs."""
 
 Folder: TypeAlias = Annotated[str, Meta(pattern=f"^(?:|{_PLACE}){_END}", max_length=KEY_SIZE_MAX)]
 """A folder of the warehouse; "" is the warehouse itself."""
@@ -81,17 +81,17 @@ FilePath: TypeAlias = Annotated[
     str,
     Meta(pattern=rf"^(?:{_PLACE}|/{_PLACE}|[a-z][a-z0-9]*://{_PLACE}){_END}", max_length=2 * KEY_SIZE_MAX),
 ]
-"""Where a data file is: below its table's folder, or a URL or an absolute path."""
+"""The place of a data file: below its table's folder, or a URL or an absolute path."""
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 Word: TypeAlias = Annotated[str, Meta(pattern=f"^[a-z][a-z -]{{0,63}}{_END}")]
-"""A kind, a space of names: one of few words, of which a newer client may know more."""
+"""A word for people, such as the name of an operation. Newer clients may know more words."""
 
 Reason: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2000)]
 """A message for people."""
 
 CutObject: TypeAlias = Annotated[str, Meta(pattern=rf"^{_ID}\.json{_END}")]
-"""The name of the object of a saved cut, in the warehouse's `_cut/`."""
+"""The name of a saved cut's object, in the warehouse's `_cut/`."""
 
 Int64: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=NUMBER_MAX)]
 Int32: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
@@ -106,10 +106,10 @@ _PREFIX_OUT = re.compile(r"/|(?:.*/)?\.\.?(?:/|\Z)|.*[\u0000\\]|.*//", re.DOTALL
 
 
 def check_key(key: str) -> None:
-    """Raise InvalidInput unless `key` names one object below the root of a store.
+    """Raise InvalidInput unless `key` names an object below the root of a store.
 
-    A key is parts with a slash between each two: none is empty, `.` or `..`, or has a backslash or a control character.
-    So it is no absolute path and no URL either.
+    A key consists of parts with slashes between them. No part is empty, `.` or `..`, or has a backslash or a
+    control character. So a key is neither an absolute path nor a URL.
     """
     if not is_key(key):
         raise InvalidInput(
@@ -119,29 +119,29 @@ def check_key(key: str) -> None:
 
 
 def is_key(key: str) -> bool:
-    """Return whether a key, perhaps a listed one of another program's object, is one that a store takes."""
+    """Return whether a store takes this key, which may be listed and another program's."""
     if len(key) > KEY_SIZE_MAX or _KEY.fullmatch(key) is None:
         return False
     try:
         key.encode()
     except UnicodeEncodeError:
-        return False  # a byte in the name of a file that is not UTF-8
+        return False  # the name of a file has a byte that is not UTF-8
     return True
 
 
 def check_prefix(prefix: str) -> None:
-    """Raise InvalidInput for a prefix of keys that leads out of the root."""
+    """Raise InvalidInput if a prefix of keys leads out of the root."""
     if _PREFIX_OUT.match(prefix) is not None:
         raise InvalidInput(f"{shortened(repr(prefix))} is not a prefix of keys: it leads out of the store")
 
 
 def is_location(text: str) -> bool:
-    """Return whether a place can be stored as that of a log."""
+    """Return whether a place can be stored as a log's place."""
     return len(text) <= KEY_SIZE_MAX and _LOCATION_FORM.fullmatch(text) is not None
 
 
 def check_id(id: str, what: str) -> None:
-    """Raise InvalidInput unless a caller's `id` is one that may be stored."""
+    """Raise InvalidInput unless a caller's `id` may be stored."""
     if _ID_FORM.fullmatch(id) is None:
         raise InvalidInput(
             f"{shortened(repr(id))} is not {what}: use 1 to 64 letters, digits, dashes and underscores, as "
@@ -150,26 +150,26 @@ def check_id(id: str, what: str) -> None:
 
 
 def is_blob(name: str) -> bool:
-    """Return whether a listed name is that of a manifest; foreign objects are left alone."""
+    """Return whether a listed name is a manifest's. False for foreign objects."""
     return _BLOB_FORM.fullmatch(name) is not None
 
 
 def is_txn(name: str) -> bool:
-    """Return whether the name of a listed object, without `.json`, is that of a decision."""
+    """Return whether a listed object's name, without `.json`, is a decision's."""
     return _TXN_FORM.fullmatch(name) is not None
 
 
 def is_id(name: str) -> bool:
-    """Return whether a part of a listed name is an id."""
+    """Return whether part of a listed name is an id."""
     return _ID_FORM.fullmatch(name) is not None
 
 
 def is_sidecar(name: str) -> bool:
-    """Return whether a listed name is that of a sidecar; foreign objects are left alone."""
+    """Return whether a listed name is a sidecar's. False for foreign objects."""
     return _SIDECAR_FORM.fullmatch(name) is not None
 
 
 def shortened(text: str, size: int = 300) -> str:
-    """Return a text of which neither length nor content is known, as one line of a message can have it."""
-    found = text if len(text) <= size else f"{text[:size]}… ({len(text):,} characters)"
-    return found if found.isprintable() else repr(found)[1:-1]
+    """Return a text of unknown length and content in a form that fits on a line of a message."""
+    excerpt = text if len(text) <= size else f"{text[:size]}… ({len(text):,} characters)"
+    return excerpt if excerpt.isprintable() else repr(excerpt)[1:-1]

@@ -1,25 +1,28 @@
-"""Older versions: the log as of a version or a time, and its commits one by one."""
+"""Older versions: the log as of a version or a time, and its commits in sequence."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from lakelog.log.errors import FormatError, NotFound
-from lakelog.log.format import Commit, Root, Tombstone
+from lakelog.log.format import Commit, SnapshotRoot, Tombstone
 from lakelog.log.keys import number
-from lakelog.log.replay import BATCH_MAX, Replay, prefix
+from lakelog.log.replay import BATCH_MAX, LogReplay, prefix
 from lakelog.log.snapshots import FEWER_SNAPSHOTS_MAX
-from lakelog.log.view import S, View, effective, empty_view
+from lakelog.log.view import LogView, S, effective, empty_view
 
 REPLAYED_MAX = 24
-"""Up to this version a snapshot is not looked for: reading all of them costs one round, too."""
+"""Up to this version no snapshot is looked for, because reading all versions costs a single round too."""
 
 SNAPSHOT_WINDOW = 1024
-"""Among so many versions a snapshot is looked for, or among those of two of the rarest, as one may be missing."""
+"""The fewest versions in which a snapshot is looked for.
+
+The window also covers two of the rarest snapshots, because a snapshot may be missing.
+"""
 
 PROBES = 7
 
 
-def view_at(replay: Replay[S], version: int) -> View[S]:
+def view_at(replay: LogReplay[S], version: int) -> LogView[S]:
     """Return the log as of `version`, from the nearest snapshot before it. Raises NotFound."""
     if version < 1:
         raise NotFound(f"{replay.location} has no version {version}: versions begin at 1")
@@ -41,27 +44,28 @@ def view_at(replay: Replay[S], version: int) -> View[S]:
     )
 
 
-def _first_view(replay: Replay[S], version: int) -> View[S]:
-    """Return the empty view, or that of the last base once version 1 has expired."""
-    found = replay.store.get(replay.keys.commit(1))
-    if found is not None and isinstance(replay.entry(1, found), Tombstone):
+def _first_view(replay: LogReplay[S], version: int) -> LogView[S]:
+    """Return the empty view, or the last base's view if version 1 has expired."""
+    data = replay.store.get(replay.keys.commit(1))
+    if data is not None and isinstance(replay.entry(1, data), Tombstone):
         return replay.last_base(1, at_least=1)
     return empty_view(replay.projection)
 
 
-def _near_snapshot(replay: Replay[S], version: int) -> View[S] | None:
-    """Return the log as of `version` from the snapshot of the last version up to it that had its turn, if there is one.
+def _near_snapshot(replay: LogReplay[S], version: int) -> LogView[S] | None:
+    """Return the log as of `version` from the last regular snapshot up to it, if that exists.
 
-    Three rounds, and no LIST, since a long history has many snapshots. What is in the way is left to the longer way.
+    Takes three rounds and no LIST, since a long history has many snapshots. Returns None if anything is in
+    the way; the caller then takes the longer way.
     """
     every = replay.options.snapshot_every_versions
     turn = version - version % every if every else 0
     if version <= REPLAYED_MAX or not 0 <= version - turn <= REPLAYED_MAX:
         return None
-    found = replay.get_versions(range(turn, version + 1))
-    if found[0] is None:
+    objects = replay.get_versions(range(turn, version + 1))
+    if objects[0] is None:
         return None
-    entry = replay.entry(turn, found[0])
+    entry = replay.entry(turn, objects[0])
     if isinstance(entry, Tombstone):
         return None
     key = replay.keys.snapshot(turn, entry.hash)
@@ -72,14 +76,14 @@ def _near_snapshot(replay: Replay[S], version: int) -> View[S] | None:
     if root.uses != ():
         base = replay.sound_with(root, replay.store.get(replay.keys.base(root.base + 1)))
         view = None if view is None or base is None else replace(view, base=base)
-    return None if view is None else replay.forward(view, found=found[1:], until=version)
+    return None if view is None else replay.forward(view, found=objects[1:], until=version)
 
 
-def _view_before(replay: Replay[S], version: int) -> View[S] | None:
-    """Return a view from the newest usable snapshot at or before `version`, if one is worth searching for."""
+def _view_before(replay: LogReplay[S], version: int) -> LogView[S] | None:
+    """Return a view from the newest usable snapshot up to `version`, if searching for a snapshot pays."""
     if version <= REPLAYED_MAX:
         return None
-    candidates: tuple[Callable[[], Root | None], ...] = (
+    candidates: tuple[Callable[[], SnapshotRoot | None], ...] = (
         lambda: _listed_root(replay, version),
         replay.hinted_root,
     )
@@ -99,68 +103,72 @@ def _view_before(replay: Replay[S], version: int) -> View[S] | None:
     return None
 
 
-def _listed_root(replay: Replay[S], version: int) -> Root | None:
+def _listed_root(replay: LogReplay[S], version: int) -> SnapshotRoot | None:
     keys = replay.keys
     rarest = replay.options.snapshot_every_versions * (1 + FEWER_SNAPSHOTS_MAX)
     floor = max(0, version - max(SNAPSHOT_WINDOW, 2 * rarest))
     best = None
     for key in replay.store.list_after(keys.snapshots, keys.snapshots + number(floor)):
-        found = keys.snapshot_version(key)
-        if found is not None and found > version:
+        snapshot_version = keys.snapshot_version(key)
+        if snapshot_version is not None and snapshot_version > version:
             break
-        best = key if found is not None else best
+        best = key if snapshot_version is not None else best
     return None if best is None else replay.root_or_none(best, replay.store.get(best))
 
 
-def commits(replay: Replay[S], first: int, last: int | None, *, newest_first: bool) -> Iterator[Commit]:
-    """Yield the commits from `first` to `last` that have not expired, without a gap. Raises NotFound where
-    they expire meanwhile."""
+def commits(replay: LogReplay[S], first: int, last: int | None, *, newest_first: bool) -> Iterator[Commit]:
+    """Yield the commits from `first` to `last` that have not expired, without a gap.
+
+    Raises NotFound if they expire during the iteration.
+    """
     first = max(first, 1)
     if newest_first:
         at_head = last is None
         last = replay.load().version if last is None else last
         while last >= first:
             start = max(first, last - BATCH_MAX + 1)
-            batch, expired = _retained(replay, start, last)
-            if len(batch) < last - max(expired, start - 1):
+            batch, newest_tombstone = _retained(replay, start, last)
+            if len(batch) < last - max(newest_tombstone, start - 1):
                 if not at_head and (newest := replay.load().version) < last:
                     last, at_head = newest, True
                     continue
-                missing = replay.keys.commit(max(expired + 1, start + len(batch)))
-                raise FormatError(f"{replay.at(missing)} is missing; restore it from a backup")
+                missing_key = replay.keys.commit(max(newest_tombstone + 1, start + len(batch)))
+                raise FormatError(f"{replay.at(missing_key)} is missing; restore it from a backup")
             yield from (commit for commit in reversed(batch) if commit is not None)
-            if expired:
+            if newest_tombstone:
                 return
             last = start - 1
         return
-    begun = False
+    has_begun = False
     while last is None or first <= last:
         end = first + BATCH_MAX - 1 if last is None else min(first + BATCH_MAX - 1, last)
-        batch, expired = _retained(replay, first, end)
-        if begun and expired:
+        batch, newest_tombstone = _retained(replay, first, end)
+        if has_begun and newest_tombstone:
             raise NotFound(
-                f"version {expired} of {replay.location} expired while its history was read; read it again"
+                f"version {newest_tombstone} of {replay.location} expired while its history was read; read it again"
             )
-        if expired:
-            # What is before the last base has expired, whether a cleaner has been there or not.
-            first = replay.last_base(1, at_least=expired).version + 1
+        if newest_tombstone:
+            # All versions before the last base have expired, even if no cleaner has run.
+            first = replay.last_base(1, at_least=newest_tombstone).version + 1
             continue
-        if not begun and len(batch) == end - first + 1 == BATCH_MAX and end != last:
-            # Tombstones come in any order: some may be further on, though none is here.
-            retained = _first_retained(replay)
-            if retained > first:
-                first = retained
+        if not has_begun and len(batch) == end - first + 1 == BATCH_MAX and end != last:
+            # Tombstones appear in any order, so later versions may have some though these have none.
+            first_retained = _first_retained(replay)
+            if first_retained > first:
+                first = first_retained
                 continue
         yield from (commit for commit in batch if commit is not None)
-        begun = begun or bool(batch)
+        has_begun = has_begun or bool(batch)
         first += len(batch)
         if first <= end:
             return
 
 
-def standing(replay: Replay[S], first: int) -> Iterator[Commit]:
-    """Yield the commits that are in the log from `first` on, whatever became of them: also those of transactions that
-    were aborted, or are undecided. Expired ones are left out."""
+def standing(replay: LogReplay[S], first: int) -> Iterator[Commit]:
+    """Yield the commits in the log from `first` on, whatever their outcome, so also aborted and undecided ones.
+
+    Leaves out expired commits.
+    """
     while True:
         objects = prefix(replay.get_versions(range(first, first + BATCH_MAX)))
         for version, data in enumerate(objects, first):
@@ -172,83 +180,111 @@ def standing(replay: Replay[S], first: int) -> Iterator[Commit]:
         first += BATCH_MAX
 
 
-def _first_retained(replay: Replay[S]) -> int:
-    """Return the first version that has not expired: 1 where there is no base. One GET then, else a walk over them."""
+def _first_retained(replay: LogReplay[S]) -> int:
+    """Return the first version that has not expired, 1 if there is no base.
+
+    Makes a GET if there is no base; otherwise it walks over the bases.
+    """
     if replay.store.get(replay.keys.base(1)) is None:
         return 1
     try:
         return replay.last_base(1, at_least=0).version + 1
     except FormatError:
-        return 1  # of no matter, as long as no tombstone is met
+        return 1  # This does not matter as long as no tombstone appears.
 
 
-def _retained(replay: Replay[S], first: int, last: int) -> tuple[list[Commit | None], int]:
-    """Return the commits from `first` to the first that is absent or undecided, None for aborted ones, but only
-    those after the newest tombstone, and the version of that, 0 for none."""
-    # With the version before them, so that each is known to belong to this log.
+def _retained(replay: LogReplay[S], first: int, last: int) -> tuple[list[Commit | None], int]:
+    """Return the commits up to the first absent or undecided version, and the newest tombstone's version.
+
+    Only commits after that tombstone are returned, with None for each aborted commit. The version is 0 if
+    there is no tombstone.
+    """
+    # The version before them is read too, which proves that each belongs to this log.
     objects = replay.get_versions(range(max(first - 1, 1), last + 1))
-    before = objects.pop(0) if first > 1 else None
+    previous_data = objects.pop(0) if first > 1 else None
     entries = [replay.entry(version, data) for version, data in enumerate(prefix(objects), first)]
-    replay.check_links(entries if before is None else [replay.entry(first - 1, before), *entries])
-    expired = max((entry.version for entry in entries if isinstance(entry, Tombstone)), default=0)
-    # Expiry puts tombstones side by side, so that commits may be left among them.
-    alive = [entry for entry in entries if isinstance(entry, Commit) and entry.version > expired]
-    return [effective(*each) for each in replay.with_outcomes(alive, replay.outcome)], expired
+    replay.check_links(
+        entries if previous_data is None else [replay.entry(first - 1, previous_data), *entries]
+    )
+    newest_tombstone = max((entry.version for entry in entries if isinstance(entry, Tombstone)), default=0)
+    # Expiry writes tombstones in parallel, so some commits may be left among them.
+    live_commits = [
+        entry for entry in entries if isinstance(entry, Commit) and entry.version > newest_tombstone
+    ]
+    return [
+        effective(*commit_outcome) for commit_outcome in replay.with_outcomes(live_commits, replay.outcome)
+    ], newest_tombstone
 
 
-def version_at_time(replay: Replay[S], time_us: int) -> int:
-    """Return the newest version at or before `time_us`, by a search that reads a few versions in each round."""
+def version_at_time(replay: LogReplay[S], time_us: int) -> int:
+    """Return the newest version at or before `time_us`. The search reads a few versions in each round."""
     head = replay.load()
     if head.time_us <= time_us:
         return head.version
-    low, high = 0, head.version  # low is early enough (0: nothing yet), high is too late
-    earliest_us: int | None = None
+
+    def time_at(version: int, data: bytes | None, low: int) -> int | None:
+        if data is None:
+            raise FormatError(
+                f"{replay.at(replay.keys.commit(version))} is missing; restore it from a backup"
+            )
+        return _time_us(replay, _own_entry(replay, version, data, head), low)
+
+    newest_match = search(replay, head.version, time_us, time_at)
+    if newest_match:
+        return newest_match
+    first_us = time_at(1, replay.store.get(replay.keys.commit(1)), 0) if head.version > 1 else head.time_us
+    raise NotFound(
+        f"{replay.location} has no version at or before the time {time_us} µs: the first is of "
+        f"{head.time_us if first_us is None else first_us} µs"
+    )
+
+
+def search(
+    replay: LogReplay[S], end: int, time_us: int, time_at: Callable[[int, bytes | None, int], int | None]
+) -> int:
+    """Return the newest version before `end` that is at or before a time; 0 if there is none.
+
+    `time_at` gets a version, its object, and an earlier version. It returns the log's time as of the version,
+    None if no version since the earlier version has an effect. Reads a few versions in each round.
+    """
+    low, high = 0, end  # low is early enough (0: no version yet), high is too late
     while high - low > 1:
         step = max(1, (high - low) // (PROBES + 1))
         probes = list(range(low + step, high, step))[: PROBES + 1]
         for version, data in zip(probes, replay.get_versions(probes), strict=True):
-            if data is None:
-                raise FormatError(
-                    f"{replay.at(replay.keys.commit(version))} is missing; restore it from a backup"
-                )
-            probed_us = _time_us(replay, _own_entry(replay, version, data, head), low)
-            if version == 1:
-                earliest_us = probed_us
+            probed_us = time_at(version, data, low)
             if probed_us is not None and probed_us > time_us:
                 high = version
                 break
             low = version
-    if low == 0:
-        raise NotFound(
-            f"{replay.location} has no version at or before the time {time_us} µs: the first is of "
-            f"{head.time_us if earliest_us is None else earliest_us} µs"
-        )
     return low
 
 
-def _time_us(replay: Replay[S], entry: Commit | Tombstone, low: int) -> int | None:
-    """Return the time of the log as of `entry`, None where it is that of `low`, since what came after was aborted."""
+def _time_us(replay: LogReplay[S], entry: Commit | Tombstone, low: int) -> int | None:
+    """Return the log's time as of `entry`, None if it is the time of `low`, because all later versions were aborted."""
     while True:
-        settled = None
+        outcome = None
         if isinstance(entry, Commit) and entry.intent is not None:
-            settled = replay.outcome(entry)
-        effect = effective(entry, settled)
+            outcome = replay.outcome(entry)
+        effect = effective(entry, outcome)
         if effect is not None:
             return effect.time_us
-        before = entry.version - 1
-        if before <= low:
+        previous_version = entry.version - 1
+        if previous_version <= low:
             return None
-        data = replay.store.get(replay.keys.commit(before))
+        data = replay.store.get(replay.keys.commit(previous_version))
         if data is None:
-            raise FormatError(f"{replay.at(replay.keys.commit(before))} is missing; restore it from a backup")
-        entry = replay.entry(before, data)
+            raise FormatError(
+                f"{replay.at(replay.keys.commit(previous_version))} is missing; restore it from a backup"
+            )
+        entry = replay.entry(previous_version, data)
 
 
-def _own_entry(replay: Replay[S], version: int, data: bytes, head: View[S]) -> Commit | Tombstone:
-    """Return the entry at a version before `head`, where it is this log's: an earlier one's was reopened since."""
+def _own_entry(replay: LogReplay[S], version: int, data: bytes, head: LogView[S]) -> Commit | Tombstone:
+    """Return the entry at a version before `head`, checked to be of this log or of an earlier log that was reopened."""
     entry = replay.entry(version, data)
     if entry.log_id != head.log_id:
-        following = replay.store.get(replay.keys.commit(version + 1))
-        if following is not None:
-            replay.check_links([entry, replay.entry(version + 1, following)])
+        next_data = replay.store.get(replay.keys.commit(version + 1))
+        if next_data is not None:
+            replay.check_links([entry, replay.entry(version + 1, next_data)])
     return entry

@@ -1,5 +1,7 @@
-"""Where a log keeps what, relative to its root. See README.md; names never come from users, and only in the forms of
-`grammar` from what is stored."""
+"""The keys of a log's objects, relative to its root; log/README.md lists them.
+
+Names in keys never come from users. Names that were read from stored objects have the forms of `grammar`.
+"""
 
 import re
 
@@ -16,14 +18,14 @@ _SNAPSHOT = re.compile(r"([0-9]{20})-[0-9a-f]{16}\.json")
 
 
 def number(value: int) -> str:
-    """Return a version as it stands in keys: fixed width, so that the order of keys is the order of versions."""
+    """Return a version in the fixed width of keys, so that the order of keys is the order of versions."""
     if not 0 <= value < 10**VERSION_DIGITS:
         raise InvalidInput(f"{value} is not a version: a version has at most {VERSION_DIGITS} digits")
     return f"{value:020d}"
 
 
-class Keys:
-    """The keys of one log. `prefix` is the log's root in the store, "" for the store's own."""
+class LogKeys:
+    """The keys of a log. `prefix` is the log's root in the store; "" is the store's root."""
 
     def __init__(self, prefix: str) -> None:
         if prefix:
@@ -47,12 +49,12 @@ class Keys:
         return f"{self.snapshots}{number(version)}-{commit_hash[:16]}.json"
 
     def snapshot_version(self, key: str) -> int | None:
-        """Return the version of a snapshot's key, None for foreign objects."""
+        """Return the version in a snapshot's key, None for foreign objects."""
         match = _SNAPSHOT.fullmatch(key.removeprefix(self.snapshots))
         return None if match is None else int(match[1])
 
     def inbox_folder(self, seen: int) -> str:
-        """Return where the proposals are whose authors saw `seen`, and some versions before or after it."""
+        """Return the folder of the proposals whose authors saw `seen`, or a version near it."""
         return f"{self.inbox}{number(seen // WINDOW)}/"
 
     def proposal(self, seen: int, commit_id: str) -> str:
@@ -60,14 +62,14 @@ class Keys:
         return f"{self.inbox_folder(seen)}{number(seen)}-{commit_id}.json"
 
     def proposal_of(self, key: str) -> tuple[int, str] | None:
-        """Return the version and the commit id that a listed key of a proposal names, None for foreign objects."""
+        """Return the version and commit id in a listed proposal's key, None for foreign objects."""
         match = _PROPOSAL.fullmatch(key.removeprefix(self.inbox))
         if match is None or not is_id(match[2]) or self.proposal(int(match[1]), match[2]) != key:
             return None
         return int(match[1]), match[2]
 
     def wish(self, seen: int, commit_id: str) -> str:
-        """Return where a client that lost races after `seen` says that it would propose."""
+        """Return the key at which a client that lost races after `seen` says that it would propose."""
         check_id(commit_id, "a commit id")
         return f"{self.inbox_folder(seen)}{number(seen)}-{commit_id}.wish"
 
@@ -75,11 +77,13 @@ class Keys:
         return _WISH.fullmatch(key.removeprefix(self.inbox)) is not None
 
     def inbox_until(self, key: str) -> int | None:
-        """Return the last version in which what stands at a key of the inbox may be applied, by its folder where it is
-        no proposal's; None for what is in no folder of the inbox."""
-        named = self.proposal_of(key)
-        if named is not None:
-            return named[0] + WINDOW
+        """Return the last version in which an object of the inbox may be applied.
+
+        The folder decides if the key is not a proposal's. None for keys outside of the inbox's folders.
+        """
+        proposal = self.proposal_of(key)
+        if proposal is not None:
+            return proposal[0] + WINDOW
         match = _INBOX_FOLDER.match(key.removeprefix(self.inbox))
         return None if match is None else (int(match[1]) + 2) * WINDOW - 1
 
@@ -96,7 +100,7 @@ def is_versioned(name: str) -> bool:
 
 
 def blob_version(name: str) -> int:
-    """Return the version that the name of a manifest or sidecar starts with. InvalidInput where it does not."""
+    """Return the version at the start of a manifest's or sidecar's name. Raises InvalidInput if there is none."""
     if not is_versioned(name):
         raise InvalidInput(f"{name[:80]!r} does not begin with a version: a name of a dump does")
     return int(name[:VERSION_DIGITS])

@@ -1,4 +1,4 @@
-"""The objects below a log, from a listing: for checks only, since no answer of a log may rest on a listing."""
+"""The objects below a log, from a listing. Only checks use it, because no answer of a log may rest on a listing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lakelog.log.grammar import is_blob, is_sidecar
-from lakelog.log.keys import Keys
+from lakelog.log.keys import LogKeys
 from lakelog.log.stores import ObjectStore
 
 _VERSION = re.compile(r"([0-9]{20})\.json")
@@ -16,12 +16,12 @@ _SNAPSHOT = re.compile(r"snapshots/[0-9]{20}-[0-9a-f]{16}\.json")
 
 
 HOLE_MAX = 1000
-"""In a hole of at most so many versions, each that is missing is reported; behind a longer one, a key may be forged."""
+"""Each missing version of a hole is reported up to this length. After a longer hole, a key may be forged."""
 
 
 @dataclass(slots=True)
-class Versions:
-    """The numbers of versions that were found: of a million without a long hole, two are held."""
+class VersionRuns:
+    """The numbers of the listed versions, as runs: a million of them without a long hole take two numbers."""
 
     runs: list[tuple[int, int]] = field(default_factory=list)
 
@@ -37,13 +37,13 @@ class Versions:
 
     @property
     def last(self) -> int:
-        """The highest, 0 where there is none."""
+        """The highest version, 0 if there is none."""
         return max((last for _, last in self.runs), default=0)
 
     def ranges(self) -> Iterator[tuple[int, int]]:
-        """Yield the first and last version of each part, from version 1 on, between which there are only short holes.
+        """Yield the first and last version of each part, from version 1 on. Within a part there are only short holes.
 
-        The first part is empty, and ends with 0, where version 1 and many after it are missing.
+        If version 1 and many versions after it are missing, the first part is empty and ends with 0.
         """
         first, last = 1, 0
         for start, end in sorted(self.runs):
@@ -55,11 +55,13 @@ class Versions:
 
 
 @dataclass(slots=True)
-class Listing:
-    """`snapshots`, `inbox`, `lost` (what repairs have removed) and `foreign` are keys; the others are the names and
-    numbers in the keys."""
+class LogListing:
+    """The listed objects by kind. `snapshots`, `inbox`, `lost` (removed by repairs) and `foreign` are keys.
 
-    versions: Versions = field(default_factory=Versions)
+    The other members are the names and numbers in the keys.
+    """
+
+    versions: VersionRuns = field(default_factory=VersionRuns)
     bases: list[int] = field(default_factory=list)
     snapshots: list[str] = field(default_factory=list)
     manifests: set[str] = field(default_factory=set)
@@ -77,19 +79,19 @@ class Listing:
         )
 
 
-def list_log(store: ObjectStore, keys: Keys) -> Listing:
-    """Return what is there. What is derived is listed before the versions, so that each has its version listed too."""
-    listing = Listing()
+def list_log(store: ObjectStore, keys: LogKeys) -> LogListing:
+    """Return the objects below the log. Lists versions last, so that each derived object's version is listed."""
+    listing = LogListing()
     for key in store.list_after(f"{keys.log}/"):
         name = key.removeprefix(f"{keys.log}/")
         if match := _BASE.fullmatch(name):
             listing.bases.append(int(match[1]))
         elif _SNAPSHOT.fullmatch(name):
             listing.snapshots.append(key)
-        elif key.startswith(keys.manifests) and is_blob(own := key.removeprefix(keys.manifests)):
-            listing.manifests.add(own)
-        elif key.startswith(keys.sidecar("")) and is_sidecar(own := key.removeprefix(keys.sidecar(""))):
-            listing.sidecars.add(own)
+        elif key.startswith(keys.manifests) and is_blob(blob_name := key.removeprefix(keys.manifests)):
+            listing.manifests.add(blob_name)
+        elif key.startswith(keys.sidecar("")) and is_sidecar(blob_name := key.removeprefix(keys.sidecar(""))):
+            listing.sidecars.add(blob_name)
         elif key == keys.latest:
             listing.hint = True
         elif key.startswith(keys.inbox):

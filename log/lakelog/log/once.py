@@ -1,4 +1,4 @@
-"""What is computed when it is first asked for: members of objects, and what follows from one of the last objects."""
+"""Values that are computed on first use: members of objects, and results for the last few objects."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 
 class once(Generic[T]):
-    """As `functools.cached_property` from Python 3.12 on: without a lock.
+    """A `functools.cached_property` as it is from Python 3.12 on: without a lock.
 
-    That of 3.11 has one lock for all objects of a class, so that one which reads files would hold up all others. Two
-    threads that ask one object at once may both compute its member.
+    Python 3.11 has a single lock for all objects of a class. So an object that reads files would hold up all
+    others. If two threads use an object at once, both may compute its member.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -32,27 +32,31 @@ class once(Generic[T]):
     def __get__(self, instance: object | None, owner: type) -> once[T] | T:
         if instance is None:
             return self
-        # The instance's own member is found before this descriptor, which sets none: it is asked once.
+        # This descriptor has no `__set__`, so Python finds the instance's own member first, and this runs
+        # once.
         value = instance.__dict__[self._name] = self._compute(instance)
         return value
 
 
 def of_the_last(count: int) -> Callable[[Callable[[Any], T]], Callable[[Any], T]]:
-    """Have a function of one object keep what it returned for the last `count` of them: for that very object, as equal
-    ones cost more to compare than to compute. It keeps these objects too. Threads may both compute it at once."""
+    """Make a function of an object cache its results for the last `count` objects, by identity.
+
+    Comparing equal objects would cost more than computing. The cache also keeps these objects alive. Two
+    threads may both compute a result at once.
+    """
 
     def remembering(compute: Callable[[Any], T]) -> Callable[[Any], T]:
-        kept: tuple[tuple[Any, T], ...] = ()  # replaced as a whole, so that no lock is needed
+        cache: tuple[tuple[Any, T], ...] = ()  # replaced as a whole, so that no lock is needed
 
         @wraps(compute)
         def found(of: Any) -> T:
-            nonlocal kept
-            known = kept
-            for each, value in known:
-                if each is of:
+            nonlocal cache
+            entries = cache
+            for argument, value in entries:
+                if argument is of:
                     return value
             value = compute(of)
-            kept = ((of, value), *known[: count - 1])
+            cache = ((of, value), *entries[: count - 1])
             return value
 
         return found

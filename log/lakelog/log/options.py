@@ -1,4 +1,4 @@
-"""What a log takes from outside: clock, ids, patience. One value per process; tests and the simulation swap it."""
+"""The outside of a log: clock, ids, patience. A process has a single value; tests and the simulation replace it."""
 
 import random
 import threading
@@ -15,24 +15,26 @@ from lakelog.log.parallel import run_in_parallel, run_in_thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
-    """`features` are the feature flags that the rooms above know, so that their logs are not refused.
+    """The settings of logs.
 
-    A snapshot is written by the committer of every version divisible by `snapshot_every_versions` and of every
-    commit of at least `snapshot_size_bytes` (sidecars included; up to 16 times that where many changes share it): no
-    state to keep, and only one of many writers does it. `in_background` runs it; 0 versions switch snapshots off. The
-    hint alone is written by the committer of every version divisible by what `hint_every_versions` returns for its
-    state: for states that need no manifests, and that are read far more often than changed. None: as the room above has
-    it for its logs, or with snapshots only.
+    The committer writes a snapshot of every version divisible by `snapshot_every_versions`, and of every
+    commit of at least `snapshot_size_bytes`. That size includes sidecars, and grows up to 16 times if many
+    changes share the commit. So there is no state to keep, and only a single writer does it. `in_background`
+    runs it. With 0 versions there are no snapshots.
 
-    An undecided transaction of another client at the head of a log is waited for `patience_s` and
-    `patience_each_s` more for each of its participants, then aborted. `in_parallel` runs what is independent.
+    The hint alone is written for every version divisible by the number that `hint_every_versions` returns for
+    its state. It suits states that need no manifests and are read far more often than changed. If it is None,
+    the room above decides for its logs, or the hint is written only with snapshots.
 
-    `blobs_kept_bytes` is how much of what its dumps have beside their roots a log's state may keep in memory, of what
-    was asked for last; more is read again.
+    An undecided transaction of another client at the head of a log is aborted after `patience_s`, plus
+    `patience_each_s` for each participant. `in_parallel` runs independent functions.
 
-    With `proposals`, changes that lose races to other processes are proposed to these, and what they propose is
-    committed for them, by a thread that `in_thread` begins. Readers of the log then need the feature for it. None: in
-    object stores, whose PUTs take long; in a folder they gain nothing.
+    `blobs_kept_bytes` limits how much of its dumps' blobs a log's state keeps in memory, most recently used
+    first. Other blobs are read again.
+
+    With `proposals`, changes that lose races to other processes are proposed to them. A thread started by
+    `in_thread` commits the proposals of others. Readers of the log then need the feature. If it is None, only
+    object stores have proposals, because their PUTs take long; folders gain nothing.
     """
 
     clock_us: Callable[[], int] = host_clock_us
@@ -44,7 +46,6 @@ class LogOptions:
     in_thread: Callable[[str, Callable[[], None]], None] = run_in_thread
     in_background: Callable[[str, Callable[[], None]], None] = run_in_background
     in_parallel: Callable[[Sequence[Callable[[], None]]], None] = run_in_parallel
-    features: frozenset[str] = frozenset()
     snapshot_every_versions: int = 20
     snapshot_size_bytes: int = 64 * 1024
     hint_every_versions: Callable[[Any], int] | None = None

@@ -1,5 +1,6 @@
-"""Work side by side: the intents of one transaction go to their logs at the same time, many objects are read, and
-threads that want the same at once let one of them do it for all.
+"""Parallel work: many objects are read at once, and the intents of a transaction are put at the same time.
+
+Threads that want the same kind of work at once have a single thread do it for all.
 """
 
 import os
@@ -13,20 +14,20 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from lakelog.log.costs import Threads
+from lakelog.log.costs import TallyThreads
 
 THREADS_MAX = 16
 POOL_THREADS_MAX = 256
 INTERRUPTS_MAX = 100
 BATCH = 32
-"""Handing one item to a thread costs more than reading a footer of a local file does."""
+"""Items per task, because handing over an item costs more than reading a local file's footer."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class _Handed:
-    """A piece of work that any thread may do, with the context of the one that hands it over."""
+    """Work that any thread may do, with the context of the thread that hands it over."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self.work, self.context, self.future = work, copy_context(), Future[None]()
@@ -41,7 +42,7 @@ class _Handed:
 
 
 class _Pool:
-    """Threads that stay: to start one takes longer than most of what it would do. A forked child has none of them."""
+    """Threads that stay, because starting a thread takes longer than most of its work. A forked child has none."""
 
     def __init__(self) -> None:
         self.forget()
@@ -54,51 +55,54 @@ _pool = _Pool()
 
 
 def run_in_parallel(works: Sequence[Callable[[], None]]) -> None:
-    """Run all of them and return when all have ended.
+    """Run all functions, and return when all have ended.
 
-    The first runs in the calling thread, which then does what no other has begun: so works that have others run side by
-    side wait for nothing but work, however few threads there are.
+    The first runs in the calling thread, which then runs functions that no thread has begun. So nested
+    parallel work never waits for a free thread, however few there are.
     """
     if len(works) < 2:
         for work in works:
             work()
         return
-    handed = [_Handed(work) for work in works[1:]]
-    waiting = deque(handed)
-    # Where the interpreter ends, threads take nothing any more.
+    handed_over = [_Handed(work) for work in works[1:]]
+    queue = deque(handed_over)
+    # While the interpreter exits, threads accept no work.
     with suppress(RuntimeError):
-        for _ in range(min(len(handed), THREADS_MAX)):
-            _pool.threads.submit(_work_off, waiting)
+        for _ in range(min(len(handed_over), THREADS_MAX)):
+            _pool.threads.submit(_work_off, queue)
     try:
         works[0]()
     finally:
-        _work_off(waiting)
-        wait([each.future for each in handed])
-    for each in handed:
-        each.future.result()
+        _work_off(queue)
+        wait([work_item.future for work_item in handed_over])
+    for work_item in handed_over:
+        work_item.future.result()
 
 
 def _work_off(waiting: deque[_Handed]) -> None:
     while waiting:
-        with suppress(IndexError):  # another thread has taken the last one
+        with suppress(IndexError):  # another thread has taken the last item
             waiting.popleft().run()
 
 
 def run_in_thread(name: str, work: Callable[[], None]) -> None:
-    """Begin to run `work`, which ends by itself. RuntimeError where the interpreter ends."""
+    """Start to run `work` in a thread; the work ends by itself. Raises RuntimeError while the interpreter exits."""
     threading.Thread(target=work, name=f"lakelog-{name}", daemon=False).start()
 
 
 def in_threads(function: Callable[[Item], Result], items: Sequence[Item], name: str) -> Iterator[Result]:
-    """Yield what the function returns for each item, in their order. An error ends it, once the batches that have begun
-    have ended. `name` begins the names of the threads."""
+    """Yield the function's result for each item, in order.
+
+    An error ends the iteration once all started batches have ended. `name` is the prefix of the threads'
+    names.
+    """
 
     def batch(start: int) -> list[Result]:
         return [function(item) for item in items[start : start + size]]
 
-    # A few items, of which each may take long, are not to wait for each other.
+    # A few items that may each take long should not wait for each other.
     size = max(1, min(BATCH, len(items) // THREADS_MAX))
-    with Threads(THREADS_MAX, name) as executor:
+    with TallyThreads(THREADS_MAX, name) as executor:
         try:
             for results in executor.map(batch, range(0, len(items), size)):
                 yield from results
@@ -107,25 +111,27 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item], name: 
 
 
 @dataclass(eq=False)
-class Wanted:
-    """What a thread wants done, and waits for. `done` is what became of it, None until then."""
+class ThreadRequest:
+    """A request of a thread that waits for it. `done` is its outcome, None until then."""
 
     done: Any = None
     woken: threading.Event = field(default_factory=threading.Event)
     group: "Sequence[Any]" = ()
-    """Those whose work its thread does; none, unless it has the turn."""
+    """The requests that its thread serves; empty unless it has the turn."""
 
 
-W = TypeVar("W", bound=Wanted)
+W = TypeVar("W", bound=ThreadRequest)
 
 
 def _never(own: Any) -> bool:
     return False
 
 
-class Turns(Generic[W]):
-    """Threads that want the same kind of thing. The one that finds no other at work has the turn: it takes what all
-    want that wait by then. None waits for company. Whatever interrupts a thread, no other one is left waiting for it.
+class ThreadTurns(Generic[W]):
+    """Threads that want the same kind of work. A thread that finds no other at work has the turn.
+
+    It serves all requests that wait at that moment. It does not wait for more. If a thread is interrupted, no
+    other thread is left waiting for it.
     """
 
     def __init__(self, wait: Callable[[threading.Event, float | None], object]) -> None:
@@ -134,7 +140,7 @@ class Turns(Generic[W]):
         _all_turns.add(self)
 
     def _forget(self) -> None:
-        # A handler of a signal may want something while its thread has the lock.
+        # A signal handler may make a request while its thread has the lock.
         self.lock = threading.RLock()
         self._queue: list[W] = []
         self._leader: W | None = None
@@ -142,7 +148,7 @@ class Turns(Generic[W]):
 
     @property
     def waiting(self) -> int:
-        """How many wait for the one that has the turn."""
+        """The number of requests that wait for the thread that has the turn."""
         return len(self._queue)
 
     @property
@@ -152,7 +158,7 @@ class Turns(Generic[W]):
 
     @property
     def is_inside(self) -> bool:
-        """Whether the caller is a handler of a signal, which waits in vain for the thread that it has interrupted."""
+        """Whether the caller is a signal handler, which must not wait for the thread that it interrupted."""
         return threading.get_ident() in self._inside
 
     def take(
@@ -162,39 +168,41 @@ class Turns(Generic[W]):
         unfinished: Callable[[W], Any],
         elsewhere: Callable[[W], bool] = _never,
     ) -> None:
-        """Return once `own` is done: by another thread, or by `work` on all that wait, `own` among them.
+        """Return once `own` is done: by another thread, or by `work` on all waiting requests, which include `own`.
 
-        `unfinished` says what becomes of what `work`, interrupted, has not done; None: that is not known here. What is
-        taken off this thread's hands `elsewhere`, which is asked under the `lock`, is returned at once.
+        `unfinished` gives the outcome of a request that an interrupted `work` has not done; None if that is
+        unknown here. `elsewhere` is called under the `lock`. If it says that the request is served elsewhere,
+        `take` returns at once.
         """
         if self.is_inside:
             work([own])
             return
         thread = threading.get_ident()
-        interrupt: BaseException | None = None
+        interruption: BaseException | None = None
         interrupts = 0
         try:
             self._inside.add(thread)
             with self.lock:
-                is_elsewhere = elsewhere(own)
-                if not is_elsewhere:
+                served_elsewhere = elsewhere(own)
+                if not served_elsewhere:
                     self._queue.append(own)
                     self._leader = self._leader or own
-            if not is_elsewhere:
+            if not served_elsewhere:
                 self._wait_or_work(own, work)
         finally:
-            # Without a call outside of the `try`: at each, a handler of a signal may raise anything.
+            # This loop makes no call outside of the `try`, because a signal handler may raise anything at
+            # each call.
             while True:
                 try:
                     self._leave(own, unfinished)
                     self._inside.discard(thread)
                     break
                 except BaseException as error:
-                    interrupt, interrupts = error, interrupts + 1
+                    interruption, interrupts = error, interrupts + 1
                     if interrupts == INTERRUPTS_MAX:
                         raise
-        if interrupt is not None:
-            raise interrupt
+        if interruption is not None:
+            raise interruption
 
     def _wait_or_work(self, own: W, work: Callable[[Sequence[W]], None]) -> None:
         if self._leader is not own:
@@ -205,32 +213,32 @@ class Turns(Generic[W]):
             work(own.group)
 
     def pass_on(self, own: W) -> None:
-        """Let the next one have the turn, while this one goes on with its group. May be cut off, and run again."""
+        """Give the turn to the next request, and continue with the own group. May be cut off, and run again."""
         with self.lock:
-            self._queue = [each for each in self._queue if each.done is None and each is not own]
+            self._queue = [request for request in self._queue if request.done is None and request is not own]
             if self._leader is own:
                 self._leader = self._queue[0] if self._queue else None
             if self._leader is not None and self._leader is not own:
                 self._leader.woken.set()
 
     def _leave(self, own: W, unfinished: Callable[[W], Any]) -> None:
-        """Hand over. May be cut off, and run again."""
-        for each in own.group:
-            if each.done is None:
-                each.done = unfinished(each)
-            each.woken.set()
+        """Hand over the turn. May be cut off, and run again."""
+        for request in own.group:
+            if request.done is None and (outcome := unfinished(request)) is not None:
+                request.done = outcome  # otherwise another thread may have set its outcome
+            request.woken.set()
         self.pass_on(own)
         own.group = ()
 
 
-_all_turns: weakref.WeakSet[Turns[Any]] = weakref.WeakSet()
+_all_turns: weakref.WeakSet[ThreadTurns[Any]] = weakref.WeakSet()
 
 
 def _forget_all() -> None:
-    """A forked child has none of the threads that are at work, or wait."""
+    """Forget all threads that work or wait, because a forked child has none of them."""
     _pool.forget()
-    for each in list(_all_turns):
-        each._forget()
+    for turns in list(_all_turns):
+        turns._forget()
 
 
 os.register_at_fork(after_in_child=_forget_all)

@@ -1,10 +1,11 @@
-"""Who takes part in a transaction, and where its decision therefore lies.
+"""The participants of a transaction, and the place of its decision.
 
-The id of a transaction has a hash of the list of its logs, which are given by their places in the warehouse. An intent
-has the place of its own log, and proves that it is in that list; the list itself, which would have to stand in every
-one of its intents, is in the decision alone. So a client that may write one log can make no intent there that leads to
-another transaction's decision: not under that id, and not at that place. The decision is in the deepest folder that
-holds all the logs, so rights to the folder are rights to its transactions. Pure.
+The id of a transaction has a hash of the list of its logs, given by their places in the warehouse. An intent
+has its own log's place and a proof that the list has it. The list itself would have to be in every intent, so
+only the decision has it. So a client that may write only a single log cannot make an intent there that leads
+to another transaction's decision. It can use neither that transaction's id nor the place of its decision. The
+decision is in the deepest folder that holds all the logs, so rights to the folder are rights to its
+transactions. Pure.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ from lakelog.log.merkle import root_by, tree_of
 
 
 def is_url(place: str) -> bool:
-    """Return whether a log's place is a URL or an absolute path, as it is for one outside of the warehouse."""
+    """Return whether a place is a URL or an absolute path, as for logs outside of the warehouse."""
     return place.startswith("/") or "://" in place
 
 
 def intents_of(id: str, folder: str, places: Sequence[str], warehouse: str) -> list[Intent]:
-    """Return the intents of a new transaction of the logs at these places, in their order.
+    """Return the intents of a new transaction of the logs at these places, in the same order.
 
-    `id` is new, and `folder` is that of the decision. An intent of a log outside of the warehouse has its URL.
+    `id` is new, and `folder` is the decision's. An intent of a log outside of the warehouse has its URL.
     """
-    listed = sorted(places)
-    root, proofs = tree_of(listed)
-    txn = _txn_of(id, folder, len(listed), root)
-    at = {place: index for index, place in enumerate(listed)}
+    sorted_places = sorted(places)
+    root, proofs = tree_of(sorted_places)
+    txn = _txn_of(id, folder, len(sorted_places), root)
+    indexes = {place: index for index, place in enumerate(sorted_places)}
     return [
         Intent(
             txn=txn,
             log=place,
-            index=at[place],
-            count=len(listed),
-            proof=proofs[at[place]],
+            index=indexes[place],
+            count=len(sorted_places),
+            proof=proofs[indexes[place]],
             folder=folder,
             warehouse=warehouse if is_url(place) else "",
         )
@@ -46,25 +47,26 @@ def intents_of(id: str, folder: str, places: Sequence[str], warehouse: str) -> l
 
 
 def folder_of(homes: Sequence[str]) -> str:
-    """Return the deepest folder that holds all of the folders; "" is the warehouse itself."""
+    """Return the deepest folder that contains all of the folders; "" is the warehouse itself."""
     parts = [home.split("/") if home else [] for home in homes]
-    held: list[str] = []
+    common_parts: list[str] = []
     for level in zip(*parts, strict=False):
         if len(set(level)) > 1:
             break
-        held.append(level[0])
-    return "/".join(held)
+        common_parts.append(level[0])
+    return "/".join(common_parts)
 
 
 def is_listed(intent: Intent) -> bool:
-    """Return whether an intent is of a transaction that its log takes part in, as far as it shows by itself.
+    """Return whether an intent is of a transaction that lists its log, as far as the intent alone shows.
 
-    Else it is void: no client makes such an intent, and its decision, wherever that were, is another transaction's.
+    If not, the intent is void. No client makes such an intent, and any decision for it is another
+    transaction's.
     """
-    own, folder = intent.log, intent.folder
-    if not (is_url(own) or is_in(own, folder)):
+    place, folder = intent.log, intent.folder
+    if not (is_url(place) or is_in(place, folder)):
         return False
-    root = root_by(own, intent.index, intent.count, intent.proof)
+    root = root_by(place, intent.index, intent.count, intent.proof)
     return root is not None and intent.txn == _txn_of(_id_in(intent.txn), folder, intent.count, root)
 
 
@@ -77,7 +79,7 @@ def is_of(txn: str, folder: str, places: Sequence[str]) -> bool:
 
 
 def is_in(place: str, folder: str) -> bool:
-    """Return whether a place in the warehouse is that folder of it, or in it."""
+    """Return whether a place in the warehouse is that folder, or below it."""
     return not folder or f"{place}/".startswith(f"{folder}/")
 
 
@@ -86,9 +88,9 @@ def _id_in(txn: str) -> str:
 
 
 def _txn_of(id: str, folder: str, count: int, root: str) -> str:
-    """Return the id of a transaction: `id`, and the hash of that, of the folder, and of the list by its root.
+    """Return a transaction id: `id`, and the hash of `id`, the folder, and the list's root.
 
-    `id` is hashed too: what fits into one transaction's list, were it ever found, would fit into no other's.
+    `id` is hashed too, so a hash collision with a transaction's list would fit no other transaction.
     """
     text = "\n".join((id, folder, str(count), root))
     return f"{id}-{hashlib.sha256(text.encode()).hexdigest()[:TXN_HASH_SIZE]}"

@@ -1,10 +1,10 @@
-"""Where secrets stand in texts and properties, and what is kept in their place. Pure.
+"""Secrets in texts and properties, and the masks in their place. Pure.
 
-What a log has, it has for ever, and messages are copied into tickets. So before a text is kept or shown, the values of
-names that look secret, and the keys in URLs, are masked. It is a guess by names: a value that says nothing of itself,
-under a name that does not either, is not known here.
+Data in a log stays for ever, and messages are copied into tickets. So before a text is kept or shown, secrets
+in it are masked: values whose names look secret, and keys in URLs. Names are the only clue. A secret whose
+name and value do not look secret is not recognized.
 
-One rule: what is masked once stays as it is when it is masked again. It must not know what the text is for.
+One rule: masked text does not change if it is masked again. This module must not know the text's purpose.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 MASK = "***"
 
 LEVELS_MAX = 256
-"""So deep are facts looked at. Deeper ones are refused: a commit has at most so many levels (`decoding.DEPTH_MAX`)."""
+"""Levels of facts that are looked at. A commit with more levels is refused anyway (`decoding.DEPTH_MAX`)."""
 
 _WORDS = frozenset(
     {
@@ -28,20 +28,20 @@ _WORDS = frozenset(
 _PAIRS = frozenset(
     {"access", "account", "api", "private", "secret", "encryption", "shared", "client"}
 )  # fmt: skip
-"""A key of these is secret."""
+"""A name of one of these words and "key" is secret."""
 _ANYWHERE = ("secret", "password", "passwd", "passphrase", "credential", "accesskey", "privatekey", "apikey")
 _MAYBE = re.compile("secret|pass|pwd|token|cred|sig|sas|auth|key", re.IGNORECASE)
-"""In each of the above."""
+"""Each of the words above contains a match."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
-# Each of these takes time that grows with the text's length, whatever it is: names are looked for from their beginnings
-# only, and what stands before an @ is of a limited length.
+# Each of these takes linear time for any text. Names match only from their beginnings, and the text before an
+# @ has a limited length.
 _NAME = r"[\w.\-]+"
 _USER = re.compile(
     r"((?:abfss?|wasbs?)?://)([^\s'\"`@]{0,1024}+(?:@[^\s'\"`@/?#]{0,256}+(?=@))*+)@", re.IGNORECASE
 )
 _CONTAINERS = ("abfs://", "abfss://", "wasb://", "wasbs://")
-"""In URLs of these, a container stands before the @."""
+"""In URLs of these schemes, a container precedes the @."""
 _ENCODED_USER = re.compile(r"(%3A%2F%2F)((?:(?!%40)[^\s'\"`@]){0,1024}+)%40", re.IGNORECASE)
 _QUERY = re.compile(r"([?&;])([\w.%\-]+)(=)([^&\s'\"`#;)]*)")
 _ENCODED_QUERY = re.compile(r"(%3F|%26|%3B)([\w.\-]+)(%3D)((?:(?!%26|%3B|%23)[^&\s'\"`#;)])*)", re.IGNORECASE)
@@ -54,7 +54,7 @@ _HEADER = re.compile(
 _PROSE = re.compile(
     r"(?!(?:basic|bearer|digest|token)\b)[A-Za-z]+[ ]+(?:[`'\"]|[A-Za-z]+(?![\w+/=\-]|\.\w))", re.IGNORECASE
 )
-"""What follows the colon of a message that names a table or a column by its name: words, and no value."""
+"""The text after the colon of a message that quotes a table's or column's name: words, not a value."""
 
 _NAMED = re.compile(
     rf"""(?:(?<!\\)(?P<quote>\\*["'`])(?P<quoted>{_NAME})(?P=quote)|(?<![\w.\-])(?P<name>{_NAME}))
@@ -71,13 +71,13 @@ _VALUE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ADJACENT = re.compile(r"\s*(?:\|\|)?\s*(?=[rR]?[\"'])")
-"""SQL takes such strings for one."""
+"""SQL joins such strings into one."""
 _OPENING_QUOTE = re.compile(r"[A-Za-z]?(\\*[\"'`])")
 _BRACKET = re.compile(r"\"(?:[^\"\\]|\\.)*\"|[{}\[\]]", re.DOTALL)
 
 
 def is_secret(name: str) -> bool:
-    """Return whether what has this name is likely to be a secret: a password, a token, a key."""
+    """Return whether a name is likely to be of a secret: a password, a token, a key."""
     if _MAYBE.search(name) is None:
         return False
     parts = [part.lower() for part in _PART.findall(name)]
@@ -87,21 +87,24 @@ def is_secret(name: str) -> bool:
         or _is_clear(flat)
         or flat.endswith("token")
         or any(
-            part in ("key", "keys") and before in _PAIRS
-            for before, part in zip(parts, parts[1:], strict=False)
+            part in ("key", "keys") and previous in _PAIRS
+            for previous, part in zip(parts, parts[1:], strict=False)
         )
         or any(pair == ("key", "id") for pair in zip(parts, parts[1:], strict=False))
     )
 
 
 def _is_clear(flat: str) -> bool:
-    """Whether a name, in small letters alone, is that of a secret whatever it is about."""
+    """Return whether a name, in lowercase letters only, is of a secret in any context."""
     return any(word in flat for word in _ANYWHERE)
 
 
 def masked_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return properties without their secrets: all of a value whose name looks secret; in others' values the keys in
-    URLs, and what clearly is a password."""
+    """Return properties without their secrets.
+
+    If a name looks secret, its whole value is masked. In other values, only the keys in URLs and clear
+    passwords are masked.
+    """
     return {
         key: MASK if value and is_secret(key) else _of_property(value) for key, value in properties.items()
     }
@@ -132,7 +135,7 @@ def _masked_value(value: Any, level: int, *, is_hidden: bool) -> Any:
         case dict():
             return _masked_items(value, level, is_hidden=is_hidden)
         case list() | tuple():
-            return [_masked_value(each, level + 1, is_hidden=is_hidden) for each in value]
+            return [_masked_value(item, level + 1, is_hidden=is_hidden) for item in value]
         case _:
             return value
 
@@ -148,28 +151,30 @@ def masked_urls(text: str) -> str:
 
 
 def masked(text: str) -> str:
-    """Return a text without the values of names that look secret (`password=x`, `"token": "x"`), also in its URLs."""
+    """Return a text without the values of names that look secret (`password=x`, `"token": "x"`), even in its URLs."""
     text = _HEADER.sub(rf"\1{MASK}", _KEY_FILE.sub(rf"\1{MASK}\2", masked_urls(text)))
     return _without_values(text, is_secret)
 
 
 def _without_values(text: str, hides: Callable[[str], bool]) -> str:
-    """Return a text with masks for the values of names that `hides` is true of. Others' values are looked through: one
-    may be a text with names and values of its own."""
-    kept: list[str] = []
-    done = 0
-    for found in _NAMED.finditer(text):
-        if found.start() < done or not hides(found["name"] or found["quoted"]):
+    """Return a text with masks for the values of the names that `hides` accepts.
+
+    Other values are searched too, because a value may contain names and values of its own.
+    """
+    pieces: list[str] = []
+    copied_end = 0
+    for match in _NAMED.finditer(text):
+        if match.start() < copied_end or not hides(match["name"] or match["quoted"]):
             continue
-        end, mask = _value_after(text, found)
+        end, mask = _value_after(text, match)
         if mask:
-            kept += (text[done : found.end()], mask)
-            done = end
-    return "".join((*kept, text[done:]))
+            pieces += (text[copied_end : match.end()], mask)
+            copied_end = end
+    return "".join((*pieces, text[copied_end:]))
 
 
 def _value_after(text: str, found: re.Match[str]) -> tuple[int, str]:
-    """Return the end of the value after a name, and what stands for it; "" where it stays."""
+    """Return the end of the value after a name, and its replacement; "" if it stays."""
     start = found.end()
     if found["json"] and _is_of_a_sentence(text, found):
         return start, ""
@@ -181,30 +186,30 @@ def _value_after(text: str, found: re.Match[str]) -> tuple[int, str]:
     if value["bare"]:
         return value.end(), f'"{MASK}"' if found["json"] else MASK
     end = value.end()
-    while (gap := _ADJACENT.match(text, end)) is not None and (more := _VALUE.match(text, gap.end())):
-        end = more.end()
+    while (gap := _ADJACENT.match(text, end)) is not None and (next_value := _VALUE.match(text, gap.end())):
+        end = next_value.end()
     quote = _OPENING_QUOTE.match(value[0])
     return end, MASK if quote is None else f"{quote[1]}{MASK}{quote[1]}"
 
 
 def _is_of_a_sentence(text: str, found: re.Match[str]) -> bool:
     """Return whether a quoted name with a colon ends a clause, as in: there is no table 'token': check the name."""
-    before = text[max(0, found.start() - 2) : found.start()]
-    return before[:1].isalnum() and before[1:] == " " and _PROSE.match(text, found.end()) is not None
+    prefix = text[max(0, found.start() - 2) : found.start()]
+    return prefix[:1].isalnum() and prefix[1:] == " " and _PROSE.match(text, found.end()) is not None
 
 
 def _after_brackets(text: str, start: int) -> int:
     depth = 0
-    for found in _BRACKET.finditer(text, start):
-        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(found[0], 0)
+    for bracket in _BRACKET.finditer(text, start):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(bracket[0], 0)
         if depth == 0:
-            return found.end()
+            return bracket.end()
     return len(text)
 
 
 def _masked_user(found: re.Match[str]) -> str:
     is_container = found[1].lower() in _CONTAINERS and ":" not in found[2]
-    # A key may have slashes, but a path that has an @ somewhere is no key.
+    # A key may contain slashes, but a path with an @ somewhere is not a key.
     is_path = "/" in found[2] and ":" not in found[2].partition("/")[0]
     return found[0] if is_container or is_path else f"{found[1]}{MASK}@"
 

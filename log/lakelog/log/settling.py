@@ -1,7 +1,7 @@
-"""Creating one object for good, and finding out what happened when the answer is lost, late or an echo.
+"""Creating an object for good, and finding out what happened if the response is lost, late or an echo.
 
-A put-if-absent that failed proves nothing: it may have been applied, and may still be. Only reading the key shows
-whose object stands there, and only an object settles the question, never its absence.
+A failed put-if-absent proves nothing. It may have been applied, and may still be. Only reading the key shows
+whose object it has, and only an object settles the question, never its absence.
 """
 
 from collections.abc import Callable
@@ -22,15 +22,15 @@ def place(
     options: LogOptions,
     commit_id: str,
 ) -> bytes | None:
-    """Create `key` with `data`. Returns None when it is ours, the other's bytes when the key was taken before.
+    """Create `key` with `data`. Returns None if the object is ours, the other object's bytes if the key was taken.
 
-    Raises CommitUnknown when that cannot be determined, StorageError when nothing can have happened. Costs
-    one PUT; one GET more when the key is taken.
+    Raises CommitUnknown if that cannot be determined, StorageError if nothing can have happened. Costs a PUT,
+    and a GET more if the key is taken.
     """
     uncertain: StorageError | None = None
-    for tried in range(options.put_tries):
-        if tried:
-            options.sleep_s(_delay_s(tried - 1, options))
+    for attempt in range(options.put_tries):
+        if attempt:
+            options.sleep_s(_delay_s(attempt - 1, options))
         try:
             if store.put_if_absent(key, data):
                 return None
@@ -39,16 +39,18 @@ def place(
                 raise
             uncertain = error
         else:
-            # Taken, but an earlier try of ours, or one that the client library resent, may have done it.
+            # The key is taken, but an earlier try of ours, or a resent try of the client library, may have
+            # done it.
             uncertain = uncertain or StorageError("the key is taken", location=f"{store.url}/{key}")
         try:
-            found = store.get(key)
+            existing_data = store.get(key)
         except StorageError as error:
             uncertain = error
             continue
-        if found is not None:
-            return None if is_mine(found) else found
-        # Absent proves nothing: an earlier try may land any moment. The same put again is the only safe step.
+        if existing_data is not None:
+            return None if is_mine(existing_data) else existing_data
+        # An absent object proves nothing, as an earlier try may land any moment. Only the same put again is
+        # safe.
     raise CommitUnknown(
         f"it is unknown whether commit {commit_id} happened: after {options.put_tries} tries the last answer was: "
         f"{uncertain}; retry with the same commit id, or look it up in the log once the store answers",
@@ -58,30 +60,30 @@ def place(
 
 
 def create(store: ObjectStore, key: str, data: bytes, options: LogOptions) -> bool:
-    """Create an object that is no commit, and return whether `data` stands there now, by this call or another one.
+    """Create an object that is no commit, and return whether it has `data` now, by this call or another.
 
-    False for an object with other bytes. Raises StorageError, also where that cannot be determined: the same call may
-    be repeated. Costs as `place`.
+    False if the object has other bytes. Raises StorageError, even if that cannot be determined; the caller
+    may repeat the call. Costs the same as `place`.
     """
     try:
-        taken = place(store, key, data, lambda found: found == data, options, key)
+        existing_data = place(store, key, data, lambda found: found == data, options, key)
     except CommitUnknown as error:
         raise StorageError(
             f"it is unknown whether the object was written, after {options.put_tries} tries: run the same again",
             location=f"{store.url}/{key}",
         ) from error
-    return taken is None
+    return existing_data is None
 
 
 def put_patiently(store: ObjectStore, key: str, data: bytes, options: LogOptions) -> None:
-    """Put an object that may be put any number of times, again where that failed. Raises StorageError."""
-    for tried in range(options.put_tries - 1):
+    """Put an object that may be put any number of times, and retry failures. Raises StorageError."""
+    for attempt in range(options.put_tries - 1):
         try:
             return store.put(key, data)
         except StorageError as error:
             if error.without_effect:
                 raise
-            options.sleep_s(_delay_s(tried, options))
+            options.sleep_s(_delay_s(attempt, options))
     store.put(key, data)
 
 

@@ -1,4 +1,4 @@
-"""Snapshots and the hint: derived, written after acknowledging, never trusted further than their hash goes."""
+"""Snapshots and the hint: derived, written after acknowledging, and trusted no further than their hash."""
 
 from collections.abc import Sequence
 
@@ -7,29 +7,31 @@ import msgspec
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
 from lakelog.log.format import encode_derived
 from lakelog.log.grammar import is_blob
-from lakelog.log.keys import Keys, blob_version
-from lakelog.log.replay import Replay, is_aborted
+from lakelog.log.keys import LogKeys, blob_version
+from lakelog.log.replay import LogReplay, is_aborted
 from lakelog.log.stores import ObjectRange, ObjectStore, get_ranges
-from lakelog.log.view import BlobRange, Dump, S, View, root_of
+from lakelog.log.view import BlobRange, LogView, S, StateDump, root_of
 
 HINTS_PER_SNAPSHOT = 100
-"""A hint for every hundredth version only is one of a state for which snapshots are rare, too."""
+"""If only every hundredth version has a hint, snapshots of that state are rare too."""
 
 FEWER_SNAPSHOTS_MAX = 50
 
 
 SHARED_SIZE_TIMES_MAX = 16
-"""A version of so many changes or more is large by that multiple of the size of one: where many share versions, these
-come several a second, and each would be followed by a snapshot."""
+"""A version with at least so many changes needs that multiple of a single change's size to be large.
+
+If many changes share versions, several versions come per second, and each would get a snapshot.
+"""
 
 
 def write_if_due(
-    replay: Replay[S], before: View[S], view: View[S], commit_size_bytes: int, changes: int = 1
+    replay: LogReplay[S], before: LogView[S], view: LogView[S], commit_size_bytes: int, changes: int = 1
 ) -> None:
-    """Have a snapshot written in the background if the commit that made `view`, of so many changes, was large or its
-    version's turn.
+    """Write a snapshot in the background if it is due after the commit that made `view`.
 
-    A commit also writes the snapshot that was due at an aborted intent before it.
+    It is due if the commit, of so many changes, was large or if it is its version's turn. A commit also
+    writes the snapshot that was due at an aborted intent before it.
     """
     if not replay.options.snapshot_every_versions:
         return
@@ -40,38 +42,38 @@ def write_if_due(
         replay.options.in_background(replay.location, lambda: write(replay, view))
     elif is_hint_due(replay, view):
         replay.hint_due.offer(view)
-        # By a name of its own, so that it is not left out while an older one is being written.
+        # The name is unique, so that this hint is not skipped while an older hint is being written.
         name = f"{replay.location} at version {view.version}"
         replay.options.in_background(name, lambda: write_newest_hint(replay))
 
 
-def snapshot_every(replay: Replay[S], view: View[S]) -> int:
-    """Return how many versions there are between two snapshots of a log of that state.
+def snapshot_every(replay: LogReplay[S], view: LogView[S]) -> int:
+    """Return the number of versions between two snapshots of a log with that state.
 
-    A log whose hint is written alone has its whole state in each snapshot. The larger it is, the fewer there are: at
-    most so few that what follows the hint is read in one round more.
+    A log whose hint is written alone has its whole state in each snapshot. Larger states have fewer
+    snapshots, but enough that the versions after the hint take at most another round to read.
     """
     hints = replay.options.hint_every_versions
-    larger = 0 if hints is None else hints(view.state) // HINTS_PER_SNAPSHOT
-    return replay.options.snapshot_every_versions * (1 + min(larger, FEWER_SNAPSHOTS_MAX))
+    extra_intervals = 0 if hints is None else hints(view.state) // HINTS_PER_SNAPSHOT
+    return replay.options.snapshot_every_versions * (1 + min(extra_intervals, FEWER_SNAPSHOTS_MAX))
 
 
-def is_hint_due(replay: Replay[S], view: View[S]) -> bool:
+def is_hint_due(replay: LogReplay[S], view: LogView[S]) -> bool:
     every = replay.options.hint_every_versions
     return every is not None and view.version % every(view.state) == 0
 
 
-def write_newest_hint(replay: Replay[S]) -> None:
-    """Write the hint of the newest view that it is due of, if it was not written since: commits go on meanwhile."""
+def write_newest_hint(replay: LogReplay[S]) -> None:
+    """Write the hint of the newest view that is due and not yet written, since commits go on."""
     view = replay.hint_due.take()
     if view is not None:
         write_hint(replay, view)
 
 
-def write(replay: Replay[S], view: View[S]) -> None:
-    """Write the manifests that are not durable yet, the snapshot, then the hint. `view` is settled.
+def write(replay: LogReplay[S], view: LogView[S]) -> None:
+    """Write the manifests that are not durable yet, then the snapshot, then the hint. `view` is settled.
 
-    Costs one GET, two PUTs and one per manifest. Plain puts: doing it twice does no harm.
+    Costs a GET, two PUTs and a PUT per manifest. The puts are plain, so doing this twice is harmless.
     """
     store, keys = replay.store, replay.keys
     newer_base = store.get(keys.base(view.base + 1))
@@ -80,7 +82,7 @@ def write(replay: Replay[S], view: View[S]) -> None:
         root = root_of(view, store_blobs(replay, view))
         base = replay.sound_with(root, newer_base)
     except NotFound:
-        # The projection merges what an expiry of another process has given up and deleted.
+        # The projection merges manifests that an expiry of another process has given up and deleted.
         if store.get(keys.base(view.base + 1)) is None:
             raise
     if base is None:
@@ -94,9 +96,11 @@ def write(replay: Replay[S], view: View[S]) -> None:
     store.put(keys.latest, data)
 
 
-def write_hint(replay: Replay[S], view: View[S]) -> None:
-    """Write the hint alone of a state that needs no manifests, so that no base can have given one up: one PUT. Of one
-    that does, a snapshot is written too."""
+def write_hint(replay: LogReplay[S], view: LogView[S]) -> None:
+    """Write only the hint, for a state that needs no manifests, so that no base can have given them up.
+
+    Makes a PUT. If the state needs manifests, a snapshot is written too.
+    """
     dump = store_blobs(replay, view)
     if dump.uses is None or len(dump.uses):
         write(replay, view)
@@ -105,8 +109,9 @@ def write_hint(replay: Replay[S], view: View[S]) -> None:
     replay.store.put(key, encode_derived(root_of(view, dump), replay.at(key)))
 
 
-def store_blobs(replay: Replay[S], view: View[S], *, for_base: bool = False) -> Dump:
-    """Make the blobs of `view` durable and return its dump."""
+def store_blobs(replay: LogReplay[S], view: LogView[S], *, for_base: bool = False) -> StateDump:
+    """Make the blobs of `view` durable, and return its dump. Every snapshot, hint and base begins with this."""
+    replay.check_writable(view)
     try:
         dump = replay.projection.dump(view.state, view.version, for_base)
     except FormatError as error:
@@ -122,19 +127,21 @@ def store_blobs(replay: Replay[S], view: View[S], *, for_base: bool = False) -> 
     return dump
 
 
-def read_blobs(store: ObjectStore, log: Keys, names: Sequence[str]) -> list[bytes]:
-    """Return the blobs of a log's dump by their names, or parts of them, in one round. Raises NotFound where one has
-    expired."""
+def read_blobs(store: ObjectStore, log: LogKeys, names: Sequence[str]) -> list[bytes]:
+    """Return blobs of a log's dump by name, or parts of them, in a single round.
+
+    Raises NotFound if a blob has expired.
+    """
     blobs = []
     ranges = [
-        ObjectRange(log.manifest(each), each.first, each.size)
-        if isinstance(each, BlobRange)
-        else ObjectRange(log.manifest(each))
-        for each in names
+        ObjectRange(log.manifest(name), name.first, name.size)
+        if isinstance(name, BlobRange)
+        else ObjectRange(log.manifest(name))
+        for name in names
     ]
-    in_part = any(each.size is not None for each in ranges)
-    found = get_ranges(store, ranges) if in_part else store.get_many([each.key for each in ranges])
-    for part, blob in zip(ranges, found, strict=True):
+    in_part = any(name.size is not None for name in ranges)
+    read_data = get_ranges(store, ranges) if in_part else store.get_many([name.key for name in ranges])
+    for part, blob in zip(ranges, read_data, strict=True):
         if blob is None:
             raise NotFound(
                 f"{store.url}/{part.key} is gone: the version that it belongs to has expired "

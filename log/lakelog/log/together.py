@@ -1,7 +1,8 @@
-"""One transaction in several logs: all of its parts happen, or none.
+"""A transaction in several logs: all of its parts happen, or none.
 
-Each part is put into its log as an intent, which locks that log; when all of them stand, one decision makes them
-true. The coordinator is the caller, and no client has to trust it: if it dies, other clients abort what it began.
+Each part is put into its log as an intent, which locks that log. Once all intents are in place, a single
+decision makes them effective. The coordinator is the caller, and no client has to trust it. If it dies, other
+clients abort its transaction.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,52 +11,60 @@ from typing import Any, Generic, TypeAlias
 
 from lakelog.log.clocks import host_clock_us
 from lakelog.log.costs import note_commit
-from lakelog.log.decisions import DecisionPlace, Decisions
+from lakelog.log.decisions import DecisionPlace, WarehouseDecisions
 from lakelog.log.errors import ConflictError, FormatError, InvalidInput, StorageError
+from lakelog.log.following import IntentUndecided
 from lakelog.log.format import COMMITTED, FORMAT, Decision, Intent
+from lakelog.log.ids import own_id, trying
 from lakelog.log.log import Log
 from lakelog.log.participants import is_url
-from lakelog.log.placing import Busy, Decide, Placing
-from lakelog.log.view import DAY_US, Committed, S, View, commit_time_us, is_far_ahead
-from lakelog.log.writing import Placed
+from lakelog.log.placing import ChangeCursor, Decide
+from lakelog.log.rounds.commit_round import ThreadRound
+from lakelog.log.rounds.waiting import WaitingChange
+from lakelog.log.view import DAY_US, CommittedChange, LogView, S, commit_time_us, is_far_ahead
+from lakelog.log.writing import PlacedCommit
 
 BACKOFF_FIRST_S = 0.02
 BACKOFF_MAX_S = 1.0
 
 
 @dataclass(frozen=True)
-class Part(Generic[S]):
-    """What is to happen in one log, as Log.commit takes it. `name` is the log's place in the warehouse of the
-    decisions: below it, or its URL. It puts the parts in order, in every process alike."""
+class LogPart(Generic[S]):
+    """A change of a log in a transaction, as Log.commit takes it.
+
+    `name` is the log's place in the warehouse of the decisions: below it, or its URL. It orders the parts, in
+    the same way in every process.
+    """
 
     name: str
     log: Log[S]
-    view: View[S]
+    view: LogView[S]
     decide: Decide[S]
     base: int | None = None
     home: str | None = None
-    """Of a log outside of the warehouse: the folder of it by which rights to this log are judged ("": all of it)."""
+    """For a log outside of the warehouse: the warehouse's folder that decides the rights to it ("": all of it)."""
 
 
 def commit_together(
-    parts: Sequence[Part[Any]],
+    parts: Sequence[LogPart[Any]],
     *,
-    decisions: Decisions,
+    decisions: WarehouseDecisions,
     commit_id: str | None = None,
     validate: Callable[[], None] | None = None,
-) -> list[Committed[Any]]:
+) -> list[CommittedChange[Any]]:
     """Commit all the parts or none, and return them in the order of `parts`.
 
-    Each `decide` is judged as Log.commit does it, on the state that its intent follows; those of different parts
-    may run in several threads at once. `validate` runs once all intents stand, when nothing can come in between any
-    more, and raises to abort: a caller that depends on logs it does not write checks there that they are unchanged.
-    To retry, pass the same commit id, the same logs and the *original* bases.
+    Each `decide` is judged as Log.commit does it, on the state that its intent follows. Several threads may
+    run the parts' `decide` at once. `validate` runs once all intents are in place, when nothing can come in
+    between, and raises to abort. So a caller that depends on logs it does not write checks there that they
+    are unchanged. To retry, pass the same commit id, the same logs and the *original* bases.
 
-    Costs one PUT for each part, side by side, and one for the decision; one more, before all others, where this process
-    has not written a decision in that folder yet. A single part without `validate` is exactly Log.commit. Raises what
-    that raises; CommitUnknown only where the decision itself could not be settled, or that of an earlier try;
-    PermissionDenied where the decision may not be written; FormatError where a log's time is far ahead of the store's;
-    everything else means that nothing happened.
+    Costs a PUT for each part, in parallel, and a PUT for the decision. If this process has not yet written a
+    decision in that folder, another PUT comes first. A single part without `validate` is exactly Log.commit.
+    Raises the same errors as Log.commit. Raises CommitUnknown only if the decision, or that of an earlier
+    try, could not be settled, or if the store fails in a retry. Raises PermissionDenied if the decision may
+    not be written, FormatError if a log's time is far ahead of the store's. All other errors mean that
+    nothing happened.
     """
     if len(parts) == 1 and validate is None:
         [part] = parts
@@ -69,29 +78,30 @@ def commit_together(
         raise InvalidInput(
             f"a transaction of {len(parts)} logs is above the limit of {options.participants_max}: make several"
         )
-    transaction = _Transaction(parts, decisions, commit_id or options.new_id(), validate)
-    done = transaction.commit()
-    for part, committed in zip(parts, done, strict=True):
-        note_commit(part.log.location, committed.version, transaction.commit_id)
-    return done
+    transaction = _Transaction(parts, decisions, commit_id or own_id(options.new_id()), validate)
+    with trying(transaction.commit_id, min(part.log.location for part in parts)):
+        commits = transaction.commit()
+    for part, commit in zip(parts, commits, strict=True):
+        note_commit(part.log.location, commit.version, transaction.commit_id)
+    return commits
 
 
-# What became of the attempt to place one part; None: it was not tried.
-_Found: TypeAlias = Placed[Any] | Committed[Any] | Exception | None
+# The outcome of trying to place a part; None if it was not tried.
+_Found: TypeAlias = PlacedCommit[Any] | CommittedChange[Any] | Exception | None
 
 
 class _Transaction:
     def __init__(
         self,
-        parts: Sequence[Part[Any]],
-        decisions: Decisions,
+        parts: Sequence[LogPart[Any]],
+        decisions: WarehouseDecisions,
         commit_id: str,
         validate: Callable[[], None] | None,
     ) -> None:
-        for places in ([part.name for part in parts], [part.log.location for part in parts]):
-            if len(set(places)) < len(places):
+        for part_places in ([part.name for part in parts], [part.log.location for part in parts]):
+            if len(set(part_places)) < len(part_places):
                 raise InvalidInput(
-                    f"a transaction has the log {max(places, key=places.count)} twice: give each once"
+                    f"a transaction has the log {max(part_places, key=part_places.count)} twice: give each once"
                 )
         for part in parts:
             decisions.check_place(part.name, part.log.location)
@@ -100,82 +110,89 @@ class _Transaction:
         self.commit_id = commit_id
         self.validate = validate
         self.options = parts[0].log.options
-        self.placings: list[Placing[Any]] = [
-            part.log.placing(part.view, part.decide, commit_id, part.base) for part in parts
+        self.cursors: list[ChangeCursor[Any]] = [
+            part.log.cursor(part.view, part.decide, commit_id, part.base) for part in parts
         ]
         self.in_order = sorted(range(len(parts)), key=lambda i: parts[i].name)
 
-    def commit(self) -> list[Committed[Any]]:
-        asked_before = [placing.asked_before() for placing in self.placings]
-        if any(asked_before):
-            return self._committed_before(asked_before)
+    def commit(self) -> list[CommittedChange[Any]]:
+        earlier_commits = [cursor.asked_before() for cursor in self.cursors]
+        if any(earlier_commits):
+            return self._committed_before(earlier_commits)
         place = self._begin()[0]
-        self._check_times(place, [placing.view.time_us for placing in self.placings])
+        self._check_times(place, [cursor.view.time_us for cursor in self.cursors])
         place.prove_rights()
         pause_s = BACKOFF_FIRST_S
-        for tried in range(self.options.transaction_tries):
-            if tried:
+        for attempt in range(self.options.transaction_tries):
+            if attempt:
                 self.options.sleep_s(pause_s * self.options.random())
                 pause_s = min(pause_s * 2, BACKOFF_MAX_S)
-            done = self._attempt(side_by_side=tried == 0)
-            if done is not None:
-                return done
+            commits = self._attempt(side_by_side=attempt == 0)
+            if commits is not None:
+                return commits
         raise ConflictError(
             f"commit {self.commit_id} to {len(self.parts)} logs, {self.parts[0].log.location} among them, was aborted "
             f"by other clients {self.options.transaction_tries} times; retry when fewer clients write"
         )
 
     def _begin(self) -> tuple[DecisionPlace, list[Intent]]:
-        """Return where an attempt is decided, and its intents: under a new id each time."""
+        """Return the place of an attempt's decision, and its intents, under a new id each time."""
         homes = [(part.home or "") if is_url(part.name) else part.name for part in self.parts]
         return self.decisions.begin(self.options.new_id(), [part.name for part in self.parts], homes)
 
-    def _attempt(self, *, side_by_side: bool) -> list[Committed[Any]] | None:
-        """Return the parts if they were committed, by this or an earlier attempt; None to try again."""
+    def _attempt(self, *, side_by_side: bool) -> list[CommittedChange[Any]] | None:
+        """Return the parts if this or an earlier attempt committed them; None to try again."""
         place, intents = self._begin()
-        found: list[_Found] = [None] * len(self.parts)
+        results: list[_Found] = [None] * len(self.parts)
         if side_by_side:
-            self.options.in_parallel([lambda i=i: self._place(i, intents[i], found) for i in self.in_order])  # type: ignore[misc]
+            self.options.in_parallel([lambda i=i: self._place(i, intents[i], results) for i in self.in_order])  # type: ignore[misc]
         else:
-            # Undecided transactions are waited for before anything is locked, and then one after another in an order
-            # that all transactions share: so they queue up, instead of each waiting for what another one has locked.
+            # Wait for undecided transactions before locking anything. Then lock in an order that all
+            # transactions share, so that they queue up instead of each waiting for another's locks.
             for i in self.in_order:
-                found[i] = self.placings[i].catch_up()
-            for i in self.in_order if not any(found) else ():
-                self._place(i, intents[i], found, patient=True)
-                if not isinstance(found[i], Placed):
+                results[i] = self.cursors[i].catch_up()
+            for i in self.in_order if not any(results) else ():
+                self._place(i, intents[i], results, patient=True)
+                if not isinstance(results[i], PlacedCommit):
                     break
-        standing = [one for one in found if isinstance(one, Placed)]
-        if len(standing) < len(found):
-            self._give_up(place, found)
-            if any(isinstance(one, Committed) for one in found):
-                return self._committed_before([one if isinstance(one, Committed) else None for one in found])
-            for error in found:
-                if isinstance(error, Exception) and not isinstance(error, Busy):
+        placed_parts = [result for result in results if isinstance(result, PlacedCommit)]
+        if len(placed_parts) < len(results):
+            self._give_up(place, results)
+            if any(isinstance(result, CommittedChange) for result in results):
+                return self._committed_before(
+                    [result if isinstance(result, CommittedChange) else None for result in results]
+                )
+            for error in results:
+                if isinstance(error, Exception) and not isinstance(error, IntentUndecided):
                     raise error
             return None
         try:
-            self._check_times(place, [placed.commit.time_us for placed in standing])
+            self._check_times(place, [part_placed.commit.time_us for part_placed in placed_parts])
             if self.validate is not None:
                 self.validate()
         except Exception:
-            self._give_up(place, found)
+            self._give_up(place, results)
             raise
-        decision = self._decide(place, standing, found)
+        decision = self._decide(place, placed_parts, results)
         if decision.outcome != COMMITTED:
-            for placing, placed in zip(self.placings, standing, strict=True):
-                placing.aborted(placed)
+            for cursor, part_placed in zip(self.cursors, placed_parts, strict=True):
+                cursor.aborted(part_placed)
             return None
         return [
-            Committed(placing.writer.settled(placed, decision.settled), placed.commit.version)
-            for placing, placed in zip(self.placings, standing, strict=True)
+            CommittedChange(
+                part.log.writer.settled(part_placed, decision.settled), part_placed.commit.version
+            )
+            for part, part_placed in zip(self.parts, placed_parts, strict=True)
         ]
 
     def _check_times(self, place: DecisionPlace, times_us: Sequence[int]) -> None:
-        """Refuse a log whose time is far ahead: a transaction has one time in all of its logs, and what follows in each
-        is after it. So the writer of one log could give any time to the others. FormatError."""
+        """Raise FormatError if a log's time is far ahead of the store's.
+
+        A transaction has the same time in all of its logs, and later commits in each come after it. So the
+        writer of a log could give any time to the others.
+        """
         if not is_far_ahead(max(times_us), host_clock_us()):
-            return  # without a question to the store
+            return  # without a request to the store
         store_us = place.store.now_us(place.key)
         for part, time_us in zip(self.parts, times_us, strict=True):
             if store_us is not None and is_far_ahead(time_us, store_us):
@@ -186,18 +203,18 @@ class _Transaction:
                 )
 
     def _place(self, i: int, intent: Intent, found: list[_Found], *, patient: bool = False) -> None:
-        try:
-            found[i] = self.placings[i].place(intent, patient=patient)
-        except Exception as error:  # for the thread that decides what becomes of the whole
-            found[i] = error
+        own: WaitingChange[Any] = WaitingChange(cursor=self.cursors[i])
+        ThreadRound(self.parts[i].log.writer, [own], intent=intent, patient=patient).commit()
+        found[i] = own.done  # The thread that decides the outcome of the whole handles an error.
 
     def _decide(
-        self, place: DecisionPlace, standing: Sequence[Placed[Any]], found: Sequence[_Found]
+        self, place: DecisionPlace, standing: Sequence[PlacedCommit[Any]], found: Sequence[_Found]
     ) -> Decision:
-        """Write "committed", unless the transaction was aborted, and return what stands there."""
-        latest_us = max(placed.commit.time_us for placed in standing)
+        """Write "committed" unless the transaction was aborted, and return the stored decision."""
+        latest_us = max(part_placed.commit.time_us for part_placed in standing)
         positions = {
-            part.name: placed.commit.version for part, placed in zip(self.parts, standing, strict=True)
+            part.name: part_placed.commit.version
+            for part, part_placed in zip(self.parts, standing, strict=True)
         }
         try:
             time_us = commit_time_us(latest_us - 1, self.options.clock_us(), place.store.now_us(place.key))
@@ -215,20 +232,20 @@ class _Transaction:
             raise
 
     def _give_up(self, place: DecisionPlace, found: Sequence[_Found]) -> None:
-        """Abort what was begun, so that no client has to wait for it. Where that fails, the next client does it."""
-        if not any(isinstance(one, Placed | StorageError) for one in found):
+        """Abort the intents, so that no client has to wait for them. If that fails, the next client does it."""
+        if not any(isinstance(result, PlacedCommit | StorageError) for result in found):
             return
         try:
             place.abort(self.commit_id, self.options)
         except StorageError:
             return
-        for placing, one in zip(self.placings, found, strict=True):
-            if isinstance(one, Placed):
-                placing.aborted(one)
+        for cursor, result in zip(self.cursors, found, strict=True):
+            if isinstance(result, PlacedCommit):
+                cursor.aborted(result)
 
-    def _committed_before(self, found: Sequence[Committed[Any] | None]) -> list[Committed[Any]]:
-        """An earlier attempt was committed in one log, so it was in all of them: find it in the others."""
+    def _committed_before(self, found: Sequence[CommittedChange[Any] | None]) -> list[CommittedChange[Any]]:
+        """Find the commits of an earlier attempt. As it was committed in a log, it was committed in all of them."""
         return [
-            placing.committed_elsewhere() if one is None else one
-            for placing, one in zip(self.placings, found, strict=True)
+            cursor.committed_elsewhere() if commit is None else commit
+            for cursor, commit in zip(self.cursors, found, strict=True)
         ]

@@ -1,8 +1,10 @@
-"""Putting one draft at one version: what may follow a view, the bytes of the commit, and its sidecars before it."""
+"""Putting a draft at a version: the rules for following a view, the commit's bytes, and the sidecars before it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic
+
+import msgspec
 
 from lakelog.log import snapshots
 from lakelog.log.costs import attempted
@@ -12,40 +14,39 @@ from lakelog.log.format import (
     COMMITTED,
     FORMAT,
     PROPOSALS,
-    Change,
+    ChangeRefusal,
     Commit,
     Intent,
     Json,
-    Refusal,
-    Settled,
+    SettledIntent,
+    SharedChange,
     Sidecar,
-    check_features,
     encode,
     hash_of,
     own_commit,
 )
 from lakelog.log.keys import number
-from lakelog.log.replay import Replay
+from lakelog.log.replay import LogReplay
 from lakelog.log.settling import place, put_patiently
-from lakelog.log.view import Draft, S, View, commit_time_us
+from lakelog.log.view import Draft, LogView, S, commit_time_us
 
 
 @dataclass(frozen=True, slots=True)
-class Placed(Generic[S]):
-    """A commit of ours that stands in the log after the view `before`. An intent has `after` only once committed."""
+class PlacedCommit(Generic[S]):
+    """A commit of ours in the log after the view `before`. For an intent, `after` holds only once it is committed."""
 
-    before: View[S]
-    after: View[S]
+    before: LogView[S]
+    after: LogView[S]
     commit: Commit
     blobs: tuple[bytes, ...]
     size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """One of several changes that are to share a version: what its author decided, and under which id.
+class DecidedChange:
+    """A change that is to share a version with others: its author's decision, under its commit id.
 
-    `seen` is the head that its author saw who proposed it. One that is `refused` has an empty draft.
+    `seen` is the head that its author saw when proposing it. A `refused` change has an empty draft.
     """
 
     commit_id: str
@@ -53,19 +54,19 @@ class Decided:
     draft: Draft
     writer: dict[str, Json]
     seen: int = 0
-    refused: Refusal | None = None
+    refused: ChangeRefusal | None = None
 
-    def changes(self) -> Iterator[Change]:
-        """Yield what the draft carries, and itself."""
-        for each in self.draft.carries:
-            yield Change(
-                commit_id=each.commit_id,
-                base=each.base,
-                writer=dict(each.writer),
+    def changes(self) -> Iterator[SharedChange]:
+        """Yield the changes that the draft carries, then the change itself."""
+        for carried_change in self.draft.carries:
+            yield SharedChange(
+                commit_id=carried_change.commit_id,
+                base=carried_change.base,
+                writer=dict(carried_change.writer),
                 write=None,
-                events=len(each.events),
+                events=len(carried_change.events),
             )
-        yield Change(
+        yield SharedChange(
             commit_id=self.commit_id,
             base=self.base,
             writer=self.writer,
@@ -76,25 +77,26 @@ class Decided:
         )
 
 
-class Writer(Generic[S]):
+class LogWriter(Generic[S]):
     """The writing half of a log."""
 
-    def __init__(self, replay: Replay[S], writer: Mapping[str, Json]) -> None:
+    def __init__(self, replay: LogReplay[S], writer: Mapping[str, Json]) -> None:
         self.replay = replay
         self.writer = writer
 
     def put(
         self,
-        view: View[S],
+        view: LogView[S],
         draft: Draft,
         commit_id: str,
         *,
         base: int,
         log_id: str = "",
         intent: Intent | None = None,
-    ) -> Placed[S] | bytes:
-        """Put the draft after `view`. Returns what was placed, or the bytes of the commit that was there first."""
+    ) -> PlacedCommit[S] | bytes:
+        """Put the draft after `view`. Returns the placed commit, or the bytes of the commit that was there first."""
         check_fence(view, draft, self.replay.location)
+        self.replay.check_writable(view)
         assert not draft.rows, "rows are proposed, and not put"
         attempted()
         if draft.carries:
@@ -102,7 +104,7 @@ class Writer(Generic[S]):
                 raise InvalidInput(
                     "a draft that carries changes of others is no part of a transaction, nor the first"
                 )
-            return self.put_together(view, [Decided(commit_id, base, draft, dict(self.writer))])
+            return self.put_together(view, [DecidedChange(commit_id, base, draft, dict(self.writer))])
         owner = commit_id if intent is None else intent.txn
         return self._put(
             view,
@@ -115,19 +117,22 @@ class Writer(Generic[S]):
         )
 
     def put_together(
-        self, view: View[S], changes: Sequence[Decided], *, marks: bool = False
-    ) -> Placed[S] | bytes:
-        """Put several changes after `view` as one version, each after those that it carries. One of them at most has
-        blobs. One alone is put so where it was proposed, or is refused. One that `marks` the log says that there may be
-        proposals."""
+        self, view: LogView[S], changes: Sequence[DecidedChange], *, marks: bool = False
+    ) -> PlacedCommit[S] | bytes:
+        """Put several changes after `view` as a single version, each after the changes that it carries.
+
+        At most one of them has blobs. A single change is put this way if it was proposed or is refused. If
+        `marks` is set, the version marks the log for proposals.
+        """
+        self.replay.check_writable(view)
         draft = Draft(
             events=tuple(event for change in changes for event in change.draft.all_events),
             blobs=tuple(blob for change in changes for blob in change.draft.blobs),
-            features=tuple(sorted({each for change in changes for each in change.draft.features})),
+            proposals=marks or any(change.draft.proposals for change in changes),
         )
         return self._put(
             view,
-            marked(draft) if marks else draft,
+            draft,
             self.replay.options.new_id(),
             base=view.version,
             sidecars=[
@@ -135,12 +140,12 @@ class Writer(Generic[S]):
                 for change in changes
                 for sidecar in self.write_sidecars(change.draft.blobs, view.version + 1, change.commit_id)
             ],
-            changes=[change for decided in changes for change in decided.changes()],
+            changes=[change for decided_change in changes for change in decided_change.changes()],
         )
 
     def _put(
         self,
-        view: View[S],
+        view: LogView[S],
         draft: Draft,
         commit_id: str,
         *,
@@ -148,13 +153,12 @@ class Writer(Generic[S]):
         sidecars: Sequence[Sidecar],
         log_id: str = "",
         intent: Intent | None = None,
-        changes: Sequence[Change] = (),
-    ) -> Placed[S] | bytes:
-        replay, options, location = self.replay, self.replay.options, self.replay.location
-        if draft.features:
-            check_features(draft.features, options.features, location)
+        changes: Sequence[SharedChange] = (),
+    ) -> PlacedCommit[S] | bytes:
+        replay, options = self.replay, self.replay.options
         attempt_id, key = options.new_id(), replay.keys.commit(view.version + 1)
-        data = encode(
+        data, commit, next_view = self._folded(
+            view,
             Commit(
                 format=FORMAT,
                 log_id=log_id or view.log_id,
@@ -166,7 +170,7 @@ class Writer(Generic[S]):
                 time_us=commit_time_us(view.time_us, options.clock_us(), replay.store.now_us(key)),
                 writer=dict(self.writer),
                 write=draft.write,
-                features=draft.features,
+                writer_features=(PROPOSALS,) if draft.proposals else (),
                 fence=draft.fence,
                 seals=draft.seals,
                 reopens=bool(log_id and view.version),
@@ -177,39 +181,66 @@ class Writer(Generic[S]):
                 sidecars=tuple(sidecars),
                 events=draft.events,
                 changes=tuple(changes),
-            )
+            ),
+            draft.blobs,
         )
+
+        def is_mine(found: bytes) -> bool:
+            return replay.entry(next_view.version, found).attempt_id == attempt_id
+
+        existing_data = place(replay.store, key, data, is_mine, options, commit_id)
+        if existing_data is not None:
+            return existing_data
+        return PlacedCommit(view, next_view, commit, draft.blobs, len(data) + sum(map(len, draft.blobs)))
+
+    def _folded(
+        self, view: LogView[S], stored: Commit, blobs: tuple[bytes, ...]
+    ) -> tuple[bytes, Commit, LogView[S]]:
+        """Return the bytes of a commit that names the features that it uses first, and the view after it.
+
+        The commit is folded from these bytes before it is put. So unreadable commits never happen.
+        """
+        replay, location = self.replay, self.replay.location
+        data = encode(stored)
         if len(data) > COMMIT_SIZE_MAX:
             raise InvalidInput(
                 f"a commit of {len(data)} bytes to {location} is above the limit of {COMMIT_SIZE_MAX}: "
                 "split it into several"
             )
-        # Folded before it is put, from the bytes that readers will get: what cannot be read is never committed.
         commit = own_commit(data, location)
-        assumed = None if intent is None else Settled(outcome=COMMITTED, time_us=commit.time_us)
-        after = replay.advance(view, commit, draft.blobs, assumed)
+        assumed_outcome = (
+            None if commit.intent is None else SettledIntent(outcome=COMMITTED, time_us=commit.time_us)
+        )
+        next_view = replay.advance(view, commit, blobs, assumed_outcome)
+        used_features = replay.projection.uses(commit, blobs)
+        new_features = used_features.readers.difference(next_view.features)
+        new_writer_features = used_features.writers.difference(next_view.writer_features)
+        if not new_features and not new_writer_features:
+            return data, commit, next_view
+        return self._folded(
+            view,
+            msgspec.structs.replace(
+                stored,
+                features=tuple(sorted(new_features)),
+                writer_features=tuple(sorted({*new_writer_features, *stored.writer_features})),
+            ),
+            blobs,
+        )
 
-        def is_mine(found: bytes) -> bool:
-            return replay.entry(after.version, found).attempt_id == attempt_id
-
-        taken = place(replay.store, key, data, is_mine, options, commit_id)
-        if taken is not None:
-            return taken
-        return Placed(view, after, commit, draft.blobs, len(data) + sum(map(len, draft.blobs)))
-
-    def settled(self, placed: Placed[S], settled: Settled | None = None) -> View[S]:
-        """Return the view after what was placed, now that it is settled, and see to the snapshots that are due."""
-        after = placed.after
+    def settled(self, placed: PlacedCommit[S], settled: SettledIntent | None = None) -> LogView[S]:
+        """Return the view after the placed commit, now that it is settled. Also writes the snapshots that are due."""
+        next_view = placed.after
         if settled is not None:
-            after = self.replay.advance(placed.before, placed.commit, placed.blobs, settled)
+            next_view = self.replay.advance(placed.before, placed.commit, placed.blobs, settled)
         changes = len(placed.commit.changes)
-        snapshots.write_if_due(self.replay, placed.before, after, placed.size_bytes, changes)
-        return after
+        snapshots.write_if_due(self.replay, placed.before, next_view, placed.size_bytes, changes)
+        return next_view
 
     def write_sidecars(self, blobs: Sequence[bytes], version: int, owner: str) -> tuple[Sidecar, ...]:
         """Write the blobs for the commit that is to be `version`, under names that no other version has.
 
-        So a blob whose version was taken by another writer belongs to no commit, whatever its writer does next.
+        So if another writer takes the version, the blobs belong to no commit, whatever their writer does
+        next.
         """
         sidecars = []
         for blob in blobs:
@@ -220,13 +251,8 @@ class Writer(Generic[S]):
         return tuple(sidecars)
 
 
-def marked(draft: Draft) -> Draft:
-    """Return a draft that says that there may be proposals from here on."""
-    return replace(draft, features=tuple(sorted({*draft.features, PROPOSALS})))
-
-
-def check_may_follow(view: View[S], draft: Draft, location: str) -> None:
-    """Refuse what may not follow a seal or a purge, and what may follow only them."""
+def check_may_follow(view: LogView[S], draft: Draft, location: str) -> None:
+    """Refuse a draft that may not follow a seal or a purge, or that may follow only them."""
     after_seal = draft.restores or draft.purges
     if view.purged or (view.sealed and not after_seal):
         raise log_sealed(view.version, location, purged=view.purged)
@@ -250,8 +276,8 @@ def log_sealed(version: int, location: str, *, purged: bool = False) -> LogSeale
     return LogSealed(f"{location} was sealed at version {version}: it was dropped; look its name up again")
 
 
-def check_fence(view: View[S], draft: Draft, location: str) -> None:
-    """Refuse a write that started before the fence: vacuum may have taken its files for abandoned ones."""
+def check_fence(view: LogView[S], draft: Draft, location: str) -> None:
+    """Refuse a write that started before the fence, because vacuum may have judged its files abandoned."""
     if draft.write is not None and draft.write.version < view.fence:
         raise WriteFenced(
             f"write {draft.write.id} to {location} started at version {draft.write.version}, and writes older than "

@@ -1,4 +1,4 @@
-"""The `lakelog` command: what a warehouse holds and what happened to it, from its logs alone.
+"""The `lakelog` command: the contents and the history of a warehouse, and the work on its tables.
 
-The only room that reads environment variables and prints for people. It decides nothing about tables.
+Only this room reads environment variables and prints for people. It decides nothing about tables.
 """

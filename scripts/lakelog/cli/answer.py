@@ -1,24 +1,38 @@
-"""How answers look: JSON for programs, tables with sizes and times in human units for people."""
+"""The form of answers: JSON for programs, and tables with sizes and times in human units for people.
+
+With `--json`, an answer is a JSON object on its own line. A list has an object for each entry. An error is an object
+on stderr.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
 from math import isfinite
 from typing import Any
 
 import click
+import msgspec
 import pyarrow as pa
-from rich import box
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from lakelog.catalog.core.tools import visible
+from lakelog.catalog.engine import visible
+from lakelog.catalog.names import Identifier, identifier, quoted_where_needed
+from lakelog.cli.layout import GAP, column_widths, wrapped
+from lakelog.log.errors import InvalidInput
 
 shown = visible
+
+_ERRORS_IN_JSON: ContextVar[bool] = ContextVar("errors_in_json", default=False)
+
+_LABEL_WIDTH_MAX = 24
 
 
 def size(size_bytes: int) -> str:
@@ -33,55 +47,160 @@ def say(text: str = "", *, err: bool = False) -> None:
     click.echo(shown(text), err=err)
 
 
-def in_json(value: Any) -> None:
-    """Print `value` as indented JSON."""
-    sys.stdout.write(harmless(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
+def in_json(value: Mapping[str, Any]) -> None:
+    """Print an object as JSON on its own line."""
+    sys.stdout.write(harmless(json.dumps(value, ensure_ascii=False)) + "\n")
+
+
+def list_in_json(entries: Iterable[Mapping[str, Any]]) -> None:
+    """Print the entries of a list, each as an object on a line of its own."""
+    for entry in entries:
+        in_json(entry)
+
+
+def name_in_json(name: Identifier | None) -> str | None:
+    """Return a name as commands take it; "" for the root of the warehouse."""
+    return None if name is None else quoted_where_needed(name)
+
+
+def facts(value: Any) -> Any:
+    """Return the catalog's answer in Python's own types, always with the same members.
+
+    A quoted name is written as in all other answers, with backticks only if a part needs them.
+    """
+    if isinstance(value, msgspec.Struct):
+        members = {name: facts(getattr(value, name)) for name in value.__struct_fields__}
+        return members | {key: respelled(members[key]) for key in ("name", "table") if key in members}
+    if isinstance(value, tuple | list):
+        return [facts(part) for part in value]
+    return msgspec.to_builtins(value)
+
+
+def respelled(name: str) -> str:
+    """Return a quoted name with backticks only if a part needs them. Any other text stays as it is."""
+    if not name.startswith("`"):
+        return name
+    try:
+        return quoted_where_needed(identifier(name))
+    except InvalidInput:
+        return name
+
+
+@contextmanager
+def errors_in_json(enabled: bool) -> Iterator[None]:
+    """Inside, `complain` prints objects for programs, if that is enabled."""
+    token = _ERRORS_IN_JSON.set(enabled)
+    try:
+        yield
+    finally:
+        _ERRORS_IN_JSON.reset(token)
+
+
+@contextmanager
+def server_errors_on_stderr() -> Iterator[None]:
+    """Inside, the faults of a server that a client caused are printed on stderr, with their tracebacks."""
+    logger, handler = logging.getLogger("lakelog.rest"), logging.StreamHandler()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def complain(message: str, kind: str, exit_code: int, pointer: str = "") -> None:
+    """Print an error on stderr: its kind, and the code that the command ends with."""
+    message = " ".join(message.split())
+    if _ERRORS_IN_JSON.get():
+        error = {"error": kind, "message": message, "exit_code": exit_code}
+        click.echo(harmless(json.dumps(error, ensure_ascii=False)), err=True)
+    else:
+        say(f"lakelog: {message} {pointer}".rstrip(), err=True)
 
 
 def harmless(text: str) -> str:
     """Return JSON that means the same, without characters that a terminal obeys or that cannot be printed."""
-    found = {letter for letter in set(text) if letter != "\n" and not letter.isprintable()}
-    return text.translate({ord(letter): json.dumps(letter)[1:-1] for letter in found})
+    letters = {letter for letter in set(text) if letter != "\n" and not letter.isprintable()}
+    return text.translate({ord(letter): json.dumps(letter)[1:-1] for letter in letters})
 
 
 def pairs(values: Mapping[str, str]) -> None:
-    """Print names and values, one a line."""
-    grid = Table.grid(padding=(0, 2))
-    for name, value in values.items():
-        grid.add_row(Text(shown(name), style="bold"), Text(shown(value)))
-    _console().print(grid)
+    """Print names and values, each pair on its own line."""
+    _print_record(_console(), values)
 
 
 def rows(columns: Sequence[str], lines: Iterable[Sequence[str]], *, empty: str) -> None:
-    """Print a table; a column whose heading begins with `>` is set flush right. `empty` stands for no lines."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(
-            column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold"
-        )
-    for line in lines:
-        # Names and messages are text as it is: rich would read [brackets] in them as its own markup.
-        table.add_row(*(Text(shown(cell)) for cell in line))
-    _console().print(table if table.row_count else Text(shown(empty), style="dim"))
+    """Print a table, or if the terminal is too narrow for it, a record for each row.
+
+    A column whose heading begins with `>` is set flush right and never wrapped; with `=` it is never wrapped. `empty`
+    stands for no lines.
+    """
+    console = _console()
+    headings = [shown(column.lstrip(">=")) for column in columns]
+    table = [[shown(cell) for cell in line] for line in lines]
+    if not table:
+        _print(console, Text(shown(empty), style="dim"))
+        return
+    flush_right = [column.startswith(">") for column in columns]
+    whole = [column.startswith((">", "=")) for column in columns]
+    widths = column_widths(headings, table, console.width, whole)
+    if widths is None:
+        for record in table:
+            _print_record(console, dict(zip(headings, record, strict=True)), only_filled=True)
+            _print(console, Text())
+        return
+    _print(console, Text())
+    for line in _lines(headings, widths, flush_right):
+        _print(console, Text(line, style="bold"))
+    _print(console, Text("─" * min(sum(widths) + GAP * (len(widths) - 1), 200)))
+    for row in table:
+        for line in _lines(row, widths, flush_right):
+            _print(console, Text(line))
+    _print(console, Text())
+
+
+def _lines(cells: Sequence[str], widths: Sequence[int], flush_right: Sequence[bool]) -> Iterator[str]:
+    """Yield the lines of a table's row."""
+    parts = [wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    for at in range(max(map(len, parts))):
+        line = ""
+        for lines, width, is_right in zip(parts, widths, flush_right, strict=True):
+            text = lines[at] if at < len(lines) else ""
+            space = " " * (width - cell_len(text))
+            line += (space + text if is_right else text + space) + " " * GAP
+        yield line.rstrip()
+
+
+def _print_record(console: Console, values: Mapping[str, str], *, only_filled: bool = False) -> None:
+    """Print names and values, each pair on its own line. Empty values are left out if `only_filled`."""
+    label_width = min(max((cell_len(shown(name)) for name in values), default=0), _LABEL_WIDTH_MAX)
+    for name, value in values.items():
+        if only_filled and not value:
+            continue
+        first, *more = wrapped(shown(value), max(console.width - label_width - GAP, 10))
+        label = shown(name)
+        space = " " * (label_width - cell_len(label) + GAP)
+        _print(console, Text.assemble((label, "bold"), space if first else "", first))
+        for line in more:
+            _print(console, Text(" " * (label_width + GAP) + line))
+
+
+def _print(console: Console, line: Text) -> None:
+    # A line may be wider than the terminal, if a name in it is: the terminal wraps it, and it can be copied.
+    # Names and messages are text as it is: rich would read [brackets] in them as its own markup.
+    console.print(line, soft_wrap=True)
 
 
 def heading(text: str) -> None:
-    _console().print(Text(shown(text), style="bold"))
+    _print(_console(), Text(shown(text), style="bold"))
 
 
 def count(number: int) -> str:
     return f"{number:,}"
 
 
-def time(time_us: int) -> str:
-    """Return a time for people, in UTC, to the second."""
-    return datetime.fromtimestamp(time_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-
-
-def iso_time(time_us: int) -> str:
-    """Return a time for programs: ISO 8601 in UTC, to the microsecond."""
-    seconds, micros = divmod(time_us, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros).isoformat()
+def time(moment: datetime) -> str:
+    """Return a time in UTC for people, to the second."""
+    return moment.strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def python_rows(batch: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
@@ -96,10 +215,10 @@ def python_lists(batch: pa.Table | pa.RecordBatch) -> list[tuple[Any, ...]]:
 
 def _in_python(column: Any) -> list[Any]:
     try:
-        found: list[Any] = column.to_pylist(maps_as_pydicts="strict")
+        values: list[Any] = column.to_pylist(maps_as_pydicts="strict")
     except (OverflowError, ValueError):
-        found = column.cast(_with_texts(column.type)).to_pylist(maps_as_pydicts="strict")
-    return found
+        values = column.cast(_with_texts(column.type)).to_pylist(maps_as_pydicts="strict")
+    return values
 
 
 def _with_texts(of: pa.DataType) -> pa.DataType:

@@ -1,8 +1,7 @@
-"""The command that shows who changed what, over a whole warehouse, and verifies every hash on the way."""
+"""The command that shows the author of every change in a warehouse, and verifies every hash on the way."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -15,25 +14,28 @@ from lakelog.catalog.looking.audit import AuditEntry
 from lakelog.catalog.looking.pictures import what_was_done
 from lakelog.catalog.names import identifier, quoted_where_needed
 from lakelog.cli import answer
-from lakelog.cli.options import LOG, REFERENCE, Count, Place, is_location, takes_place
+from lakelog.cli.options import LOG, REFERENCE, Place, is_location, limit_option, takes_place
 
 EXIT_DAMAGE = 4
 ROWS_PER_TABLE = 500
-"""So many lines are laid out together: a history of any length is printed as it is read."""
+"""The number of lines that are laid out together. A history of any length is thus printed as it is read."""
 
 
 @click.command()
 @click.option("--since", metavar="TIME", help="From this time on: 2026-11-20, or 2026-11-20 08:00 (UTC).")
-@click.option("--until", metavar="TIME", help="Up to this time; a date alone means its whole day.")
+@click.option("--until", metavar="TIME", help="Up to this time. A date alone means its whole day.")
 @click.option(
-    "--table", type=LOG, metavar="TABLE", help="This table only, also by a former name or after its drop."
+    "--table",
+    type=LOG,
+    metavar="TABLE",
+    help="This table only. A former name, or the name of a dropped table, will do.",
 )
 @click.option(
-    "--namespace", type=REFERENCE, metavar="NAMESPACE", help="This namespace and all below it only."
+    "--namespace", type=REFERENCE, metavar="NAMESPACE", help="This namespace only, with all below it."
 )
-@click.option("--user", metavar="NAME", help="What this user did; * and ? stand for any characters.")
-@click.option("--operation", metavar="NAME", help="Such operations only: append, drop, 'create*' and so on.")
-@click.option("--limit", type=Count(), metavar="N", help="The first N entries only.")
+@click.option("--user", metavar="NAME", help="This user's commits only. * and ? stand for any characters.")
+@click.option("--operation", metavar="NAME", help="These operations only: append, drop, 'create*' and so on.")
+@limit_option("entries")
 @click.option("--oldest-first", is_flag=True, help="Begin with the oldest entry rather than the newest.")
 @takes_place
 def audit(
@@ -47,15 +49,13 @@ def audit(
     limit: int | None,
     oldest_first: bool,
 ) -> None:
-    """Show who changed what in the whole warehouse, and verify it.
+    """Show every change in the warehouse, and verify its hash.
 
-    Every commit of every namespace and table, dropped ones too, the newest first: when, who, with which engine,
-    application, query and statement. Commits of one transaction stand together.
+    It shows every commit of every namespace and table, dropped or not, the newest first. Each has its time, author,
+    engine, application, query and statement. Commits of a transaction stand together.
 
-    What is shown is verified on the way: each commit's hash, and that it continues the one before it. Damage is shown
-    in its place, and makes the exit code 4. Expired versions are shown as such, and their hashes are verified too.
-
-    With --json, one JSON object a line.
+    Each commit is verified: its hash, and that it continues the commit before it. Damage is shown in its place, and
+    makes the exit code 4. Expired versions are shown as such, and their hashes are verified too.
     """
     at_a_place = table is not None and is_location(table)
     catalog = place.catalog_for(table if at_a_place and table is not None else "")
@@ -69,21 +69,22 @@ def audit(
         operation=operation,
         newest_first=not oldest_first,
     )
-    damaged = 0
-    any_printed = False
+    damage_count = 0
+    has_entries = False
     for page in _pages(islice(entries, limit)):
-        any_printed = True
-        damaged += sum(entry.what == "damage" for entry in page)
+        has_entries = True
+        damage_count += sum(entry.what == "damage" for entry in page)
         if place.as_json:
-            lines = (json.dumps(in_json(entry), ensure_ascii=False) for entry in page)
-            sys.stdout.writelines(f"{answer.harmless(line)}\n" for line in lines)
+            answer.list_in_json(map(in_json, page))
         else:
             answer.rows(("time", "log", ">version", "what", "who"), map(_line, page), empty="")
-    if not any_printed and not place.as_json:
+    if not has_entries and not place.as_json:
         answer.rows((), (), empty="Nothing has happened.")
-    if damaged:
+    if damage_count:
         sys.stdout.flush()
-        answer.say(f"lakelog: {damaged} of these entries report damage: see lakelog fsck", err=True)
+        answer.complain(
+            f"{damage_count} of these entries report damage: see lakelog fsck", "damage", EXIT_DAMAGE
+        )
         raise click.exceptions.Exit(EXIT_DAMAGE)
 
 
@@ -91,10 +92,11 @@ COMMANDS = (audit,)
 
 
 def in_json(entry: AuditEntry) -> dict[str, Any]:
-    """Return an entry as --json shows it: always the same members, null for what is not known."""
+    """Return an entry as --json shows it: always the same members, null if a fact is not known."""
     plain: dict[str, Any] = msgspec.to_builtins(entry)
-    time_us = plain.pop("time_us")
-    return {"what": entry.what, "time": None if time_us is None else answer.iso_time(time_us)} | plain
+    plain["name"] = answer.name_in_json(entry.name)
+    moment = entry.committed_at
+    return plain | {"committed_at": None if moment is None else moment.isoformat()}
 
 
 def _pages(entries: Iterator[AuditEntry]) -> Iterator[Sequence[AuditEntry]]:
@@ -105,7 +107,7 @@ def _pages(entries: Iterator[AuditEntry]) -> Iterator[Sequence[AuditEntry]]:
 def _line(entry: AuditEntry) -> tuple[str, str, str, str, str]:
     name = entry.location if entry.name is None else quoted_where_needed(entry.name) or "(root)"
     return (
-        "" if entry.time_us is None else answer.time(entry.time_us),
+        "" if entry.committed_at is None else answer.time(entry.committed_at),
         f"{name} (dropped)" if entry.dropped else name,
         str(entry.version) if entry.version else "",
         _what(entry),

@@ -1,254 +1,212 @@
-"""The commands about backups and copies: backup, backups, verify-backup, delete-backup, restore-backup, copy,
-finish-copy."""
+"""The commands about backups, copies of warehouses, and clones of tables."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 import click
-import msgspec
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.choices import CARRY, LEAVE, REFUSE
+from lakelog.catalog.choices import REFUSE
 from lakelog.catalog.keeping.backups import Backup, Copied, LeftOut, summary
 from lakelog.catalog.names import quoted_where_needed
+from lakelog.catalog.operations.copies import (
+    BACKUP,
+    BACKUPS,
+    CLONE,
+    COPY,
+    DELETE_BACKUP,
+    MATERIALIZE,
+    RELEASE_CLONE,
+    RESTORE_BACKUP,
+    VERIFY_BACKUP,
+)
 from lakelog.cli import answer
-from lakelog.cli.maintenance import counted
-from lakelog.cli.options import REFERENCE, Place, takes_place
+from lakelog.cli.operations import command_of, counted, say_nothing_changed
+from lakelog.cli.options import Place, takes_place
 from lakelog.cli.progress import Progress
 
-_ID = click.option("--backup", "id", metavar="ID", help="Which backup. [default: the newest]")
 
-_OUTSIDE, _OUTSIDE_OF_A_COPY = (
-    click.option(
-        "--outside",
-        type=click.Choice(choices),
-        default=REFUSE,
-        show_default=True,
-        help=f"What to do about tables and files outside of the warehouse's folder: {means}.",
-    )
-    for choices, means in (
-        ([REFUSE, LEAVE], "leave names them in the answer"),
-        (
-            [REFUSE, LEAVE, CARRY],
-            "carry copies them too, without their history, leave names them in the answer",
-        ),
-    )
-)
-
-
-@click.command()
-@click.argument("to", metavar="PLACE")
-@click.argument("name", required=False, metavar="[TABLE|NAMESPACE]", type=REFERENCE)
-@_OUTSIDE
-@takes_place
-def backup(place: Place, to: str, name: str | None, outside: str) -> None:
-    """Copy the warehouse, a table, or a namespace with all below it to PLACE, another folder or URL.
-
-    It is as of one moment, with all versions that can be read. What is at PLACE already is not copied again, and a run
-    that was stopped goes on with the next.
-    """
+@command_of(BACKUP)
+def backup(place: Place, at: str, name: str, outside: str) -> None:
     with Progress() as progress:
-        done = place.catalog().backup(to, name, outside=outside, progress=progress)
+        outcome = place.catalog().backup(at, name or None, outside=outside, progress=progress)
     if place.as_json:
         answer.in_json(
             {
-                **_in_json(done.backup),
-                "copied": done.copied,
-                "copied_bytes": done.copied_bytes,
-                "resumed": done.resumed,
+                **_in_json(outcome.backup),
+                "copied": outcome.copied,
+                "copied_bytes": outcome.copied_bytes,
+                "resumed": outcome.resumed,
             }
         )
         return
-    made = done.backup
+    new_backup = outcome.backup
     answer.say(
-        f"Made the backup {made.id} of {_of(made)}: {len(made.tables):,} tables in {made.objects:,} objects, "
-        f"{answer.size(made.size_bytes)}; copied {done.copied:,} of them, {answer.size(done.copied_bytes)}."
+        f"Made the backup {new_backup.id} of {_of(new_backup)}: {len(new_backup.tables):,} tables in "
+        f"{new_backup.objects:,} objects, {answer.size(new_backup.size_bytes)}; copied {outcome.copied:,} of them, "
+        f"{answer.size(outcome.copied_bytes)}."
     )
-    _say_left(made.left)
+    _say_left(new_backup.left)
 
 
-@click.command()
-@click.argument("at", metavar="PLACE")
-@takes_place
+@command_of(BACKUPS)
 def backups(place: Place, at: str) -> None:
-    """List the backups at PLACE, oldest first."""
-    found = _catalog(place, at).backups(at)
+    all_backups = _catalog(place, at).backups(at)
     if place.as_json:
-        answer.in_json([_in_json(each) for each in found])
+        answer.list_in_json(map(_in_json, all_backups))
         return
     answer.rows(
         ("backup", "as of", "of", ">tables", ">objects", ">size", ">left out"),
         (
             (
-                each.id,
-                answer.time(each.time_us),
-                _of(each),
-                answer.count(len(each.tables)),
-                answer.count(each.objects),
-                answer.size(each.size_bytes),
-                answer.count(len(each.left)),
+                backup_entry.id,
+                answer.time(backup_entry.as_of),
+                _of(backup_entry),
+                answer.count(len(backup_entry.tables)),
+                answer.count(backup_entry.objects),
+                answer.size(backup_entry.size_bytes),
+                answer.count(len(backup_entry.left)),
             )
-            for each in found
+            for backup_entry in all_backups
         ),
         empty="no backup is whole yet",
     )
 
 
-@click.command("verify-backup")
-@click.argument("at", metavar="PLACE")
-@_ID
-@takes_place
-def verify_backup(place: Place, at: str, id: str | None) -> None:
-    """Read every object of a backup at PLACE, and name those that are missing or were altered (exit code 1)."""
+@command_of(VERIFY_BACKUP)
+def verify_backup(place: Place, at: str, backup: str | None) -> None:
     with Progress() as progress:
-        done = _catalog(place, at).verify_backup(at, id, progress=progress)
+        check = _catalog(place, at).verify_backup(at, backup, progress=progress)
     if place.as_json:
         answer.in_json(
             {
-                "id": done.backup.id,
-                "objects": done.objects,
-                "size_bytes": done.size_bytes,
-                "problems": [asdict(each) for each in done.problems],
+                "id": check.backup.id,
+                "objects": check.objects,
+                "size_bytes": check.size_bytes,
+                "problems": [asdict(problem) for problem in check.problems],
             }
         )
     else:
-        for each in done.problems:
-            answer.say(f"{each.what}: {each.place}, which is {each.key} of the warehouse")
-        found = f"{len(done.problems):,} are damaged" if done.problems else "all are as they were"
+        for problem in check.problems:
+            answer.say(f"{problem.what}: {problem.place}, which is {problem.key} of the warehouse")
+        verdict = f"{len(check.problems):,} are damaged" if check.problems else "all are as they were"
         answer.say(
-            f"Read {done.objects:,} objects of the backup {done.backup.id}, {answer.size(done.size_bytes)}: {found}."
+            f"Read {check.objects:,} objects of the backup {check.backup.id}, {answer.size(check.size_bytes)}: "
+            f"{verdict}."
         )
-    if done.problems:
+    if check.problems:
         raise click.exceptions.Exit(1)
 
 
-@click.command("delete-backup")
-@click.argument("at", metavar="PLACE")
-@click.argument("ids", metavar="[ID]...", nargs=-1)
-@click.option(
-    "--keep-last",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Of each thing, keep the newest N that no ID names, and delete the others.",
-)
-@click.option("--apply", is_flag=True, help="Do it. Without this, nothing is changed, only reported.")
-@takes_place
-def delete_backup(place: Place, at: str, ids: tuple[str, ...], keep_last: int | None, apply: bool) -> None:
-    """Delete backups at PLACE by their IDs or all but the newest N, and the objects that no other one there needs.
-
-    A deletion that was stopped is finished by the next one, also by one without an ID. While a backup to PLACE has
-    begun and not ended, nothing is deleted.
-    """
+@command_of(DELETE_BACKUP, click.argument("ids", metavar="[ID]...", nargs=-1), without=("backups",))
+def delete_backup(place: Place, at: str, ids: tuple[str, ...], keep_last: int | None, dry_run: bool) -> None:
     with Progress() as progress:
-        done = _catalog(place, at).delete_backups(
-            at, ids, keep_last=keep_last, dry_run=not apply, progress=progress
+        deletion = _catalog(place, at).delete_backups(
+            at, ids, keep_last=keep_last, dry_run=dry_run, progress=progress
         )
     if place.as_json:
-        answer.in_json({"dry_run": not apply, **msgspec.to_builtins(done)})
+        answer.in_json({"dry_run": dry_run, **answer.facts(deletion)})
         return
-    for id in done.backups:
-        answer.say(f"Deleted the backup {id}." if apply else f"Would delete the backup {id}.")
-    verb = "Deleted" if apply else "Would delete"
+    verb = "Would delete" if dry_run else "Deleted"
+    for id in deletion.backups:
+        answer.say(f"{verb} the backup {id}.")
     answer.say(
-        f"{verb} {done.objects:,} objects, {answer.size(done.size_bytes)}; what stays: {counted(done.kept, 'backup')}."
+        f"{verb} {deletion.objects:,} objects, {answer.size(deletion.size_bytes)}; what stays: "
+        f"{counted(deletion.kept, 'backup')}."
     )
-    if not apply and (done.backups or done.objects):
-        answer.say("Nothing was changed. Add --apply to do it.")
+    if dry_run and (deletion.backups or deletion.objects):
+        say_nothing_changed()
 
 
-@click.command()
-@click.argument("to", metavar="URL")
-@click.argument("name", required=False, metavar="[TABLE|NAMESPACE]", type=REFERENCE)
-@click.option("--unfinished", is_flag=True, help="Only bring what is new: the folder is no warehouse yet.")
-@click.option(
-    "--as", "as_", metavar="NAME", help="Into a warehouse in use at URL: the TABLE gets that name there."
-)
-@_OUTSIDE_OF_A_COPY
-@takes_place
-def copy(place: Place, to: str, name: str | None, unfinished: bool, as_: str | None, outside: str) -> None:
-    """Make an empty folder or URL a warehouse with all of this one, or a table, or a namespace with all below it.
-
-    It is as of one moment, with the same history. With --unfinished it may be brought up to date any number of times;
-    the last run, without it, or finish-copy makes it a warehouse. With --as a table goes into a warehouse in use,
-    with its rows alone and a history of its own.
-    """
-    if as_ is not None:
-        if name is None or unfinished:
+@command_of(COPY)
+def copy(place: Place, url: str, name: str, finish: bool, as_table: str | None, outside: str) -> None:
+    if as_table is not None:
+        if not name or not finish:
             raise click.UsageError("--as is for a TABLE that goes into a warehouse in use, in one run")
+        if outside != REFUSE:
+            raise click.UsageError(
+                "--as copies all files of the TABLE, wherever they are: leave --outside out"
+            )
         with Progress() as progress:
-            table = place.catalog().copy_table(to, name, target=as_, progress=progress)
+            table = place.catalog().copy_table(url, name, target=as_table, progress=progress)
         if place.as_json:
             answer.in_json(
-                {"table": as_, "version": table.version, "files": table.files, "size_bytes": table.size_bytes}
+                {
+                    "table": as_table,
+                    "version": table.version,
+                    "files": table.files,
+                    "size_bytes": table.size_bytes,
+                }
             )
             return
         answer.say(
-            f"Made {table.table.name} at {to}, of version {table.version:,}: {table.files:,} files, "
+            f"Made {table.table.name} at {url}, of version {table.version:,}: {table.files:,} files, "
             f"{answer.size(table.size_bytes)}."
         )
         return
     with Progress() as progress:
-        done = place.catalog().copy(to, name, finish=not unfinished, outside=outside, progress=progress)
-    _say_copied(place, done)
+        outcome = place.catalog().copy(url, name or None, finish=finish, outside=outside, progress=progress)
+    _say_copied(place, outcome)
 
 
 @click.command("finish-copy")
 @takes_place
 def finish_copy(place: Place) -> None:
-    """Make the warehouse's folder, which has an unfinished copy, a warehouse as of its last whole run.
+    """Make an unfinished copy a warehouse, as of its last run.
 
-    It needs nothing of what was copied.
+    The folder of the warehouse has the copy, made by lakelog copy --unfinished. Only runs that came to their end
+    count. The source of the copy is not needed.
     """
     with Progress() as progress:
         catalog = Catalog(place.required_warehouse, options=place.store_options, observe=place.costs)
-        done = catalog.finish_copy(progress=progress)
-    _say_copied(place, done)
+        outcome = catalog.finish_copy(progress=progress)
+    _say_copied(place, outcome)
 
 
 def _say_copied(place: Place, done: Copied) -> None:
-    made = done.backup
+    new_backup = done.backup
     if place.as_json:
         answer.in_json(
             {
-                **_in_json(made),
+                **_in_json(new_backup),
                 "url": done.url,
                 "copied": done.copied,
                 "copied_bytes": done.copied_bytes,
                 "resumed": done.resumed,
                 "finished": done.finished,
-                "carried": [list(each.name) for each in done.carried],
+                "carried": [answer.name_in_json(table.name) for table in done.carried],
             }
         )
         return
-    what = f"Copied {_of(made)} to {done.url}" if done.finished else f"Brought {_of(made)} to {done.url}"
+    text = (
+        f"Copied {_of(new_backup)} to {done.url}"
+        if done.finished
+        else f"Brought {_of(new_backup)} to {done.url}"
+    )
     answer.say(
-        f"{what}, as of {answer.time(made.time_us)}: {len(made.tables):,} tables in {made.objects:,} objects, "
-        f"{answer.size(made.size_bytes)}; copied {done.copied:,} of them, {answer.size(done.copied_bytes)}."
+        f"{text}, as of {answer.time(new_backup.as_of)}: {len(new_backup.tables):,} tables in "
+        f"{new_backup.objects:,} objects, {answer.size(new_backup.size_bytes)}; copied {done.copied:,} of them, "
+        f"{answer.size(done.copied_bytes)}."
     )
     if not done.finished:
         answer.say("It is no warehouse yet: run copy without --unfinished, or finish-copy.")
-    _say_clones(made)
-    for each in done.carried:
-        answer.say(f"{quoted_where_needed(each.name)} has files and a history of its own now.")
+    _say_clones(new_backup)
+    for copied_table in done.carried:
+        answer.say(f"{quoted_where_needed(copied_table.name)} has files and a history of its own now.")
     _say_left(done.left)
 
 
-@click.command("restore-backup")
-@click.argument("at", metavar="PLACE")
-@click.argument("table", required=False, metavar="[TABLE]")
-@click.option("--to", metavar="NAME", help="The name that the table is to have. [default: its own]")
-@click.option("--replace", is_flag=True, help="Drop the table that has the name; undrop brings it back.")
-@_ID
-@takes_place
+@command_of(
+    RESTORE_BACKUP,
+    click.argument("table", required=False, metavar="[TABLE]"),
+    click.option("--replace", is_flag=True, help="Drop the table that has the name; undrop brings it back."),
+    without=("table",),
+)
 def restore_backup(
-    place: Place, at: str, table: str | None, to: str | None, replace: bool, id: str | None
+    place: Place, at: str, table: str | None, to: str | None, replace: bool, backup: str | None
 ) -> None:
-    """Restore a backup at PLACE to the warehouse.
-
-    Without TABLE the warehouse has to be an empty folder, and becomes what the backup has, with all its history. With
-    TABLE, that table comes back into a warehouse in use, with its rows as of the backup and a history of its own.
-    """
     if table is None and (to is not None or replace):
         raise click.UsageError(
             "--to and --replace are for a TABLE: a warehouse is restored to an empty folder"
@@ -256,44 +214,110 @@ def restore_backup(
     with Progress() as progress:
         if table is None:
             catalog = Catalog(place.required_warehouse, options=place.store_options, observe=place.costs)
-            whole = catalog.restore_warehouse(at, id, progress=progress)
+            outcome = catalog.restore_warehouse(at, backup, progress=progress)
         else:
-            made = place.catalog().restore_table(
-                at, table, to=to, backup=id, replace=replace, progress=progress
+            restored_table = place.catalog().restore_table(
+                at, table, to=to, backup=backup, replace=replace, progress=progress
             )
     if table is not None:
         if place.as_json:
             answer.in_json(
                 {
-                    "backup": made.backup.id,
+                    "backup": restored_table.backup.id,
                     "table": to or table,
-                    "version": made.table.version,
-                    "files": made.files,
-                    "size_bytes": made.size_bytes,
+                    "version": restored_table.table.version,
+                    "files": restored_table.files,
+                    "size_bytes": restored_table.size_bytes,
                 }
             )
         else:
             answer.say(
-                f"Made {made.table.name} of the backup {made.backup.id}: {made.files:,} files, "
-                f"{answer.size(made.size_bytes)}."
+                f"Made {restored_table.table.name} of the backup {restored_table.backup.id}: "
+                f"{restored_table.files:,} files, {answer.size(restored_table.size_bytes)}."
             )
         return
     if place.as_json:
-        answer.in_json({**_in_json(whole.backup), "copied": whole.copied, "copied_bytes": whole.copied_bytes})
+        answer.in_json(
+            {
+                **_in_json(outcome.backup),
+                "copied": outcome.copied,
+                "copied_bytes": outcome.copied_bytes,
+            }
+        )
         return
     answer.say(
-        f"Restored the backup {whole.backup.id} to {place.required_warehouse}: {whole.tables:,} tables in "
-        f"{whole.objects:,} objects; copied {whole.copied:,} of them, {answer.size(whole.copied_bytes)}."
+        f"Restored the backup {outcome.backup.id} to {place.required_warehouse}: {outcome.tables:,} tables in "
+        f"{outcome.objects:,} objects; copied {outcome.copied:,} of them, {answer.size(outcome.copied_bytes)}."
     )
-    _say_clones(whole.backup)
-    _say_left(whole.left)
+    _say_clones(outcome.backup)
+    _say_left(outcome.left)
 
 
-COMMANDS = (backup, backups, verify_backup, delete_backup, restore_backup, copy, finish_copy)
+@command_of(CLONE)
+def clone(place: Place, source: str, target: str, **how: Any) -> None:
+    catalog = place.catalog()
+    was_there = how["if_not_exists"] and catalog.table_exists(target)
+    table = catalog.clone(source, target, **how)
+    if place.as_json:
+        answer.in_json(
+            {"table": target, "version": table.version, "rows": table.row_count, "files": table.file_count}
+        )
+    elif was_there:
+        answer.say(f"{table.name} was there before, and stays as it is: nothing was cloned.")
+    else:
+        answer.say(
+            f"Made {table.name}, with {table.row_count:,} rows in {table.file_count:,} files of {source}."
+        )
+
+
+@command_of(MATERIALIZE)
+def materialize(place: Place, table: str, limit_bytes: int | None) -> None:
+    with Progress() as progress:
+        outcome = place.catalog().load_table(table).materialize(limit_bytes=limit_bytes, progress=progress)
+    if place.as_json:
+        answer.in_json(asdict(outcome))
+        return
+    answer.say(
+        f"Copied {outcome.files:,} files, {answer.size(outcome.size_bytes)}; the table is at version {outcome.version}."
+    )
+    if outcome.is_left:
+        answer.say("The limit was reached before the end: run it again.")
+    if outcome.tags:
+        answer.say(f"The tags {', '.join(outcome.tags)} still have files of other tables.")
+    if outcome.owners:
+        answer.say(f"These tables still keep files for older versions or tags: {', '.join(outcome.owners)}.")
+
+
+@command_of(RELEASE_CLONE)
+def release_clone(place: Place, table: str, clone: str, dry_run: bool) -> None:
+    released_from = place.catalog().load_table(table).release_clone(clone, dry_run=dry_run)
+    if place.as_json:
+        answer.in_json({"dry_run": dry_run, "table": table, "clone": clone, "version": released_from.version})
+    elif dry_run:
+        answer.say(f"{released_from.name} keeps files for the clone {clone}, whose log is gone.")
+        say_nothing_changed()
+    else:
+        answer.say(
+            f"{released_from.name} keeps no more files for the clone {clone}, as of version {released_from.version}."
+        )
+
+
+COMMANDS = (
+    backup,
+    backups,
+    verify_backup,
+    delete_backup,
+    restore_backup,
+    copy,
+    finish_copy,
+    clone,
+    materialize,
+    release_clone,
+)
 
 
 def _catalog(place: Place, at: str) -> Catalog:
-    """Return a catalog to look at a place of backups with, which needs no warehouse."""
+    """Return a catalog that can read a place of backups, with or without a warehouse."""
     return Catalog(place.warehouse or at, options=place.store_options, observe=place.costs)
 
 
@@ -302,7 +326,15 @@ def _of(backup: Backup) -> str:
 
 
 def _in_json(backup: Backup) -> dict[str, object]:
-    return {**summary(backup), "time": answer.iso_time(backup.time_us)}
+    facts = {
+        **summary(backup),
+        "name": answer.name_in_json(backup.name),
+    }
+    facts["left"] = [
+        {"kind": part.kind, "name": answer.name_in_json(part.name), "place": part.place, "files": part.files}
+        for part in backup.left
+    ]
+    return facts
 
 
 def _say_clones(made: Backup) -> None:
@@ -311,5 +343,5 @@ def _say_clones(made: Backup) -> None:
 
 
 def _say_left(left: tuple[LeftOut, ...]) -> None:
-    for each in left:
-        answer.say(f"Not in the backup: {each.text}.")
+    for part in left:
+        answer.say(f"Not in the backup: {part.text}.")

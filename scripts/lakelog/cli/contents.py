@@ -1,28 +1,42 @@
-"""The commands about a table's versions and rows: head, diff, restore."""
+"""The commands about rows and versions of tables: head, sql, diff, restore."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import click
-import msgspec
+import pyarrow as pa
 
-from lakelog.catalog import Table
+from lakelog.catalog import Catalog, Table
+from lakelog.catalog.engine import answer_of
 from lakelog.catalog.looking.pictures import definition_of, differences
+from lakelog.catalog.names import Identifier, quoted
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
-from lakelog.cli.options import TABLE, Count, Place, takes_place
+from lakelog.cli.options import (
+    TABLE,
+    Place,
+    limit_option,
+    on_ref,
+    takes_place,
+    version_option,
+    with_columns,
+)
 
 _SIGNS = {"added": "+", "removed": "−", "changed": "~"}
 
 
 @click.command()
 @click.argument("table", type=TABLE)
-@click.option("--limit", type=Count(), default=10, show_default=True, metavar="N", help="So many rows.")
-@click.option("--columns", metavar="A,B", help="These columns only.")
-@click.option("--where", metavar="CONDITION", help="Only rows for which it is true.")
-@click.option("--version", type=int, metavar="N", help="As they were at that version.")
-@click.option("--ref", metavar="NAME", help="On that tag or branch.")
+@limit_option("rows", 10)
+@with_columns
+@click.option("--where", metavar="CONDITION", help="Only rows that match.")
+@version_option()
+@on_ref
 @takes_place
 def head(
     place: Place,
@@ -33,18 +47,18 @@ def head(
     version: int | None,
     ref: str | None,
 ) -> None:
-    """Show some rows of TABLE.
+    """Show some rows of a table.
 
-    Which ones come first is not promised. As few files are read as hold that many.
+    Their order is not promised. Only as many files are read as these rows need.
     """
-    loaded = load(place, table, version, ref)
-    chosen = None if columns is None else columns.split(",")
-    found = loaded.scan(chosen, where, limit).to_arrow()
-    rows = answer.python_rows(found)
+    loaded_table = load(place, table, version, ref)
+    column_names = None if columns is None else columns.split(",")
+    first_rows = loaded_table.scan(column_names, where, limit).to_arrow()
+    rows = answer.python_rows(first_rows)
     if place.as_json:
-        answer.in_json([answer.plain(row) for row in rows])
+        answer.list_in_json(answer.plain(row) for row in rows)
     else:
-        names = found.schema.names
+        names = first_rows.schema.names
         answer.rows(names, [[answer.cell(row[name]) for name in names] for row in rows], empty="No rows.")
 
 
@@ -54,39 +68,44 @@ def head(
 @click.argument("last", metavar="[VERSION]", type=click.IntRange(min=1), required=False)
 @takes_place
 def diff(place: Place, table: str, first: int, last: int | None) -> None:
-    """Show what differs between two versions of TABLE.
+    """Show the differences between two versions of a table.
 
-    Columns, by their ids, so that a rename is one; properties, partitioning, order, constraints; and how many rows,
-    files and bytes there are. Without the second VERSION, the newest. No row is read: CHANGES in SQL and
-    Table.changes in Python give the rows.
+    It compares columns by their ids, so a renamed column is shown as renamed. It also compares properties,
+    partitioning, order and constraints, and the numbers of rows, files and bytes. Without the second VERSION, the
+    newest is taken. No row is read: CHANGES in SQL and Table.changes in Python give the rows.
     """
-    before = load(place, table, first)
-    after = load(place, table, last)
-    found = differences(
-        definition_of(before.metadata, before.version), definition_of(after.metadata, after.version)
+    first_table = load(place, table, first)
+    last_table = load(place, table, last)
+    changes = differences(
+        definition_of(first_table.metadata, first_table.version),
+        definition_of(last_table.metadata, last_table.version),
     )
     counts = [
-        (name, getattr(before, member), getattr(after, member))
+        (name, getattr(first_table, member), getattr(last_table, member))
         for name, member in (("rows", "row_count"), ("files", "file_count"), ("bytes", "size_bytes"))
     ]
     if place.as_json:
         answer.in_json(
             {
-                "first": before.version,
-                "last": after.version,
-                "differences": msgspec.to_builtins(found),
-                **{name: {"before": was, "after": now} for name, was, now in counts},
+                "first": first_table.version,
+                "last": last_table.version,
+                "differences": answer.facts(changes),
+                **{name: {"before": old_count, "after": new_count} for name, old_count, new_count in counts},
             }
         )
         return
     answer.rows(
-        ("", "what", "name", f"at {before.version}", f"at {after.version}"),
-        [(_SIGNS[each.kind], each.what, each.name, each.before, each.after) for each in found],
-        empty=f"Nothing of its definition differs between version {before.version} and version {after.version}.",
+        ("", "what", "name", f"at {first_table.version}", f"at {last_table.version}"),
+        [(_SIGNS[change.kind], change.what, change.name, change.before, change.after) for change in changes],
+        empty=f"Nothing of its definition differs between version {first_table.version} and version "
+        f"{last_table.version}.",
     )
     answer.rows(
-        ("", f">at {before.version}", f">at {after.version}", ">difference"),
-        [(name, answer.count(was), answer.count(now), f"{now - was:+,}") for name, was, now in counts],
+        ("", f">at {first_table.version}", f">at {last_table.version}", ">difference"),
+        [
+            (name, answer.count(old_count), answer.count(new_count), f"{new_count - old_count:+,}")
+            for name, old_count, new_count in counts
+        ],
         empty="",
     )
 
@@ -94,21 +113,102 @@ def diff(place: Place, table: str, first: int, last: int | None) -> None:
 @click.command()
 @click.argument("table", type=TABLE)
 @click.argument("version", type=click.IntRange(min=1))
-@click.option("--rows-only", is_flag=True, help="Its rows alone: columns, partitioning and properties stay.")
+@click.option(
+    "--rows-only", is_flag=True, help="Restore its rows only: columns, partitioning and properties stay."
+)
 @takes_place
 def restore(place: Place, table: str, version: int, rows_only: bool) -> None:
-    """Make TABLE what it was at VERSION, as a new version.
+    """Make a table as it was at a version, in a new version.
 
     Nothing is lost: the versions since then stay in the history, and can be restored in the same way until they expire.
     """
-    loaded = load(place, table, None)
-    done: Table = (loaded.set_current_version if rows_only else loaded.rollback_to_version)(version)
+    old_table = load(place, table, None)
+    new_table: Table = (old_table.set_current_version if rows_only else old_table.rollback_to_version)(
+        version
+    )
     if place.as_json:
-        said: dict[str, Any] = {"restored": version, "version": done.version, "rows": done.row_count}
-        answer.in_json(said)
+        answer.in_json({"restored": version, "version": new_table.version, "rows": new_table.row_count})
     else:
-        what = "has the rows of" if rows_only else "is as it was at"
-        answer.say(f"{table} {what} version {version} again, in version {done.version}.")
+        deed = "has the rows of" if rows_only else "is as it was at"
+        answer.say(f"{table} {deed} version {version} again, in version {new_table.version}.")
 
 
-COMMANDS = (head, diff, restore)
+@click.command()
+@click.argument("query")
+@limit_option("rows", 1000)
+@click.option(
+    "--as-of",
+    metavar="TIME|CUT",
+    help="Read all tables as of that time (UTC unless it has a time zone) or saved cut.",
+)
+@takes_place
+def sql(place: Place, query: str, limit: int, as_of: str | None) -> None:
+    """Answer a SELECT over tables, in DuckDB's SQL.
+
+    For example: lakelog sql 'SELECT count(*) FROM shop.orders'
+
+    Nothing is changed, and only the tables that QUERY names are read. They are read as of the same moment, and their
+    versions are printed below the rows. The library duckdb has to be installed.
+    """
+    catalog = place.catalog() if as_of is None else place.catalog_as_of(as_of)
+    result = query_result(catalog, query, limit, of_the_past=as_of is not None)
+    names = result.schema.names
+    if place.as_json:
+        answer.in_json(
+            {
+                "versions": result.versions,
+                "columns": names,
+                "rows": [[answer.plain(value) for value in row] for row in result.rows],
+                "more": result.more,
+            }
+        )
+        return
+    answer.rows(names, [[answer.cell(value) for value in row] for row in result.rows], empty="No rows.")
+    if result.more:
+        answer.say(f"There are more rows: give a --limit above {limit:,}.", err=True)
+    if result.versions:
+        answer.say(f"Read {result.read}.", err=True)
+
+
+COMMANDS = (head, sql, diff, restore)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """The first rows of an answer, whether there are more, and the version of each table that was read."""
+
+    schema: pa.Schema
+    rows: list[tuple[Any, ...]]
+    more: bool
+    versions: dict[str, int]
+
+    @property
+    def read(self) -> str:
+        return ", ".join(f"{name} in version {version}" for name, version in self.versions.items())
+
+
+def query_result(
+    catalog: Catalog,
+    query: str,
+    limit: int,
+    *,
+    of_the_past: bool = False,
+    began: Callable[[Callable[[], None]], None] = lambda interrupt: None,
+) -> QueryResult:
+    """Answer a query over tables at the same moment. Raises InvalidInput for a mistake in it.
+
+    `began` receives the function that interrupts the query (see `answer_of`).
+    """
+    versions: dict[str, int] = {}
+    with ExitStack() as stack:
+        tables: Any = catalog if of_the_past else stack.enter_context(catalog.transaction())
+
+        def load(name: Identifier) -> Table:
+            table: Table = tables.load_table(name)
+            versions[quoted(name)] = table.version
+            return table
+
+        batches = stack.enter_context(answer_of(query, load, began))
+        every_row = (row for batch in batches for row in answer.python_lists(batch))
+        rows = list(islice(every_row, limit))
+        return QueryResult(batches.schema, rows, next(every_row, None) is not None, versions)

@@ -14,27 +14,39 @@ from lakelog.cli import answer
 from lakelog.cli.options import Place, takes_place
 from lakelog.cli.progress import Progress
 from lakelog.log import open_store
-from lakelog.log.doctor import Report, Verdict, examine
+from lakelog.log.doctor import CheckVerdict, DoctorReport, examine
 
-EXIT_CODES = {Verdict.GOOD: 0, Verdict.NOTE: 0, Verdict.WARNING: 3, Verdict.UNKNOWN: 3, Verdict.BAD: 4}
+EXIT_CODES = {
+    CheckVerdict.GOOD: 0,
+    CheckVerdict.NOTE: 0,
+    CheckVerdict.WARNING: 3,
+    CheckVerdict.UNKNOWN: 3,
+    CheckVerdict.BAD: 4,
+}
 
 
 @contextmanager
 def cleaning_up_when_ended() -> Iterator[None]:
-    """Have a request to end (`kill`, a terminal that is closed) raise SystemExit, so that what was written is removed,
-    as after Ctrl-C."""
+    """Raise SystemExit if `kill` or a closed terminal ends the process.
+
+    Temporary objects are thus removed, as after Ctrl-C.
+    """
 
     def end(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    # What is ignored stays so: `nohup` has it that way.
-    taken = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
-    for number in taken:
+    # Ignored signals stay ignored, because `nohup` relies on that.
+    signal_numbers = [
+        candidate
+        for candidate in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(candidate) is signal.SIG_DFL
+    ]
+    for number in signal_numbers:
         signal.signal(number, end)
     try:
         yield
     finally:
-        for number in taken:
+        for number in signal_numbers:
             signal.signal(number, signal.SIG_DFL)
 
 
@@ -42,30 +54,31 @@ def cleaning_up_when_ended() -> Iterator[None]:
 @click.argument("url", metavar="[URL]", default="")
 @takes_place
 def doctor(place: Place, url: str) -> None:
-    """Prove a store before it is used.
+    """Check whether a folder or bucket is fit for a warehouse.
 
-    URL is the folder or s3:// URL where a warehouse is, or is to be; without it, --warehouse.
+    URL is the folder or s3:// URL of a warehouse, or of a future one. Without it, --warehouse is taken.
 
     \b
-    Tried on the store itself, below its folder _doctor/, which is removed again:
+    The checks run on the store, in its folder _doctor/, which is then removed:
       rights      get, put, conditional put, list, delete
-      commits     32 racers for one key; a request sent twice; after a delete; the largest commit
-      reading     reads and lists by another client, right after writes and deletes
-      clock       the store's, against this host's
+      commits     32 racers for one key, a request sent twice, a commit after a
+                  delete, the largest commit
+      reading     reads and lists by another client, after writes and deletes
+      clock       the clock of the store, against this host's
       S3          versioning, object lock, lifecycle rules, uploads in parts
 
     \b
-    Each check is one of:
-      good        seen to work
+    Each check has one of these results:
+      good        it was seen to work
       note        good to know
-      warning     works, at a cost or for a part
-      unknown     could not be found out: the line says what to grant, or where to look
+      warning     it works, at a cost or for a part
+      unknown     it could not be found out: see what to grant, or where to look
       bad         do not use the store as it is
 
     The report has no credentials in it, and can be sent to others.
 
-    Exit code: 0 can be used (notes at most), 3 something is unknown or has a warning, 4 cannot be used; 1 the store
-    does not answer, 2 wrong usage.
+    Exit codes: 0 if the store can be used (notes at most), 1 if it does not answer, 2 for wrong usage, 3 if something
+    is unknown or has a warning, and 4 if it cannot be used.
     """
     where = url or place.required_warehouse
     with cleaning_up_when_ended(), Progress() as progress:
@@ -73,7 +86,7 @@ def doctor(place: Place, url: str) -> None:
     if place.as_json:
         answer.in_json(
             {
-                "can_be_used": report.worst is not Verdict.BAD,
+                "can_be_used": report.worst is not CheckVerdict.BAD,
                 "worst": report.worst,
                 "facts": report.facts,
                 "checks": [asdict(check) for check in report.checks],
@@ -93,11 +106,11 @@ def doctor(place: Place, url: str) -> None:
 COMMANDS = (doctor,)
 
 
-def _summary(report: Report) -> str:
-    counted = {verdict: len(report.of(verdict)) for verdict in Verdict}
-    listed = ", ".join(f"{count} {verdict}" for verdict, count in counted.items() if count)
-    if report.worst is Verdict.BAD:
-        return f"{listed}. Do not use this store as it is."
-    if report.worst in (Verdict.UNKNOWN, Verdict.WARNING):
-        return f"{listed}. Nothing speaks against this store, but look at what is not good."
-    return f"{listed}. This store can be used."
+def _summary(report: DoctorReport) -> str:
+    counts = {verdict: len(report.of(verdict)) for verdict in CheckVerdict}
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    if report.worst is CheckVerdict.BAD:
+        return f"{summary}. Do not use this store as it is."
+    if report.worst in (CheckVerdict.UNKNOWN, CheckVerdict.WARNING):
+        return f"{summary}. Nothing speaks against this store, but look at what is not good."
+    return f"{summary}. This store can be used."

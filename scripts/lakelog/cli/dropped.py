@@ -1,4 +1,4 @@
-"""The commands for dropped objects: list those that can be restored, and restore one."""
+"""The commands for dropped objects: list the objects that can be restored, and restore an object."""
 
 from __future__ import annotations
 
@@ -6,24 +6,19 @@ from typing import Any
 
 import click
 
-from lakelog.catalog.core.ddl import DroppedEntry
-from lakelog.catalog.names import Identifier, identifier, quoted_where_needed
+from lakelog.catalog import DroppedEntry
+from lakelog.catalog.names import identifier, quoted_where_needed
+from lakelog.catalog.operations.copies import DROPPED
 from lakelog.cli import answer
+from lakelog.cli.operations import command_of
 from lakelog.cli.options import REFERENCE, Place, takes_place
 
 
-@click.command()
-@click.argument("namespace", default="", type=REFERENCE)
-@takes_place
+@command_of(DROPPED, click.argument("namespace", default="", type=REFERENCE), without=("namespace",))
 def dropped(place: Place, namespace: str) -> None:
-    """List what was dropped and can be restored.
-
-    In NAMESPACE and all below it; without NAMESPACE, in the whole warehouse. The latest drop comes first. A dropped
-    namespace stands for all that was dropped with it. "Until" is when vacuum may purge it; nothing happens by itself.
-    """
-    found = place.catalog().dropped(identifier(namespace), recursive=True)
+    entries = place.catalog().dropped(identifier(namespace), recursive=True)
     if place.as_json:
-        answer.in_json([_in_json(entry) for entry in found])
+        answer.list_in_json(map(_in_json, entries))
     else:
         answer.rows(
             ("kind", "name", "dropped", "by", "until", "id"),
@@ -31,12 +26,12 @@ def dropped(place: Place, namespace: str) -> None:
                 (
                     entry.kind,
                     quoted_where_needed(entry.name),
-                    answer.time(entry.dropped_us),
+                    answer.time(entry.dropped_at),
                     entry.user or "",
-                    answer.time(entry.kept_until_us),
+                    answer.time(entry.kept_until),
                     entry.id,
                 )
-                for entry in found
+                for entry in entries
             ],
             empty="Nothing that was dropped can be restored.",
         )
@@ -44,13 +39,14 @@ def dropped(place: Place, namespace: str) -> None:
 
 @click.command()
 @click.argument("name", metavar="NAME")
-@click.option("--id", metavar="ID", help="Which one, where several were dropped under that name.")
-@click.option("--to", metavar="NAME", help="Another name, for instance because the old one is taken.")
+@click.option("--id", metavar="ID", help="The id, if several were dropped under that name.")
+@click.option("--to", metavar="NAME", help="Restore it under another name.")
 @takes_place
 def undrop(place: Place, name: str, id: str | None, to: str | None) -> None:
-    """Restore what was dropped as NAME: a table or namespace with its history, a view, or a function.
+    """Restore a dropped table, namespace, view or function.
 
-    The one that was dropped last under that name; a namespace comes back with all that was dropped together with it.
+    A table or namespace has its history again. If several were dropped under NAME, the latest is restored. A namespace
+    comes back with everything that was dropped together with it.
     """
     catalog = place.catalog()
     path = identifier(name)
@@ -70,24 +66,23 @@ def undrop(place: Place, name: str, id: str | None, to: str | None) -> None:
         "function": catalog.undrop_function,
         "namespace": catalog.undrop_namespace,
     }[kind]
-    restored = restore(path, id=id, to=to)
+    new_name = restore(path, id=id, to=to)
     if place.as_json:
-        answer.in_json({"kind": kind, "name": list(restored)})
+        answer.in_json({"kind": kind, "name": answer.name_in_json(new_name)})
     else:
-        answer.say(f"Restored the {kind} {quoted_where_needed(restored)}.")
+        answer.say(f"Restored the {kind} {quoted_where_needed(new_name)}.")
 
 
 COMMANDS = (dropped, undrop)
 
 
 def _in_json(entry: DroppedEntry) -> dict[str, Any]:
-    name: Identifier = entry.name
     return {
         "kind": entry.kind,
-        "name": list(name),
+        "name": answer.name_in_json(entry.name),
         "id": entry.id,
         "location": entry.location,
-        "dropped": answer.iso_time(entry.dropped_us),
-        "until": answer.iso_time(entry.kept_until_us),
+        "dropped_at": entry.dropped_at.isoformat(),
+        "kept_until": entry.kept_until.isoformat(),
         "writer": entry.writer,
     }

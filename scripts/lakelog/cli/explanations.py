@@ -1,7 +1,7 @@
-"""What to do about each kind of error, for `lakelog explain` and for the site's page of errors.
+"""The advice for each kind of error, for `lakelog explain` and for the site's page of errors.
 
-One entry for each kind that there is, which a test holds: a message says what happened to what, and here stands what
-is the same for all messages of its kind. Pages are named as in `docs/`.
+Each kind has an entry, and a test holds that. A message says what happened to which object. The advice is the same
+for all messages of its kind. Pages are named as in `docs/`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command that says how tables are, and what is to be done about it."""
+"""The command that shows how tables are, and the work that they need."""
 
 from __future__ import annotations
 
@@ -6,46 +6,39 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-import msgspec
 
 from lakelog.catalog.choices import COMMITS_MAX
 from lakelog.catalog.keeping.upkeep import Advice, Health
+from lakelog.catalog.operations.maintaining import HEALTH
 from lakelog.cli import answer
-from lakelog.cli.options import REFERENCE, Count, Place, is_location, takes_place
+from lakelog.cli.operations import command_of
+from lakelog.cli.options import Count, Place, is_location
 from lakelog.cli.progress import Progress
 
 
-@click.command()
-@click.argument("name", metavar="[TABLE|NAMESPACE]", default="", type=REFERENCE)
-@click.option(
-    "--commits",
-    type=Count(),
-    default=COMMITS_MAX,
-    show_default=True,
-    metavar="N",
-    help="Read the newest N commits of each table.",
+@command_of(
+    HEALTH,
+    click.option(
+        "--commits",
+        type=Count(),
+        default=COMMITS_MAX,
+        show_default=True,
+        metavar="N",
+        help="Read the newest N commits of each table.",
+    ),
 )
-@click.option("--list", "listing", is_flag=True, help="Count what a vacuum would delete now, by listing it.")
-@takes_place
 def health(place: Place, name: str, commits: int, listing: bool) -> None:
-    """Say how TABLE is, or each table of NAMESPACE, and what is to be done about it.
-
-    Without either, of the whole warehouse. It reads metadata alone: the sizes of files, deleted rows, how files overlap
-    along the columns that rows are clustered by, versions that only time travel needs, and the commits and lost races
-    of the last day. For what is to be done it says what that would read and write, what it is expected to save, and the
-    command. Nothing is changed. Exit code 4 where a table cannot be read.
-    """
     catalog = place.catalog_for(name)
-    what: dict[str, Any] = {"location": name} if is_location(name) else {"name": name or None}
+    scope: dict[str, Any] = {"location": name} if is_location(name) else {"name": name or None}
     with Progress() as progress:
-        found = catalog.health(**what, commits=commits, listing=listing, progress=progress)
+        tables = catalog.health(**scope, commits=commits, listing=listing, progress=progress)
     if place.as_json:
-        answer.in_json({"tables": msgspec.to_builtins(found)})
-    elif len(found) == 1:
-        _show(found[0])
+        answer.list_in_json(answer.facts(tables))
+    elif len(tables) == 1:
+        _show(tables[0])
     else:
-        _show_all(found)
-    if any(each.problem and not each.version for each in found):
+        _show_all(tables)
+    if any(table.problem and not table.version for table in tables):
         raise click.exceptions.Exit(4)
 
 
@@ -53,7 +46,7 @@ COMMANDS = (health,)
 
 
 def _show(table: Health) -> None:
-    answer.heading(table.name)
+    answer.heading(answer.respelled(table.name))
     if not table.version:
         answer.say(f"Cannot be read: {table.problem}")
         return
@@ -84,12 +77,15 @@ def _show(table: Health) -> None:
     answer.rows(
         ("files below", ">files", ">size"),
         [
-            ("all others" if each.below_bytes >= 1 << 62 else answer.size(each.below_bytes), f"{each.files:,}",
-             answer.size(each.size_bytes))
-            for each in table.sizes
+            (
+                "all others" if size_class.below_bytes >= 1 << 62 else answer.size(size_class.below_bytes),
+                answer.count(size_class.files),
+                answer.size(size_class.size_bytes),
+            )
+            for size_class in table.sizes
         ],
         empty="There are no files.",
-    )  # fmt: skip
+    )
     for advice in table.advice:
         answer.say(_said(advice))
         for command in (advice.command, advice.sql):
@@ -115,15 +111,15 @@ def _show_all(found: Sequence[Health]) -> None:
         ("table", ">files", ">small", ">size", ">deleted rows", ">old versions", "to do"),
         [
             (
-                each.name,
-                answer.count(each.files),
-                answer.count(each.small_files),
-                answer.size(each.size_bytes),
-                answer.count(each.deleted_rows),
-                answer.count(each.old_versions),
-                each.problem or ", ".join(advice.action for advice in each.advice if advice.action),
+                answer.respelled(table.name),
+                answer.count(table.files),
+                answer.count(table.small_files),
+                answer.size(table.size_bytes),
+                answer.count(table.deleted_rows),
+                answer.count(table.old_versions),
+                table.problem or ", ".join(advice.action for advice in table.advice if advice.action),
             )
-            for each in found
+            for table in found
         ],
         empty="There are no tables.",
     )

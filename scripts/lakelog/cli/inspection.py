@@ -3,140 +3,159 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 import click
 import msgspec
 
-from lakelog.catalog import Table
-from lakelog.catalog.choices import CHANGES_MAX, METADATA_TABLES
-from lakelog.catalog.core.schema import PartitionSpec, Schema, schema_to_spark
-from lakelog.catalog.core.state import HistoryEntry
+from lakelog.catalog import HistoryEntry, PartitionSpec, Schema, Table
+from lakelog.catalog.choices import CHANGES_MAX, METADATA_TABLE_NAMES
+from lakelog.catalog.engine import schema_to_spark
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.names import identifier, quoted_where_needed
+from lakelog.catalog.times import moment_of
 from lakelog.cli import answer
-from lakelog.cli.options import LOG, REFERENCE, TABLE, Count, Place, is_location, takes_place
+from lakelog.cli.operations import counted
+from lakelog.cli.options import (
+    LOG,
+    REFERENCE,
+    TABLE,
+    Choice,
+    Place,
+    is_location,
+    limit_option,
+    on_ref,
+    takes_place,
+    version_option,
+    with_columns,
+)
 from lakelog.cli.view import picture
-from lakelog.log import FormatError, NotFound, open_store
-from lakelog.log.keys import Keys
+from lakelog.log import FormatError, NotedCommit, NotFound, open_store
+from lakelog.log.keys import LogKeys
 from lakelog.log.secrets import masked_facts
-
-_on_ref = click.option("--ref", metavar="NAME", help="On that tag or branch.")
 
 
 @click.command()
 @click.argument("namespace", default="", type=REFERENCE)
 @takes_place
 def ls(place: Place, namespace: str) -> None:
-    """List the namespaces and tables in NAMESPACE.
+    """List the namespaces and tables in a namespace.
 
-    Without NAMESPACE, those in the warehouse's root.
+    Without NAMESPACE, it lists the warehouse's root.
     """
     catalog = place.catalog()
     parts = identifier(namespace)
-    found = [("namespace", child) for child in catalog.list_namespaces(parts)]
-    found += [("table", table) for table in catalog.list_tables(parts)]
+    entries = [("namespace", child) for child in catalog.list_namespaces(parts)]
+    entries += [("table", table) for table in catalog.list_tables(parts)]
     if place.as_json:
-        answer.in_json([{"kind": kind, "name": list(name)} for kind, name in found])
+        answer.list_in_json({"kind": kind, "name": answer.name_in_json(name)} for kind, name in entries)
     else:
-        lines = [(kind, quoted_where_needed(name)) for kind, name in found]
+        lines = [(kind, quoted_where_needed(name)) for kind, name in entries]
         answer.rows(("kind", "name"), lines, empty="Empty.")
 
 
 @click.command()
 @click.argument("table", type=TABLE)
-@click.option("--version", type=int, metavar="N", help="As it was at that version.")
-@_on_ref
+@version_option()
+@on_ref
 @takes_place
 def show(place: Place, table: str, version: int | None, ref: str | None) -> None:
-    """Show what TABLE is.
+    """Show a table: its columns, size, properties and version.
 
-    Its place, version, size, columns, partitioning and properties, and the
-    features of the format that its clients have to know.
+    Its location, partitioning and comment are shown too, and the features of the format that its readers and
+    its writers have to know. If Iceberg cannot express something of TABLE, that is named.
     """
-    loaded = load(place, table, version, ref)
+    loaded_table = load(place, table, version, ref)
     partitioning = [
         {
             "name": field.name,
             "transform": str(field.transform),
-            "column": _column(loaded.schema, field.source_id),
+            "column": _column(loaded_table.schema, field.source_id),
         }
-        for field in loaded.spec.fields
+        for field in loaded_table.spec.fields
     ]
     if place.as_json:
         answer.in_json(
             {
-                "name": list(loaded.identifier) if loaded.identifier else None,
-                "location": loaded.location,
-                "id": loaded.id,
-                "version": loaded.version,
-                "timestamp": answer.iso_time(loaded.timestamp_us),
-                "provider": loaded.provider,
-                "comment": loaded.comment,
-                "features": list(loaded.features),
-                "rows": loaded.row_count,
-                "files": loaded.file_count,
-                "size_bytes": loaded.size_bytes,
-                "columns": schema_to_spark(loaded.schema, internal=False)["fields"],
+                "name": answer.name_in_json(loaded_table.identifier or None),
+                "location": loaded_table.location,
+                "id": loaded_table.id,
+                "version": loaded_table.version,
+                "committed_at": loaded_table.committed_at.isoformat(),
+                "provider": loaded_table.provider,
+                "comment": loaded_table.comment,
+                "features": list(loaded_table.features),
+                "writer_features": list(loaded_table.writer_features),
+                "rows": loaded_table.row_count,
+                "files": loaded_table.file_count,
+                "size_bytes": loaded_table.size_bytes,
+                "columns": schema_to_spark(loaded_table.schema, internal=False)["fields"],
                 "partitioning": partitioning,
-                "properties": dict(loaded.properties),
-                "iceberg": [asdict(each) for each in loaded.iceberg_obstacles()],
+                "properties": dict(loaded_table.properties),
+                "iceberg": [asdict(obstacle) for obstacle in loaded_table.iceberg_obstacles()],
             }
         )
         return
     facts = {
-        "name": quoted_where_needed(loaded.identifier) if loaded.identifier else None,
-        "location": loaded.location,
-        "id": loaded.id,
-        "version": f"{loaded.version}, {answer.time(loaded.timestamp_us)}",
-        "contents": f"{loaded.row_count:,} rows in {loaded.file_count:,} files, {answer.size(loaded.size_bytes)}",
+        "name": quoted_where_needed(loaded_table.identifier) if loaded_table.identifier else None,
+        "location": loaded_table.location,
+        "id": loaded_table.id,
+        "version": f"{loaded_table.version}, {answer.time(loaded_table.committed_at)}",
+        "contents": f"{counted(loaded_table.row_count, 'row')} in "
+        f"{counted(loaded_table.file_count, 'file')}, "
+        f"{answer.size(loaded_table.size_bytes)}",
         "partitioned by": ", ".join(
             part["column"] if part["transform"] == "identity" else f"{part['transform']} of {part['column']}"
             for part in partitioning
         ),
-        "provider": loaded.provider,
-        "comment": loaded.comment,
-        "features": ", ".join(loaded.features),
+        "provider": loaded_table.provider,
+        "comment": loaded_table.comment,
+        "features of readers": ", ".join(loaded_table.features),
+        "features of writers": ", ".join(loaded_table.writer_features),
     }
     answer.pairs({name: value for name, value in facts.items() if value})
     answer.rows(
         ("column", "type", "", "comment"),
         [
             (field.name, str(field.type), "" if field.nullable else "NOT NULL", field.comment or "")
-            for field in loaded.schema.fields
+            for field in loaded_table.schema.fields
         ],
         empty="No columns.",
     )
-    if loaded.properties:
-        answer.rows(("property", "value"), sorted(loaded.properties.items()), empty="")
-    if obstacles := loaded.iceberg_obstacles():
+    if loaded_table.properties:
+        answer.rows(("property", "value"), sorted(loaded_table.properties.items()), empty="")
+    if obstacles := loaded_table.iceberg_obstacles():
         effects = {"blocks": "Iceberg: no export", "lost": "Iceberg: not known there"}
         answer.rows(
             ("for readers of", "of", "because"),
-            [(effects[each.effect], each.where, each.why) for each in obstacles],
+            [(effects[obstacle.effect], obstacle.where, obstacle.why) for obstacle in obstacles],
             empty="",
         )
 
 
 @click.command()
 @click.argument("name", metavar="TABLE|NAMESPACE", type=REFERENCE)
-@click.option("--limit", type=Count(), metavar="N", help="The newest N commits only.")
+@limit_option("commits")
 @click.option(
     "--graph", is_flag=True, help="Draw branches, rebases and transactions as lines, on verified commits."
 )
 @takes_place
 def history(place: Place, name: str, limit: int | None, graph: bool) -> None:
-    """Show what happened to TABLE or NAMESPACE.
+    """Show the commits of a table or a namespace, newest first.
 
-    The newest commit first. "" is the warehouse's root namespace.
+    The name "" stands for the warehouse's root namespace.
 
     \b
-    With --graph, each line of contents has a column; and
-      ●  a change      ◆  one that was rebased, prepared on an older version
-      ■  one of a transaction over several tables      ○  one that was aborted
-      ┄  versions that have expired or were not read      ✗  damage
+    With --graph, each branch has a column. The signs mean:
+      ●  a change
+      ◆  a change that was prepared on an older version, and rebased
+      ■  a change of a transaction over several tables
+      ○  a change that was aborted
+      ┄  versions that have expired or were not read
+      ✗  damage
     """
     from lakelog.catalog.looking.pictures import changes_schema, what
 
@@ -151,12 +170,12 @@ def history(place: Place, name: str, limit: int | None, graph: bool) -> None:
             around = (_schema_at(table, entry.version - 1), _schema_at(table, entry.version))
         lines.append((entry, what(entry, *around)))
     if place.as_json:
-        answer.in_json([entry_in_json(entry) for entry, _ in lines])
+        answer.list_in_json(entry_in_json(entry) for entry, _ in lines)
     else:
         answer.rows(
             (">version", "time", "what", "who"),
             [
-                (str(entry.version), answer.time(entry.timestamp_us), text, who(entry))
+                (str(entry.version), answer.time(entry.committed_at), text, who(entry))
                 for entry, text in lines
             ],
             empty="Nothing has happened.",
@@ -168,13 +187,14 @@ def history(place: Place, name: str, limit: int | None, graph: bool) -> None:
 @click.argument("version", type=click.IntRange(min=1))
 @takes_place
 def cat(place: Place, table: str, version: int) -> None:
-    """Print the commit that made VERSION of TABLE.
+    """Print the commit that made a version of a table.
 
-    Indented; or, with --json, the object's very bytes. By its folder or URL, TABLE may be a namespace or the warehouse.
+    It is indented. With --json it is printed byte by byte, as it is stored. TABLE may be the folder or URL of a
+    namespace or of the warehouse, too.
     """
-    # A log that is given by its place is not replayed, so that a damaged or dropped one can still be inspected.
+    # A log that is given by its place is not replayed, so that a damaged or dropped log can still be inspected.
     location = table if is_location(table) else load(place, table, None).location
-    data = open_store(location, place.store_options).get(Keys("").commit(version))
+    data = open_store(location, place.store_options).get(LogKeys("").commit(version))
     if data is None:
         raise NotFound(f"there is no version {version} in the log of {table}: see lakelog history {table}")
     if place.as_json:
@@ -193,22 +213,23 @@ def cat(place: Place, table: str, version: int) -> None:
 
 @click.command()
 @click.argument("table", type=TABLE)
-@click.option("--version", type=int, metavar="N", help="As they were at that version.")
-@_on_ref
-@click.option("--limit", type=Count(), metavar="N", help="The first N files only.")
+@version_option()
+@on_ref
+@limit_option("files")
 @takes_place
 def files(place: Place, table: str, version: int | None, ref: str | None, limit: int | None) -> None:
-    """List the data files of TABLE.
+    """List the data files of a table.
 
-    Path in the table's location, live rows, rows that are deleted but still in the file, size and partition.
+    Each has its path in the table's location, its live rows, its rows that are deleted but still in the file, its size
+    and its partition.
     """
-    loaded = load(place, table, version, ref)
-    plan = loaded.plan()
+    loaded_table = load(place, table, version, ref)
+    plan = loaded_table.plan()
     total = plan.num_rows
-    specs = {spec.id: spec for spec in loaded.specs}
-    found = [_file(row, specs[row["spec"]]) for row in plan.slice(0, limit).to_pylist()]
+    specs = {spec.id: spec for spec in loaded_table.specs}
+    data_files = [_file(row, specs[row["spec"]]) for row in plan.slice(0, limit).to_pylist()]
     if place.as_json:
-        answer.in_json(found)
+        answer.list_in_json(data_files)
         return
     answer.rows(
         ("file", ">rows", ">deleted", ">size", "partition"),
@@ -220,35 +241,35 @@ def files(place: Place, table: str, version: int | None, ref: str | None, limit:
                 answer.size(file["size_bytes"]),
                 ", ".join(f"{name}={value}" for name, value in file["partition"].items()),
             )
-            for file in found
+            for file in data_files
         ],
         empty="No files.",
     )
-    if total > len(found):
-        answer.say(f"… and {total - len(found):,} more")
+    if total > len(data_files):
+        answer.say(f"… and {total - len(data_files):,} more")
 
 
 @click.command()
 @click.argument("table", type=TABLE)
-@click.argument("name", metavar="NAME", type=click.Choice(sorted(METADATA_TABLES)))
-@click.option("--version", type=int, metavar="N", help="As it was at that version.")
-@click.option("--columns", metavar="A,B", help="These columns only.")
-@click.option("--limit", type=Count(), metavar="N", help="The first N rows only.")
+@click.argument("name", metavar="NAME", type=Choice(sorted(METADATA_TABLE_NAMES)))
+@version_option()
+@with_columns
+@limit_option("rows")
 @takes_place
 def inspect(
     place: Place, table: str, name: str, version: int | None, columns: str | None, limit: int | None
 ) -> None:
-    """Show a metadata table of TABLE.
+    """Show a metadata table, for example snapshots or files.
 
-    NAME is one of detail, history, snapshots, files, partitions, manifests, refs and log.
+    NAME is detail, history, snapshots, files, partitions, manifests, refs or log.
     """
-    loaded = load(place, table, version)
-    reader = loaded.inspect(name, None if columns is None else columns.split(","))
-    found = list(islice((row for batch in reader for row in answer.python_rows(batch)), limit))
+    loaded_table = load(place, table, version)
+    reader = loaded_table.inspect(name, None if columns is None else columns.split(","))
+    first_rows = list(islice((row for batch in reader for row in answer.python_rows(batch)), limit))
     if place.as_json:
-        answer.in_json([answer.plain(row) for row in found])
+        answer.list_in_json(answer.plain(row) for row in first_rows)
     else:
-        lines = [[answer.cell(row[column]) for column in reader.schema.names] for row in found]
+        lines = [[answer.cell(row[column]) for column in reader.schema.names] for row in first_rows]
         answer.rows(reader.schema.names, lines, empty="No rows.")
 
 
@@ -256,7 +277,7 @@ COMMANDS = (ls, show, history, cat, files, inspect)
 
 
 def load(place: Place, reference: str, version: int | None, ref: str | None = None) -> Table:
-    """Return the table that a command names, as it was at `version`, or is on the tag or branch `ref`, or was then."""
+    """Return the table that a command names, at `version`, or on the tag or branch `ref`, or else at its newest."""
     catalog = place.catalog_for(reference)
     table = (
         catalog.table_at(reference) if is_location(reference) else catalog.load_table(identifier(reference))
@@ -265,8 +286,15 @@ def load(place: Place, reference: str, version: int | None, ref: str | None = No
     return table if ref is None else table.at(ref=ref)
 
 
+def details_of(noted: Iterable[NotedCommit], before: Table, after: Table) -> list[dict[str, Any]]:
+    """Return the details of the noted commits between two versions, without the commits of other clients."""
+    ids = {commit.commit_id for commit in noted}
+    newer_entries = takewhile(lambda entry: entry.version > before.version, after.history())
+    return [entry.details for entry in newer_entries if entry.commit_id in ids]
+
+
 def _history(place: Place, reference: str, limit: int | None) -> tuple[Table | None, list[HistoryEntry]]:
-    """Return what happened to a table or, where no table has that name, to a namespace."""
+    """Return the history of a table or, if no table has that name, of a namespace."""
     catalog = place.catalog_for(reference)
     try:
         if reference != "":
@@ -283,15 +311,25 @@ def _draw(place: Place, name: str, limit: int | None) -> None:
 
     facts = picture(place, name, CHANGES_MAX if limit is None else limit).facts
     lines = []
-    for drawing, change, names in graph_lines(facts):
-        rebased = "" if change.base is None else f" (prepared on {change.base}, rebased)"
+    for lanes, change, names in graph_lines(facts):
+        rebase_note = "" if change.base is None else f" (prepared on {change.base}, rebased)"
         writer = None if change.writer is None else facts.writers[change.writer]
-        who = "" if writer is None else " ".join(filter(None, (writer.user, writer.engine, writer.host)))
+        writer_facts = (
+            "" if writer is None else " ".join(filter(None, (writer.user, writer.engine, writer.host)))
+        )
         log = "" if facts.kind == "table" or change.kind == "older" else f"{facts.logs[change.log].name}: "
-        when = "" if change.time_us is None else answer.time(change.time_us)
+        when = "" if change.time_us is None else answer.time(moment_of(change.time_us))
         where = f"[{names}] " if names else ""
-        lines.append((drawing, str(change.version or ""), when, f"{where}{log}{change.text}{rebased}", who))
-    answer.rows(("", ">version", "time", "what", "who"), lines, empty="Nothing has happened.")
+        lines.append(
+            (
+                lanes,
+                str(change.version or ""),
+                when,
+                f"{where}{log}{change.text}{rebase_note}",
+                writer_facts,
+            )
+        )
+    answer.rows(("=", ">version", "time", "what", "who"), lines, empty="Nothing has happened.")
 
 
 def _schema_at(table: Table, version: int) -> Schema | None:
@@ -304,7 +342,7 @@ def _schema_at(table: Table, version: int) -> Schema | None:
 
 def entry_in_json(entry: HistoryEntry) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(entry) | {"writer": masked_facts(entry.writer)}
-    return {"version": entry.version, "timestamp": answer.iso_time(entry.timestamp_us)} | plain
+    return plain | {"committed_at": entry.committed_at.isoformat()}
 
 
 def who(entry: HistoryEntry) -> str:

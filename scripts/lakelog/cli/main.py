@@ -1,102 +1,137 @@
-"""The command's entry point: its subcommands, and how errors are printed.
+"""The command's entry point: options before a command's name, and how errors are printed.
 
-An error is one line on stderr that begins with `lakelog:`; exit code 1, or 2 when the command line itself is wrong.
+An error is one line on stderr that begins with `lakelog:`, or a JSON object with `--json`. The exit code is 1, or 2 if
+the command line itself is wrong.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from typing import Any
 
 import click
 
-from lakelog.cli import answer, completion
+from lakelog.cli import answer
+from lakelog.cli.commands import (
+    GROUPS,
+    MODULES,
+    PROGRAM,
+    command_named,
+    hint_for_command,
+    hint_for_option,
+    summary_of,
+)
+from lakelog.cli.help import first_steps
+from lakelog.cli.options import COMMAND_LINE, with_shared_options
 from lakelog.log.errors import LakelogError
-
-_COMMANDS = {
-    "inspection": ("ls", "show", "history", "cat", "files", "inspect"),
-    "contents": ("head", "diff", "restore"),
-    "sql": ("sql",),
-    "view": ("view",),
-    "health": ("health",),
-    "audit": ("audit",),
-    "refs": ("refs", "tag", "branch"),
-    "clones": ("clone", "materialize", "release-clone"),
-    "backups": (
-        "backup",
-        "backups",
-        "verify-backup",
-        "delete-backup",
-        "restore-backup",
-        "copy",
-        "finish-copy",
-    ),
-    "dropped": ("dropped", "undrop"),
-    "maintenance": ("compact", "expire", "vacuum"),
-    "maintain": ("maintain",),
-    "forget": ("forget",),
-    "cluster": ("cluster",),
-    "doctor": ("doctor",),
-    "fsck": ("fsck",),
-    "iceberg": ("export", "publish", "serve", "import", "adopt"),
-    "spark": ("spark-conf",),
-    "completion": ("completion",),
-    "explain": ("explain",),
-}
-"""The commands of each module. It is loaded when one of them is asked for: others need much that it does not."""
 
 
 class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(MODULES)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        for module, names in _COMMANDS.items():
-            if cmd_name in names:
-                commands: tuple[click.Command, ...] = import_module(f"lakelog.cli.{module}").COMMANDS
-                return next(each for each in commands if each.name == cmd_name)
-        return None
+        return command_named(cmd_name)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            click.echo(first_steps(ctx.make_formatter()), nl=False, err=True)
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        ctx.meta[COMMAND_LINE] = args
+        if args[0] not in MODULES and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(f"No such command '{args[0]}'. {hint_for_command(args[0])}".strip(), ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Print each group of commands, with all summaries in the same column."""
+        width = max(map(len, MODULES))
+        for title, names in GROUPS.items():
+            commands = [(name, command_named(name)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), summary_of(command)) for name, command in commands if command]
+                )
 
 
-_NAMED = {name: click.Command(name) for names in _COMMANDS.values() for name in names}
-"""What click lists, and what it means a mistyped name to be: by names alone."""
-
-
-@click.group(cls=_Commands, commands=_NAMED, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@with_shared_options
 @click.version_option(package_name="lakelog")
-def cli() -> None:
-    """Inspect a lakelog warehouse: what it holds and what happened to it, from its logs alone.
+def cli(**shared: Any) -> None:
+    """Look after the tables of a warehouse: see, query, restore, maintain and copy them.
 
-    A TABLE or NAMESPACE is a name in the warehouse (`a.b.t`, with backticks around a part that holds a dot or a
-    slash), or the folder or URL where it lies, which needs no warehouse.
+    A TABLE or NAMESPACE is a name in the warehouse, as a.b.t, with backticks around a part that has a dot or a slash.
+    Its folder or URL may be given instead, which needs no warehouse.
+
+    The options below go before or after the command's name.
     """
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code."""
+    """Run a command line and return its exit code."""
+    with answer.errors_in_json("--json" in _options(arguments)):
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
-        result = cli.main(args=list(arguments), prog_name=completion.PROGRAM, standalone_mode=False)
+        result = cli.main(
+            args=list(arguments),
+            prog_name=PROGRAM,
+            standalone_mode=False,
+            obj=tuple(arguments),
+            terminal_width=_help_width(),
+        )
         return result if isinstance(result, int) else 0
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return 2
     except click.UsageError as error:
         hint = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
-        return _fail(f"{error.format_message()}{hint}", 2)
+        return _fail(f"{_usage_message(error)}{hint}", "usage", 2)
     except click.ClickException as error:
-        return _fail(error.format_message(), 1)
+        return _fail(error.format_message(), "failed", 1)
     except LakelogError as error:
-        return _fail(f"{error} {error.pointer}", 1)
-    except BrokenPipeError:
-        # The reader of our output closed it; Python would raise once more when it flushes at exit.
+        return _fail(str(error), error.kind, 1, error.pointer)
+    except OSError as error:
+        # Python would raise once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        if isinstance(error, BrokenPipeError):
+            return 1  # the reader of our output closed it
+        return _fail(str(error), "failed", 1)
     except (KeyboardInterrupt, click.Abort):
         return 130
 
 
-def _fail(message: str, code: int) -> int:
-    answer.say("lakelog: " + " ".join(message.split()), err=True)
-    return code
+def _help_width() -> int:
+    """Return the width of help texts. By itself click takes 50 columns at least."""
+    return max(min(shutil.get_terminal_size().columns, 80) - 2, 24)
+
+
+def _options(arguments: Sequence[str]) -> Sequence[str]:
+    """Return the arguments before `--`, after which nothing is an option."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def _usage_message(error: click.UsageError) -> str:
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return error.format_message()
+    options = [
+        option
+        for part in error.ctx.command.get_params(error.ctx)
+        for option in (*part.opts, *part.secondary_opts)
+    ]
+    hint = hint_for_option(error.option_name, [option for option in options if option.startswith("--")])
+    return f"{error.message} {hint}".strip()
+
+
+def _fail(message: str, kind: str, exit_code: int, pointer: str = "") -> int:
+    answer.complain(message, kind, exit_code, pointer)
+    return exit_code
 
 
 def main() -> None:

@@ -1,34 +1,50 @@
-"""The options that every command shares, and what they select: a catalog, and the form of the answer."""
+"""The options that every command shares, before or after its name. They select the catalog and the form of the
+answer."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from lakelog.catalog import Catalog, LakelogError
+from lakelog.catalog import Catalog, LakelogError, engine
+from lakelog.catalog.choices import WAREHOUSE_VARIABLE
 from lakelog.catalog.names import identifier, quoted, quoted_where_needed
-from lakelog.cli.completion import VARIABLE
+from lakelog.catalog.nearest import nearest
+from lakelog.cli.commands import VARIABLE
 from lakelog.cli.locations import named
 from lakelog.cli.verbose import Costs
 
+COMMAND_LINE = "lakelog.command_line"
+"""The key in click's context for the command's name and the arguments after it."""
+
 
 class Count(click.IntRange):
-    """So many things, one at least. A number that no list can be as long as stands for all."""
+    """A number of entries, at least 1. A number that is longer than any list stands for all entries."""
 
     def __init__(self) -> None:
         super().__init__(min=1)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         return min(int(super().convert(value, param, ctx)), 1 << 62)
+
+
+class Choice(click.Choice[str]):
+    """A word of a list of words. The error for any other word names the words that are like it."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        likely = nearest(str(value), map(str, self.choices))
+        hint = f" Did you mean {' or '.join(likely)}?" if likely else ""
+        return f"{super().get_invalid_choice_message(value, ctx)}{hint}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +57,7 @@ class Place:
     path_style: bool
     as_json: bool
     costs: Costs | None = None
-    """What each operation has cost."""
+    """The cost of each operation."""
 
     @property
     def store_options(self) -> dict[str, str]:
@@ -60,19 +76,19 @@ class Place:
         return self.warehouse
 
     def catalog(self) -> Catalog:
-        """Return the catalog of the warehouse. NotFound where there is none: commands read, and set up nothing."""
+        """Return the catalog of the warehouse. Raises NotFound if there is none, because commands do not create one."""
         catalog = Catalog(self.required_warehouse, options=self.store_options, observe=self.costs)
-        catalog.places.check_there()
+        engine.places(catalog).check_there()
         return catalog
 
     def catalog_as_of(self, moment: str) -> Catalog:
-        """Return the catalog of the warehouse as of a time, or as a saved cut of that name has it. NotFound."""
+        """Return the catalog of the warehouse as of a time, or of the saved cut with that name. Raises NotFound."""
         catalog = Catalog(self.required_warehouse, options=self.store_options, as_of=moment)
-        catalog.places.check_there()
+        engine.places(catalog).check_there()
         return catalog
 
     def catalog_for(self, reference: str) -> Catalog:
-        """Return the catalog to look `reference` up in; what is given by its location needs no warehouse."""
+        """Return the catalog to look `reference` up in. A location needs no warehouse."""
         if is_location(reference) and self.warehouse is None:
             return Catalog(reference, options=self.store_options, observe=self.costs)
         return self.catalog()
@@ -93,8 +109,10 @@ else:
 
 
 class _Reference(_Text):
-    """A table or namespace by its name, or by the folder or URL where it lies: a command is given the name, and its
-    warehouse. What has no name there stays the place that it is; so does a log, which is looked at by itself."""
+    """A table or namespace by its name, or by its folder or URL. A command gets the name and its warehouse.
+
+    A place without a name stays a place. So does the place of a log, which a command looks at on its own.
+    """
 
     name = "reference"
 
@@ -113,28 +131,25 @@ TABLE, REFERENCE, LOG = _Reference(is_table=True), _Reference(), _Reference(is_l
 def names_of_tables(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the namespaces (with a dot after them) and tables that begin so, for a shell that completes a name.
 
-    Nothing where there is no warehouse, or it cannot be read: a shell that waits for completions shows no error.
+    Returns nothing if there is no warehouse, or if it cannot be read, because a shell that waits for completions
+    shows no error.
     """
-    place = context.params.get("warehouse") or os.environ.get("LAKELOG_WAREHOUSE")
-    if place is None or is_location(incomplete):
+    place = _place_of(_shared_options(context, context.params))
+    warehouse = place.warehouse or os.environ.get(WAREHOUSE_VARIABLE)
+    if warehouse is None or is_location(incomplete):
         return []
-    options = {name: context.params.get(name) for name in ("endpoint", "region")}
-    given = {name: str(value) for name, value in options.items() if value}
-    if context.params.get("path_style"):
-        given["path_style"] = "true"
     try:
-        catalog = Catalog(place, options=given)
-        catalog.places.check_there()
+        catalog = replace(place, warehouse=warehouse).catalog()
         inside = identifier(incomplete.rpartition(".")[0])
-        found = [f"{quoted_where_needed(each)}." for each in catalog.list_namespaces(inside)]
-        found += [quoted_where_needed(each) for each in catalog.list_tables(inside)]
+        names = [f"{quoted_where_needed(candidate)}." for candidate in catalog.list_namespaces(inside)]
+        names += [quoted_where_needed(candidate) for candidate in catalog.list_tables(inside)]
     except LakelogError:
         return []
-    # Bash puts into the line what it is given, and would run what stands in backticks or $(): any client that may write
-    # to a namespace can have that in a name. zsh and fish quote by themselves.
+    # Bash puts a completion into the line unquoted, and would run its backticks or $(). Any client that may write to a
+    # namespace can put these into a name. zsh and fish quote by themselves.
     is_bash = os.environ.get(VARIABLE, "").startswith("bash")
     return [
-        name for name in found if name.startswith(incomplete) and (not is_bash or shlex.quote(name) == name)
+        name for name in names if name.startswith(incomplete) and (not is_bash or shlex.quote(name) == name)
     ]
 
 
@@ -160,45 +175,94 @@ def _resolved(place: Place, given: dict[str, Any]) -> Place:
 _SHARED = (
     click.option(
         "--warehouse",
-        envvar="LAKELOG_WAREHOUSE",
+        envvar=WAREHOUSE_VARIABLE,
         metavar="URL",
-        help="Folder or s3:// URL of the warehouse. LAKELOG_WAREHOUSE is the default.",
+        help="The folder or s3:// URL of the warehouse. [default: the variable LAKELOG_WAREHOUSE]",
     ),
-    click.option("--endpoint", metavar="URL", help="Address of an S3 that is not AWS's own."),
-    click.option("--region", metavar="NAME", help="Region of the bucket."),
+    click.option("--endpoint", metavar="URL", help="The address of an S3 that is not AWS's own."),
+    click.option("--region", metavar="NAME", help="The region of the bucket."),
     click.option(
-        "--path-style", is_flag=True, help="Put the bucket in the URL's path, as most S3 servers need."
+        "--path-style", is_flag=True, help="Put the bucket into the URL's path, as most S3 servers need."
     ),
     click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs."),
     click.option("--verbose", is_flag=True, help="Also print the requests that were made, on stderr."),
 )
+SHARED = ("warehouse", "endpoint", "region", "path_style", "as_json", "verbose")
+
+
+def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, or the group of all commands, the shared options."""
+    for option in reversed(_SHARED):
+        command = option(command)
+    return command
+
+
+def _shared_options(context: click.Context, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the shared options.
+
+    An option after the command's name wins over the same option before it, and that over a variable.
+    """
+    root, values = context.find_root(), {name: parameters.get(name) for name in SHARED}
+    for name in SHARED:
+        is_own = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if not is_own and root.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            values[name] = root.params[name]
+    return values
+
+
+def _place_of(shared_options: Mapping[str, Any]) -> Place:
+    return Place(
+        warehouse=shared_options["warehouse"],
+        endpoint=shared_options["endpoint"],
+        region=shared_options["region"],
+        path_style=bool(shared_options["path_style"]),
+        as_json=bool(shared_options["as_json"]),
+        costs=Costs() if shared_options["verbose"] else None,
+    )
 
 
 def takes_place(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the shared options; it receives them as a Place, its first argument."""
+    """Give a command the shared options. It receives them as a Place, its first argument."""
 
     @wraps(command)
-    def with_place(
-        warehouse: str | None,
-        endpoint: str | None,
-        region: str | None,
-        path_style: bool,
-        as_json: bool,
-        verbose: bool,
-        **rest: Any,
-    ) -> None:
-        place = Place(
-            warehouse=warehouse,
-            endpoint=endpoint,
-            region=region,
-            path_style=path_style,
-            as_json=as_json,
-            costs=Costs() if verbose else None,
-        )
+    def with_place(**parameters: Any) -> None:
+        shared_options = _shared_options(click.get_current_context(), parameters)
+        own_options = {name: value for name, value in parameters.items() if name not in SHARED}
+        place = _place_of(shared_options)
         with nullcontext() if place.costs is None else place.costs.reported():
-            place = _resolved(place, rest)
-            command(place, **rest)
+            command(_resolved(place, own_options), **own_options)
 
-    for option in reversed(_SHARED):
-        with_place = option(with_place)
-    return with_place
+    return with_shared_options(with_place)
+
+
+def version_option(help: str = "As it was at that version.") -> Callable[..., Any]:
+    """Declare the option for a version of a table."""
+    return click.option("--version", type=int, metavar="N", help=help)
+
+
+on_ref = click.option("--ref", metavar="NAME", help="As it is on that tag or branch.")
+with_columns = click.option("--columns", metavar="A,B", help="These columns only.")
+
+
+def changes_option(default: int) -> Callable[..., Any]:
+    """Declare the option for the number of changes that a picture has."""
+    return click.option(
+        "--versions",
+        type=Count(),
+        default=default,
+        show_default=True,
+        metavar="N",
+        help="Read the newest N changes.",
+    )
+
+
+def limit_option(what: str, default: int | None = None) -> Callable[..., Any]:
+    """Declare the option for the largest number of entries."""
+    return click.option(
+        "--limit",
+        type=Count(),
+        default=default,
+        show_default=True,
+        metavar="N",
+        help=f"The first N {what} only.",
+    )

@@ -17,18 +17,18 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Live
 
-from lakelog.catalog.core.tools import visible
+from lakelog.catalog.engine import visible
 from lakelog.cli.answer import say
 
 EVERY_S = 2.0
-"""So long may work take before it shows anything, and where lines are printed, from one to the next."""
+"""The time before the first sign of progress, and between two lines."""
 
 _OF = re.compile(r"([\d,]+) of ([\d,]+)")
 
 
 class Progress:
-    """Shows the progress that it is given, but only where the work takes long: on a terminal and in a notebook a bar,
-    in a pipe or a file a line now and then."""
+    """Shows progress, but only if the work takes long. A terminal or a notebook shows a bar; a pipe or a file gets a
+    line now and then."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True)
@@ -42,7 +42,7 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Remove the bar: what was done is the answer's to say."""
+        """Remove the bar, because the answer itself reports the outcome."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -66,14 +66,14 @@ class Progress:
 
     def _show(self, message: str) -> None:
         assert self._live is not None
-        done, total = _counts(message)
-        self._live.update(self._task, text=visible(message), completed=done, total=total)
+        done_count, total = _counts(message)
+        self._live.update(self._task, text=visible(message), completed=done_count, total=total)
 
 
 def _counts(message: str) -> tuple[int, int | None]:
-    """Return how far the work is, where the message says so: `3 of 12` files, versions or tables."""
-    found = _OF.search(message)
-    if found is None:
+    """Return how far the work is, if the message says so: `3 of 12` files, versions or tables."""
+    match = _OF.search(message)
+    if match is None:
         return 0, None
-    done, total = (int(number.replace(",", "") or 0) for number in found.groups())
-    return min(done, total), total
+    done_count, total = (int(number.replace(",", "") or 0) for number in match.groups())
+    return min(done_count, total), total

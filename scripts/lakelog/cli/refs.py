@@ -5,24 +5,25 @@ from __future__ import annotations
 import click
 
 from lakelog.catalog import Table
-from lakelog.catalog.core.state import BRANCH, MAIN, TAG
+from lakelog.catalog.engine import BRANCH, MAIN, TAG
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
-from lakelog.cli.options import TABLE, Place, takes_place
+from lakelog.cli.options import TABLE, Place, takes_place, version_option
 
 
 @click.command()
 @click.argument("table", type=TABLE)
 @takes_place
 def refs(place: Place, table: str) -> None:
-    """List the tags and branches of TABLE.
+    """List the tags and branches of a table.
 
-    With the version that each began with (of main, which is the table itself, the newest), and what it has.
+    Each has the version that it began with, its rows, files and size. The branch main is the table itself, with its
+    newest version.
     """
-    loaded = load(place, table, None)
-    lines = [loaded.at(ref=name) for name in (MAIN, *sorted(loaded.refs))]
+    loaded_table = load(place, table, None)
+    lines = [loaded_table.at(ref=name) for name in (MAIN, *sorted(loaded_table.refs))]
     if place.as_json:
-        answer.in_json([_in_json(line) for line in lines])
+        answer.list_in_json(map(_in_json, lines))
     else:
         answer.rows(
             ("kind", "name", ">version", ">rows", ">files", ">size"),
@@ -42,40 +43,35 @@ def refs(place: Place, table: str) -> None:
 
 
 def _command(kind: str) -> click.Command:
-    @click.command(name=kind, short_help=f"Make a {kind} of TABLE, or drop one.")
+    @click.command(name=kind)
     @click.argument("table", type=TABLE)
     @click.argument("name")
-    @click.option("--version", type=int, metavar="N", help="Of that version. [default: the newest]")
-    @click.option("--replace", is_flag=True, help=f"In place of the {kind} NAME, if there is one.")
-    @click.option("--drop", is_flag=True, help="Drop it instead.")
+    @version_option("As it was at that version. [default: the newest]")
+    @click.option("--replace", is_flag=True, help=f"Replace the {kind} NAME, if there is one.")
+    @click.option("--drop", is_flag=True, help=f"Drop the {kind} instead.")
     @takes_place
     def command(place: Place, table: str, name: str, version: int | None, replace: bool, drop: bool) -> None:
         if drop and (replace or version is not None):
             raise click.UsageError("--drop cannot be combined with --version or --replace")
-        loaded = load(place, table, None)
+        loaded_table = load(place, table, None)
         if drop:
-            (loaded.drop_tag if kind == TAG else loaded.drop_branch)(name)
+            (loaded_table.drop_tag if kind == TAG else loaded_table.drop_branch)(name)
         else:
-            create = loaded.create_tag if kind == TAG else loaded.create_branch
-            made = create(name, version, replace=replace).at(ref=name)
+            create = loaded_table.create_tag if kind == TAG else loaded_table.create_branch
+            line = create(name, version, replace=replace).at(ref=name)
         if place.as_json:
-            answer.in_json({"kind": kind, "name": name, "dropped": True} if drop else _in_json(made))
+            answer.in_json({"kind": kind, "name": name, "dropped": True} if drop else _in_json(line))
         else:
             did = (
                 f"Dropped the {kind} {name}"
                 if drop
-                else f"Made the {kind} {name} of version {_version(made)}"
+                else f"Made the {kind} {name} of version {_version(line)}"
             )
             answer.say(f"{did}.")
 
-    kept = (
-        "keeps a version for as long as it is there"
-        if kind == TAG
-        else "is written to beside the table itself"
-    )
-    command.help = (
-        f"Make a {kind} of TABLE, or drop one.\n\nA {kind} {kept}, and expiry and vacuum keep what it needs."
-    )
+    purpose = "keeps a version until it is dropped" if kind == TAG else "takes writes beside the table itself"
+    summary = f"Make a {kind} of a table, or drop it."
+    command.help = f"{summary}\n\nA {kind} {purpose}. Expire and vacuum keep the files that it needs."
     return command
 
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import shlex
+from typing import Unpack
 
 import click
 
 from lakelog.cli import answer
-from lakelog.cli.options import Place, takes_place
+from lakelog.cli.options import Choice, Place, takes_place
+from lakelog.spark import SparkSettings
 from lakelog.spark import spark_conf as settings_for
 from lakelog.spark.open_catalog import MAINTENANCES, PROPOSALS, STATEMENT_TEXTS
+from lakelog.spark.s3a import EXCLUDES_KEY, PACKAGES_KEY
 from lakelog.spark.stored_code import SETTINGS as STORED_CODE
 
 
 @click.command("spark-conf")
 @click.option(
-    "--catalog", default="lake", show_default=True, metavar="NAME", help="The catalog's name in Spark."
+    "--catalog",
+    "name",
+    default="lake",
+    show_default=True,
+    metavar="NAME",
+    help="The catalog's name in Spark.",
 )
 @click.option(
     "--session-catalog", is_flag=True, help="Show the tables in Spark's own catalog spark_catalog too."
@@ -27,33 +35,44 @@ from lakelog.spark.stored_code import SETTINGS as STORED_CODE
     help="Your own jars, beside lakelog's, separated by commas. Give them here: Spark's own --jars replaces lakelog's.",
 )
 @click.option(
+    "--packages",
+    default="",
+    metavar="NAMES",
+    help="Your own packages, beside those of S3A. Give them here: Spark's own --packages replaces lakelog's.",
+)
+@click.option(
+    "--s3a/--no-s3a",
+    default=None,
+    help="Whether Spark fetches Hadoop's S3A for a warehouse on S3 if it has none, as it does by default.",
+)
+@click.option(
     "--as-of",
     metavar="TIME|CUT",
-    help="Show everything as it stood at a time (UTC unless it has a time zone) or in a saved cut, read-only.",
+    help="Read all tables as of that time (UTC unless it has a time zone) or saved cut.",
 )
 @click.option(
     "--as-of-namespace",
     metavar="NAMESPACE",
-    help="Whose saved cut --as-of names: what is in this namespace, as it stood then. [default: the whole catalog's]",
+    help="The namespace whose saved cut --as-of names; only what is in it is seen. [default: the whole catalog]",
 )
 @click.option(
     "--stored-code",
-    type=click.Choice(STORED_CODE),
+    type=Choice(STORED_CODE),
     help="Which code from the warehouse may run: none, sql (views and functions of SQL; the default), or all.",
 )
 @click.option(
     "--maintenance",
-    type=click.Choice(MAINTENANCES),
+    type=Choice(MAINTENANCES),
     help="Whether the session compacts what it writes: auto (the default), on-demand (by a property), or off.",
 )
 @click.option(
     "--proposals",
-    type=click.Choice(tuple(PROPOSALS)),
+    type=Choice(tuple(PROPOSALS)),
     help="Whether processes that lose races propose their changes: auto (the default: on S3), on, or off.",
 )
 @click.option(
     "--statement-text",
-    type=click.Choice(STATEMENT_TEXTS),
+    type=Choice(STATEMENT_TEXTS),
     help="What commits keep of a statement: normalized (without its literals; the default), full, or none.",
 )
 @click.option(
@@ -64,59 +83,35 @@ from lakelog.spark.stored_code import SETTINGS as STORED_CODE
 @click.option(
     "--python",
     metavar="PATH",
-    help="The Python that runs lakelog beside Spark's driver. [default: the one of this command]",
+    help="The Python that runs lakelog beside Spark's driver. [default: the Python of this command]",
 )
 @click.option(
     "--adapter-jar",
+    "jar",
     metavar="PATH",
-    help="lakelog's jar, where it is not to be built here; '' for none, where Spark has it by spark.jars.packages.",
+    help="lakelog's jar, if it is not to be built here; '' for none, if Spark has it by spark.jars.packages.",
 )
 @takes_place
-def spark_conf(
-    place: Place,
-    catalog: str,
-    session_catalog: bool,
-    jars: str,
-    as_of: str | None,
-    as_of_namespace: str | None,
-    stored_code: str | None,
-    maintenance: str | None,
-    proposals: str | None,
-    statement_text: str | None,
-    fsync: bool | None,
-    python: str | None,
-    adapter_jar: str | None,
-) -> None:
-    """Print the settings that show Spark the warehouse.
+def spark_conf(place: Place, jars: str, packages: str, **given: Unpack[SparkSettings]) -> None:
+    """Print the settings by which Spark sees the warehouse.
 
-    For spark-sql, spark-submit and the others: spark-sql $(lakelog spark-conf --warehouse …)
+    They are for spark-sql, spark-submit and the others: spark-sql $(lakelog spark-conf --warehouse …)
 
-    Where a value has a space in it, such as a path, the shell would split the settings there. They are printed with
-    quotes then, for eval: eval "spark-sql $(lakelog spark-conf --warehouse …)"
+    If a value has a space in it, such as a path, the shell would split the settings there. They are printed with quotes
+    then, for eval: eval "spark-sql $(lakelog spark-conf --warehouse …)"
     """
-    found = settings_for(
-        place.required_warehouse,
-        name=catalog,
-        endpoint=place.endpoint,
-        region=place.region,
-        path_style=place.path_style or None,
-        fsync=fsync,
-        as_of=as_of,
-        as_of_namespace=as_of_namespace,
-        maintenance=maintenance,
-        proposals=proposals,
-        statement_text=statement_text,
-        stored_code=stored_code,
-        python=python,
-        jar=adapter_jar,
-        session_catalog=session_catalog,
-    )
-    if named := [*filter(None, jars.split(",")), *filter(None, [found.get("spark.jars")])]:
-        found["spark.jars"] = ",".join(named)
+    given |= {"endpoint": place.endpoint, "region": place.region, "path_style": place.path_style or None}
+    settings = settings_for(place.required_warehouse, **given)
+    if jar_paths := [*filter(None, jars.split(",")), *filter(None, [settings.get("spark.jars")])]:
+        settings["spark.jars"] = ",".join(jar_paths)
+    if "hadoop-aws" in jars + packages:
+        settings = {key: value for key, value in settings.items() if key not in (PACKAGES_KEY, EXCLUDES_KEY)}
+    if packages:
+        settings[PACKAGES_KEY] = ",".join(filter(None, [packages, settings.get(PACKAGES_KEY)]))
     if place.as_json:
-        answer.in_json(dict(found))
+        answer.in_json(dict(settings))
         return
-    arguments = [f"{name}={value}" for name, value in found.items()]
+    arguments = [f"{name}={value}" for name, value in settings.items()]
     if any(argument.split() != [argument] for argument in arguments):
         # Within eval, a line of its own would be a command of its own.
         click.echo(" \\\n".join(f"--conf {shlex.quote(argument)}" for argument in arguments))

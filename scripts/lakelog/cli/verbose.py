@@ -1,7 +1,7 @@
-"""What a command cost, on stderr: the requests that it made, by operation and kind.
+"""The cost of a command, on stderr: its requests, by operation and kind.
 
-It covers all that the command does: operations of catalogs, what goes on behind them in other threads, and stores that
-it opens by itself. It must not know what the command is for.
+It covers the operations of catalogs, their work in other threads, and stores that the command opens itself. It must
+not know the purpose of the command.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from lakelog.catalog import Observation
 from lakelog.cli import answer
 from lakelog.log import wait_for_background
 from lakelog.log.clocks import steady_clock_us
-from lakelog.log.costs import Tally, tallied
+from lakelog.log.costs import CostTally, tallied
 
 
 @dataclass(slots=True)
 class _Cost:
-    """What operations of one name cost together."""
+    """The cost of all operations of the same name."""
 
     calls: int = 0
     requests: Counter[str] = field(default_factory=Counter)
@@ -32,7 +32,7 @@ class _Cost:
     waited_s: float = 0.0
     duration_s: float = 0.0
 
-    def add(self, seen: Observation | Tally, calls: int = 1, duration_s: float = 0.0) -> None:
+    def add(self, seen: Observation | CostTally, calls: int = 1, duration_s: float = 0.0) -> None:
         self.calls += calls
         self.requests.update(seen.requests)
         self.bytes_read += seen.bytes_read
@@ -67,16 +67,16 @@ class Costs:
 
     @contextmanager
     def reported(self) -> Iterator[None]:
-        """Inside, a command runs; at the end, also one by an error, its cost is printed."""
-        beside, begun_us = Tally(), steady_clock_us()
+        """Run a command inside. At the end, or after an error, its cost is printed."""
+        tally, begun_us = CostTally(), steady_clock_us()
         try:
-            with tallied(beside):
+            with tallied(tally):
                 yield
         finally:
             wait_for_background()
-            self._report(beside, (steady_clock_us() - begun_us) / 1e6)
+            self._report(tally, (steady_clock_us() - begun_us) / 1e6)
 
-    def _report(self, beside: Tally, duration_s: float) -> None:
+    def _report(self, beside: CostTally, duration_s: float) -> None:
         for operation, cost in self._by_operation.items():
             times = f" ({cost.calls:,} times)" if cost.calls > 1 else ""
             answer.say(f"lakelog: {operation}{times}: {cost.text()}", err=True)

@@ -1,4 +1,4 @@
-"""Write what is generated from the bridge's structs to where it belongs."""
+"""Write the files that are generated from the bridge's structs."""
 
 from __future__ import annotations
 

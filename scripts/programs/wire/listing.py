@@ -29,20 +29,20 @@ BEGIN, END = "<!-- requests: written by scripts/wire -->", "<!-- end of requests
 
 
 def listed(root: Path) -> dict[str, str]:
-    """Return the README with the list as it is now."""
+    """Return the README with the current list."""
     text = (root / README).read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    assert after, f"{README} has no {BEGIN} … {END}"
-    return {README: f"{before}{BEGIN}\n\n{_list()}\n{END}{after}"}
+    head, _, following_text = text.partition(BEGIN)
+    _, _, tail = following_text.partition(END)
+    assert tail, f"{README} has no {BEGIN} … {END}"
+    return {README: f"{head}{BEGIN}\n\n{_list()}\n{END}{tail}"}
 
 
 def _list() -> str:
     lines = ["| request | members | answer |", "|---|---|---|"]
     for request, answers, has_bytes in requests():
-        answered = " or ".join(answer.__name__ for answer in answers)
-        beside = " and bytes" if has_bytes else ""
-        lines.append(f"| `{tag(request)}` | {_members(request)} | {answered}{beside} |")
+        answer_names = " or ".join(answer.__name__ for answer in answers)
+        bytes_note = " and bytes" if has_bytes else ""
+        lines.append(f"| `{tag(request)}` | {_members(request)} | {answer_names}{bytes_note} |")
     lines += ["", "| value or answer | members |", "|---|---|"]
     for structs in by_subject().values():
         for struct in structs:
@@ -55,23 +55,25 @@ def _list() -> str:
 
 def _tags(union: Any) -> str:
     tags = [(struct.__name__, tag_member(struct)) for struct in get_args(union)]
-    member = next(each[0] for _, each in tags if each is not None)
-    said = ", ".join(f"`{each[1]}` {name}" for name, each in tags if each is not None)
-    return f"`{member}`: {said}"
+    member = next(struct_tag[0] for _, struct_tag in tags if struct_tag is not None)
+    tag_texts = ", ".join(f"`{struct_tag[1]}` {name}" for name, struct_tag in tags if struct_tag is not None)
+    return f"`{member}`: {tag_texts}"
 
 
 def _members(struct: Struct) -> str:
     if struct in KEPT:
         return "only Python reads it" + "".join(f", except `{name}`" for name in KEPT[struct])
-    loaded = next(each for each in by_subject()["base"] if each.__name__ == "LoadedTable")
+    loaded_table = next(
+        struct_of_base for struct_of_base in by_subject()["base"] if struct_of_base.__name__ == "LoadedTable"
+    )
     own = members(struct)
-    tagged = tag_member(struct)
-    said = [] if tagged is None else [f"`{tagged[0]}` “{tagged[1]}”"]
-    if struct is not loaded and issubclass(struct, loaded):
-        said.append(f"*{loaded.__name__}*")
-        names = {member.name for member in members(loaded)}
+    own_tag = tag_member(struct)
+    texts = [] if own_tag is None else [f"`{own_tag[0]}` “{own_tag[1]}”"]
+    if struct is not loaded_table and issubclass(struct, loaded_table):
+        texts.append(f"*{loaded_table.__name__}*")
+        names = {member.name for member in members(loaded_table)}
         own = [member for member in own if member.name not in names]
-    return ", ".join([*said, *(_member(member) for member in own)])
+    return ", ".join([*texts, *(_member(member) for member in own)])
 
 
 def _member(member: Member) -> str:
@@ -89,10 +91,10 @@ def _type(annotated: Any) -> str:
         return _type_of_union(annotated)
     origin, arguments = get_origin(annotated), get_args(annotated)
     if origin is Literal:
-        return " or ".join(f"“{each}”" for each in arguments)
+        return " or ".join(f"“{argument}”" for argument in arguments)
     if origin is tuple:
-        shown = arguments[:1] if arguments[-1] is Ellipsis else arguments
-        return f"[{', '.join(_type(each) for each in shown)}]"
+        types = arguments[:1] if arguments[-1] is Ellipsis else arguments
+        return f"[{', '.join(_type(argument) for argument in types)}]"
     if origin is dict:
         return "JSON" if arguments[1] is Any else f"{{{_type(arguments[0])}: {_type(arguments[1])}}}"
     if isinstance(annotated, type) and issubclass(annotated, msgspec.Struct):
@@ -101,12 +103,12 @@ def _type(annotated: Any) -> str:
 
 
 def _type_of_union(annotated: Any) -> str:
-    parts = [each for each in get_args(annotated) if each is not msgspec.UnsetType]
+    parts = [part for part in get_args(annotated) if part is not msgspec.UnsetType]
     inner, is_nullable = without_none(annotated)
     if {bool, int, float, str} <= set(parts):
-        others = [each for each in parts if each not in (bool, int, float, str, type(None))]
-        return " or ".join([*(_type(each) for each in others), "value"])
+        json_types = [part for part in parts if part not in (bool, int, float, str, type(None))]
+        return " or ".join([*(_type(part) for part in json_types), "value"])
     if set(get_args(inner)) == {str, dict[str, Any]} or dict[str, Any] in parts:
         return "JSON"
-    named = name_of(inner) or " or ".join(_type(each) for each in parts if each is not type(None))
-    return f"{named} or null" if is_nullable else named
+    text = name_of(inner) or " or ".join(_type(part) for part in parts if part is not type(None))
+    return f"{text} or null" if is_nullable else text

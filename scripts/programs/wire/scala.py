@@ -1,4 +1,4 @@
-"""The Scala side: a case class for each struct, which writes and reads its JSON. See `wire/Message.scala`."""
+"""The Scala side: a case class for each struct that writes and reads its JSON. See `wire/Message.scala`."""
 
 from __future__ import annotations
 
@@ -45,30 +45,30 @@ import org.json4s.JsonAST.JObject
 
 def sources() -> dict[str, str]:
     """Return the text of each file by its path in the repository."""
-    found = {
+    struct_sources = {
         f"{FOLDER}/{subject.capitalize()}.scala": _file(subject, structs)
         for subject, structs in by_subject().items()
     }
-    return {**found, f"{FOLDER}/Mirror.scala": _mirror()}
+    return {**struct_sources, f"{FOLDER}/Mirror.scala": _mirror()}
 
 
 def _file(subject: str, structs: list[Struct]) -> str:
     names = [name for name, union in UNIONS.items() if get_args(union)[0] in structs]
-    written = [_class(struct) for struct in structs if struct not in BY_HAND]
-    classes = "\n".join([*(_union(name) for name in names), *written])
+    class_sources = [_class(struct) for struct in structs if struct not in BY_HAND]
+    classes = "\n".join([*(_union(name) for name in names), *class_sources])
     modules = " and ".join(sorted({module_of(struct) for struct in structs}))
     return _HEAD.format(modules=modules) + "\n" + classes
 
 
 def _union(name: str) -> str:
-    """Return a trait for the structs of a union, which one member of each distinguishes."""
+    """Return a trait for a union's structs. A member that all of them have distinguishes them."""
     structs: tuple[Struct, ...] = get_args(UNIONS[name])
     tags = [tag_member(struct) for struct in structs]
-    member = next(each[0] for each in tags if each is not None)
+    member = next(struct_tag[0] for struct_tag in tags if struct_tag is not None)
     cases = [
-        f'      case "{each[1]}" => {struct.__name__}.of(json)'
-        for struct, each in zip(structs, tags, strict=True)
-        if each is not None
+        f'      case "{struct_tag[1]}" => {struct.__name__}.of(json)'
+        for struct, struct_tag in zip(structs, tags, strict=True)
+        if struct_tag is not None
     ]
     return "\n".join(
         [
@@ -87,12 +87,12 @@ def _union(name: str) -> str:
 
 
 def _kept(struct: Struct) -> str:
-    """Return the class of what only Python reads, except for some members."""
+    """Return the class of a struct that only Python reads, except for some members."""
     name = struct.__name__
     by_name = {member.name: member for member in members(struct)}
     parts = [
-        f'  def {_name(each)}: {_type(name, by_name[each])} = {name}.part[{_scala(by_name[each].type)}](kept, "{each}")'
-        for each in KEPT[struct]
+        f'  def {_name(key)}: {_type(name, by_name[key])} = {name}.part[{_scala(by_name[key].type)}](kept, "{key}")'
+        for key in KEPT[struct]
     ]
     return "\n".join(
         [
@@ -119,22 +119,22 @@ def _class(struct: Struct) -> str:
     if struct in KEPT:
         return _kept(struct)
     group = group_of(struct)
-    inherited = {member.name for member in members(group)} if group else set()
-    own = [member for member in members(struct) if member.name not in inherited]
+    group_names = {member.name for member in members(group)} if group else set()
+    own = [member for member in members(struct) if member.name not in group_names]
     name = struct.__name__
     parameters = [f"{GROUPS[group]}: {group.__name__}"] if group else []
     parameters += [_parameter(name, member) for member in own]
-    written = [f"{GROUPS[group]}.members"] if group else []
-    tagged = tag_member(struct)
-    parts = [] if tagged is None else [f'"{tagged[0]}" -> put("{tagged[1]}")']
+    member_lists = [f"{GROUPS[group]}.members"] if group else []
+    own_tag = tag_member(struct)
+    parts = [] if own_tag is None else [f'"{own_tag[0]}" -> put("{own_tag[1]}")']
     parts += [_written(struct, member) for member in own]
-    if parts or not written:
-        written.append(f"List({', '.join(parts)})")
+    if parts or not member_lists:
+        member_lists.append(f"List({', '.join(parts)})")
     lines = [
         _doc(struct),
         f"private[lakelog] final case class {name}{_in_parentheses(parameters)}",
         f"  extends {_base(struct, own)} {{",
-        f"  override def members: Members = {' ++ '.join(written)}",
+        f"  override def members: Members = {' ++ '.join(member_lists)}",
     ]
     if is_request(struct):
         lines += _of_request(struct, own)
@@ -159,7 +159,7 @@ def _base(struct: Struct, own: list[Member]) -> str:
 
 
 def _subject(struct: Struct) -> str | None:
-    """Return the Scala of what a change is of, as the request for its token says it."""
+    """Return the Scala of the token request for a change, which names the object that it changes."""
     group = group_of(struct)
     names = {member.name for member in members(struct)}
     if group is not None and {"location", "id"} <= names:
@@ -195,15 +195,17 @@ def _answered(struct: Struct) -> str:
 def _answer(struct: Struct) -> str:
     answers = _answers(struct)
     if len(answers) == 2:
-        usual, other = answers
-        member = next(each.name for each in members(other) if not each.is_optional)
-        return f'if (has(json, "{member}")) Left({other.__name__}.of(json)) else Right({usual.__name__}.of(json))'
+        usual, rare = answers
+        member = next(candidate.name for candidate in members(rare) if not candidate.is_optional)
+        return (
+            f'if (has(json, "{member}")) Left({rare.__name__}.of(json)) else Right({usual.__name__}.of(json))'
+        )
     return f"{answers[0].__name__}.of(json)"
 
 
 def _parameter(struct: str, member: Member) -> str:
     base = f"{_name(member.name)}: {_type(struct, member)}"
-    # A change is asked for with the token that Python makes first, unless it has one.
+    # Python makes the token of a change first, unless the change has a token.
     if (member.is_nullable and member.is_optional) or member.name == "token":
         return f"{base} = None"
     return f"{base} = {_default(member)}" if member.is_optional else base
@@ -242,9 +244,9 @@ def _scala_of_union(annotated: Any) -> str:
         return "Scalar"
     if is_nullable:
         return f"Option[{_scala(inner)}]"
-    known = name_of(annotated)
-    if known is not None:
-        return known
+    union_name = name_of(annotated)
+    if union_name is not None:
+        return union_name
     if set(parts) == {str, dict[str, Any]}:
         return "FreeJson"
     assert len(parts) == 2, f"{annotated} has no name in UNIONS"
@@ -254,12 +256,12 @@ def _scala_of_union(annotated: Any) -> str:
 def _written(struct: Struct, member: Member) -> str:
     name = _name(member.name)
     if member.is_nullable:
-        put = f"putIfAny({name})" if member.is_optional else f"putOrNull({name})"
+        call = f"putIfAny({name})" if member.is_optional else f"putOrNull({name})"
     elif member.is_optional and is_value(struct):
-        put = f"putUnless({name})({_default(member)})"
+        call = f"putUnless({name})({_default(member)})"
     else:
-        put = f"put({name})"
-    return f'"{member.name}" -> {put}'
+        call = f"put({name})"
+    return f'"{member.name}" -> {call}'
 
 
 def _read(struct: str, member: Member) -> str:
@@ -283,8 +285,8 @@ def _default(member: Member) -> str:
 
 
 def _name(name: str) -> str:
-    first, *rest = name.split("_")
-    camel = first + "".join(part.capitalize() for part in rest)
+    first, *more = name.split("_")
+    camel = first + "".join(part.capitalize() for part in more)
     return f"`{camel}`" if camel in _RESERVED else camel
 
 
@@ -313,20 +315,22 @@ def _called(name: str, arguments: list[str]) -> str:
 
 
 def _wrapped(line: str) -> str:
-    """Return a line that is not too long: its outermost list is broken, each part on a line of its own."""
+    """Return the line, or if it is too long, break its outermost list with each part on its own line."""
     if len(line) <= WIDTH or line.lstrip().startswith(("/**", "*")):
         return line
-    opened = max(
+    opening_at = max(
         (i for i, char in enumerate(line) if char == "("),
         key=lambda i: (_closing(line, i) - i, -i),
         default=None,
     )
-    if opened is None:
+    if opening_at is None:
         return line
-    closed = _closing(line, opened)
+    closing_at = _closing(line, opening_at)
     indent = " " * (len(line) - len(line.lstrip()) + 2)
-    parts = _split(line[opened + 1 : closed])
-    return line[: opened + 1] + "\n" + ",\n".join(indent + "  " + part for part in parts) + line[closed:]
+    parts = _split(line[opening_at + 1 : closing_at])
+    return (
+        line[: opening_at + 1] + "\n" + ",\n".join(indent + "  " + part for part in parts) + line[closing_at:]
+    )
 
 
 def _closing(line: str, opened: int) -> int:
@@ -349,13 +353,17 @@ def _split(text: str) -> list[str]:
 
 
 def _mirror() -> str:
-    asked = [
+    request_lines = [
         f'    "{tag(request)}" -> (({request.__name__}.of _): JObject => Request[_]),'
         for request, _, _ in requests()
     ]
-    known = {struct.__name__ for structs in by_subject().values() for struct in structs if is_value(struct)}
-    values = [f'    "{name}" -> ({name}.of _: JObject => Message),' for name in sorted({*known, *UNIONS})]
-    asked[-1], values[-1] = asked[-1].rstrip(","), values[-1].rstrip(",")
+    value_names = {
+        struct.__name__ for structs in by_subject().values() for struct in structs if is_value(struct)
+    }
+    value_lines = [
+        f'    "{name}" -> ({name}.of _: JObject => Message),' for name in sorted({*value_names, *UNIONS})
+    ]
+    request_lines[-1], value_lines[-1] = request_lines[-1].rstrip(","), value_lines[-1].rstrip(",")
     text = [
         _HEAD.format(modules="lakelog.spark.requests"),
         "/** Reads and writes requests, answers and their parts again: a test compares them with those of Python. */",
@@ -372,11 +380,11 @@ def _mirror() -> str:
         "  def value(name: String, text: String): String = values(name)(Json.parsed(text)).asText",
         "",
         "  private val requests: Map[String, JObject => Request[_]] = Map(",
-        *asked,
+        *request_lines,
         "  )",
         "",
         "  private val values: Map[String, JObject => Message] = Map(",
-        *values,
+        *value_lines,
         "  )",
         "}",
         "",

@@ -1,8 +1,8 @@
-"""Which structs cross the bridge, and what their members are.
+"""The structs that cross the bridge, and their members.
 
-Some structs are bases of several: in Scala these are one parameter of each (`GROUPS`). What Python makes and takes
-again stays closed there (`KEPT`). Unions have names (`UNIONS`). One struct, whose forms have no tag, is a Scala trait
-that is written by hand (`BY_HAND`).
+A base of several structs is a single parameter of each in Scala (`GROUPS`). Values that Python makes and takes back
+stay closed there (`KEPT`). Unions have names (`UNIONS`). A struct whose forms have no tag is a Scala trait that is
+written by hand (`BY_HAND`).
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from lakelog.catalog.core.ddl import Stage
-from lakelog.catalog.core.files import Constant, Deletes
+from lakelog.catalog.core.ddl import StagedTable
+from lakelog.catalog.core.files import DeletionVector
 from lakelog.catalog.core.logs import Token
 from lakelog.catalog.core.schema import Expression, TableChange
-from lakelog.spark.handlers.table import ENTRIES
+from lakelog.spark.handlers.entries import ENTRIES
 from lakelog.spark.requests import base, changes, definitions, jobs, procedures, process, staged, tables
 
 Struct = type[msgspec.Struct]
 
-KEPT: dict[Struct, tuple[str, ...]] = {Token: (), Stage: ("write",)}
-"""What only Python reads, except for these members."""
+KEPT: dict[Struct, tuple[str, ...]] = {Token: (), StagedTable: ("write",)}
+"""Structs that only Python reads, except for these members."""
 
 BY_HAND: tuple[Struct, ...] = (Expression,)
 
@@ -33,31 +33,36 @@ UNIONS: dict[str, Any] = {"TableChange": TableChange, "AnyJob": jobs.AnyJob, "An
 
 GROUPS: dict[Struct, str] = {
     base.LoadedTable: "table",
-    base.Named: "of",
-    staged.ToBe: "table",
+    base.NamedObject: "of",
+    staged.FutureTable: "table",
     tables.TableFacts: "facts",
-    changes.OfStream: "stream",
-    definitions.OfFunction: "function",
-    procedures.OfProcedure: "call",
+    changes.StreamRequest: "stream",
+    definitions.FunctionRequest: "function",
+    procedures.ProcedureRequest: "call",
 }
-"""What a parameter is called that stands for the members of such a base."""
+"""The name of the parameter that stands for the members of such a base."""
 
-BESIDE: tuple[Struct, ...] = (base.Statement, process.Failed, process.Asked, Constant, Deletes)
-"""What is in no request: what all frames have, and what stands as JSON in the columns of planned files."""
+BESIDE: tuple[Struct, ...] = (
+    base.UserStatement,
+    process.FailedRequest,
+    process.SentRequest,
+    DeletionVector,
+)
+"""Structs outside of requests: parts of every frame, and JSON in the columns of planned files."""
 
 SCOPE = ("transaction", "query")
-"""Members that the adapter adds to whatever it asks."""
+"""Members that the adapter adds to every request."""
 
 PROCESS: tuple[tuple[Struct, Struct], ...] = (
     (process.Hello, process.Welcome),
-    (process.OpenCatalog, process.Opened),
-    (process.CloseCatalog, process.Closed),
+    (process.OpenCatalog, process.OpenedCatalog),
+    (process.CloseCatalog, process.ClosedCatalog),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """`type` is without None where that is allowed; `is_optional`: it may be missing."""
+    """A member of a struct. `type` leaves out None if None is allowed. The member may be missing if `is_optional`."""
 
     name: str
     type: Any
@@ -68,10 +73,10 @@ class Member:
 
 @cache
 def members(struct: Struct) -> list[Member]:
-    """Return the members of a struct in their order, without those that are added to any request."""
+    """Return the members of a struct in their order, without the members that every request gets."""
     without = SCOPE if issubclass(struct, base.Request) else ()
     hints = get_type_hints(struct)
-    found = []
+    own_members = []
     for field in msgspec.structs.fields(struct):
         if field.encode_name in without:
             continue
@@ -79,12 +84,12 @@ def members(struct: Struct) -> list[Member]:
         default = field.default
         if field.default_factory is not msgspec.NODEFAULT:
             default = field.default_factory()
-        found.append(Member(field.encode_name, inner, is_nullable, not field.required, default))
-    return found
+        own_members.append(Member(field.encode_name, inner, is_nullable, not field.required, default))
+    return own_members
 
 
 def without_none(annotated: Any) -> tuple[Any, bool]:
-    """Return a type without None, and whether None was among it."""
+    """Return a type without None, and whether the type allowed None."""
     if get_origin(annotated) not in (Union, types.UnionType):
         return annotated, False
     parts = tuple(part for part in get_args(annotated) if part is not type(None))
@@ -92,8 +97,8 @@ def without_none(annotated: Any) -> tuple[Any, bool]:
 
 
 def group_of(struct: Struct) -> Struct | None:
-    """Return the nearest base whose members are one parameter."""
-    return next((each for each in struct.__mro__[1:] if each in GROUPS), None)
+    """Return the nearest base whose members are a single parameter."""
+    return next((base_class for base_class in struct.__mro__[1:] if base_class in GROUPS), None)
 
 
 def tag(struct: Struct) -> str:
@@ -102,9 +107,9 @@ def tag(struct: Struct) -> str:
 
 @cache
 def requests() -> list[tuple[Struct, tuple[Struct, ...], bool]]:
-    """Return every request with its answers, and whether bytes come beside them."""
+    """Return every request with its answers, and whether bytes accompany them."""
     of_process = [(request, (answer,), False) for request, answer in PROCESS]
-    return of_process + [(each.request, each.answers, each.has_bytes) for each in ENTRIES]
+    return of_process + [(entry.request, entry.answers, entry.has_bytes) for entry in ENTRIES]
 
 
 def is_struct(annotated: Any) -> bool:
@@ -116,51 +121,51 @@ def is_union(annotated: Any) -> bool:
 
 
 def union_of(struct: Struct) -> str | None:
-    """Return the name of the union that a struct is one of."""
+    """Return the name of the union that a struct belongs to, or None if it belongs to none."""
     return next((name for name, union in UNIONS.items() if struct in get_args(union)), None)
 
 
 def name_of(union: Any) -> str | None:
-    """Return the name of a union, None for one without."""
+    """Return the name of a union, or None if it has none."""
     parts = set(get_args(union))
-    return next((name for name, known in UNIONS.items() if set(get_args(known)) == parts), None)
+    return next((name for name, candidate in UNIONS.items() if set(get_args(candidate)) == parts), None)
 
 
 def module_of(struct: Struct) -> str:
-    """Return the module or the room that a struct belongs to, as those who use it import it."""
+    """Return the module or the room from which others import a struct."""
     parts = struct.__module__.split(".")
     return ".".join(parts if parts[1] == "spark" else parts[:4] if parts[1] == "catalog" else parts[:2])
 
 
 def subject(struct: Struct) -> str:
-    """Return the name of the module that a struct is listed with."""
+    """Return the name of the module that lists a struct."""
     return module_of(struct).rpartition(".")[2]
 
 
 def is_value(struct: Struct) -> bool:
-    """Whether a struct is an answer or a part of requests or answers, and not what requests have in common."""
+    """Whether a struct is an answer, or a part of requests or answers, rather than a request or a base of requests."""
     return not issubclass(struct, (base.Request, process.ProcessRequest))
 
 
 def tag_member(struct: Struct) -> tuple[str, str] | None:
-    """Return the member of a value that says which struct it is, and what it says."""
+    """Return the member that tags a value with its struct, and the tag. Return None if the value has no tag."""
     config = struct.__struct_config__
     return (str(config.tag_field), str(config.tag)) if is_value(struct) and config.tag else None
 
 
 @cache
 def by_subject() -> dict[str, list[Struct]]:
-    """Return all structs that Scala knows, each after those that it consists of."""
-    found: dict[Struct, None] = {}
+    """Return all structs that Scala knows, by module. Each follows the structs that it consists of."""
+    ordered_structs: dict[Struct, None] = {}
     for request, answers, _ in requests():
         for struct in (request, *answers):
-            _collect(struct, found)
+            _collect(struct, ordered_structs)
     for struct in BESIDE:
-        _collect(struct, found)
-    grouped: dict[str, list[Struct]] = {}
-    for struct in found:
-        grouped.setdefault(subject(struct), []).append(struct)
-    return grouped
+        _collect(struct, ordered_structs)
+    structs_by_subject: dict[str, list[Struct]] = {}
+    for struct in ordered_structs:
+        structs_by_subject.setdefault(subject(struct), []).append(struct)
+    return structs_by_subject
 
 
 def _collect(struct: Any, found: dict[Struct, None]) -> None:

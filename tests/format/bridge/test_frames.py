@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lakelog.spark.handlers.table import HANDLERS
+from lakelog.spark.handlers.entries import HANDLERS
 from lakelog.spark.requests import process
 
 FRAMES = [json.loads(line) for line in Path(__file__).with_name("frames.jsonl").read_text().splitlines()]
@@ -51,9 +51,24 @@ ANSWERED_SINCE = {
 TRUE_UNLESS_SAID = {"nullable", "with_start", "with_end"}
 
 
+def with_present_bounds(sent):
+    """Return a request in which bounds of statistics have the names that lists of files in Arrow have for them."""
+    if isinstance(sent, list):
+        return [with_present_bounds(value) for value in sent]
+    if not isinstance(sent, dict):
+        return sent
+    names = {"min": "lo", "max": "hi"}
+    return {
+        name: {id: {names.get(kind, kind): bound for kind, bound in own.items()} for id, own in value.items()}
+        if name == "stats"
+        else with_present_bounds(value)
+        for name, value in sent.items()
+    }
+
+
 def decoded(method, params):
     sent = {key: value for key, value in params.items() if key not in NOT_SENT_ANY_MORE.get(method, ())}
-    sent |= SENT_SINCE.get(method, lambda _: {})(params)
+    sent = with_present_bounds(sent | SENT_SINCE.get(method, lambda _: {})(params))
     request = process.Hello if method == "hello" else HANDLERS[method].request
     return sent, msgspec.json.decode(json.dumps(sent), type=request)
 
@@ -116,7 +131,7 @@ def test_answers_decode_to_the_values_that_they_had(method):
             continue
         answer = json.loads(frame["answer"])
         if "error" in answer:
-            failed = msgspec.json.decode(json.dumps(answer["error"]), type=process.Failed)
+            failed = msgspec.json.decode(json.dumps(answer["error"]), type=process.FailedRequest)
             assert_same(answer["error"], values(failed))
             continue
         answered, fitting = answer["ok"] | ANSWERED_SINCE.get(method, {}), []
@@ -131,5 +146,5 @@ def test_answers_decode_to_the_values_that_they_had(method):
 
 def test_frames_are_taken_as_they_were_sent():
     for frame in FRAMES:
-        request = msgspec.json.decode(frame["request"], type=process.Asked)
+        request = msgspec.json.decode(frame["request"], type=process.SentRequest)
         assert request.method == json.loads(frame["request"])["method"]

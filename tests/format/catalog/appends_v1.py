@@ -11,15 +11,16 @@ from dataclasses import replace
 from tests.format.catalog.warehouse_v1 import SCHEMA, build
 from tests.format.writing import write_objects
 
-from lakelog.catalog import Catalog, DataFile
+from lakelog.catalog import Catalog
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
 from lakelog.catalog.core.state import RowsAppended, encode
 from lakelog.catalog.core.writes.file_changes import change_of, commit_write
-from lakelog.log import Carried
+from lakelog.catalog.engine import DataFile
+from lakelog.log import CarriedChange
 
 
 def fill(catalog: Catalog) -> None:
-    head = catalog.create_table("t", schema_from_spark(SCHEMA)).head
+    head = catalog.create_table("t", schema_from_spark(SCHEMA)).table_head
     for authors in (("ada", "bob"), ()):
         write = head.begin_write()
         file = DataFile(
@@ -30,7 +31,7 @@ def fill(catalog: Catalog) -> None:
             write_id=write.id,
         )
         carries = [
-            Carried(
+            CarriedChange(
                 head.logs.new_id(),
                 head.version,
                 {"engine": "golden", "user": user},

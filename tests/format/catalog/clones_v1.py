@@ -10,8 +10,9 @@ from pyroaring import BitMap
 from tests.format.catalog.warehouse_v1 import build
 from tests.format.writing import write_objects
 
-from lakelog.catalog import Catalog, DataFile, Table
+from lakelog.catalog import Catalog, Table, engine
 from lakelog.catalog.core.files import inline_deletes
+from lakelog.catalog.engine import DataFile
 from lakelog.catalog.keeping.clones import materializing
 from lakelog.log import wait_for_background
 
@@ -19,7 +20,7 @@ SCHEMA = pa.schema([("id", pa.int64())])
 
 
 def added(table: Table, rows: int, *deleted: int) -> Table:
-    write = table.begin_write()
+    write = engine.begin_write(table)
     file = DataFile(
         path=f"data/{write.version:020}-{write.id}-0.parquet",
         size_bytes=2000,
@@ -27,7 +28,7 @@ def added(table: Table, rows: int, *deleted: int) -> Table:
         write_id=write.id,
         deletes=inline_deletes(BitMap(deleted)) if deleted else None,
     )
-    return table.commit_write(write, "append", [file])
+    return engine.commit_write(table, write, "append", [file])
 
 
 def fill(catalog: Catalog) -> None:
@@ -44,7 +45,7 @@ def fill(catalog: Catalog) -> None:
     catalog.expire("c", retain_last=1, dry_run=False)
     catalog.load_table("c").materialize()
     for name in ("a", "b", "c"):
-        head = catalog.load_table(name).head
+        head = catalog.load_table(name).table_head
         head.tracked.log.snapshot(head.view)
     wait_for_background()
 

@@ -10,7 +10,7 @@ from typing import Any
 from tests.format.catalog.warehouse_v1 import SCHEMA, build
 from tests.format.writing import write_objects
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
 OVER_0: dict[str, Any] = {
@@ -41,8 +41,8 @@ KEYS: list[dict[str, Any]] = [
 
 
 def fill(catalog: Catalog) -> None:
-    stage = catalog.stage("create", "t", schema_from_spark(SCHEMA), constraints=[OVER_0, *KEYS])
-    table = catalog.commit_stage(stage)
+    stage = engine.stage(catalog, "create", "t", schema_from_spark(SCHEMA), constraints=[OVER_0, *KEYS])
+    table = engine.commit_stage(catalog, stage)
     table = table.alter([{"change": "add-constraint", "constraint": NEAR}])
     table = table.alter(
         [
@@ -51,7 +51,7 @@ def fill(catalog: Catalog) -> None:
             {"change": "update-column-nullability", "name": ["date"], "nullable": False},
         ]
     )
-    table.head.tracked.log.snapshot(table.head.view)
+    table.table_head.tracked.log.snapshot(table.table_head.view)
     table.rollback_to_version(2)
 
 

@@ -10,22 +10,23 @@ from tests.format.catalog.rows_v1 import SCHEMA, data_file, positions
 from tests.format.catalog.warehouse_v1 import build
 from tests.format.writing import write_objects
 
-from lakelog.catalog import Catalog, col
+from lakelog.catalog import Catalog, col, engine
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
 
 def fill(catalog: Catalog) -> None:
-    table = catalog.commit_stage(catalog.stage("create", "t", schema_from_spark(SCHEMA)))
-    write = table.begin_write()
+    table = engine.commit_stage(catalog, engine.stage(catalog, "create", "t", schema_from_spark(SCHEMA)))
+    write = engine.begin_write(table)
     first, second = data_file(write, 0, 0, 10), data_file(write, 1, 10, 5)
-    table = table.commit_write(write, "append", [first, second])
-    write = table.begin_write()
+    table = engine.commit_write(table, write, "append", [first, second])
+    write = engine.begin_write(table)
     copied = data_file(write, 0, 0, 10)
-    table = table.commit_rows(
-        write, "update", [copied], removed=[first.path], condition=col("id") < 4, updated=4
+    table = engine.commit_rows(
+        table, write, "update", [copied], removed=[first.path], condition=col("id") < 4, updated=4
     )
-    write = table.begin_write()
-    table = table.commit_rows(
+    write = engine.begin_write(table)
+    table = engine.commit_rows(
+        table,
         write,
         "merge",
         [data_file(write, 0, 0, 12)],
@@ -35,7 +36,7 @@ def fill(catalog: Catalog) -> None:
         inserted=3,
         updated=2,
     )
-    table = table.commit_rows(table.begin_write(), "merge", deletes=[positions(second, [2])])
+    table = engine.commit_rows(table, engine.begin_write(table), "merge", deletes=[positions(second, [2])])
 
 
 if __name__ == "__main__":

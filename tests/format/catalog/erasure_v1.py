@@ -24,7 +24,7 @@ def fill(catalog: Catalog) -> None:
     table = added(added(catalog.create_table("a", SCHEMA), 3), 10)
     catalog.expire("a", version=2, dry_run=False)
     # There are no bytes behind these files.
-    head = table.truncate().head
+    head = table.truncate().table_head
     said = RowsErased(erasure="erasure-1", filter="id = ?", reference="ticket 7")
     version = head.version + 1
     draft = Draft(events=encode([said, HistoryExpired(version=version)]), fence=version)

@@ -14,8 +14,9 @@ from pyroaring import BitMap
 from tests.format.catalog.warehouse_v1 import build
 from tests.format.writing import write_objects
 
-from lakelog.catalog import Catalog, ColumnStats, Constant, DataFile
-from lakelog.catalog.core.files import RemovedFile, inline_deletes
+from lakelog.catalog import Catalog, ColumnStats, engine
+from lakelog.catalog.core.files import inline_deletes
+from lakelog.catalog.core.files.data_file import RemovedFile
 from lakelog.catalog.core.logs import TableHead
 from lakelog.catalog.core.schema import (
     AtomicType,
@@ -25,9 +26,11 @@ from lakelog.catalog.core.schema import (
     Schema,
     Transform,
 )
+from lakelog.catalog.core.schema.types import TypedValue
 from lakelog.catalog.core.state import AdoptedDeleted, FilesAdopted, RefDropped, TableEvent, encode
+from lakelog.catalog.engine import DataFile
 from lakelog.catalog.formats.imports.catching_up import catch_up
-from lakelog.catalog.formats.imports.claims import Watch
+from lakelog.catalog.formats.imports.claims import FolderWatch
 from lakelog.catalog.formats.imports.first_import import ImportRequest, create_table
 from lakelog.catalog.formats.imports.source import SourceVersion
 from lakelog.log import Draft
@@ -60,7 +63,7 @@ def file(name: str, first: int, *deleted: int) -> DataFile:
         stats={1: ColumnStats(nulls=0, min=first, max=first + 9)},
         footer_crc=first,
         names={1: "id"},
-        constants={2: Constant(type="date", value=20454)},
+        constants={2: TypedValue(type="date", value=20454)},
         deletes=inline_deletes(BitMap(deleted)) if deleted else None,
         first_row=first,
     )
@@ -111,7 +114,7 @@ class Source:
 
 def create(catalog: Catalog, source: Source, name: str) -> TableHead:
     tree = catalog._tree
-    watch = Watch(tree.logs.places.open_url, source.url)
+    watch = FolderWatch(tree.logs.places.open_url, source.url)
     return create_table(
         ImportRequest(
             tree=tree,
@@ -128,17 +131,17 @@ def fill(catalog: Catalog) -> None:
     source = Source()
     create(catalog, source, "t")
     table = catalog.load_table("t")
-    write = table.begin_write()
+    write = engine.begin_write(table)
     own = DataFile(
         path=f"data/{write.version:020d}-{write.id}-0.parquet", size_bytes=9, rows=1, partition={1000: None}
     )
-    table = table.commit_write(write, "append", (own,))
-    head = catch_up(table.head, source, source.live({}, None))
+    table = engine.commit_write(table, write, "append", (own,))
+    head = catch_up(table.table_head, source, source.live({}, None))
     # A file of which rows were deleted here goes, and is not to come back.
     path = next(path for path in head.all_files()["path"].to_pylist() if path.endswith("/c.parquet"))
     table = table.refresh()
     deletes = [{"path": path, "positions": b64encode(BitMap([2]).serialize()).decode()}]
-    head = table.commit_rows(table.begin_write(), "delete", deletes=deletes).head
+    head = engine.commit_rows(table, engine.begin_write(table), "delete", deletes=deletes).table_head
     later = replace(source.now, id="3061729675574597004", added=(file("a", 0, 3, 4),), removed=())
     head = catch_up(head, source, later)
     head.tracked.log.snapshot(head.view)

@@ -35,7 +35,7 @@ def fill(catalog: Catalog) -> None:
     """Have names come and go: some are in pages of a base, some beside them in a snapshot, and some in commits."""
     catalog.create_namespace("n")
     # No table is behind the names: a reader of names meets none.
-    _commit(catalog, *map(_linked, NAMES), *map(_defined, VIEWS))
+    _commit(catalog, *map(_linked, NAMES), *map(defined, VIEWS))
     dropped = [EntryUnlinked(space=RELATION, name=name, id=f"id-{name}", dropped=True) for name in NAMES[20:]]
     dropped += [EntryUnlinked(space=RELATION, name=name, id=f"id-{name}", dropped=True) for name in VIEWS]
     _commit(catalog, *dropped)
@@ -57,13 +57,13 @@ def _linked(name: str) -> EntryLinked:
     return EntryLinked(space=RELATION, name=name, kind=TABLE, id=f"id-{name}", location=f"n/t-id-{name}")
 
 
-def _defined(name: str, id: str | None = None) -> EntryDefined:
+def defined(name: str, id: str | None = None) -> EntryDefined:
     definition = ViewDefinition(text=f"SELECT '{name}'", columns=(), properties={"owner": "ada"})
     return EntryDefined(space=RELATION, name=name, id=id or f"id-{name}", definition=definition)
 
 
 def _defined_anew(name: str) -> EntryDefined:
-    return _defined(name, f"id-{name}-again")
+    return defined(name, f"id-{name}-again")
 
 
 def build() -> dict[str, bytes]:

@@ -11,8 +11,10 @@ import pyarrow as pa
 from tests.format.catalog.warehouse_v1 import build as built
 from tests.format.writing import write_objects
 
-from lakelog.catalog import Catalog, ColumnStats, DataFile, Table, col
+from lakelog.catalog import Catalog, ColumnStats, Table, col, engine
 from lakelog.catalog.core.files import manifest_bounds, manifests
+from lakelog.catalog.core.logs import commits
+from lakelog.catalog.engine import DataFile
 
 FILES = 30
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.int32()), ("name", pa.string())])
@@ -29,12 +31,12 @@ def fill(catalog: Catalog) -> None:
     table.delete(col("day") == 1)
     table = catalog.load_table("n.t")
     table = _added(table, range(FILES + 12, FILES + 14))
-    table.head.tracked.log.snapshot(table.head.view)
+    table.table_head.tracked.log.snapshot(table.table_head.view)
     _added(table, [FILES + 14])
 
 
 def _added(table: Table, numbers: range | list[int]) -> Table:
-    write = table.begin_write()
+    write = engine.begin_write(table)
     partition, spec = table.spec.fields[0].id, table.spec.id
     ids = {field.name: field.id for field in table.schema.fields}
     files = [
@@ -52,7 +54,7 @@ def _added(table: Table, numbers: range | list[int]) -> Table:
         )
         for number in numbers
     ]
-    return table.commit_write(write, "append", files)
+    return engine.commit_write(table, write, "append", files)
 
 
 def build() -> dict[str, bytes]:
@@ -62,6 +64,7 @@ def build() -> dict[str, bytes]:
         patch.object(manifests, "PACKED_FROM", 10),
         patch.object(manifests, "PACK_LEAF_ENTRIES", 6),
         patch.object(manifests, "ALWAYS_MERGED_BELOW", 4),
+        patch.object(commits, "SIDECAR_FROM_FILES", 5),
     ):
         return built(fill)
 

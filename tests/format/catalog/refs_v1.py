@@ -9,19 +9,23 @@ from tests.format.catalog.rows_v1 import SCHEMA, data_file, positions
 from tests.format.catalog.warehouse_v1 import build
 from tests.format.writing import write_objects
 
-from lakelog.catalog import Catalog, Table, col
+from lakelog.catalog import Catalog, Table, col, engine
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
 
 def fill(catalog: Catalog) -> None:
-    table = catalog.commit_stage(catalog.stage("create", "t", schema_from_spark(SCHEMA)))
-    write = table.begin_write()
+    table = engine.commit_stage(catalog, engine.stage(catalog, "create", "t", schema_from_spark(SCHEMA)))
+    write = engine.begin_write(table)
     files = [data_file(write, number, 100 * number, 10) for number in range(2)]
-    table = table.commit_write(write, "append", files)
+    table = engine.commit_write(table, write, "append", files)
     table = table.create_branch("b").create_tag("first")
     branch = table.at(ref="b")
-    branch = branch.commit_rows(
-        branch.begin_write(), "delete", deletes=[positions(files[0], [0, 9])], condition=col("id") >= 0
+    branch = engine.commit_rows(
+        branch,
+        engine.begin_write(branch),
+        "delete",
+        deletes=[positions(files[0], [0, 9])],
+        condition=col("id") >= 0,
     )
     branch = appended(branch, 3)
     table = branch.at(ref="main").alter([{"change": "rename-column", "name": ["name"], "new_name": "called"}])
@@ -30,7 +34,7 @@ def fill(catalog: Catalog) -> None:
     table = appended(table, 4)
     # An older version, and what it was of is gone then.
     table = table.create_branch("old", version=2).drop_tag("first")
-    table.head.tracked.log.snapshot(table.head.view)
+    table.table_head.tracked.log.snapshot(table.table_head.view)
     with catalog.transaction() as tx:
         appended(tx.load_table("t", ref="old"), 5)
         appended(tx.load_table("t"), 6).create_tag("loaded")
@@ -38,8 +42,8 @@ def fill(catalog: Catalog) -> None:
 
 
 def appended(table: Table, number: int) -> Table:
-    write = table.begin_write()
-    return table.commit_write(write, "append", [data_file(write, number, 100 * number, 10 + number)])
+    write = engine.begin_write(table)
+    return engine.commit_write(table, write, "append", [data_file(write, number, 100 * number, 10 + number)])
 
 
 if __name__ == "__main__":

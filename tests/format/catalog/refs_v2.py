@@ -10,18 +10,18 @@ from tests.format.catalog.rows_v1 import SCHEMA
 from tests.format.catalog.warehouse_v1 import build
 from tests.format.writing import write_objects
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
 
 def fill(catalog: Catalog) -> None:
-    table = catalog.commit_stage(catalog.stage("create", "t", schema_from_spark(SCHEMA)))
+    table = engine.commit_stage(catalog, engine.stage(catalog, "create", "t", schema_from_spark(SCHEMA)))
     table = appended(table, 1).create_tag("of_main").create_branch("x")
     x = appended(table.at(ref="x"), 2)
     x = appended(x.create_tag("of_x").at(ref="x"), 3)
     table = x.at(ref="of_x").create_branch("y")
     table = table.drop_branch("x")
-    table.head.tracked.log.snapshot(table.head.view)
+    table.table_head.tracked.log.snapshot(table.table_head.view)
     table = table.at(ref="of_x").create_tag("of_none").drop_tag("of_x")
     table.at(ref="of_none").create_branch("z")
     with catalog.transaction() as tx:

@@ -12,9 +12,10 @@ from pyroaring import BitMap
 from tests.format.catalog.warehouse_v1 import build
 from tests.format.writing import write_objects
 
-from lakelog.catalog import Catalog, ColumnStats, DataFile, col
+from lakelog.catalog import Catalog, ColumnStats, col, engine
 from lakelog.catalog.core.files.data_file import file_path
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
+from lakelog.catalog.engine import DataFile
 from lakelog.log import WriteRef
 
 SCHEMA = {
@@ -46,30 +47,32 @@ def positions(file: DataFile, rows: Iterable[int]) -> dict[str, str]:
 
 
 def fill(catalog: Catalog) -> None:
-    table = catalog.commit_stage(catalog.stage("create", "t", schema_from_spark(SCHEMA)))
-    write = table.begin_write()
+    table = engine.commit_stage(catalog, engine.stage(catalog, "create", "t", schema_from_spark(SCHEMA)))
+    write = engine.begin_write(table)
     small, large, gone = (
         data_file(write, number, 100_000 * number, rows) for number, rows in enumerate((10, 40_000, 3))
     )
-    table = table.commit_write(write, "append", [small, large, gone])
-    table = table.commit_rows(
-        table.begin_write(),
+    table = engine.commit_write(table, write, "append", [small, large, gone])
+    table = engine.commit_rows(
+        table,
+        engine.begin_write(table),
         "delete",
         deletes=[positions(small, [0, 9]), positions(large, SCATTERED), positions(gone, [0, 1])],
         condition=col("id") >= 0,
     )
     table = table.alter([{"change": "update-column-type", "name": ["id"], "type": "long"}])
-    write = table.begin_write()
-    table = table.commit_rows(
+    write = engine.begin_write(table)
+    table = engine.commit_rows(
+        table,
         write,
         "update",
         [data_file(write, 0, 4, 2)],
         deletes=[positions(small, [4, 5]), positions(gone, [2])],
         condition=col("id") < 10,
     )
-    table.head.tracked.log.snapshot(table.head.view)
-    write = table.begin_write()
-    table = table.commit_rows(write, "compact", [data_file(write, 0, 0, 6)], removed=[small.path])
+    table.table_head.tracked.log.snapshot(table.table_head.view)
+    write = engine.begin_write(table)
+    table = engine.commit_rows(table, write, "compact", [data_file(write, 0, 0, 6)], removed=[small.path])
     table.rollback_to_version(3)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tests.format.catalog.warehouse_v1 import SCHEMA, build
 from tests.format.writing import write_objects
 
-from lakelog.catalog import Catalog, StreamBatch
+from lakelog.catalog import Catalog, StreamBatch, engine
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
 POSITIONS = (
@@ -24,8 +24,8 @@ def fill(catalog: Catalog) -> None:
     table = catalog.create_table("t", schema_from_spark(SCHEMA))
     for stream, number in (("3e7c5f4e-6d0f-4a53-9a8f-0f4b9f0a7c11", 0), ("a job", 7), ("a job", 8)):
         batch = StreamBatch(stream=stream, number=number)
-        table = table.commit_write(table.begin_write(), "append", (), batch=batch)
-    table.head.tracked.log.snapshot(table.head.view)
+        table = engine.commit_write(table, engine.begin_write(table), "append", (), batch=batch)
+    table.table_head.tracked.log.snapshot(table.table_head.view)
 
 
 if __name__ == "__main__":

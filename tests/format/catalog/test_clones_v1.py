@@ -31,8 +31,10 @@ def test_what_is_kept_and_borrowed_is_read() -> None:
     catalog = Catalog(str(GOLDEN))
     source, clone, free = (catalog.load_table(name) for name in ("a", "b", "c"))
     assert [table.row_count for table in (source, clone, free)] == [11, 12, 11]
-    assert list(source.head.state.clones) == [clone.id] and not clone.head.state.clones
-    assert [origin.id for origin in clone.head.state.origins] == [source.id] and not free.head.state.origins
+    assert list(source.table_head.state.clones) == [clone.id] and not clone.table_head.state.clones
+    assert [origin.id for origin in clone.table_head.state.origins] == [
+        source.id
+    ] and not free.table_head.state.origins
     own = [path.startswith("data/") for path in sorted(clone.plan()["path"].to_pylist())]
     assert own == [True, False, False]
     assert [entry.operation for entry in clone.history()] == [

@@ -1,11 +1,11 @@
-"""The words of clustering, generated columns and collations, as they stand in logs."""
+"""The words of clustering, generated columns, collations and defaults, as they stand in logs."""
 
 from __future__ import annotations
 
 import msgspec
 
 from lakelog.catalog.core.schema.schema import Schema
-from lakelog.catalog.core.schema.types import AtomicType, Field, Generated, ListType
+from lakelog.catalog.core.schema.types import AtomicType, Default, Field, Generated, ListType, TypedValue
 from lakelog.catalog.core.state.events import ClusteringChanged, SchemaChanged, TableEvent, encode
 
 CLUSTERED = '[{"event":"clustering-changed","columns":[3,1]}]'
@@ -18,6 +18,12 @@ COLLATED = (
     '[{"event":"schema-changed","schema":{"fields":[{"id":1,"name":"a","physical":"a_1","type":{"kind":"atomic",'
     '"name":"string collate de_CI_AI_RTRIM"}},{"id":2,"name":"b","physical":"b_2","type":{"kind":"list","element_id":3,'
     '"element":{"kind":"atomic","name":"string collate UTF8_LCASE"}}}],"last_id":3}}]'
+)
+DEFAULTS = (
+    '[{"event":"schema-changed","schema":{"fields":[{"id":1,"name":"a","physical":"a_1","type":{"kind":"atomic",'
+    '"name":"timestamp_ntz"},"default":{"current":"now()","exists":{"type":"date","value":20454}}},{"id":2,"name":"b",'
+    '"physical":"b_2","type":{"kind":"atomic","name":"char(3)"},"default":{"exists":{"type":"string","value":"x  "}}}],'
+    '"last_id":2}}]'
 )
 
 
@@ -33,7 +39,19 @@ def test_events_are_written_and_read_as_they_always_were() -> None:
         Field(id=1, name="a", physical="a_1", type=name),
         Field(id=2, name="b", physical="b_2", type=texts),
     )
+    of_time, of_text = TypedValue(type="date", value=20_454), TypedValue(type="string", value="x  ")
+    defaults = (
+        Field(
+            id=1,
+            name="a",
+            physical="a_1",
+            type=AtomicType("timestamp_ntz"),
+            default=Default(current="now()", exists=of_time),
+        ),
+        Field(id=2, name="b", physical="b_2", type=AtomicType("char(3)"), default=Default(exists=of_text)),
+    )
     for event, text in (
+        (SchemaChanged(schema=Schema(fields=defaults, last_id=2)), DEFAULTS),
         (SchemaChanged(schema=Schema(fields=collated, last_id=3)), COLLATED),
         (ClusteringChanged(columns=(3, 1)), CLUSTERED),
         (SchemaChanged(schema=schema), GENERATED),

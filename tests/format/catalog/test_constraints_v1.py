@@ -8,19 +8,25 @@ from tests.format.catalog.constraints_v1 import fill
 from tests.format.catalog.warehouse_v1 import build, released
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.core.schema.constraints import Check, Constraint, ForeignKey, PrimaryKey, Unique
+from lakelog.catalog.core.schema.constraints import (
+    CheckConstraint,
+    Constraint,
+    ForeignKey,
+    PrimaryKey,
+    UniqueConstraint,
+)
 
 GOLDEN = Path(__file__).parent / "constraints_v1"
 
-OVER_0 = Check(
+OVER_0 = CheckConstraint(
     name="over_0",
     columns=(1,),
     sql="id > 0",
     predicate={"op": ">", "args": [{"col": ["id"]}, {"lit": 0, "type": "long"}]},
 )
-NEAR = Check(name="near", columns=(9, 10), sql="abs(place.lat) + abs(place.lon) < 90", rely=True)
+NEAR = CheckConstraint(name="near", columns=(9, 10), sql="abs(place.lat) + abs(place.lon) < 90", rely=True)
 PK = PrimaryKey(name="pk", columns=(1, 2))
-UNIQUE = Unique(name="u", columns=(3,), rely=True)
+UNIQUE = UniqueConstraint(name="u", columns=(3,), rely=True)
 FK = ForeignKey(name="fk", columns=(2,), table=("lake", "days"), referenced=("d",))
 
 

@@ -25,7 +25,7 @@ def test_today_says_what_was_said() -> None:
 def test_a_table_is_read_past_a_base_without_a_state() -> None:
     catalog = Catalog(str(GOLDEN))
     table = catalog.load_table("a")
-    state = table.head.state
+    state = table.table_head.state
     assert (table.row_count, state.erasing, state.erased) == (4, "erasure-2", table.version)
     bases = [json.loads(path.read_bytes()) for path in sorted(GOLDEN.rglob("bases/*.json"))]
     assert ["state" in base["root"] for base in bases] == [False, True]

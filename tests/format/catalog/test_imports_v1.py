@@ -21,7 +21,7 @@ def test_the_source_of_every_version_is_read() -> None:
     table = Catalog(str(GOLDEN)).load_table("t")
     snapshots = {}
     for version in range(1, 7):
-        source = table.at(version=version).head.view.state.source
+        source = table.at(version=version).table_head.view.state.source
         assert source is not None
         snapshots[version] = source.snapshot
         assert (source.ref is None) == (version == 1)
@@ -31,7 +31,7 @@ def test_the_source_of_every_version_is_read() -> None:
         *["3059729675574597004"] * 2,
         "3061729675574597004",
     ]
-    state = table.head.view.state
+    state = table.table_head.view.state
     assert state.refs["imported"].id == (state.source and state.source.ref)
     assert state.source is not None and state.source.gone == {
         "/lake/source/data/day=2026-01-01/c.parquet": 20
@@ -48,7 +48,7 @@ def test_the_source_of_every_version_is_read() -> None:
 
 def test_adopted_files_are_read_from_a_snapshot_as_from_the_log() -> None:
     table = Catalog(str(GOLDEN)).load_table("a")
-    state, tracked = table.head.view.state, table.head.tracked
+    state, tracked = table.table_head.view.state, table.table_head.tracked
     assert state.source is None and state.adopted is not None and not state.refs
     assert state.adopted.files.table(tracked.log.read_blobs)["path"].to_pylist() == [
         "/lake/source/data/day=2026-01-01/b.parquet"

@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.format.catalog.names_v1 import NAMES, VIEWS, build
+from tests.format.catalog.names_v1 import NAMES, VIEWS, build, defined
 from tests.format.catalog.warehouse_v1 import released
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.core.state import RELATION, TABLE
 
 GOLDEN = Path(__file__).parent / "names_v1"
@@ -35,12 +35,7 @@ def test_today_says_what_was_said() -> None:
         [page[:3] for page in each.pop("pages")] for each in ours["paged"]
     ]
     assert base == ours
-    assert {each["of"] for each in base["paged"]} == {
-        "entries",
-        "definitions",
-        "dropped",
-        "dropped_definitions",
-    }
+    assert {each["of"] for each in base["paged"]} == {"entries", "dropped"}
 
 
 def is_base(key: str) -> bool:
@@ -50,7 +45,7 @@ def is_base(key: str) -> bool:
 def test_all_names_are_read(catalog: Catalog) -> None:
     again = [f"{name}-again" for name in NAMES]
     live = sorted({*NAMES[:20], *again, "t20", "renamed", "last"} - {"t03", "t04", "t05"})
-    assert catalog.table_names("n").to_pylist() == live
+    assert engine.table_names(catalog, "n").to_pylist() == live
     assert catalog.list_views("n") == [("n", name) for name in VIEWS]
     state = catalog._tree.namespace(("n",)).view.state
     renamed, first = state.entry(RELATION, "renamed"), state.entry(RELATION, "t00")
@@ -61,14 +56,16 @@ def test_all_names_are_read(catalog: Catalog) -> None:
     )
     assert first is not None and first.id == "id-t00"
     assert catalog.load_view("n.v03").text == "SELECT 'v03'"
-    assert sorted(state.dropped) == [f"id-{name}" for name in ["t04", *NAMES[21:]]]
-    assert {each.name for each in state.dropped.values()} == {"t04", *NAMES[21:]}
-    assert sorted(state.dropped_definitions) == [f"id-{name}" for name in VIEWS]
-    assert sorted(each.name for each in state.dropped_definitions.values()) == VIEWS
+    assert {(each.entry.id, each.name) for each in state.dropped_logs()} == {
+        (f"id-{name}", name) for name in ["t04", *NAMES[21:]]
+    }
+    dropped_views = sorted(state.dropped_definitions(), key=lambda each: each.name)
+    assert [(each.entry.id, each.name) for each in dropped_views] == [(f"id-{name}", name) for name in VIEWS]
+    assert [each.entry.definition for each in dropped_views] == [defined(name).definition for name in VIEWS]
 
 
 def test_without_the_hint_it_is_read_from_the_base(catalog: Catalog) -> None:
-    before = catalog.table_names("n").to_pylist()
+    before = engine.table_names(catalog, "n").to_pylist()
     for path in Path(catalog.warehouse).glob("n-*/_log/latest.json"):
         path.unlink()
-    assert Catalog(catalog.warehouse).table_names("n").to_pylist() == before
+    assert engine.table_names(Catalog(catalog.warehouse), "n").to_pylist() == before

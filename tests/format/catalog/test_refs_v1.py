@@ -52,7 +52,7 @@ def test_a_snapshot_says_what_the_log_does() -> None:
     # There are no data files here.
     found = {each.kind for each in Catalog(str(GOLDEN)).fsck().of(Severity.DAMAGE)}
     assert found == {"data-file-missing"}
-    state = Catalog(str(GOLDEN)).load_table("t").head.view.state
+    state = Catalog(str(GOLDEN)).load_table("t").table_head.view.state
     assert state.next_row == 20 + 13 + 14 + 15 + 16
     assert {name: (ref.kind, ref.version) for name, ref in state.refs.items()} == {
         "b": ("branch", 13),

@@ -25,7 +25,7 @@ def test_lines_know_what_they_are_of() -> None:
         "of_main": "main",
         "of_none": None,
     }
-    main = table.head.view.state.main
+    main = table.table_head.view.state.main
     assert main is not None
     assert main.contains == {ids["w"]: 0}
     assert {name: table.at(ref=name).row_count for name in ("main", "w", "y", "z")} == {

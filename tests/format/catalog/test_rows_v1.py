@@ -39,7 +39,9 @@ def test_vectors_and_ids_of_every_version_are_read() -> None:
         for file in plan.to_pylist():
             deletes = deletes_from_json(file["deletes"]) if file.get("deletes") else None
             rows = file["rows"] + (file.get("deleted") or 0)
-            vector = read_vector(table.head.tracked.store, table.head.tracked.prefix, deletes, rows)
+            vector = read_vector(
+                table.table_head.tracked.store, table.table_head.tracked.prefix, deletes, rows
+            )
             found.append((file["rows"], file["first_row"], file["version"], list(vector)))
         return sorted(found, key=lambda each: each[1] or 0)
 
@@ -50,7 +52,7 @@ def test_vectors_and_ids_of_every_version_are_read() -> None:
     assert at(5) == [(6, 0, 2, [0, 4, 5, 9]), large, (2, 40_013, 5, [])]
     assert at(6) == [large, (2, 40_013, 5, []), (6, 40_015, 6, [])]
     assert at(7) == at(3)
-    assert table.head.view.state.next_row == 40_021
+    assert table.table_head.view.state.next_row == 40_021
     assert [entry.operation for entry in table.history()] == [
         "rollback", "compact", "update", "change schema", "delete", "append", "create",
     ]  # fmt: skip

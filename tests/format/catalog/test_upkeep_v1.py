@@ -10,7 +10,7 @@ import pytest
 from tests.format.catalog.upkeep_v1 import FUNCTION, VIEW, build
 from tests.format.catalog.warehouse_v1 import released
 
-from lakelog.catalog import Catalog, NoSuchNamespace
+from lakelog.catalog import Catalog, NoSuchNamespace, engine
 from lakelog.log.errors import NotFound
 from lakelog.log.grammar import RIGHTS_KEY
 
@@ -48,8 +48,8 @@ def test_definitions_are_read(catalog: Catalog) -> None:
 def test_a_table_that_was_kept_up_is_read(catalog: Catalog) -> None:
     table = catalog.load_table("shop.orders")
     assert (table.version, table.row_count, table.clustering) == (7, 3, (("name",),))
-    assert table.identity_values() == [{"column": 1, "next": 4}]
-    assert table.estimates is not None and table.estimates.columns[1].distinct == 3
+    assert engine.identity_values(table) == [{"column": 1, "next": 4}]
+    assert engine.estimates(table) is not None and engine.estimates(table).columns[1].distinct == 3
     with pytest.raises(NotFound):
         table.at(version=1)
     assert [entry.operation for entry in table.history()] == [

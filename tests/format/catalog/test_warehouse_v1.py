@@ -10,6 +10,7 @@ from tests.format.catalog.warehouse_v1 import SCHEMA, build, released
 
 from lakelog.catalog import Catalog, NoSuchTable, col
 from lakelog.catalog.core.schema.spark_types import schema_to_spark
+from lakelog.catalog.core.schema.types import Default, TypedValue
 
 GOLDEN = Path(__file__).parent / "warehouse_v1"
 
@@ -49,13 +50,16 @@ def test_a_table_and_its_past_are_read(catalog: Catalog) -> None:
     assert (table.version, table.file_count, table.row_count) == (7, 251, 2510)
     assert table.schema.names == ("id", "day", "name", "price", "at", "tags", "place", "counts", "note")
     assert table.schema.find(("place", "latitude")).physical == "lat_9"
+    assert table.schema.find(("note",)).default == Default(
+        current="'none'", exists=TypedValue(type="string", value="none")
+    )
     assert dict(table.properties) == {"k": "w"}
     assert (table.comment, table.provider) == ("orders", "parquet")
     assert [field.name for field in table.spec.fields] == ["day", "at_month"]
     first = table.at(version=1)
     assert schema_to_spark(first.schema, internal=False)["fields"] == SCHEMA["fields"]
     assert table.at(version=2).file_count == 2
-    assert table.at(timestamp_us=first.timestamp_us).version == 1
+    assert table.at(timestamp=first.committed_at).version == 1
 
 
 def test_files_are_planned_by_what_was_written_of_them(catalog: Catalog) -> None:

@@ -14,11 +14,12 @@ from tests.format.catalog.warehouse_v1 import build as built
 from tests.format.catalog.warehouse_v1 import golden_store
 from tests.format.writing import write_objects
 
-from lakelog.catalog import Catalog, DataFile
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.core.files.column_statistics import ColumnEstimates, TableEstimates
 from lakelog.catalog.core.schema.definition import FunctionDefinition, ViewColumn, ViewDefinition
 from lakelog.catalog.core.schema.identity import ValuesTaken
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
+from lakelog.catalog.engine import DataFile
 from lakelog.log import MemoryStore
 
 NOTHING = dt.timedelta(0)
@@ -49,14 +50,16 @@ SCHEMA = {
 
 def fill(catalog: Catalog, store: MemoryStore) -> None:
     catalog.create_namespace("shop")
-    catalog.create_view("shop.named", VIEW)
-    catalog.create_function("shop.gross", FUNCTION)
+    engine.create_view(catalog, "shop.named", VIEW)
+    engine.create_function(catalog, "shop.gross", FUNCTION)
     catalog.create_namespace("views", {"comment": "of the shop"})
-    catalog.create_view("views.named", VIEW)
-    catalog.create_function("views.gross", FUNCTION)
+    engine.create_view(catalog, "views.named", VIEW)
+    engine.create_function(catalog, "views.gross", FUNCTION)
     catalog.drop_function("views.gross")
     catalog.expire(namespace="views", retain_last=1, dry_run=False)
-    table = catalog.commit_stage(catalog.stage("create", "shop.orders", schema_from_spark(SCHEMA)))
+    table = engine.commit_stage(
+        catalog, engine.stage(catalog, "create", "shop.orders", schema_from_spark(SCHEMA))
+    )
     table = table.alter([{"change": "set-property", "key": "k", "value": "v"}])
     table = table.alter(
         [
@@ -64,7 +67,7 @@ def fill(catalog: Catalog, store: MemoryStore) -> None:
             {"change": "set-sort-order", "fields": [{"transform": "identity", "column": ["day"]}]},
         ]
     )
-    write = table.begin_write()
+    write = engine.begin_write(table)
     file = DataFile(
         path=f"data/{write.version:020}-{write.id}-0.parquet",
         size_bytes=2000,
@@ -73,9 +76,11 @@ def fill(catalog: Catalog, store: MemoryStore) -> None:
         write_id=write.id,
     )
     taken = [ValuesTaken(column=1, first=1, last=3)]
-    table = table.commit_write(write, "append", [file], values=taken)
+    table = engine.commit_write(table, write, "append", [file], values=taken)
     column = ColumnEstimates(type="long", distinct=3, nulls=0, min=1, max=3, average_bytes=8, most_bytes=8)
-    table.commit_statistics(TableEstimates(version=table.version, rows=3, size_bytes=48, columns={1: column}))
+    engine.commit_statistics(
+        table, TableEstimates(version=table.version, rows=3, size_bytes=48, columns={1: column})
+    )
     catalog.save_cut("before")
     catalog.drop_cut("before")
     catalog.create_table("shop.gone", schema_from_spark(SCHEMA))
@@ -98,15 +103,15 @@ class Death(BaseException):
     """Caught by none that goes on."""
 
 
-def die(*_arguments: object) -> None:
+def die(*_arguments: object, **_options: object) -> None:
     raise Death
 
 
 def leave_behind(catalog: Catalog, store: MemoryStore) -> None:
     """Leave what writers do that die: a data file that no commit names, and one of a table that was never made."""
     table = catalog.load_table("shop.orders")
-    stage = catalog.stage("create", "shop.never", schema_from_spark(SCHEMA))
-    for place, write in ((table.location, table.begin_write()), (stage.location, stage.write)):
+    stage = engine.stage(catalog, "create", "shop.never", schema_from_spark(SCHEMA))
+    for place, write in ((table.location, engine.begin_write(table)), (stage.location, stage.write)):
         folder = place.partition("memory://golden/")[2] or place
         store.put(f"{folder}/data/{write.version:020}-{write.id}-0.parquet", b"PAR1")
 

@@ -16,10 +16,11 @@ from unittest.mock import patch
 
 from tests.format.writing import write_objects
 
-from lakelog.catalog import Catalog, ColumnStats, DataFile, Table
+from lakelog.catalog import Catalog, ColumnStats, Table, engine
 from lakelog.catalog.core.ddl import namespaces
 from lakelog.catalog.core.logs import places
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
+from lakelog.catalog.engine import DataFile
 from lakelog.log import LogOptions, MemoryStore
 
 NEVER = 2**62
@@ -154,7 +155,8 @@ def fill_all(catalog: Catalog) -> None:
         {"transform": "identity", "args": [], "column": ["day"]},
         {"transform": "bucket", "args": [4], "column": ["id"]},
     ]
-    stage = catalog.stage(
+    stage = engine.stage(
+        catalog,
         "create",
         "sales.orders",
         schema_from_spark(SCHEMA),
@@ -164,13 +166,18 @@ def fill_all(catalog: Catalog) -> None:
         comment="orders",
         provider="parquet",
     )
-    table = catalog.commit_stage(stage)
-    table = table.commit_write(
-        table.begin_write(), "append", [data_file(table, 1, 20000), data_file(table, 2, 20001)]
+    table = engine.commit_stage(catalog, stage)
+    table = engine.commit_write(
+        table, engine.begin_write(table), "append", [data_file(table, 1, 20000), data_file(table, 2, 20001)]
     )
     table = table.alter(
         [
-            {"change": "add-column", "name": ["note"], "type": "string", "nullable": True},
+            {
+                "change": "add-column",
+                "name": ["note"],
+                "type": "string",
+                "default": {"current": "'none'"},
+            },
             {"change": "rename-column", "name": ["place", "lat"], "new_name": "latitude"},
             {"change": "set-property", "key": "k", "value": "w"},
         ]
@@ -184,14 +191,16 @@ def fill_all(catalog: Catalog) -> None:
         ]
     )
     many = [data_file(table, number, 20100 + number) for number in range(10, 260)]
-    table = table.commit_write(table.begin_write(), "append", many)
+    table = engine.commit_write(table, engine.begin_write(table), "append", many)
     table = table.delete([("day", "=", dt.date(2024, 10, 4))])
-    table.head.tracked.log.snapshot(table.head.view)
+    table.table_head.tracked.log.snapshot(table.table_head.view)
     catalog.rename_table("sales.orders", "sales.receipts")
     catalog.create_table("sales.dropped", schema_from_spark(SCHEMA))
     catalog.drop_table("sales.dropped")
     replaced = catalog.create_table("replaced", schema_from_spark(SCHEMA))
-    catalog.commit_stage(catalog.stage("replace", "replaced", replaced.schema, properties={"new": "yes"}))
+    engine.commit_stage(
+        catalog, engine.stage(catalog, "replace", "replaced", replaced.schema, properties={"new": "yes"})
+    )
     replaced.refresh().truncate()
     with catalog.transaction() as tx:
         tx.create_namespace("books")

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyroaring import BitMap
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.core.files.data_file import DataFile
 from lakelog.catalog.core.parquet.ingest import written_files
 from lakelog.catalog.table import Table
@@ -52,31 +52,35 @@ def ids_in(table: Table, path: str) -> list[int]:
     import pyarrow.parquet as pq
 
     physical = table.schema.find(("id",)).physical
-    with table.head.tracked.store.open_input(f"{table.head.tracked.prefix}/{path}".lstrip("/")) as source:
+    with table.table_head.tracked.store.open_input(
+        f"{table.table_head.tracked.prefix}/{path}".lstrip("/")
+    ) as source:
         found: list[int] = pq.read_table(source, columns=[physical])[physical].to_pylist()
     return found
 
 
 def files_of(table: Table, write: WriteRef, rows: pa.Table) -> list[DataFile]:
-    return written_files(table.head.tracked, table.metadata, write, rows) if rows.num_rows else []
+    return written_files(table.table_head.tracked, table.metadata, write, rows) if rows.num_rows else []
 
 
 def deleted(table: Table, ids: Sequence[int], **more: Any) -> Table:
     """Delete the rows with these ids by their positions."""
-    return table.commit_rows(table.begin_write(), "delete", deletes=deletes_of(table, ids), **more)
+    return engine.commit_rows(
+        table, engine.begin_write(table), "delete", deletes=deletes_of(table, ids), **more
+    )
 
 
 def updated(table: Table, ids: Sequence[int], name: str, **more: Any) -> Table:
     """Give the rows with these ids another name, by deleting them and adding others."""
-    write = table.begin_write()
+    write = engine.begin_write(table)
     files = files_of(table, write, pa.table({"id": list(ids), "name": [name] * len(ids)}))
-    return table.commit_rows(write, "update", files, deletes=deletes_of(table, ids), **more)
+    return engine.commit_rows(table, write, "update", files, deletes=deletes_of(table, ids), **more)
 
 
 def rewritten(table: Table, operation: str, removed: Sequence[str], rows: pa.Table, **more: Any) -> Table:
     """Put `rows` in the place of whole files."""
-    write = table.begin_write()
-    return table.commit_rows(write, operation, files_of(table, write, rows), removed=removed, **more)
+    write = engine.begin_write(table)
+    return engine.commit_rows(table, write, operation, files_of(table, write, rows), removed=removed, **more)
 
 
 def compacted(table: Table, removed: Sequence[str] | None = None) -> Table:
@@ -93,7 +97,11 @@ def live_rows(table: Table, path: str) -> pa.Table:
     plan = table.plan()
     one = plan.filter(pa.array([each == path for each in plan["path"].to_pylist()]))
     schema, batches = read_files(
-        table.head.tracked.store, table.head.tracked.prefix, one, table.schema, table.metadata.specs
+        table.table_head.tracked.store,
+        table.table_head.tracked.prefix,
+        one,
+        table.schema,
+        table.metadata.specs,
     )
     return pa.Table.from_batches(list(batches), schema=schema)
 

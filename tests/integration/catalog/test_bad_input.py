@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NoSuchTable, col
+from lakelog.catalog import Catalog, NoSuchTable, col, engine
 from lakelog.log import InvalidInput, NotFound, Unsupported
 
 Call = Callable[[Any], object]
@@ -35,7 +35,7 @@ Call = Callable[[Any], object]
         lambda c: c.load_table("t").alter("abc"),
         lambda c: c.load_table("t").alter(None),
         lambda c: c.load_table("t").at(version="1"),
-        lambda c: c.load_table("t").at(timestamp_us="now"),
+        lambda c: c.load_table("t").at(timestamp="now"),
         lambda c: c.load_table("t").at(),
         lambda c: c.load_table("t").scan(limit=-1),
         lambda c: list(c.load_table("t").history(limit=-1)),
@@ -52,7 +52,7 @@ def test_it_is_refused(catalog: Catalog, call: Call) -> None:
 
 def test_a_token_for_what_is_not_there_says_so(catalog: Catalog) -> None:
     with pytest.raises(NoSuchTable):
-        catalog.token_at("memory://nowhere/t")
+        engine.token_at(catalog, "memory://nowhere/t")
 
 
 def test_a_path_object_is_a_warehouse_too(tmp_path: Path) -> None:
@@ -74,7 +74,11 @@ def test_a_version_that_is_not_there_is_reported_with_the_tables_name(catalog: C
     with pytest.raises(
         NotFound, match=r"^`t` has no version of 1970-01-01 00:00:00\.000007\+00:00 or before"
     ):
-        table.at(timestamp_us=7)
+        table.at(timestamp=7)
+    with pytest.raises(
+        NotFound, match=r"^`t` has no version of -9223372036854775808 µs since 1970 or before"
+    ):
+        table.at(timestamp=-(1 << 63))
 
 
 @pytest.mark.parametrize("name", ["s", "a", "m"])
@@ -118,7 +122,7 @@ def test_a_filter_of_any_depth_is_answered(catalog: Catalog) -> None:
 def test_defaults_that_would_be_read_differently_are_refused(catalog: Catalog) -> None:
     schema = pa.schema([("s", pa.struct([("x", pa.int64())]))])
     table = catalog.create_table("t", schema)
-    default = {"current": "'d'", "exists": "'d'"}
+    default: dict[str, Any] = {"current": "'d'"}
     nested = {
         "change": "add-column",
         "name": ["s", "y"],
@@ -129,6 +133,13 @@ def test_defaults_that_would_be_read_differently_are_refused(catalog: Catalog) -
     with pytest.raises(Unsupported, match="nested"):
         table.alter([nested])
     binary = {"change": "add-column", "name": ["b"], "type": "binary", "nullable": True}
-    with pytest.raises(InvalidInput):
-        table.alter([binary | {"default": {"current": "X'0g'", "exists": "X'0g'"}}])
+    for default in (
+        {"current": "X'0g'"},
+        {"current": "X'00'", "exists": {"type": "binary", "value": "*"}},
+        {"current": "X'00'", "exists": {"type": "binary", "value": 7}},
+        {"current": "X'00'", "exists": {"type": "string", "value": "AA=="}},
+        {"current": "X'00'", "exists": {"type": "bytes", "value": "AA=="}},
+    ):
+        with pytest.raises(InvalidInput):
+            table.alter([binary | {"default": default}])
     assert table.alter([binary]).schema.names == ("s", "b")

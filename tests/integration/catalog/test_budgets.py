@@ -13,7 +13,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from lakelog.catalog import Catalog, NoSuchTable
 from lakelog.catalog.core.logs import places
 from lakelog.catalog.core.logs.tracked_log import TrackedLog
-from lakelog.catalog.core.state import NAMESPACE, Entry, EntryLinked, NamespaceState, encode
+from lakelog.catalog.core.state import NAMESPACE, EntryLinked, NamespaceState, StoredEntry, encode
 from lakelog.log import CountingStore, Draft, LogOptions, ObjectStore, open_store, wait_for_background
 
 
@@ -87,7 +87,7 @@ def test_a_warm_table_is_refreshed_by_one_get(counted: Counted, warm: Catalog) -
 def logs_of(catalog: Catalog) -> list[TrackedLog[Any]]:
     """Return the four logs that lead to a.b.t."""
     spaces = [catalog._tree.namespace(path).tracked for path in ((), ("a",), ("a", "b"))]
-    return [*spaces, catalog.load_table("a.b.t").head.tracked]
+    return [*spaces, catalog.load_table("a.b.t").table_head.tracked]
 
 
 def test_a_cold_table_takes_three_rounds_however_many_levels_there_are(
@@ -103,7 +103,7 @@ def test_a_cold_table_takes_three_rounds_however_many_levels_there_are(
     with counted.cost(requests=12, rounds=3):
         cold.load_table("a.b.t")
     # The manifests of a table with files may have been given up by a newer base.
-    table.log.snapshot(warm.load_table("a.b.t").append(rows(1)).head.view)
+    table.log.snapshot(warm.load_table("a.b.t").append(rows(1)).table_head.view)
     cold = counted.cold()
     with counted.cost(requests=13, rounds=3):
         cold.load_table("a.b.t")
@@ -120,7 +120,7 @@ def test_a_namespace_at_another_place_than_its_name_leads_to_costs_a_guess_and_i
     for namespace in ("a", "a.b"):
         warm.alter_namespace(namespace, set={"k": "v"})
     table = warm.load_table("a.b.t").alter([{"change": "set-property", "key": "k", "value": "v"}])
-    table.head.tracked.log.snapshot(table.head.view)
+    table.table_head.tracked.log.snapshot(table.table_head.view)
     cold = counted.cold()
     with counted.cost(requests=13, rounds=4):
         assert cold.load_table("a.b.t").id == table.id
@@ -186,7 +186,7 @@ def test_a_change_of_names_is_followed_by_one_put_of_the_hint(counted: Counted, 
 
 
 def test_hints_of_many_names_are_rare() -> None:
-    entry = Entry(kind="table", id="i", location="t-i")
+    entry = StoredEntry(kind="table", id="i", location="t-i")
     sizes = {
         n: NamespaceState(entries={"relation": dict.fromkeys(map(str, range(n)), entry)})
         for n in (0, 99, 100, 5000)
@@ -326,7 +326,7 @@ def test_the_first_transaction_in_a_folder_is_one_put_more_for_each_process(
 def test_tags_and_branches_of_the_newest_version_are_one_put_whatever_the_table_has(counted: Counted) -> None:
     catalog = counted.client()
     table = catalog.create_table("t", SCHEMA).append(rows(1)).append(rows(2))
-    table.head.tracked.log.snapshot(table.head.view)
+    table.table_head.tracked.log.snapshot(table.table_head.view)
     # A client that has not read the lists of files.
     table = counted.client().load_table("t")
     with counted.cost(requests=1, rounds=1, puts=1):

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NamespaceExists, TableExists
+from lakelog.catalog import Catalog, NamespaceExists, TableExists, engine
 from lakelog.catalog.core.logs import places
 from lakelog.log import LogOptions, ObjectStore, open_store
 
@@ -110,7 +110,7 @@ def drop_namespace(catalog: Catalog) -> None:
 
 
 def replace(catalog: Catalog) -> None:
-    catalog.commit_stage(catalog.stage("replace", "a.t", SCHEMA))
+    engine.commit_stage(catalog, engine.stage(catalog, "replace", "a.t", SCHEMA))
 
 
 def move(catalog: Catalog) -> None:

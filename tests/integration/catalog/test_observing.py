@@ -14,9 +14,13 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NoSuchTable, Observation, Table
+from lakelog.catalog import Catalog, NoSuchTable, Observation, Table, engine
+from lakelog.catalog.keeping.upkeep import automatic
 from lakelog.catalog.keeping.upkeep.automatic import wait_for_upkeep
 from lakelog.log import CountingStore, LogOptions, wait_for_background
+
+ANY_SHARE = 1e9
+"""Upkeep may take all the time that it needs: on a slow machine a tenth may be too little for its first look."""
 
 
 class Seen(list[Observation]):
@@ -53,9 +57,18 @@ def observed(warehouse: str, seen: Seen) -> Catalog:
 
 def counted(catalog: Catalog) -> CountingStore:
     """Count the requests of a catalog by another piece than the one that its records come from."""
-    stores = catalog.places.stores
-    store = stores[catalog.places.warehouse] = CountingStore(stores[catalog.places.warehouse])
+    stores = engine.places(catalog).stores
+    store = stores[engine.places(catalog).warehouse] = CountingStore(stores[engine.places(catalog).warehouse])
     return store
+
+
+def test_what_an_engine_asks_for_is_one_record_too(observed: Catalog, seen: Seen) -> None:
+    table = observed.load_table("a.t")
+    seen.only()
+    done = engine.commit_write(table, engine.begin_write(table), "truncate", ())
+    assert (seen[0].operation, seen.only().name) == ("commit_write", "`a`.`t`")
+    engine.token_at(observed, done.location)
+    assert (seen[0].operation, seen.only().name) == ("token_at", done.location)
 
 
 def test_each_call_is_one_record_that_names_its_method_and_its_table(observed: Catalog, seen: Seen) -> None:
@@ -206,8 +219,9 @@ def test_what_goes_on_in_the_background_is_a_record_of_its_own(warehouse: str, s
 
 
 def test_upkeep_by_a_writer_is_a_record_of_the_background(
-    observed: Catalog, warehouse: str, seen: Seen
+    observed: Catalog, warehouse: str, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(automatic, "SHARE", ANY_SHARE)
     observed.create_table("a.kept", SCHEMA, properties={"lakelog.maintenance": "auto"})
     wait_for_background()
     catalog = Catalog(warehouse, observe=seen)
@@ -270,8 +284,8 @@ def test_without_a_hook_nothing_is_measured(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("something was measured")
 
-    monkeypatch.setattr("lakelog.catalog.core.logs.observing.Watched.__init__", refuse)
-    monkeypatch.setattr("lakelog.log.costs.tally.Tally.request", refuse)
+    monkeypatch.setattr("lakelog.catalog.core.logs.observing.WatchedOperation.__init__", refuse)
+    monkeypatch.setattr("lakelog.log.costs.tally.CostTally.request", refuse)
     catalog = client()
     catalog.create_namespace("a")
     catalog.create_table("a.t", SCHEMA).append(rows(1)).to_arrow()

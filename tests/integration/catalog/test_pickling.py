@@ -98,7 +98,7 @@ def test_what_is_opened_again_is_the_same_and_can_be_pickled_again(catalog: Cata
 def test_tables_that_are_opened_again_share_their_logs(catalog: Catalog) -> None:
     table = catalog.create_table("t", SCHEMA)
     first, second = (pickle.loads(pickle.dumps(each)) for each in (table, table.scan()))
-    assert first.head.logs is second._head.logs is not table.head.logs
+    assert first.table_head.logs is second._head.logs is not table.table_head.logs
 
 
 def test_copies_are_the_same(catalog: Catalog) -> None:

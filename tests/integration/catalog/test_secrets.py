@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, FunctionDefinition, ViewDefinition, col
+from lakelog.catalog import Catalog, FunctionDefinition, ViewDefinition, col, engine
 from lakelog.catalog.core.state import with_statement
 from lakelog.cli.main import run
 from lakelog.log.errors import LakelogError
@@ -64,7 +64,7 @@ def test_a_secret_is_in_no_byte_of_a_log_and_in_no_audit(
     for number, name in enumerate(NAMES):
         for statement in STATEMENTS:
             facts = with_statement({}, query=f"{name}={secret()}", text=statement(name, secret()), keep=keep)
-            with catalog.writing_as(facts):
+            with engine.writing_as(facts):
                 catalog.create_namespace(
                     f"n{number}", properties={name: secret()}
                 ) if not catalog.namespace_exists(f"n{number}") else catalog.alter_namespace(
@@ -78,12 +78,16 @@ def test_a_secret_is_in_no_byte_of_a_log_and_in_no_audit(
         view = ViewDefinition(
             text="SELECT 1", columns=(), properties={name: secret()}, configs={name: secret()}
         )
-        catalog.create_view(f"n{number}.v", view)
+        engine.create_view(catalog, f"n{number}.v", view)
     for use in (
-        lambda: catalog.create_view("n0.w", ViewDefinition(text=f"TABLE csv.`s3a://K:{secret()}@b`", columns=())),
-        lambda: catalog.create_function("n0.f", FunctionDefinition(language="sql", body=f"'http://u:{secret()}@h'")),
-        lambda: catalog.create_function(
-            "n0.f", FunctionDefinition(language="java", body="X", resources=(("jar", f"s3://K:{secret()}@b/x"),))
+        lambda: engine.create_view(
+            catalog, "n0.w", ViewDefinition(text=f"TABLE csv.`s3a://K:{secret()}@b`", columns=())
+        ),
+        lambda: engine.create_function(
+            catalog, "n0.f", FunctionDefinition(language="sql", body=f"'http://u:{secret()}@h'")
+        ),
+        lambda: engine.create_function(
+            catalog, "n0.f", FunctionDefinition(language="java", body="X", resources=(("jar", f"s3://K:{secret()}@b/x"),))
         ),
         lambda: catalog.create_table("n0.u", SCHEMA, location=f"s3a://KEY:{secret()}@bucket/x"),
         lambda: catalog.register_table("n0.u", f"s3a://KEY:{secret()}@bucket/x"),

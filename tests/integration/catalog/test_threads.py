@@ -13,7 +13,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.patience import PATIENCE_S, barrier, wait_until
 
-from lakelog.catalog import Catalog, CommitConflict, TableExists
+from lakelog.catalog import Catalog, CommitConflict, TableExists, engine
 from lakelog.catalog.core.logs import TrackedLog, places, writing_as
 from lakelog.catalog.core.parquet.writing import write_files
 from lakelog.catalog.core.writes import joint_appends
@@ -94,7 +94,7 @@ def test_appends_of_threads_share_versions_and_each_stays_known(catalog: Catalog
             with writing_as({"query": f"q{number}"}):
                 catalog.load_table("t").append(rows(100 * number + i, region=f"r{number}"))
 
-    hold_first(table.head.tracked)
+    hold_first(table.table_head.tracked)
     side_by_side(append)
     assert table.refresh().version - 1 < THREADS * EACH
 
@@ -105,7 +105,9 @@ def test_appends_of_threads_share_versions_and_each_stays_known(catalog: Catalog
     assert sorted(read["_row_id"].to_pylist()) == list(range(len(expected)))
     # Histories and audits have an entry for each, with its own author.
     every = list(other.history())
-    assert sum(entry.details.get("added_files", 0) for entry in every) == other.head.state.files.file_count
+    assert (
+        sum(entry.details.get("added_files", 0) for entry in every) == other.table_head.state.files.file_count
+    )
     # The one that put a file for several says no rows of its own.
     history = [entry for entry in every if "of_changes" not in entry.details]
     assert Counter(entry.operation for entry in history) == {"append": len(expected), "create": 1}
@@ -128,8 +130,8 @@ def test_appends_of_threads_share_versions_and_each_stays_known(catalog: Catalog
 
 def test_a_write_that_is_committed_again_is_found_in_a_version_of_many(catalog: Catalog, client: Any) -> None:
     table = catalog.create_table("t", SCHEMA)
-    writes = [table.begin_write() for _ in range(THREADS)]
-    tracked = table.head.tracked
+    writes = [engine.begin_write(table) for _ in range(THREADS)]
+    tracked = table.table_head.tracked
     files = [
         write_files(
             tracked.store,
@@ -146,16 +148,16 @@ def test_a_write_that_is_committed_again_is_found_in_a_version_of_many(catalog: 
 
     def commit(number: int) -> None:
         for _ in range(EACH):
-            table.commit_write(writes[number], "append", files[number])
+            engine.commit_write(table, writes[number], "append", files[number])
 
     hold_first(tracked)
     side_by_side(commit)
     head = client().load_table("t")
     assert sorted(head.scan().to_arrow()["id"].to_pylist()) == list(range(THREADS))
-    assert any(commit.changes for commit in head.head.commits())
-    expiry.expire(head.head.tracked.log, head.append(rows(99)).version)
+    assert any(commit.changes for commit in head.table_head.commits())
+    expiry.expire(head.table_head.tracked.log, head.append(rows(99)).version)
     for number in range(THREADS):
-        table.commit_write(writes[number], "append", files[number])
+        engine.commit_write(table, writes[number], "append", files[number])
     assert len(client().load_table("t").scan().to_arrow()) == THREADS + 1
 
 
@@ -206,11 +208,11 @@ def test_appends_share_versions_beside_changes_that_do_not(catalog: Catalog, cli
                 except CommitConflict as error:
                     assert "column" in str(error)
 
-    hold_first(table.head.tracked)
+    hold_first(table.table_head.tracked)
     side_by_side(change)
     other = client().load_table("t")
     assert sorted(other.scan().to_arrow()["id"].to_pylist()) == sorted([*range(EACH, 50), *appended])
-    assert any(len(each_change(commit)) > 1 for commit in other.head.commits())
+    assert any(len(each_change(commit)) > 1 for commit in other.table_head.commits())
     assert table.id == other.id
 
 
@@ -218,11 +220,11 @@ def test_the_commands_and_fsck_know_versions_of_many(
     catalog: Catalog, warehouse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = catalog.create_table("t", SCHEMA)
-    hold_first(table.head.tracked)
+    hold_first(table.table_head.tracked)
     side_by_side(lambda number: catalog.load_table("t").append(rows(number)))
     table = table.refresh()
-    assert any(commit.changes for commit in table.head.commits())
-    shared = next(each.version for each in table.head.commits() if each.changes)
+    assert any(commit.changes for commit in table.table_head.commits())
+    shared = next(each.version for each in table.table_head.commits() if each.changes)
     assert table.at(version=shared).history()._repr_html_().count("append") == 1  # the newest change
     assert run_command(["history", "t", "--warehouse", warehouse]) == 0
     for_several = sum("of_changes" in entry.details for entry in table.history())

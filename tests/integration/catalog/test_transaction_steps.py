@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CatalogNames, CommitConflict, NoSuchTable, col
+from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, Transaction, col, engine
 from lakelog.catalog.core.logs import places
 from lakelog.catalog.core.schema.predicate import ALWAYS_TRUE
 from lakelog.catalog.core.schema.table_changes import AddColumn, SetPartitioning, SetProperty
+from lakelog.catalog.engine import CatalogNames
 from lakelog.catalog.errors import LocationTaken
 from lakelog.log import (
     CommitUnknown,
@@ -136,14 +137,14 @@ def test_two_that_read_a_row_and_put_another_in_its_place_do_not_both_commit(
 def test_what_was_prepared_before_the_transaction_is_held_against_what_came_since(
     catalog: Catalog, other: Catalog
 ) -> None:
-    stage = catalog.stage("replace", "t", SCHEMA)
+    stage = engine.stage(catalog, "replace", "t", SCHEMA)
     table = catalog.load_table("t")
-    write = table.begin_write()
+    write = engine.begin_write(table)
     other.load_table("t").append(rows(2))
     with pytest.raises(CommitConflict), catalog.transaction() as tx:
-        tx.commit_stage(stage)
+        engine.commit_stage(tx, stage)
     with pytest.raises(CommitConflict), catalog.transaction() as tx:
-        tx.load_table("t").commit_write(write, "overwrite", (), filter=ALWAYS_TRUE)
+        engine.commit_write(tx.load_table("t"), write, "overwrite", (), filter=ALWAYS_TRUE)
     assert ids(catalog) == [1, 2]
 
 
@@ -154,7 +155,7 @@ def test_a_handle_of_before_a_step_does_not_overwrite_what_that_did(catalog: Cat
         with pytest.raises(CommitConflict):
             table.overwrite(rows(3))
         tx.load_table("t").overwrite(rows(4))
-        tx.commit_stage(tx.stage("replace", "t", SCHEMA))
+        engine.commit_stage(tx, engine.stage(tx, "replace", "t", SCHEMA))
         with pytest.raises(CommitConflict):
             table.append(rows(7))
         tx.load_table("t").append(rows(8))
@@ -264,7 +265,7 @@ def test_the_past_in_a_transaction_is_what_was_committed_up_to_its_cut(
         assert table.at(version=table.version).row_count == 1
         with pytest.raises(NotFound):
             table.at(version=table.version + 1)
-        assert table.at(timestamp_us=2**51).row_count == 1
+        assert table.at(timestamp=2**51).row_count == 1
         assert list(tx.create_table("new", SCHEMA).history()) == []
 
 
@@ -340,9 +341,8 @@ def losing(warehouse: str, monkeypatch: pytest.MonkeyPatch, catalog: Catalog) ->
     Losing.refuse_reads = False
 
 
-def test_after_an_unknown_outcome_only_the_same_commit_is_possible_and_it_happens_once(
-    catalog: Catalog, other: Catalog, losing: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def begun_without_an_answer(losing: Catalog, monkeypatch: pytest.MonkeyPatch) -> Transaction:
+    """Return a transaction with a new table, whose commit ended with an unknown outcome."""
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     losing.load_table("t")
     tx = losing.begin()
@@ -350,6 +350,13 @@ def test_after_an_unknown_outcome_only_the_same_commit_is_possible_and_it_happen
     Losing.lose = 1
     with pytest.raises(CommitUnknown):
         tx.commit()
+    return tx
+
+
+def test_after_an_unknown_outcome_only_the_same_commit_is_possible_and_it_happens_once(
+    catalog: Catalog, other: Catalog, losing: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tx = begun_without_an_answer(losing, monkeypatch)
     with pytest.raises(Unsupported, match="was begun"):
         tx.create_table("more", SCHEMA)
     with pytest.raises(InvalidInput, match="not known whether"):
@@ -359,6 +366,23 @@ def test_after_an_unknown_outcome_only_the_same_commit_is_possible_and_it_happen
     tx.commit()
     assert ids(other, "new") == [1, 2]
     assert not tx.is_open
+
+
+def test_a_retry_is_still_unknown_if_a_newer_client_has_written_since(
+    catalog: Catalog, other: Catalog, losing: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tx = begun_without_an_answer(losing, monkeypatch)
+    Losing.refuse_reads = False
+    assert ids(other, "new") == [1, 2]
+    root = other._tree.find_namespace(())
+    assert root is not None
+    newer = root.tracked.log.keys.commit(root.view.version + 1)
+    root.tracked.store.put(newer, b"of a newer client")
+    with pytest.raises(CommitUnknown, match="still not known"):
+        tx.commit()
+    root.tracked.store.delete([newer])
+    tx.commit()
+    assert not tx.is_open and ids(other, "new") == [1, 2]
 
 
 def test_a_retry_that_is_refused_for_certain_still_finds_what_the_first_request_did(

@@ -9,17 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import (
-    Catalog,
-    CatalogNames,
-    CommitConflict,
-    NamespaceExists,
-    NoSuchTable,
-    TableExists,
-    col,
-)
+from lakelog.catalog import Catalog, CommitConflict, NamespaceExists, NoSuchTable, TableExists, col, engine
 from lakelog.catalog.core.logs import cache
-from lakelog.catalog.core.logs.cache import LogChange
+from lakelog.catalog.core.logs.cache import JointLogChange
+from lakelog.catalog.engine import CatalogNames
+from lakelog.catalog.transaction import Transaction
 from lakelog.log import ConflictError, Draft, InvalidInput, LogOptions, NotFound, Unsupported
 
 Client = Callable[[], Catalog]
@@ -55,7 +49,7 @@ def test_what_a_transaction_does_appears_at_once_and_only_when_it_commits(
     assert total(other, "bank.savings") == 70
     assert total(other, "bank.checking") == 130
     savings, checking = (other.load_table(f"bank.{name}") for name in ("savings", "checking"))
-    assert savings.timestamp_us == checking.timestamp_us
+    assert savings.committed_at == checking.committed_at
     assert next(savings.history()).commit_id == next(checking.history()).commit_id == tx.commit_id
 
 
@@ -286,15 +280,15 @@ def test_transactions_do_not_nest_and_refuse_what_they_cannot_do(bank: Catalog, 
         with pytest.raises(Unsupported, match="within another"):
             tx.begin()
         with pytest.raises(Unsupported, match="without a name"):
-            tx.commit_stage(tx.stage("create", None, SCHEMA, location=f"{tmp_path}/place"))
+            engine.commit_stage(tx, engine.stage(tx, "create", None, SCHEMA, location=f"{tmp_path}/place"))
 
 
 def test_each_log_of_a_transaction_says_which_statements_changed_it(bank: Catalog, client: Client) -> None:
     with bank.transaction() as tx:
         for number, name in enumerate(("bank.savings", "bank.checking", "bank.savings")):
-            with tx.writing_as({"statement": f"INSERT {number}", "query": str(number)}):
+            with engine.writing_as({"statement": f"INSERT {number}", "query": str(number)}):
                 tx.load_table(name).append(rows((9, number)))
-        with tx.writing_as({"statement": "CREATE"}):
+        with engine.writing_as({"statement": "CREATE"}):
             tx.create_table("bank.new", SCHEMA)
     said = {name: next(client().load_table(f"bank.{name}").history()).writer for name in ("savings", "new")}
     assert said["savings"] == {"engine": "test", "statement": "INSERT 0; INSERT 2", "query": "2"}
@@ -339,7 +333,11 @@ def test_only_a_serializable_reader_does_not_pass_over_what_is_about_to_be_decid
         table = catalog.load_table(name)
         decide = Draft(events=({"event": "table-altered", "set": {"k": "v"}},))
         changes.append(
-            LogChange(table.head.tracked, table.head.view, lambda view, passed, draft=decide: draft)  # type: ignore[misc]
+            JointLogChange(
+                table.table_head.tracked,
+                table.table_head.view,
+                lambda view, passed, draft=decide: draft,  # type: ignore[misc]
+            )
         )
     logs.commit_together(changes, validate=read_meanwhile)
     assert len(seen) == attempts
@@ -372,3 +370,46 @@ def test_what_was_read_in_one_round_is_checked_before_the_next_question(
     assert total(tx, "bank.savings") == 101
     with pytest.raises(CommitConflict, match="one moment"):
         tx.table_exists("bank.new")
+
+
+def test_a_serializable_reader_that_fits_into_no_order_fails_at_its_end(
+    bank: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A deposit into savings reads checking, a transfer changes checking before the deposit is decided."""
+    bank.create_table("bank.cash", SCHEMA).append(rows((1, 100)))
+    reader = client().begin("serializable")
+    assert total(reader, "bank.savings") == 100
+    deposit = client().begin("serializable")
+    assert total(deposit, "bank.savings", "bank.checking") == 200
+    deposit.load_table("bank.savings").append(rows((2, 15)))
+    validate, transfers = Transaction._validate_read, list[Transaction]()
+
+    def overtaken(transaction: Transaction, read: Any) -> None:
+        validate(transaction, read)
+        if not transfers:
+            transfers.append(client().begin("serializable"))
+            for name, amount in (("bank.checking", 20), ("bank.cash", -20)):
+                assert total(transfers[0], name) == 100
+                transfers[0].load_table(name).append(rows((2, amount)))
+            transfers[0].commit()
+
+    monkeypatch.setattr(Transaction, "_validate_read", overtaken)
+    deposit.commit()
+    # The deposit comes first, as it read what the transfer changed, but the transfer has the earlier time.
+    assert [total(reader, "bank.checking"), total(reader, "bank.cash")] == [120, 80]
+    with pytest.raises(CommitConflict, match="savings.* has other rows now"):
+        reader.commit()
+    late = client().begin("serializable")
+    assert total(late, "bank.savings", "bank.checking", "bank.cash") == 315
+    late.commit()
+
+
+def test_a_serializable_reader_of_what_stayed_the_same_succeeds(bank: Catalog, client: Client) -> None:
+    with bank.transaction("serializable") as reader:
+        assert total(reader, "bank.savings") == 100
+        client().load_table("bank.checking").append(rows((2, 1)))
+        assert total(reader, "bank.checking") == 101
+    with bank.transaction("serializable") as reader:
+        assert total(reader, "bank.savings") == 100
+        client().create_table("bank.another", SCHEMA)
+        assert total(reader, "bank.checking") == 101

@@ -23,12 +23,13 @@ import pytest
 from tests import s3_servers
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.times import time_us
 from lakelog.cli.main import run
 from lakelog.log import InvalidInput, LogOptions, NotFound, clocks, open_store
 from lakelog.log.clocks import host_clock_us
 from lakelog.log.stores import local_store
 from lakelog.log.stores.local_store import LocalStore
-from lakelog.log.stores.s3_clients import Clients
+from lakelog.log.stores.s3_clients import S3Clients
 from lakelog.log.stores.s3_store import S3Store
 
 MINUTE_US = 60_000_000
@@ -177,7 +178,7 @@ def test_a_first_commit_without_data_has_the_stores_time(place: Place, sign: str
     before_us = host_clock_us()
     for steps in ("catalog.create_namespace('a')", "catalog.drop_namespace('a')"):
         assert "error" not in place.client(f"{sign}{place.far}", steps)
-    times = [entry.time_us for entry in place.catalog().audit()]
+    times = [time_us(entry.committed_at) for entry in place.catalog().audit()]
     assert len(times) >= 4
     assert all(before_us - MINUTE_US <= time_us <= host_clock_us() + MINUTE_US for time_us in times)
 
@@ -185,7 +186,7 @@ def test_a_first_commit_without_data_has_the_stores_time(place: Place, sign: str
 def test_a_catalog_as_of_a_time_goes_by_the_stores_clock(place: Place) -> None:
     catalog = place.catalog()
     catalog.create_table("t", ROWS.schema)
-    moment_us = catalog.load_table("t").append(ROWS).timestamp_us
+    moment_us = catalog.load_table("t").append(ROWS).table_head.time_us
     _wait_for_date(place, moment_us)
     look = "report({'rows': open_catalog(as_of=%d).load_table('t').to_arrow().num_rows})"
     behind = place.client(f"-{place.far}", look % moment_us)
@@ -209,7 +210,7 @@ def test_the_last_second_of_a_store_that_reports_whole_ones_is_not_in_the_future
 ) -> None:
     """A Date is up to a second behind. What was committed within it can be asked for by a host that goes by it."""
     disk.catalog().create_table("t", ROWS.schema)
-    moment_us = disk.catalog().load_table("t").append(ROWS).timestamp_us
+    moment_us = disk.catalog().load_table("t").append(ROWS).table_head.time_us
     monkeypatch.setattr(LocalStore, "now_us", lambda store, near="": moment_us - 999_999)
     an_hour_behind = LogOptions(clock_us=lambda: host_clock_us() - 60 * MINUTE_US)
 
@@ -232,7 +233,7 @@ def test_times_that_are_in_a_log_already_make_nothing_old(
         for store in (LocalStore, S3Store):
             patched.setattr(store, "now_us", lambda store, near="": None)
         strange = Catalog(place.url, options=place.options, log_options=year_ahead).load_table("strange")
-        assert strange.append(ROWS).timestamp_us > host_clock_us() + 364 * DAY_US
+        assert strange.append(ROWS).table_head.time_us > host_clock_us() + 364 * DAY_US
     dropped_and_replaced(place)
     catalog = place.catalog()
     assert catalog.load_table("strange").row_count == 2
@@ -348,13 +349,13 @@ def test_s3_reports_its_time_in_any_answer_and_is_asked_only_where_there_was_non
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    real = Clients.calls
+    real = S3Clients.calls
 
-    def calls(self: Clients, operation: str, each: Any) -> Any:
+    def calls(self: S3Clients, operation: str, each: Any) -> Any:
         asked.extend([operation] * len(each))
         return real(self, operation, each)
 
-    monkeypatch.setattr(Clients, "calls", calls)
+    monkeypatch.setattr(S3Clients, "calls", calls)
     with s3_servers.running("versitygw", tmp_path / "objects") as (server, bucket):
         for first in (
             lambda store: store.get("absent"),

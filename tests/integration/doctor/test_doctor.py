@@ -10,23 +10,25 @@ import pytest
 from tests.integration.doctor import faults
 
 from lakelog.log import MemoryStore, ObjectStore, StorageError
-from lakelog.log.doctor import Check, Report, Verdict, examine, races
+from lakelog.log.doctor import CheckVerdict, DoctorReport, StoreCheck, examine, races
 from lakelog.log.doctor.processes import COMMAND
 
 
-def report_of(store: ObjectStore, racer: Sequence[str] = COMMAND) -> dict[str, Check]:
+def report_of(store: ObjectStore, racer: Sequence[str] = COMMAND) -> dict[str, StoreCheck]:
     return by_name(examine(lambda: store, races_max=3, racer=racer))
 
 
-def by_name(report: Report) -> dict[str, Check]:
+def by_name(report: DoctorReport) -> dict[str, StoreCheck]:
     names = [check.name for check in report.checks]
     assert len(names) == len(set(names))
-    assert report.worst is max((each.verdict for each in report.checks), key=list(Verdict).index)
+    assert report.worst is max((each.verdict for each in report.checks), key=list(CheckVerdict).index)
     return {check.name: check for check in report.checks}
 
 
-def not_good(found: dict[str, Check]) -> dict[str, str]:
-    return {name: str(check.verdict) for name, check in found.items() if check.verdict is not Verdict.GOOD}
+def not_good(found: dict[str, StoreCheck]) -> dict[str, str]:
+    return {
+        name: str(check.verdict) for name, check in found.items() if check.verdict is not CheckVerdict.GOOD
+    }
 
 
 @pytest.mark.parametrize(
@@ -72,10 +74,10 @@ def test_a_store_with_a_fault_is_bad_by_the_check_that_is_about_it(
     kind: Callable[[], MemoryStore], bad: set[str]
 ) -> None:
     found = report_of(kind())
-    assert {name for name, check in found.items() if check.verdict is Verdict.BAD} == bad
+    assert {name for name, check in found.items() if check.verdict is CheckVerdict.BAD} == bad
     for name in bad:
         assert found[name].what and found[name].todo
-    left = Verdict.WARNING if kind is faults.Keeping else Verdict.GOOD
+    left = CheckVerdict.WARNING if kind is faults.Keeping else CheckVerdict.GOOD
     assert found["left behind"].verdict is left, found["left behind"]
 
 
@@ -95,24 +97,24 @@ def test_a_race_says_what_was_seen_and_what_follows(
     store = kind()
     keys = [f"races/{number:04}" for number in range(2)]
     check = races.judge("race", races.threads(store, store, keys, 10_000_000), "32")
-    assert check.verdict is Verdict.BAD and seen in check.what and todo in check.todo
+    assert check.verdict is CheckVerdict.BAD and seen in check.what and todo in check.todo
 
 
 @pytest.mark.parametrize(
     ("stored", "seen"), [(None, "nothing was stored"), (b"x", "another racer's bytes were stored")]
 )
 def test_what_one_racer_was_said_to_have_created_has_to_be_there(stored: bytes | None, seen: str) -> None:
-    outcomes = [races.Outcome(racer=0, ending="won"), races.Outcome(racer=1, ending="taken")]
-    check = races.judge("race", [races.Race("races/0000", outcomes, stored)], "2")
-    assert check.verdict is Verdict.BAD and seen in check.what
+    outcomes = [races.RacerOutcome(racer=0, ending="won"), races.RacerOutcome(racer=1, ending="taken")]
+    check = races.judge("race", [races.KeyRace("races/0000", outcomes, stored)], "2")
+    assert check.verdict is CheckVerdict.BAD and seen in check.what
 
 
 def test_racers_of_whom_only_one_had_an_answer_prove_nothing() -> None:
-    key, won = "races/0000", races.Outcome(racer=0, ending="won")
-    lost = [races.Outcome(racer=number, ending="failed", doubts=("503",)) for number in (1, 2)]
-    race = races.Race(key, [won, *lost], stored=races.body(key, 0))
+    key, won = "races/0000", races.RacerOutcome(racer=0, ending="won")
+    lost = [races.RacerOutcome(racer=number, ending="failed", doubts=("503",)) for number in (1, 2)]
+    race = races.KeyRace(key, [won, *lost], stored=races.body(key, 0))
     check = races.judge("race", [race], "3")
-    assert check.verdict is Verdict.BAD and "2 of 3 racers could not find out" in check.what
+    assert check.verdict is CheckVerdict.BAD and "2 of 3 racers could not find out" in check.what
 
 
 def test_racers_do_not_wait_for_a_store_for_ever() -> None:
@@ -169,16 +171,16 @@ def test_a_success_behind_a_refusal_is_found_by_its_bytes() -> None:
 @pytest.mark.parametrize(
     ("action", "verdict"),
     [
-        ("get", Verdict.BAD),
-        ("get what is absent", Verdict.BAD),
-        ("put", Verdict.BAD),
-        ("conditional put", Verdict.BAD),
-        ("list", Verdict.WARNING),
-        ("delete", Verdict.WARNING),
+        ("get", CheckVerdict.BAD),
+        ("get what is absent", CheckVerdict.BAD),
+        ("put", CheckVerdict.BAD),
+        ("conditional put", CheckVerdict.BAD),
+        ("list", CheckVerdict.WARNING),
+        ("delete", CheckVerdict.WARNING),
     ],
 )
 def test_each_right_is_reported_by_its_name_and_what_needs_it_is_unknown(
-    action: str, verdict: Verdict
+    action: str, verdict: CheckVerdict
 ) -> None:
     store = faults.Refusing(action)
     found = report_of(store)
@@ -189,7 +191,9 @@ def test_each_right_is_reported_by_its_name_and_what_needs_it_is_unknown(
     assert refused == {f"right: {each}" for each in {action, *others}}
     assert found[f"right: {action}"].verdict is verdict
     assert [
-        check.name for check in found.values() if check.verdict is Verdict.BAD and "right" not in check.name
+        check.name
+        for check in found.values()
+        if check.verdict is CheckVerdict.BAD and "right" not in check.name
     ] == []
     needing = [
         check
@@ -197,8 +201,8 @@ def test_each_right_is_reported_by_its_name_and_what_needs_it_is_unknown(
         if check.what.startswith("needs what did not work above")
         and action in check.what.partition(": ")[2].split(", ")
     ]
-    assert needing and all(check.verdict is Verdict.UNKNOWN for check in needing)
-    assert (found["left behind"].verdict is Verdict.WARNING) is (action == "delete")
+    assert needing and all(check.verdict is CheckVerdict.UNKNOWN for check in needing)
+    assert (found["left behind"].verdict is CheckVerdict.WARNING) is (action == "delete")
     assert bool(store._objects) is (action == "delete")
 
 
@@ -209,24 +213,24 @@ def test_a_condition_that_a_server_does_not_support_is_bad_and_nothing_is_said_o
 
     found = report_of(Unsupporting())
     assert (
-        found["right: conditional put"].verdict is Verdict.BAD
+        found["right: conditional put"].verdict is CheckVerdict.BAD
         and "501" in found["right: conditional put"].what
     )
-    assert found["put-if-absent"].verdict is Verdict.UNKNOWN and "put-if-absent: threads" not in found
+    assert found["put-if-absent"].verdict is CheckVerdict.UNKNOWN and "put-if-absent: threads" not in found
 
 
 @pytest.mark.parametrize(
     ("ahead_s", "verdict", "text"),
     [
-        ([0.0], Verdict.GOOD, "at most"),
-        ([300.0], Verdict.WARNING, "ahead of"),
-        ([-300.0], Verdict.WARNING, "behind"),
-        ([0.0, 10.0], Verdict.WARNING, "apart about the time"),
-        ([0.0, 300.0], Verdict.BAD, "apart about the time"),
-        ([None], Verdict.UNKNOWN, "did not say"),
+        ([0.0], CheckVerdict.GOOD, "at most"),
+        ([300.0], CheckVerdict.WARNING, "ahead of"),
+        ([-300.0], CheckVerdict.WARNING, "behind"),
+        ([0.0, 10.0], CheckVerdict.WARNING, "apart about the time"),
+        ([0.0, 300.0], CheckVerdict.BAD, "apart about the time"),
+        ([None], CheckVerdict.UNKNOWN, "did not say"),
     ],
 )
-def test_clocks_are_compared(ahead_s: list[float | None], verdict: Verdict, text: str) -> None:
+def test_clocks_are_compared(ahead_s: list[float | None], verdict: CheckVerdict, text: str) -> None:
     class Timed(MemoryStore):
         def now_us(self, near: str = "") -> int | None:
             ahead = ahead_s[0]

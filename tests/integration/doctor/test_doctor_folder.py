@@ -16,7 +16,7 @@ from tests.integration.doctor.test_doctor import by_name, not_good, report_of
 
 from lakelog.cli.doctor import cleaning_up_when_ended
 from lakelog.log import LocalStore, MemoryStore, PermissionDenied, open_store
-from lakelog.log.doctor import Verdict, examine
+from lakelog.log.doctor import CheckVerdict, examine
 from lakelog.log.doctor.file_system import file_system
 from lakelog.log.doctor.processes import processes
 from lakelog.log.doctor.report import CannotTry
@@ -76,8 +76,8 @@ def test_a_race_of_processes_that_two_win_is_bad(tmp_path: Path, warehouse: Path
         "racer.main(sys.argv[1:], lambda root: Racy(root, fsync=False))\n"
     )
     found = report_of(folder_store(warehouse), racer=(sys.executable, str(script)))
-    assert found["put-if-absent: threads"].verdict is Verdict.GOOD
-    assert found["put-if-absent: processes"].verdict is Verdict.BAD
+    assert found["put-if-absent: threads"].verdict is CheckVerdict.GOOD
+    assert found["put-if-absent: processes"].verdict is CheckVerdict.BAD
     assert os.listdir(warehouse) == []
 
 
@@ -86,7 +86,7 @@ def test_racers_that_this_host_cannot_start_say_nothing_of_the_store(
 ) -> None:
     store = folder_store(warehouse)
     found = report_of(store, racer=no_processes(warehouse))["put-if-absent: processes"]
-    assert found.verdict is Verdict.UNKNOWN and "could not start" in found.what and found.todo
+    assert found.verdict is CheckVerdict.UNKNOWN and "could not start" in found.what and found.todo
     # They are a group of their own: Ctrl-C in a terminal is for the doctor alone, which ends them.
     script = "import os; raise SystemExit(7 if os.getpgrp() == os.getpid() else 5)"
     with pytest.raises(CannotTry, match="ended with 7"):
@@ -97,7 +97,7 @@ def test_racers_that_this_host_cannot_start_say_nothing_of_the_store(
 
     monkeypatch.setattr(threading.Thread, "start", no_more)
     found = report_of(store, racer=no_processes(warehouse))["put-if-absent: threads"]
-    assert found.verdict is Verdict.UNKNOWN and "32 threads" in found.what
+    assert found.verdict is CheckVerdict.UNKNOWN and "32 threads" in found.what
     assert os.listdir(warehouse) == []
 
 
@@ -149,10 +149,10 @@ def test_what_killed_examinations_left_is_removed_a_day_later(warehouse: Path) -
     (old / "races" / ".lakelog-tmp-x").write_bytes(b"x")
     found = report_of(folder_store(warehouse), racer=no_processes(warehouse))
     others = found["left behind by others"]
-    assert others.verdict is Verdict.NOTE and others.todo
+    assert others.verdict is CheckVerdict.NOTE and others.todo
     assert "1 earlier examinations had left was removed; 2 other examinations run now" in others.what
     assert sorted(os.listdir(warehouse / "_doctor")) == sorted([young.name, foreign.name])
-    assert (foreign / "races" / "0000").exists() and found["left behind"].verdict is Verdict.GOOD
+    assert (foreign / "races" / "0000").exists() and found["left behind"].verdict is CheckVerdict.GOOD
 
 
 def test_two_examinations_at_once_are_good_and_leave_nothing_behind(warehouse: Path) -> None:
@@ -168,7 +168,7 @@ def test_two_examinations_at_once_are_good_and_leave_nothing_behind(warehouse: P
         doctor.join()
     for found in reports:
         bad = {name for name, verdict in not_good(found).items() if verdict not in ("note", "unknown")}
-        assert bad == set() and found["left behind"].verdict is Verdict.GOOD
+        assert bad == set() and found["left behind"].verdict is CheckVerdict.GOOD
     assert os.listdir(warehouse) == []
 
 
@@ -181,10 +181,10 @@ def test_what_could_not_be_written_is_not_said_to_be_left_or_allowed(warehouse: 
             raise PermissionDenied("may not write", location=key)
 
     found = report_of(ReadOnly(str(warehouse)))
-    assert found["right: put"].verdict is found["right: conditional put"].verdict is Verdict.BAD
+    assert found["right: put"].verdict is found["right: conditional put"].verdict is CheckVerdict.BAD
     # Nothing was there, so the system refused nothing.
-    assert found["right: get"].verdict is found["right: delete"].verdict is Verdict.UNKNOWN
-    assert found["left behind"].verdict is Verdict.GOOD
+    assert found["right: get"].verdict is found["right: delete"].verdict is CheckVerdict.UNKNOWN
+    assert found["left behind"].verdict is CheckVerdict.GOOD
 
 
 def test_what_cannot_be_listed_or_read_after_it_was_deleted_is_not_said_to_be_gone() -> None:
@@ -201,7 +201,7 @@ def test_what_cannot_be_listed_or_read_after_it_was_deleted_is_not_said_to_be_go
             raise PermissionDenied("may not list", location=prefix)
 
     found = report_of(Blind())["left behind"]
-    assert found.verdict is Verdict.UNKNOWN and "whether they are gone cannot be read" in found.what
+    assert found.verdict is CheckVerdict.UNKNOWN and "whether they are gone cannot be read" in found.what
 
 
 MOUNTS = """\
@@ -218,18 +218,18 @@ server:/y {root}/with\\040space nfs rw 0 0
 @pytest.mark.parametrize(
     ("folder", "verdict", "kind"),
     [
-        ("w", Verdict.GOOD, "ext4"),
-        ("net/w", Verdict.UNKNOWN, "nfs4"),
-        ("link/w", Verdict.UNKNOWN, "nfs4"),
-        ("network", Verdict.GOOD, "ext4"),
-        ("host", Verdict.UNKNOWN, "virtiofs"),
-        ("hidden/w", Verdict.UNKNOWN, "cifs"),
-        ("with space/w", Verdict.UNKNOWN, "nfs"),
-        ("/run/w", Verdict.NOTE, "tmpfs"),
+        ("w", CheckVerdict.GOOD, "ext4"),
+        ("net/w", CheckVerdict.UNKNOWN, "nfs4"),
+        ("link/w", CheckVerdict.UNKNOWN, "nfs4"),
+        ("network", CheckVerdict.GOOD, "ext4"),
+        ("host", CheckVerdict.UNKNOWN, "virtiofs"),
+        ("hidden/w", CheckVerdict.UNKNOWN, "cifs"),
+        ("with space/w", CheckVerdict.UNKNOWN, "nfs"),
+        ("/run/w", CheckVerdict.NOTE, "tmpfs"),
     ],
 )
 def test_the_kind_of_a_file_system_is_that_of_the_place_itself(
-    tmp_path: Path, folder: str, verdict: Verdict, kind: str
+    tmp_path: Path, folder: str, verdict: CheckVerdict, kind: str
 ) -> None:
     root = Path(os.path.realpath(tmp_path))
     (root / "link").symlink_to(root / "net")
@@ -237,4 +237,4 @@ def test_the_kind_of_a_file_system_is_that_of_the_place_itself(
     mounts.write_text(MOUNTS.format(root=root))
     found = file_system(str(root / folder), mounts)
     assert found.verdict is verdict and found.what.startswith(kind)
-    assert file_system(str(root), root / "none").verdict is Verdict.UNKNOWN
+    assert file_system(str(root), root / "none").verdict is CheckVerdict.UNKNOWN

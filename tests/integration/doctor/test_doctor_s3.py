@@ -20,16 +20,16 @@ from tests.processes.faulty_proxy import FaultyProxy, faulty_proxy
 from lakelog.cli.main import run
 from lakelog.log import open_store
 from lakelog.log.clocks import StoreClock
-from lakelog.log.doctor import Check, Verdict, bucket, examine, races, reads
-from lakelog.log.doctor.cleaning import Remains
-from lakelog.log.doctor.reads import Clock
-from lakelog.log.doctor.rights import Rights, try_all
+from lakelog.log.doctor import CheckVerdict, StoreCheck, bucket, examine, races, reads
+from lakelog.log.doctor.cleaning import ExaminationRemains
+from lakelog.log.doctor.reads import ClockReading
+from lakelog.log.doctor.rights import StoreRights, try_all
 from lakelog.log.errors import InvalidInput, PermissionDenied, StorageError
 from lakelog.log.stores.s3_store import S3Store
 from lakelog.testing.moto_server import ACCESS_KEY, SECRET_KEY, S3Server, moto_server
 
 pytestmark = pytest.mark.s3
-LARGE = Check(name="put-if-absent: largest commit", verdict=Verdict.GOOD, what="left out")
+LARGE = StoreCheck(name="put-if-absent: largest commit", verdict=CheckVerdict.GOOD, what="left out")
 
 
 @dataclass
@@ -81,7 +81,7 @@ def objects(store: S3Store) -> list[str]:
     return [each["Key"] for each in (*page.get("Versions", ()), *page.get("DeleteMarkers", ()))]
 
 
-def lifecycle_of(store: S3Store, rule: dict[str, Any]) -> Check:
+def lifecycle_of(store: S3Store, rule: dict[str, Any]) -> StoreCheck:
     rule = {"ID": "tidy", "Status": "Enabled", "Filter": {"Prefix": ""}, **rule}
     store.call("put_bucket_lifecycle_configuration", LifecycleConfiguration={"Rules": [rule]})
     return bucket.lifecycle(store)
@@ -90,44 +90,48 @@ def lifecycle_of(store: S3Store, rule: dict[str, Any]) -> Check:
 @pytest.mark.parametrize(
     ("rule", "verdict", "text"),
     [
-        ({"Expiration": {"Days": 30}}, Verdict.BAD, "'tidy' deletes commits and data after 30 days"),
-        ({"Expiration": {"Date": "2030-01-01"}}, Verdict.BAD, "from 2030-01-01 on"),
-        ({"Expiration": {"Days": 30}, "Filter": {"Prefix": "a/"}}, Verdict.BAD, "after 30 days"),
+        ({"Expiration": {"Days": 30}}, CheckVerdict.BAD, "'tidy' deletes commits and data after 30 days"),
+        ({"Expiration": {"Date": "2030-01-01"}}, CheckVerdict.BAD, "from 2030-01-01 on"),
+        ({"Expiration": {"Days": 30}, "Filter": {"Prefix": "a/"}}, CheckVerdict.BAD, "after 30 days"),
         (
             {"Expiration": {"Days": 30}, "Filter": {"Prefix": "a/warehouse/_log/"}},
-            Verdict.BAD,
+            CheckVerdict.BAD,
             "after 30 days",
         ),
-        ({"Expiration": {"Days": 30}, "Filter": {"Prefix": "other/"}}, Verdict.NOTE, "0 rules"),
-        ({"Expiration": {"Days": 30}, "Filter": {"Prefix": "a/warehouse2"}}, Verdict.NOTE, "0 rules"),
+        ({"Expiration": {"Days": 30}, "Filter": {"Prefix": "other/"}}, CheckVerdict.NOTE, "0 rules"),
+        ({"Expiration": {"Days": 30}, "Filter": {"Prefix": "a/warehouse2"}}, CheckVerdict.NOTE, "0 rules"),
         (
             {"Expiration": {"Days": 30}, "Filter": {"Tag": {"Key": "a", "Value": "b"}}},
-            Verdict.NOTE,
+            CheckVerdict.NOTE,
             "0 rules",
         ),
-        ({"Expiration": {"Days": 30}, "Status": "Disabled"}, Verdict.NOTE, "0 rules"),
-        ({"Transitions": [{"Days": 30, "StorageClass": "GLACIER"}]}, Verdict.BAD, "to GLACIER"),
+        ({"Expiration": {"Days": 30}, "Status": "Disabled"}, CheckVerdict.NOTE, "0 rules"),
+        ({"Transitions": [{"Days": 30, "StorageClass": "GLACIER"}]}, CheckVerdict.BAD, "to GLACIER"),
         (
             {"Transitions": [{"Days": 30, "StorageClass": "DEEP_ARCHIVE"}]},
-            Verdict.BAD,
+            CheckVerdict.BAD,
             "cannot be read at once",
         ),
-        ({"Transitions": [{"Days": 30, "StorageClass": "STANDARD_IA"}]}, Verdict.NOTE, "reads cost more"),
-        ({"NoncurrentVersionExpiration": {"NoncurrentDays": 30}}, Verdict.NOTE, "none deletes"),
+        (
+            {"Transitions": [{"Days": 30, "StorageClass": "STANDARD_IA"}]},
+            CheckVerdict.NOTE,
+            "reads cost more",
+        ),
+        ({"NoncurrentVersionExpiration": {"NoncurrentDays": 30}}, CheckVerdict.NOTE, "none deletes"),
     ],
 )
 def test_rules_that_delete_or_archive_what_is_needed_are_bad(
-    store: S3Store, rule: dict[str, Any], verdict: Verdict, text: str
+    store: S3Store, rule: dict[str, Any], verdict: CheckVerdict, text: str
 ) -> None:
     found = lifecycle_of(store, rule)
     assert found.verdict is verdict and text in found.what, found
 
 
 def test_a_rule_for_interrupted_uploads_is_all_that_a_bucket_needs(store: S3Store) -> None:
-    assert bucket.lifecycle(store).verdict is Verdict.NOTE
+    assert bucket.lifecycle(store).verdict is CheckVerdict.NOTE
     assert (
         lifecycle_of(store, {"AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 3}}).verdict
-        is Verdict.GOOD
+        is CheckVerdict.GOOD
     )
 
 
@@ -137,7 +141,7 @@ def test_what_may_not_be_read_is_unknown(store: S3Store, proxy: FaultyProxy) -> 
         answer = (status, code)
         proxy.refuse = lambda command, path, size: answer  # noqa: B023
         found = [ask(store) for ask in asked]
-        assert [check.verdict for check in found] == [Verdict.UNKNOWN] * 3
+        assert [check.verdict for check in found] == [CheckVerdict.UNKNOWN] * 3
         assert all(code in check.what for check in found)
         assert ("grant s3:GetLifecycleConfiguration" in found[0].todo) is (status == 403)
 
@@ -158,19 +162,21 @@ def test_versions_are_removed_too_or_reported(
     assert "noncurrent versions of" in found["left behind"].what
     proxy.refuse = lambda command, path, size: None
     assert objects(store)
-    remains = Remains(store=store, folder="_doctor", keys=frozenset({"_doctor/x"}), rights=all_rights())
+    remains = ExaminationRemains(
+        store=store, folder="_doctor", keys=frozenset({"_doctor/x"}), rights=all_rights()
+    )
     # Where it may not be read either whether there are versions, it is not said that there are none.
     proxy.refuse = lambda command, path, size: (403, "AccessDenied") if "?version" in path else None
     found_left = remains.remove()
-    assert found_left.verdict is Verdict.UNKNOWN and "noncurrent versions" in found_left.what
+    assert found_left.verdict is CheckVerdict.UNKNOWN and "noncurrent versions" in found_left.what
     proxy.refuse = lambda command, path, size: None
     store.call("create_multipart_upload", "_doctor/upload")
-    assert remains.remove().verdict is Verdict.GOOD
+    assert remains.remove().verdict is CheckVerdict.GOOD
     assert objects(store) == [] and not store.call("list_multipart_uploads").get("Uploads")
 
 
-def all_rights() -> Rights:
-    return Rights(allowed={"put", "conditional put", "get", "get what is absent", "list", "delete"})
+def all_rights() -> StoreRights:
+    return StoreRights(allowed={"put", "conditional put", "get", "get what is absent", "list", "delete"})
 
 
 def test_object_lock_is_reported_and_that_its_retention_refuses_writes(clients: Clients) -> None:
@@ -178,13 +184,13 @@ def test_object_lock_is_reported_and_that_its_retention_refuses_writes(clients: 
     locked.call("create_bucket", ObjectLockEnabledForBucket=True)
     lock: dict[str, Any] = {"ObjectLockEnabled": "Enabled"}
     locked.call("put_object_lock_configuration", ObjectLockConfiguration=lock)
-    assert bucket.object_lock(locked).verdict is Verdict.NOTE
+    assert bucket.object_lock(locked).verdict is CheckVerdict.NOTE
     lock["Rule"] = {"DefaultRetention": {"Mode": "COMPLIANCE", "Days": 7}}
     locked.call("put_object_lock_configuration", ObjectLockConfiguration=lock)
     found = bucket.object_lock(locked)
-    assert found.verdict is Verdict.WARNING and "compliance for 7 days" in found.what
+    assert found.verdict is CheckVerdict.WARNING and "compliance for 7 days" in found.what
     (right, *_) = try_all(locked, "_doctor/x").checks
-    assert (right.name, right.verdict) == ("right: put", Verdict.BAD) and "400" in right.what
+    assert (right.name, right.verdict) == ("right: put", CheckVerdict.BAD) and "400" in right.what
 
 
 def test_uploads_in_parts_that_a_server_refuses_are_bad(
@@ -218,28 +224,28 @@ def test_uploads_in_parts_that_a_server_refuses_are_bad(
 def test_a_gateway_that_takes_small_requests_only_is_bad(
     store: S3Store, reader: S3Store, proxy: FaultyProxy
 ) -> None:
-    assert races.large(store, reader, "first", 20_000).verdict is Verdict.GOOD
+    assert races.large(store, reader, "first", 20_000).verdict is CheckVerdict.GOOD
     proxy.refuse = lambda command, path, size: (413, "EntityTooLarge") if size > 10_000 else None
     found = races.large(store, reader, "second", 20_000)
-    assert found.verdict is Verdict.BAD and "413" in found.what
+    assert found.verdict is CheckVerdict.BAD and "413" in found.what
 
 
 def test_conflicts_and_lost_answers_are_counted_and_settled(
     store: S3Store, reader: S3Store, proxy: FaultyProxy
 ) -> None:
     proxy.faults = ["409", "lost-409", "409", "409"]
-    assert {check.verdict for check in try_all(store, "_doctor/x").checks} == {Verdict.GOOD}
+    assert {check.verdict for check in try_all(store, "_doctor/x").checks} == {CheckVerdict.GOOD}
     proxy.faults = [*["409"] * 40, "lost-409", "lost-500"]
     found = races.judge("race", races.threads(store, reader, ["raced"], 60_000_000), "32")
-    assert found.verdict is Verdict.GOOD and " times 409, settled by reading" in found.what
+    assert found.verdict is CheckVerdict.GOOD and " times 409, settled by reading" in found.what
     assert not proxy.faults
     # The client resends what was lost, and the answer to that is a refusal.
     proxy.faults = ["lost-500"]
-    assert races.large(store, reader, "large", 1000).verdict is Verdict.GOOD
+    assert races.large(store, reader, "large", 1000).verdict is CheckVerdict.GOOD
     proxy.faults = ["lost-500", "409", "lost-409", "500"]
-    assert races.retried(store, reader, "twice").verdict is Verdict.GOOD
+    assert races.retried(store, reader, "twice").verdict is CheckVerdict.GOOD
     proxy.faults = ["lost-500"]
-    assert races.after_delete(store, "deleted").verdict is Verdict.GOOD
+    assert races.after_delete(store, "deleted").verdict is CheckVerdict.GOOD
     assert not proxy.faults
 
 
@@ -256,13 +262,14 @@ def test_a_right_that_is_missing_is_named_as_it_is_granted(
 
 
 @pytest.mark.parametrize(
-    ("ahead_s", "verdict"), [([300], Verdict.WARNING), ([0, 10], Verdict.WARNING), ([0, 300], Verdict.BAD)]
+    ("ahead_s", "verdict"),
+    [([300], CheckVerdict.WARNING), ([0, 10], CheckVerdict.WARNING), ([0, 300], CheckVerdict.BAD)],
 )
 def test_a_server_whose_time_is_wrong_or_changes_is_found(
-    store: S3Store, proxy: FaultyProxy, ahead_s: list[int], verdict: Verdict
+    store: S3Store, proxy: FaultyProxy, ahead_s: list[int], verdict: CheckVerdict
 ) -> None:
     # A client that knows no earlier answer is made with each look.
-    clock = Clock(lambda: store, "near")
+    clock = ClockReading(lambda: store, "near")
     for ahead in ahead_s:
         now = formatdate(time.time() + ahead, usegmt=True)
         proxy.date = lambda: now  # noqa: B023

@@ -16,8 +16,9 @@ from typing import Any
 import pyarrow as pa
 from tests.integration.forging.forge import SCHEMA, Place, build, hashed, new_intent
 
-from lakelog.catalog import Catalog
-from lakelog.catalog.core.files import DataFile, encode_files
+from lakelog.catalog import Catalog, engine
+from lakelog.catalog.core.files import DataFile
+from lakelog.catalog.core.files.data_file import encode_files
 from lakelog.catalog.core.logs import Token
 from lakelog.catalog.core.schema import PartitionSpec, Schema
 from lakelog.log import InvalidInput, LakelogError, MemoryStore, open_store
@@ -377,7 +378,9 @@ def commands(place: Place) -> Iterator[tuple[str, Callable[[], Any]]]:
     )
     for name in ("child", "nested"):
         of_name: dict[str, Callable[[Catalog, str], Any]] = {
-            "replace": lambda catalog, name: catalog.commit_stage(catalog.stage("replace", name, SCHEMA)),
+            "replace": lambda catalog, name: engine.commit_stage(
+                catalog, engine.stage(catalog, "replace", name, SCHEMA)
+            ),
             "rename": lambda catalog, name: catalog.rename_table(name, "forger.moved"),
             "drop": lambda catalog, name: catalog.drop_table(name),
             "drop the namespace": lambda catalog, name: catalog.drop_namespace(name, cascade=True),

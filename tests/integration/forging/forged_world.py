@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 from tests.integration.forging.forge import hashed
 
-from lakelog.catalog import Catalog, col
+from lakelog.catalog import Catalog, col, engine
 from lakelog.catalog.core.files import deletion_vectors
 from lakelog.catalog.core.logs import commits
 from lakelog.catalog.core.schema import ViewColumn, ViewDefinition
@@ -178,7 +178,7 @@ def build() -> World:
     catalog.create_namespace("a.b")
     catalog.create_namespace("z")
     column = ViewColumn(name="id", type="long")
-    catalog.create_view("a.v", ViewDefinition(text="SELECT 1 AS id", columns=(column,)))
+    engine.create_view(catalog, "a.v", ViewDefinition(text="SELECT 1 AS id", columns=(column,)))
     with (
         mock.patch.object(commits, "SIDECAR_FROM_FILES", 1),
         mock.patch.object(deletion_vectors, "INLINE_MAX_BYTES", 0),

@@ -34,7 +34,7 @@ from tests.integration.forging.forged_world import OPTIONS, World, build, kind_o
 from lakelog.catalog import col
 from lakelog.catalog.core.files.arrow_lists import decode_table
 from lakelog.catalog.core.logs.cache import LogCache
-from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.core.logs.places import WarehouseStores
 from lakelog.catalog.keeping.maintenance.fsck import Severity, check_warehouse
 from lakelog.cli.main import run as run_command
 from lakelog.log import LakelogError
@@ -235,7 +235,7 @@ def _rest(world: World, case: Case) -> list[str]:
     if not case.key.startswith(broken) and "_txn/" not in case.key:
         return []
     try:
-        findings = check_warehouse(LogCache(Places(world.url, {}), {}, OPTIONS))
+        findings = check_warehouse(LogCache(WarehouseStores(world.url, {}), {}, OPTIONS))
         again = world.catalog().load_table("z.rest").scan().to_arrow().num_rows
     except Exception as error:
         return [f"the rest: {type(error).__name__}: {error}"]

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, col
+from lakelog.catalog import Catalog, col, engine
 from lakelog.catalog.core.schema import ViewDefinition
 from lakelog.catalog.core.schema.predicate import Predicate
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
@@ -104,7 +104,7 @@ def test_other_input_is_refused_in_one_short_line(catalog: Catalog, table: Any) 
         lambda: catalog.load_table(["x"] * 100_000),
         lambda: catalog.load_table("x" * 1_000_000),
         lambda: catalog.load_table("\ud800"),
-        lambda: catalog.create_view("v", view),
+        lambda: engine.create_view(catalog, "v", view),
         lambda: Catalog("memory://deep-writer", writer={"x": deep}).create_namespace("n"),
         lambda: Catalog(
             "memory://deep-writer", writer={"x": nested(lambda one: [one], 300, 1)}

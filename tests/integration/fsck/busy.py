@@ -13,7 +13,7 @@ from tests.integration.fsck.world import OPTIONS, SCHEMA, rows
 from lakelog.catalog import Catalog, col
 from lakelog.catalog.core.logs import places
 from lakelog.catalog.core.logs.cache import LogCache
-from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.core.logs.places import WarehouseStores
 from lakelog.catalog.keeping.maintenance.fsck import Findings, Severity, check_warehouse, data_checks, walk
 from lakelog.log import MemoryStore, ObjectStore, open_store
 
@@ -102,7 +102,7 @@ class Busy:
             return Between(open_store(url, options), before)
 
         with mock.patch.object(places, "open_store", opened):
-            logs = LogCache(Places(self.warehouse, {}), {}, OPTIONS)
+            logs = LogCache(WarehouseStores(self.warehouse, {}), {}, OPTIONS)
             return check_warehouse(logs, deep=True, all_versions=True)
 
     def check_meanwhile(self, action: Action, at: int) -> tuple[Findings, bool]:

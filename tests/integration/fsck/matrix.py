@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from tests.integration.fsck.world import CONTENTS, Answer, World, build, lies
 
+from lakelog.catalog.core.state.features import KNOWN
 from lakelog.catalog.keeping.maintenance.fsck import Finding, Findings, Severity, check_warehouse
 from lakelog.log.errors import LakelogError
 from lakelog.log.format import Tombstone, decode_entry, decode_root
@@ -66,7 +67,7 @@ def kind_of(key: str, data: bytes) -> str:
     for folder in ("snapshot", "manifest", "sidecar", "base"):
         if name.startswith(f"{folder}s/"):
             return folder
-    entry = decode_entry(data, key)
+    entry = decode_entry(data, key, KNOWN)
     if isinstance(entry, Tombstone):
         return "tombstone"
     return "commit" if entry.intent is None else "intent"
@@ -175,7 +176,7 @@ def cost_of_repair(world: World, asked: dict[str, Answer]) -> list[str]:
 
 def is_sound(data: bytes, key: str) -> bool:
     try:
-        decode_root(data, key)
+        decode_root(data, key, KNOWN)
     except LakelogError:
         return False
     return True

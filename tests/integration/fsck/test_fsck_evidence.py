@@ -16,7 +16,7 @@ from lakelog.catalog import Catalog, col
 from lakelog.catalog.core.state.events import TableDropped, encode
 from lakelog.catalog.keeping.maintenance.fsck import Finding, Findings, Severity
 from lakelog.log import Draft, LogOptions, MemoryStore, commit_together, snapshots
-from lakelog.log.decisions import DecisionPlace, Decisions
+from lakelog.log.decisions import DecisionPlace, WarehouseDecisions
 from lakelog.log.expiry import expire
 
 
@@ -28,7 +28,7 @@ def together(tmp_path: Path) -> Folder:
     for name in ("a.one", "a.two"):
         folder.table(name)
     logs, parts = both(folder)
-    commit_together(parts, decisions=Decisions(logs.places.store(logs.warehouse)))
+    commit_together(parts, decisions=WarehouseDecisions(logs.places.store(logs.warehouse)))
     return folder
 
 
@@ -130,7 +130,7 @@ def test_one_lost_decision_makes_others_doubtful(together: Folder) -> None:
         together.catalog.load_table(name).append(rows(50))
     earlier = decision_of(together)
     logs, parts = both(together)
-    commit_together(parts, decisions=Decisions(logs.places.store(logs.warehouse)))
+    commit_together(parts, decisions=WarehouseDecisions(logs.places.store(logs.warehouse)))
     later = decision_of(together)
     assert later != earlier
     earlier.unlink()

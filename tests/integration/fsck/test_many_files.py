@@ -10,7 +10,8 @@ import pytest
 from tests.integration.fsck.test_fsck import Folder, kinds
 from tests.integration.fsck.world import rows
 
-from lakelog.catalog.core.files import DataFile, file_set, manifests, with_ids
+from lakelog.catalog.core.files import DataFile, file_set, manifests
+from lakelog.catalog.core.files.row_ids import with_ids
 from lakelog.catalog.core.writes import file_changes
 from lakelog.catalog.keeping.maintenance.fsck import table_files
 

@@ -14,6 +14,7 @@ import pytest
 from tests.integration.fsck.test_fsck import Folder, flip, kinds, swap
 from tests.integration.fsck.world import SCHEMA, rows
 
+from lakelog.catalog.core.state.features import KNOWN
 from lakelog.catalog.keeping.maintenance.fsck import Findings, Severity
 from lakelog.catalog.keeping.maintenance.fsck.judges import TableJudge
 from lakelog.log import FormatError, LocalStore
@@ -110,7 +111,7 @@ def test_nothing_changes_where_nothing_can_be_read(folder: Folder, expired: Path
 def test_nothing_changes_where_a_base_and_a_snapshot_disagree(folder: Folder, expired: Path) -> None:
     """What the base was made of has expired, and so nothing says which of both is right."""
     hint = expired / "_log" / "latest.json"
-    root = decode_root(hint.read_bytes(), "")
+    root = decode_root(hint.read_bytes(), "", KNOWN)
     root.state["metadata"]["properties"]["owner"] = "mallory"
     hint.write_bytes(encode_object(msgspec.structs.replace(root, hash="")))
     # A second reason to repair.
@@ -209,7 +210,7 @@ def test_a_hint_that_was_written_meanwhile_is_not_replaced(folder: Folder) -> No
     verified = verify(log, judge, Findings())
     folder.client().load_table("a.t").append(rows(50)).append(rows(51)).append(rows(52))
     newer = hint.read_bytes()
-    assert decode_root(newer, "").version > verified.head
+    assert decode_root(newer, "", KNOWN).version > verified.head
     assert "wrote snapshot and hint" in repair(log, verified, judge)
     assert hint.read_bytes() == newer
 

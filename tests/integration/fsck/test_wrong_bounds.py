@@ -13,9 +13,10 @@ from tests.integration.fsck.world import rows
 from lakelog.catalog import col
 from lakelog.catalog.core.files import manifest_bounds, manifests
 from lakelog.catalog.core.files.manifest_bounds import BoundsAt, decode_bounds, encode_bounds
+from lakelog.catalog.core.state.features import KNOWN
 from lakelog.catalog.keeping.maintenance.fsck import Severity
 from lakelog.log.expiry import expire
-from lakelog.log.format import Base, Root, decode_base, decode_root
+from lakelog.log.format import LogBase, SnapshotRoot, decode_base, decode_root
 from lakelog.log.format import encode as encode_object
 
 
@@ -34,13 +35,13 @@ def folder(tmp_path: Path) -> Folder:
     return made
 
 
-def lie(root: Root) -> None:
+def lie(root: SnapshotRoot) -> None:
     """Have all bounds say that no id is above 0."""
-    bounds = list(decode_bounds(root.state["bounds"]).values())
+    bounds = list(decode_bounds(root.state["hints"]["bounds"]).values())
     table = bounds[0].table
     at = table.column_names.index("hi1")
     table = table.set_column(at, "hi1", pa.array([0] * table.num_rows, pa.int64()))
-    root.state["bounds"] = encode_bounds([BoundsAt(table, each.row) for each in bounds])
+    root.state["hints"]["bounds"] = encode_bounds([BoundsAt(table, each.row) for each in bounds])
 
 
 def planned(folder: Folder) -> int:
@@ -51,7 +52,7 @@ def test_a_snapshot_with_bounds_that_leave_out_a_file_is_named_and_written_anew(
     place = folder.table("a.t", 8)
     assert kinds(folder.check()) == set() and planned(folder) == 1
     hint = place / "_log" / "latest.json"
-    root = decode_root(hint.read_bytes(), "")
+    root = decode_root(hint.read_bytes(), "", KNOWN)
     lie(root)
     hint.write_bytes(encode_object(msgspec.structs.replace(root, hash="")))
     findings = folder.check()
@@ -68,7 +69,7 @@ def test_a_base_with_bounds_that_leave_out_a_file_is_named(folder: Folder) -> No
     folder.client().load_table("a.t").append(rows(20))
     assert folder.check().of(Severity.DAMAGE) == []
     [path] = place.glob("_log/bases/*.json")
-    base: Base = decode_base(path.read_bytes(), "", number=1)
+    base: LogBase = decode_base(path.read_bytes(), "", KNOWN, number=1)
     lie(base.root)
     path.write_bytes(encode_object(msgspec.structs.replace(base, hash="")))
     findings = folder.check().of(Severity.DAMAGE)
@@ -76,15 +77,26 @@ def test_a_base_with_bounds_that_leave_out_a_file_is_named(folder: Folder) -> No
     assert "contradicts itself: the bounds of the manifest" in str(findings)
 
 
-@pytest.mark.parametrize("member", ["bounds", "parts"])
-def test_bounds_or_parts_that_are_none_cost_time_only(folder: Folder, member: str) -> None:
+@pytest.mark.parametrize("member", ["bounds", "packs"])
+def test_bounds_or_packs_that_are_none_cost_time_only(folder: Folder, member: str) -> None:
     place = folder.table("a.t", 8)
     hint = place / "_log" / "latest.json"
-    root = decode_root(hint.read_bytes(), "")
-    root.state[member] = "no bounds"
+    root = decode_root(hint.read_bytes(), "", KNOWN)
+    (root.state["hints"] if member == "bounds" else root.state)[member] = "no bounds"
     hint.write_bytes(encode_object(msgspec.structs.replace(root, hash="")))
     assert planned(folder) == 1
     assert kinds(folder.check()) == {"hint-differs"}
+
+
+def test_a_hint_that_is_not_known_is_ignored_and_not_written_again(folder: Folder) -> None:
+    hint = folder.table("a.t", 8) / "_log" / "latest.json"
+    root = decode_root(hint.read_bytes(), "", KNOWN)
+    root.state["hints"]["keys"] = {"index": [1, {"of": None}]}
+    hint.write_bytes(encode_object(msgspec.structs.replace(root, hash="")))
+    assert planned(folder) == 1 and kinds(folder.check()) == set()
+    tracked = folder.client().load_table("a.t").table_head.tracked
+    tracked.log.snapshot(tracked.current())
+    assert set(decode_root(hint.read_bytes(), "", KNOWN).state["hints"]) == {"bounds"}
 
 
 @pytest.mark.parametrize("manifests_of_few_files", ["packs"], indirect=True)

@@ -11,18 +11,18 @@ from unittest import mock
 
 import pyarrow as pa
 
-from lakelog.catalog import Catalog, col
+from lakelog.catalog import Catalog, col, engine
 from lakelog.catalog.core.ddl import staging
 from lakelog.catalog.core.files import deletion_vectors
 from lakelog.catalog.core.logs import commits
 from lakelog.catalog.core.logs.cache import LogCache
-from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.core.logs.places import WarehouseStores
 from lakelog.catalog.core.parquet.writing import write_files
 from lakelog.catalog.core.state.events import TableAltered, encode
 from lakelog.log import Draft, LakelogError, LogOptions, MemoryStore
-from lakelog.log.decisions import Decisions
+from lakelog.log.decisions import WarehouseDecisions
 from lakelog.log.expiry import expire
-from lakelog.log.together import Part, commit_together
+from lakelog.log.together import LogPart, commit_together
 
 SCHEMA = pa.schema([("id", pa.int64()), ("part", pa.string()), ("value", pa.float64())])
 OPTIONS = LogOptions(
@@ -56,7 +56,7 @@ class World:
         return Catalog(self.warehouse, log_options=OPTIONS, as_of=as_of, as_of_namespace=namespace)
 
     def logs(self) -> LogCache:
-        return LogCache(Places(self.warehouse, {}), {}, OPTIONS)
+        return LogCache(WarehouseStores(self.warehouse, {}), {}, OPTIONS)
 
     def keep(self) -> None:
         """Remember what is there now as what is right."""
@@ -107,7 +107,7 @@ class World:
             return contents(self.client().load_table(name, version=version))
 
         def at_time(time_us: int) -> Any:
-            return self.client().load_table(name, timestamp_us=time_us).version
+            return self.client().load_table(name, timestamp=time_us).version
 
         def versions() -> Any:
             """Ask for every version by itself, as who knows nothing, and then through one client."""
@@ -118,7 +118,7 @@ class World:
 
         def history() -> Any:
             entries = self.client().load_table(name).history()
-            return [(each.version, each.timestamp_us, each.operation, each.commit_id) for each in entries]
+            return [(each.version, each.committed_at, each.operation, each.commit_id) for each in entries]
 
         def times() -> Any:
             found = []
@@ -206,10 +206,10 @@ def build() -> World:
                 table = table.append(rows(offset + n))
     logs = world.logs()
     both = [logs.table(logs.location(catalog.load_table(f"a.{name}").location)) for name in ("t", "twin")]
-    decisions = Decisions(world.store)
+    decisions = WarehouseDecisions(world.store)
     for n in range(2):
         parts = [
-            Part(
+            LogPart(
                 tracked.location,
                 tracked.log,
                 tracked.current(),
@@ -242,7 +242,7 @@ def build() -> World:
 
 def create_with_rows(catalog: Catalog, name: str, data: pa.Table) -> None:
     """Create a table and its rows in one commit, as CREATE TABLE … AS SELECT does."""
-    stage = catalog.stage(staging.CREATE, name, SCHEMA)
+    stage = engine.stage(catalog, staging.CREATE, name, SCHEMA)
     store, prefix = MemoryStore.named(catalog.warehouse), stage.location
     files = write_files(
         store,
@@ -254,7 +254,7 @@ def create_with_rows(catalog: Catalog, name: str, data: pa.Table) -> None:
         stage.sort_order,
         properties={},
     )
-    catalog.commit_stage(stage, files)
+    engine.commit_stage(catalog, stage, files)
 
 
 def altered(value: str) -> Draft:

@@ -63,7 +63,7 @@ COLLATED = "string collate UTF8_LCASE"
 """For readers a text as any other: they compare bytes, as lakelog compares a text without a collation."""
 
 OTHER_ROWS = "other rows"
-OTHERWISE = "compares NaN, infinities or -0.0 otherwise"
+OTHERWISE = "compares NaN, infinities or -0.0 differently"
 
 
 def partitionings(type: str) -> Iterator[list[Any]]:
@@ -292,10 +292,11 @@ def said_in(page: str) -> dict[str, dict[str, str]]:
 
 HEAD = "\n## Filters\n\n"
 WORDS = """\
-Whether readers find the rows that lakelog finds, by =, !=, <, <=, >, >=, IN and tests for NULL of a column of each
-type, without partitions and partitioned by the column in each way: with zeros, infinities, NaN, the least and the
-greatest values, and texts longer than bounds. A text with a collation is compared by bytes. Refused are NaN as a value,
-and days at an end of the calendar where partitions are months or years. A reader that compares otherwise finds the same
-in each file of the table, whatever the export says of it.
+Whether readers find the same rows as lakelog by filters: =, !=, <, <=, >, >=, IN, and tests for NULL. The filters are
+on a column of each type, in tables without partitions and in tables that are partitioned by that column in each way.
+The values include zeros, infinities, NaN, the least and greatest values, and strings longer than bounds. Strings with
+a collation are compared by bytes. Some readers refuse NaN as a value, or days at an end of the calendar in partitions
+by month or year. "compares … differently" means that the reader finds the same rows without the export's statistics,
+so the export is not the cause.
 
 """

@@ -246,7 +246,7 @@ class Life:
 
     def fast_forward(self) -> None:
         for name, ref in self.table.refs.items():
-            main = self.table.head.state.main
+            main = self.table.table_head.state.main
             if ref.kind == "branch" and main is not None and ref.line.has_all_of("main", main):
                 self.table = self.table.fast_forward("main", name)
                 return

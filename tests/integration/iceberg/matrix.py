@@ -212,8 +212,9 @@ def page() -> str:
     """Return the page up to what it says of filters."""
     return (
         "# Readers of Iceberg\n\n"
-        "What readers of other projects make of an exported table, compared with the rows that lakelog has. Made by\n"
-        "`python -m tests.integration.iceberg.matrix`; tests hold it.\n\n" + table_of(READERS, heads())
+        'Which features of an exported table readers of other projects read as lakelog does. "yes" means: the\n'
+        "same rows. `python -m tests.integration.iceberg.matrix` writes this page, and tests compare it.\n\n"
+        + table_of(READERS, heads())
     )
 
 

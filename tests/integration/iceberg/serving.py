@@ -11,7 +11,7 @@ from http.server import ThreadingHTTPServer
 from tests.patience import PATIENCE_S
 
 from lakelog.catalog import Catalog
-from lakelog.rest import Answers, serve
+from lakelog.rest import WarehouseAnswers, serve
 from lakelog.testing.moto_server import S3Server
 
 
@@ -27,7 +27,7 @@ def served(warehouse: str) -> Iterator[str]:
         servers.append(server)
         ready.set()
 
-    thread = threading.Thread(target=lambda: serve(Answers(Catalog(warehouse)), port=0, began=began))
+    thread = threading.Thread(target=lambda: serve(WarehouseAnswers(Catalog(warehouse)), port=0, began=began))
     thread.start()
     assert ready.wait(PATIENCE_S)
     yield urls[0]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog
-from lakelog.rest import Answer, Answers
+from lakelog.rest import HttpAnswer, WarehouseAnswers
 
 ID = pa.schema({"id": pa.int64()})
 ORDERS = "/v1/namespaces/shop/tables/orders"
@@ -24,17 +24,17 @@ def catalog(tmp_path: Path) -> Catalog:
     return catalog
 
 
-def body(answer: Answer) -> dict:
+def body(answer: HttpAnswer) -> dict:
     return msgspec.json.decode(answer.body)
 
 
-def names(answers: Answers, path: str) -> list[str]:
+def names(answers: WarehouseAnswers, path: str) -> list[str]:
     return [each["name"] for each in body(answers.answer("GET", path))["identifiers"]]
 
 
 def test_a_space_and_a_plus_are_found_as_each_client_writes_them(catalog: Catalog) -> None:
     """Java's clients write + for a space and %2B for a plus, those of Rust and Go %20 and +, others %20 and %2B."""
-    answers = Answers(catalog)
+    answers = WarehouseAnswers(catalog)
     for namespace, table in (("a b", "s"), ("c+d", "p"), ("e f", "x"), ("e+f", "y")):
         catalog.create_namespace((namespace,))
         catalog.create_table((namespace, table), ID)
@@ -54,7 +54,7 @@ def test_a_space_and_a_plus_are_found_as_each_client_writes_them(catalog: Catalo
 def test_the_root_has_no_tables(catalog: Catalog) -> None:
     catalog.create_table("top", ID)
     for path in ("/v1/namespaces//tables", "/v1/namespaces//tables/top", "/v1/namespaces//views"):
-        assert Answers(catalog).answer("GET", path).status == 404
+        assert WarehouseAnswers(catalog).answer("GET", path).status == 404
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_names_are_found_whatever_they_hold(catalog: Catalog, name: str) -> None
     catalog.create_table(("shop", name, name), ID)
     catalog.create_table(("shop", name, name.swapcase() + "_"), ID)
     path = f"/v1/namespaces/shop%1F{quote(name, safe='')}"
-    answers = Answers(catalog)
+    answers = WarehouseAnswers(catalog)
     assert sorted(names(answers, f"{path}/tables")) == sorted([name, name.swapcase() + "_"])
     loaded = answers.answer("GET", f"{path}/tables/{quote(name, safe='')}")
     assert body(loaded)["metadata"]["properties"]["lakelog.log-id"]
@@ -75,7 +75,7 @@ def test_names_are_found_whatever_they_hold(catalog: Catalog, name: str) -> None
 
 
 def test_a_client_that_has_the_newest_metadata_is_not_sent_it_again(catalog: Catalog) -> None:
-    answers = Answers(catalog)
+    answers = WarehouseAnswers(catalog)
     first = answers.answer("GET", ORDERS)
     etag = first.headers["ETag"]
     for known in (etag, f"W/{etag}", f'"other", {etag}'):
@@ -87,7 +87,7 @@ def test_a_client_that_has_the_newest_metadata_is_not_sent_it_again(catalog: Cat
 
 
 def test_snapshots_of_tags_and_branches_alone_are_sent_where_these_are_asked_for(catalog: Catalog) -> None:
-    answers, orders = Answers(catalog), catalog.load_table("shop.orders")
+    answers, orders = WarehouseAnswers(catalog), catalog.load_table("shop.orders")
     orders.create_tag("first")
     for number in range(3):
         orders = orders.append(pa.table({"id": [number]}))
@@ -108,13 +108,13 @@ def test_what_a_retry_does_not_mend_is_no_503(catalog: Catalog) -> None:
     for each in log.iterdir():
         if each.is_file():
             each.write_bytes(b"?")
-    found = Answers(Catalog(catalog.warehouse)).answer("GET", ORDERS)
+    found = WarehouseAnswers(Catalog(catalog.warehouse)).answer("GET", ORDERS)
     assert (found.status, body(found)["error"]["type"]) == (500, "InternalServerError")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_a_write_is_refused_and_the_answer_has_what_is_allowed(catalog: Catalog, method: str) -> None:
-    found = Answers(catalog).answer(method, ORDERS)
+    found = WarehouseAnswers(catalog).answer(method, ORDERS)
     assert (found.status, found.headers["Allow"]) == (405, "GET, HEAD") and catalog.table_exists(
         "shop.orders"
     )

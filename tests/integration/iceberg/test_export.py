@@ -24,8 +24,9 @@ from tests.integration.iceberg.readers import (
     refs,
 )
 
-from lakelog.catalog import Catalog, Table, col
+from lakelog.catalog import Catalog, Table, col, engine
 from lakelog.catalog.core.schema import schema_to_arrow
+from lakelog.catalog.engine.exports import iceberg_metadata
 from lakelog.catalog.formats.iceberg.exporter import export
 from lakelog.log import CountingStore, LogOptions
 from lakelog.log.errors import InvalidInput, Unsupported
@@ -84,8 +85,10 @@ def test_exporters_write_the_same_and_go_on_from_each_other(table: Table, tmp_pa
 
 def test_metadata_that_is_there_is_read_once(catalog: Catalog, table: Table) -> None:
     done = table.export_iceberg()
-    store = catalog.places.stores[catalog.warehouse] = CountingStore(catalog.places.store(catalog.warehouse))
-    url, data = table.iceberg_metadata()
+    store = engine.places(catalog).stores[catalog.warehouse] = CountingStore(
+        engine.places(catalog).store(catalog.warehouse)
+    )
+    url, data = iceberg_metadata(table)
     # The hint, what it is of, and that there is none after it.
     assert (url, data, store.by_kind) == (done.url, Path(done.url).read_bytes(), {"get": 3})
 
@@ -170,7 +173,7 @@ def test_a_lost_or_wrong_hint_leads_to_the_newest_export(table: Table) -> None:
 def test_an_export_of_an_older_version_is_that_of_the_newest(table: Table) -> None:
     newer = table.append(rows(7000))
     assert newer.export_iceberg().version == 5
-    assert export(table.head).version == 5
+    assert export(table.table_head).version == 5
     assert hint(Path(table.location)) == 1
 
 
@@ -205,14 +208,14 @@ def test_only_the_newest_snapshots_are_listed_and_none_that_have_expired(catalog
     table = catalog.create_table("t", IDS)
     for number in range(8):
         table = table.append(rows(number))
-    listed = [each["snapshot-id"] for each in metadata(export(table.head, listed=3).url)["snapshots"]]
+    listed = [each["snapshot-id"] for each in metadata(export(table.table_head, listed=3).url)["snapshots"]]
     assert listed == [7, 8, 9]
     table = table.append(rows(8))
-    listed = [each["snapshot-id"] for each in metadata(export(table.head, listed=3).url)["snapshots"]]
+    listed = [each["snapshot-id"] for each in metadata(export(table.table_head, listed=3).url)["snapshots"]]
     assert listed == [8, 9, 10]
     for number in range(9, 15):
         table = table.append(rows(number))
-    done = export(table.head, listed=3)
+    done = export(table.table_head, listed=3)
     # What is not listed is not made: of each snapshot its list and one manifest, and the metadata.
     assert done.objects == 7 and [each["snapshot-id"] for each in metadata(done.url)["snapshots"]] == [
         14,

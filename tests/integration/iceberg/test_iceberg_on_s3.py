@@ -13,7 +13,7 @@ from tests.integration.iceberg.readers import duckdb_with_iceberg
 from tests.patience import PATIENCE_S
 
 from lakelog.catalog import Catalog, col
-from lakelog.rest import Answers, serve
+from lakelog.rest import WarehouseAnswers, serve
 
 pytestmark = pytest.mark.s3
 
@@ -59,7 +59,7 @@ def test_readers_sign_requests_to_a_private_bucket(name: str, tmp_path: Path) ->
             found.extend((url, server))
             ready.set()
 
-        thread = threading.Thread(target=lambda: serve(Answers(catalog), port=0, began=began))
+        thread = threading.Thread(target=lambda: serve(WarehouseAnswers(catalog), port=0, began=began))
         thread.start()
         assert ready.wait(PATIENCE_S)
         try:

@@ -13,13 +13,14 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from lakelog.catalog import Catalog, NoSuchNamespace, Table
-from lakelog.catalog.core.logs import Places
+from lakelog.catalog import Catalog, NoSuchNamespace, Table, engine
+from lakelog.catalog.core.logs import WarehouseStores
 from lakelog.catalog.core.schema import ViewColumn, ViewDefinition
+from lakelog.catalog.engine import exports
 from lakelog.log import InvalidInput, PermissionDenied, StorageError
 from lakelog.log.errors import Unsupported
 from lakelog.log.stores.s3_store import S3Store
-from lakelog.rest import BucketTree, publish
+from lakelog.rest import BucketTree, publish, publishing
 from lakelog.rest.publishing import MARK, THREADS
 
 ID = pa.schema({"id": pa.int64()})
@@ -168,9 +169,9 @@ def test_views_come_and_go_as_tables_do(catalog: Catalog) -> None:
     plain = ViewDefinition(
         text="SELECT id FROM t", columns=(ViewColumn(name="id", type="long"),), namespace=("a",)
     )
-    catalog.create_view("a.plain", plain)
-    catalog.create_view("a.past", replace(plain, text="SELECT id FROM t VERSION AS OF 1"))
-    catalog.create_view("top", plain)
+    engine.create_view(catalog, "a.plain", plain)
+    engine.create_view(catalog, "a.past", replace(plain, text="SELECT id FROM t VERSION AS OF 1"))
+    engine.create_view(catalog, "top", plain)
     tree = Tree()
     done = publish(catalog, tree)
     assert (done.views, sorted(done.left_out)) == (1, [("a", "past"), ("top",)])
@@ -220,7 +221,7 @@ def test_a_table_that_cannot_be_exported_now_stays_as_it_was_published(
 
     monkeypatch.setattr(module, "export_with_metadata", refused)
     if not has_export:
-        monkeypatch.setattr(module, "newest_metadata", refused)
+        monkeypatch.setattr(exports, "newest_metadata", refused)
     done = publish(catalog, tree)
     assert tree.objects == before
     said = "version 3 is the newest, and its newest export is of version 2" if has_export else "may not write"
@@ -287,7 +288,7 @@ def test_a_store_that_fails_is_not_asked_for_each_table(
         tried.append(table.name)
         raise StorageError("no answer", location=table.name)
 
-    monkeypatch.setattr(Table, "iceberg_metadata", fail)
+    monkeypatch.setattr(publishing, "iceberg_metadata", fail)
     with pytest.raises(StorageError):
         publish(catalog, Tree())
     assert 0 < len(tried) <= THREADS
@@ -301,7 +302,7 @@ def test_a_namespace_whose_lists_have_too_long_names_is_left_out(catalog: Catalo
     assert max(map(len, tree.objects)) < 200
 
 
-BUCKET = Places("s3://lake/w", {})
+BUCKET = WarehouseStores("s3://lake/w", {})
 
 
 @pytest.mark.parametrize(
@@ -317,7 +318,7 @@ BUCKET = Places("s3://lake/w", {})
     ],
 )
 def test_clients_are_given_an_address_without_secrets(options: dict[str, str], uri: str) -> None:
-    assert BucketTree(BUCKET, "s3://lake/w/_rest", options).uri == uri
+    assert BucketTree(WarehouseStores("s3://lake/w", options), "s3://lake/w/_rest").uri == uri
 
 
 @pytest.mark.parametrize(
@@ -325,7 +326,7 @@ def test_clients_are_given_an_address_without_secrets(options: dict[str, str], u
 )
 def test_places_of_the_warehouse_itself_are_no_place_for_a_tree(place: str) -> None:
     with pytest.raises(InvalidInput, match="choose a separate"):
-        BucketTree(BUCKET, place, {})
+        BucketTree(BUCKET, place)
 
 
 @pytest.mark.parametrize(
@@ -348,7 +349,7 @@ def test_only_a_server_over_folders_is_said_to_be_one(
 
     monkeypatch.setattr(S3Store, "call", refuse)
     with pytest.raises(raised) as failed:
-        BucketTree(BUCKET, "s3://lake/w/_rest", {}).put("v1/namespaces", b"{}")
+        BucketTree(BUCKET, "s3://lake/w/_rest").put("v1/namespaces", b"{}")
     assert type(failed.value) is raised
 
 

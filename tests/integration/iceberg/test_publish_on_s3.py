@@ -174,7 +174,7 @@ def test_the_command_says_what_it_did(
     found = json.loads(capsys.readouterr().out)
     # Keys that a request to delete many cannot name.
     assert (found["written"], found["removed"]) == (1, 3)
-    assert found["left_out"][0]["name"] == ["shop", "pauses"] and found["uri"] == uri(server)
+    assert found["left_out"][0]["name"] == "shop.pauses" and found["uri"] == uri(server)
     assert command(server, "shop.old", "--to", "s3://lake/old") == 0
     assert capsys.readouterr().out == f"{server.endpoint}/lake/old\n"
     with server.client() as client:

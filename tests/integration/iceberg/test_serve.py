@@ -24,9 +24,9 @@ from tests.integration.iceberg.readers import duckdb_with_iceberg
 from tests.integration.iceberg.serving import served
 from tests.patience import PATIENCE_S
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.core.schema import FunctionDefinition, ViewColumn, ViewDefinition
-from lakelog.rest import Answers, serve
+from lakelog.rest import WarehouseAnswers, serve
 
 
 @pytest.fixture
@@ -78,11 +78,11 @@ def test_views_with_a_plain_query_are_shown(url: str, warehouse: str) -> None:
     catalog = Catalog(warehouse)
     column = ViewColumn(name="n", type="long")
     plain = ViewDefinition(text="SELECT count(*) AS n FROM orders", columns=(column,), namespace=("shop",))
-    catalog.create_view("shop.first", plain)
+    engine.create_view(catalog, "shop.first", plain)
     catalog.rename_view("shop.first", "shop.total")
-    catalog.create_view("shop.gross", replace(plain, text="SELECT sum(_row_id) AS n FROM orders"))
-    catalog.create_function("shop.tax", FunctionDefinition(language="sql", body="1"))
-    catalog.create_view("shop.taxed", replace(plain, text="SELECT tax(id) AS n FROM orders"))
+    engine.create_view(catalog, "shop.gross", replace(plain, text="SELECT sum(_row_id) AS n FROM orders"))
+    engine.create_function(catalog, "shop.tax", FunctionDefinition(language="sql", body="1"))
+    engine.create_view(catalog, "shop.taxed", replace(plain, text="SELECT tax(id) AS n FROM orders"))
     lake = load_catalog("lake", type="rest", uri=url)
     assert lake.list_views("shop") == [("shop", "total")]
     assert lake.list_views(("shop", "old/er")) == []
@@ -92,7 +92,7 @@ def test_views_with_a_plain_query_are_shown(url: str, warehouse: str) -> None:
     assert version.representations[0].root.sql == "SELECT count(*) AS n FROM orders"
     assert version.default_namespace == ("shop",) and version.timestamp_ms > 1_700_000_000_000
     assert [field.name for field in view.metadata.schemas[0].fields] == ["n"]
-    catalog.replace_view("shop.total", replace(plain, properties={"comment": "all"}))
+    engine.replace_view(catalog, "shop.total", replace(plain, properties={"comment": "all"}))
     replaced = lake.load_view("shop.total").metadata
     assert replaced.properties == {"comment": "all"} and replaced.view_uuid == view.metadata.view_uuid
     assert replaced.current_version_id > version.version_id
@@ -205,7 +205,7 @@ def test_a_client_that_goes_away_is_not_in_the_log(url: str, capfd: pytest.Captu
 def test_a_failure_of_the_server_itself_is_answered(
     url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(Answers, "answer", lambda *arguments: 1 // 0)
+    monkeypatch.setattr(WarehouseAnswers, "answer", lambda *arguments: 1 // 0)
     status, found = asked(f"{url}/v1/config")
     assert (status, found["error"]["type"]) == (500, "InternalServerError")
     assert "ZeroDivisionError" in caplog.text
@@ -222,7 +222,7 @@ def test_a_host_of_ipv6_is_served(warehouse: str) -> None:
 
         threading.Thread(target=ask).start()
 
-    serve(Answers(Catalog(warehouse)), "::1", 0, began=began)
+    serve(WarehouseAnswers(Catalog(warehouse)), "::1", 0, began=began)
     assert found[0][0].startswith("http://[::1]:") and found[0][1] == 200
 
 

@@ -22,12 +22,10 @@ from tests.integration.iceberg.test_lives import live
 from lakelog.catalog import Catalog, Table, col
 from lakelog.cli.main import run
 from lakelog.testing.moto_server import moto_server
-from programs.bench.rows.engines import ENGINES
-from programs.bench.rows.process import Worker
+from programs.bench.sparks import ENGINES, Worker
 
 pytestmark = pytest.mark.slow
 ID = pa.schema({"id": pa.int64()})
-ROOT = Path(__file__).parents[3]
 LIVES = range(1000, 1030)
 READ_BY_SPARK = TYPES.keys() - {"time(6)"}
 """Iceberg's Spark refuses a column of the type time."""
@@ -39,7 +37,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     types = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
     engine = ENGINES["iceberg"]
     engine = replace(engine, packages=(*engine.packages, "org.apache.iceberg:iceberg-aws-bundle:1.12.0"))
-    worker = Worker(engine, folder, ROOT, "", **types)
+    worker = Worker(engine, folder, **types)
     yield worker
     worker.close()
 
@@ -62,7 +60,7 @@ def test_readers_find_what_lakelog_has_in_lives(read: Reader, tmp_path: Path) ->
 
 
 def test_the_page_says_what_it_makes_of_each_feature(spark: Worker, read: Reader) -> None:
-    name = f"Spark {spark.version} with {spark.engine.version}"
+    name = f"Spark {spark.spark_version} with {spark.engine.version}"
     found = table_of({name: read}, [name])
     assert PAGE.read_text().endswith(f"{OF_SPARK}{found}"), found
 

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests import s3_servers
+from tests.integration.store.shared_store import shared_scheme
 
 from lakelog.log import ObjectStore, open_store
 
-KINDS = ("memory", "folder", "folder-without-fsync", *s3_servers.NAMES)
+HERE = ("memory", "folder", "folder-without-fsync", "shared")
+KINDS = (*HERE, *s3_servers.NAMES)
 
 
 @contextmanager
@@ -19,6 +21,9 @@ def place(kind: str, folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Give a url below which stores can be made, and the options for it."""
     if kind == "memory":
         yield f"memory://{uuid.uuid4().hex}", {}
+    elif kind == "shared":
+        with shared_scheme():
+            yield f"shared://{uuid.uuid4().hex}/w", {}
     elif kind.startswith("folder"):
         yield str(folder / "store"), {"fsync": "off"} if kind.endswith("without-fsync") else {}
     else:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lakelog.log import Commit, Dump
+from lakelog.log import Commit, NoFeatures, StateDump
 
 
-class Sum:
+class Sum(NoFeatures):
     """A log whose state is the sum of its events."""
 
     def initial(self) -> int:
@@ -14,10 +14,10 @@ class Sum:
     def apply(self, state: int, commit: Commit, blobs: object) -> int:
         return state + sum(int(event["n"]) for event in commit.events)
 
-    def dump(self, state: int, version: int, for_base: bool = False) -> Dump:
-        return Dump(state, {}, ())
+    def dump(self, state: int, version: int, for_base: bool = False) -> StateDump:
+        return StateDump(state, {}, ())
 
-    def stored(self, dump: Dump) -> None:
+    def stored(self, dump: StateDump) -> None:
         return
 
     def load(self, root: int) -> int:

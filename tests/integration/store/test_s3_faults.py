@@ -11,7 +11,7 @@ from tests.integration.store.sums import Sum
 from tests.processes.faulty_proxy import Chance, FaultyProxy, faulty_proxy
 
 from lakelog.log import CommitUnknown, Draft, Log, LogOptions, StorageError, open_store
-from lakelog.log.stores import s3_clients
+from lakelog.log.stores import copy_object, s3_clients, stamp_of
 from lakelog.log.stores.s3_place import CLIENT
 from lakelog.log.stores.s3_wire import ATTEMPTS_MAX
 from lakelog.testing.moto_server import S3Server, moto_server
@@ -145,3 +145,46 @@ def test_a_read_whose_answer_breaks_off_is_retried_also_where_nothing_is_there(
                     read()
         finally:
             proxy.chance = None
+
+
+class OnPuts(Chance):
+    """Gives each PUT the next of these faults."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__(0)
+        self.faults = faults
+
+    def fault(self, command: str, conditional: bool) -> str:
+        return self.faults.pop(0) if command == "PUT" and self.faults else ""
+
+
+@pytest.mark.parametrize(
+    ("faults", "is_done"),
+    [
+        (["lost-500"], True),
+        (["lost-reset", "503"], True),
+        (["500"] * ATTEMPTS_MAX, False),
+        (["lost-500"] * ATTEMPTS_MAX, False),
+    ],
+)
+def test_a_copy_by_the_server_whose_answer_is_lost_is_done_or_an_error_and_can_be_repeated(
+    spoilt: tuple[FaultyProxy, S3Server], faults: list[str], is_done: bool
+) -> None:
+    proxy, server = spoilt
+    store = open_store(f"s3://lake/{uuid.uuid4().hex}", server.options)
+    store.put("data/from", b"after" * 1000)
+    store.put("data/to", b"before")
+    stamp = stamp_of(store, "data/from")
+    proxy.chance = OnPuts(list(faults))
+    try:
+        if is_done:
+            assert copy_object(store, "data/from", store, "data/to", stamp)
+        else:
+            with pytest.raises(StorageError):
+                copy_object(store, "data/from", store, "data/to", stamp)
+            assert store.get("data/to") == (b"before" if faults[0] == "500" else b"after" * 1000)
+        assert not proxy.chance.faults
+    finally:
+        proxy.chance = None
+    assert copy_object(store, "data/from", store, "data/to", stamp)
+    assert store.get("data/to") == b"after" * 1000 and store.get("data/from") == b"after" * 1000

@@ -184,7 +184,9 @@ def test_a_relative_location_becomes_absolute(tmp_path: Path, monkeypatch: pytes
 
 
 def test_an_unknown_option_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="access_key.*known are"):
+    with pytest.raises(InvalidInput, match="pace.*known are"):
+        open_store(str(tmp_path), {"pace": "x"})
+    with pytest.raises(InvalidInput, match="access_key.*credentials are no options"):
         open_store(str(tmp_path), {"access_key": "x"})
     with pytest.raises(InvalidInput, match="fsync"):
         open_store(str(tmp_path), {"fsync": "perhaps"})

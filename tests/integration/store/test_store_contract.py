@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.integration.store.places import KINDS, empty_store, place
+from tests.integration.store.places import HERE, KINDS, empty_store, place
 from tests.integration.store.sums import Sum
 
 from lakelog.log import (
     Draft,
     LocalStore,
     Log,
+    MemoryStore,
     NotFound,
     ObjectStore,
     StorageError,
@@ -28,8 +27,11 @@ from lakelog.log import (
     wait_for_background,
 )
 from lakelog.log.stores import (
+    CopyingStore,
     CountingStore,
     ObjectRange,
+    StampedStore,
+    copies_at_once,
     copy_object,
     get_ranges,
     is_copied_by_server,
@@ -37,6 +39,7 @@ from lakelog.log.stores import (
     s3_store,
     stamp_of,
 )
+from lakelog.log.stores.copying import BY_SERVER_AT_ONCE, THROUGH_HERE_AT_ONCE
 from lakelog.log.stores.local_store import TEMPORARY
 from lakelog.log.stores.s3_place import CLIENT
 from lakelog.log.stores.s3_store import S3Store
@@ -47,7 +50,7 @@ RACES = 8
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(kind, marks=[pytest.mark.s3] if kind not in KINDS[:3] else []) for kind in KINDS],
+    params=[pytest.param(kind, marks=[pytest.mark.s3] if kind not in HERE else []) for kind in KINDS],
 )
 def given(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -290,7 +293,7 @@ def test_a_stamp_is_another_once_the_object_is_another(store: ObjectStore) -> No
     store.put("data/b", b"one")
     before = stamp_of(store, "data/a")
     if before is None:
-        assert not isinstance(store, S3Store | LocalStore) and not list(list_stamps(store, ""))
+        assert not isinstance(store, StampedStore) and not list(list_stamps(store, ""))
         return
     assert dict(list_stamps(store, "data/")) == {"data/a": before, "data/b": stamp_of(store, "data/b")}
     assert copy_object(store, "data/a", store, "copy", before) and store.get("copy") == b"one"
@@ -301,12 +304,22 @@ def test_a_stamp_is_another_once_the_object_is_another(store: ObjectStore) -> No
         stamp_of(store, "data/c")
 
 
-def test_a_store_that_is_not_on_s3_is_known_while_a_thread_loads_what_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = LocalStore(str(tmp_path))
-    store.put("data/a", b"a")
-    # A module that is being loaded has nothing yet.
-    monkeypatch.setitem(sys.modules, S3Store.__module__, ModuleType("loading"))
-    assert copy_object(store, "data/a", store, "data/b", stamp_of(store, "data/a"))
-    assert not is_copied_by_server(store, store) and len(list(list_stamps(store, "data/"))) == 2
+def test_a_store_copies_its_own_objects_entirely_and_names_a_missing_one(store: ObjectStore) -> None:
+    store.put("data/a", b"one" * 100_000)
+    store.put("data/to", b"before")
+    assert copy_object(store, "data/a", store, "data/to") and store.get("data/to") == b"one" * 100_000
+    with pytest.raises(NotFound, match="data/absent does not exist"):
+        copy_object(store, "data/absent", store, "data/to")
+    assert store.get("data/to") == b"one" * 100_000
+    by_server = is_copied_by_server(store, store)
+    assert by_server == isinstance(store, CopyingStore) == store.is_bucket
+    assert copies_at_once([store], store) == (BY_SERVER_AT_ONCE if by_server else THROUGH_HERE_AT_ONCE)
+
+
+def test_what_no_server_can_copy_is_copied_through_this_process(store: ObjectStore) -> None:
+    memory = MemoryStore()
+    memory.put("data/a", b"one")
+    assert not is_copied_by_server(memory, store) and not is_copied_by_server(store, memory)
+    assert copy_object(memory, "data/a", store, "data/b") and store.get("data/b") == b"one"
+    assert copy_object(store, "data/b", memory, "data/c") and memory.get("data/c") == b"one"
+    assert copies_at_once([store, memory], store) == THROUGH_HERE_AT_ONCE

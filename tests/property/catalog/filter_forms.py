@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tests.property.catalog.filter_model import TYPES
 
-from lakelog.catalog.core.schema.predicate import Column, Literal, Operand, Predicate, Transformed
+from lakelog.catalog.core.schema.predicate import Column, FilterLiteral, Operand, Predicate, TransformedColumn
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _COMPARED = {
@@ -38,7 +38,7 @@ class _Dialect:
 
     name: str
     equal: str
-    literal: Callable[[Literal], str]
+    literal: Callable[[FilterLiteral], str]
     quoted: Callable[[str], str]
     texts: tuple[str | None, ...]
 
@@ -60,7 +60,7 @@ def _in_words(operand: Operand, dialect: _Dialect) -> str:
     match operand:
         case Column():
             return ".".join(f"{dialect.name}{part}{dialect.name}" for part in operand.path)
-        case Literal():
+        case FilterLiteral():
             return dialect.literal(operand)
         case Predicate(op="NOT", args=(part,)):
             return f"NOT ({of(part)})"
@@ -70,17 +70,17 @@ def _in_words(operand: Operand, dialect: _Dialect) -> str:
             return f"{of(column)} IN ({', '.join(map(of, (first, *others)))})"
         case Predicate(op=("IS_NULL" | "IS_NOT_NULL") as op, args=(Column() as column,)):
             return f"{of(column)} {op.replace('_', ' ')}"
-        case Predicate(op=op, args=(Column() as column, Literal() as text)) if (
+        case Predicate(op=op, args=(Column() as column, FilterLiteral() as text)) if (
             op in _LIKE and text.type in dialect.texts
         ):
             return f"{of(column)} LIKE {_pattern(op, text, dialect)}"
         case Predicate(op=op, args=(left, right)) if op in (*_COMPARED, "<=>"):
-            if not isinstance(left, Transformed) and not isinstance(right, Transformed):
+            if not isinstance(left, TransformedColumn) and not isinstance(right, TransformedColumn):
                 return f"{of(left)} {dialect.equal if op == '<=>' else op} {of(right)}"
     raise NotSaid(operand)
 
 
-def _pattern(op: str, text: Literal, dialect: _Dialect) -> str:
+def _pattern(op: str, text: FilterLiteral, dialect: _Dialect) -> str:
     if text.value is None:
         return "NULL"
     escaped = "".join("!" + each if each in "!%_" else each for each in str(text.value))
@@ -95,7 +95,7 @@ def _duckdb_quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _text_of_literal(literal: Literal) -> str:
+def _text_of_literal(literal: FilterLiteral) -> str:
     value: Any = python_value(literal)
     match value:
         case None:
@@ -122,7 +122,7 @@ def _text_of_literal(literal: Literal) -> str:
     raise NotSaid(literal)
 
 
-def _duckdb_of_literal(literal: Literal) -> str:
+def _duckdb_of_literal(literal: FilterLiteral) -> str:
     value: Any = python_value(literal)
     match value:
         case str():
@@ -149,7 +149,7 @@ def arrow_of(operand: Operand) -> Any:
     match operand:
         case Column():
             return pc.field(*operand.path)
-        case Literal():
+        case FilterLiteral():
             return pc.scalar(arrow_value(operand))
         case Predicate(op="NOT", args=(part,)):
             return ~arrow_of(part)
@@ -157,7 +157,7 @@ def arrow_of(operand: Operand) -> Any:
             return functools.reduce(operator.and_ if op == "AND" else operator.or_, map(arrow_of, parts))
         case Predicate(op="IN", args=(Column() as column, *values)) if values:
             if TYPES.get(column.path[-1]) == "date" and any(
-                isinstance(each, Literal) and each.type == "timestamp_ntz" for each in values
+                isinstance(each, FilterLiteral) and each.type == "timestamp_ntz" for each in values
             ):
                 raise NotSaid(operand)  # Arrow cuts moments to days there
             return arrow_of(column).isin(_arrow_values(values))
@@ -165,14 +165,14 @@ def arrow_of(operand: Operand) -> Any:
             return arrow_of(column).is_null()
         case Predicate(op="IS_NOT_NULL", args=(Column() as column,)):
             return arrow_of(column).is_valid()
-        case Predicate(op="STARTS_WITH", args=(Column() as column, Literal(value=str()) as text)):
+        case Predicate(op="STARTS_WITH", args=(Column() as column, FilterLiteral(value=str()) as text)):
             return pc.starts_with(arrow_of(column), python_value(text))
-        case Predicate(op="ENDS_WITH", args=(Column() as column, Literal(value=str()) as text)):
+        case Predicate(op="ENDS_WITH", args=(Column() as column, FilterLiteral(value=str()) as text)):
             return pc.ends_with(arrow_of(column), python_value(text))
-        case Predicate(op="CONTAINS", args=(Column() as column, Literal(value=str()) as text)):
+        case Predicate(op="CONTAINS", args=(Column() as column, FilterLiteral(value=str()) as text)):
             return pc.match_substring(arrow_of(column), python_value(text))
         case Predicate(op=op, args=(left, right)) if op in _COMPARED:
-            if not isinstance(left, Transformed) and not isinstance(right, Transformed):
+            if not isinstance(left, TransformedColumn) and not isinstance(right, TransformedColumn):
                 return _COMPARED[op](arrow_of(left), arrow_of(right))
     raise NotSaid(operand)
 
@@ -183,7 +183,7 @@ def polars_of(operand: Operand) -> pl.Expr:
         case Column():
             first, *others = operand.path
             return functools.reduce(lambda found, name: found.struct.field(name), others, pl.col(first))
-        case Literal():
+        case FilterLiteral():
             return pl.lit(python_value(operand))
         case Predicate(op="NOT", args=(part,)):
             return ~polars_of(part)
@@ -195,16 +195,16 @@ def polars_of(operand: Operand) -> pl.Expr:
             return polars_of(column).is_null()
         case Predicate(op="IS_NOT_NULL", args=(Column() as column,)):
             return polars_of(column).is_not_null()
-        case Predicate(op="STARTS_WITH", args=(Column() as column, Literal(type="string") as text)):
+        case Predicate(op="STARTS_WITH", args=(Column() as column, FilterLiteral(type="string") as text)):
             return polars_of(column).str.starts_with(str(text.value))
-        case Predicate(op="ENDS_WITH", args=(Column() as column, Literal(type="string") as text)):
+        case Predicate(op="ENDS_WITH", args=(Column() as column, FilterLiteral(type="string") as text)):
             return polars_of(column).str.ends_with(str(text.value))
-        case Predicate(op="CONTAINS", args=(Column() as column, Literal(type="string") as text)):
+        case Predicate(op="CONTAINS", args=(Column() as column, FilterLiteral(type="string") as text)):
             return polars_of(column).str.contains(str(text.value), literal=True)
         case Predicate(op="<=>", args=(left, right)):
             return polars_of(left).eq_missing(polars_of(right))
         case Predicate(op=op, args=(left, right)) if op in _COMPARED:
-            if not isinstance(left, Transformed) and not isinstance(right, Transformed):
+            if not isinstance(left, TransformedColumn) and not isinstance(right, TransformedColumn):
                 found: pl.Expr = _COMPARED[op](polars_of(left), polars_of(right))
                 return found
     raise NotSaid(operand)
@@ -219,14 +219,14 @@ def _arrow_values(literals: Sequence[Any]) -> pa.Array:
         raise NotSaid(literals) from None
 
 
-def arrow_value(literal: Literal) -> pa.Scalar:
+def arrow_value(literal: FilterLiteral) -> pa.Scalar:
     try:
         return pa.scalar(python_value(literal))
     except (OverflowError, pa.ArrowException):
         raise NotSaid(literal) from None
 
 
-def python_value(literal: Literal) -> Any:
+def python_value(literal: FilterLiteral) -> Any:
     """Return the value of a literal as a user writes it in Python."""
     value: Any = literal.value
     match literal.type:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lakelog.catalog.core.planning.binding import bind
 from lakelog.catalog.core.schema.literals import value_type
 from lakelog.catalog.core.schema.partitioning import Transform
-from lakelog.catalog.core.schema.predicate import Column, Literal, Predicate, Transformed, literal
+from lakelog.catalog.core.schema.predicate import Column, FilterLiteral, Predicate, TransformedColumn, literal
 from lakelog.catalog.core.schema.schema import Schema
 from lakelog.catalog.core.schema.transforms import apply_transform
 from lakelog.catalog.core.schema.types import AtomicType, Field
@@ -116,7 +116,7 @@ def predicates(columns: Sequence[str] = tuple(VALUES)) -> st.SearchStrategy[Pred
 def _leaf(name: str) -> st.SearchStrategy[Predicate]:
     column = Column((name,))
     value = st.sampled_from([*VALUES[name], *OTHER_LITERALS.get(name, ())]).map(literal) | st.just(
-        Literal(None)
+        FilterLiteral(None)
     )
     ops = st.sampled_from(["=", "<=>", "<>", "<", "<=", ">", ">="])
     options: list[st.SearchStrategy[Predicate]] = [
@@ -137,7 +137,7 @@ def _of_transform(name: str, text: str) -> st.SearchStrategy[Predicate]:
     transform = Transform.parse(text)
     kind = AtomicType(TYPES[name])
     values = [_transformed(transform, value, kind) for value in VALUES[name]]
-    operand = Transformed(transform, Column((name,)))
+    operand = TransformedColumn(transform, Column((name,)))
     value = st.sampled_from(values).map(lambda each: literal(each))
     ops = st.sampled_from(["=", "<=>", "<>", "<", ">="])
     return st.builds(lambda op, right: Predicate(op, (operand, right)), ops, value)
@@ -201,11 +201,11 @@ def _value(operand: Any, row: Mapping[str, Any], types: Mapping[str, str]) -> An
         case Column():
             name = operand.path[0]
             return _number(row[name], types[name])
-        case Transformed():
+        case TransformedColumn():
             name = operand.column.path[0]
             kind = AtomicType(types[name])
             return _number(_transformed(operand.transform, row[name], kind), "integer")
-        case Literal():
+        case FilterLiteral():
             return _literal(operand)
     raise AssertionError(operand)
 
@@ -214,7 +214,7 @@ def _transformed(transform: Transform, value: Any, kind: AtomicType) -> Any:
     return apply_transform(transform, pa.array([value], value_type(kind)), kind)[0].as_py()
 
 
-def _literal(operand: Literal) -> Any:
+def _literal(operand: FilterLiteral) -> Any:
     value: Any = operand.value
     type = operand.type
     if value is None or isinstance(value, bool):

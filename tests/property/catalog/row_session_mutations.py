@@ -10,9 +10,9 @@ from unittest.mock import patch
 import numpy as np
 from tests.sim.mutations import removing
 
-from lakelog.catalog.core.planning.bound import Constant
+from lakelog.catalog.core.planning.bound import ConstantCondition
 from lakelog.catalog.core.writes import compaction_commit, moved_rows, row_rebase, rows_since
-from lakelog.catalog.core.writes.row_rebase import Rebase
+from lakelog.catalog.core.writes.row_rebase import RowRebase
 from lakelog.catalog.core.writes.rows_since import RowsSince
 
 MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
@@ -46,7 +46,7 @@ def rows_that_are_gone_are_not_missed(real: Any, count: int, ids: Any) -> bool:
 
 @removes(rows_since, "possible")
 def what_cannot_be_evaluated_is_false(real: Any, bound: Any) -> Any:
-    return bound if real(bound) == bound else Constant(False)
+    return bound if real(bound) == bound else ConstantCondition(False)
 
 
 @removes(moved_rows, "_bury")
@@ -59,7 +59,7 @@ def the_vectors_of_written_files_are_lost(real: Any, own: Any, *rest: Any) -> An
     return list(own.values())
 
 
-@removes(Rebase, "_came_back")
+@removes(RowRebase, "_came_back")
 def a_compaction_does_not_see_that_rows_came_back(real: Any, self: Any, path: str) -> bool:
     return False
 
@@ -77,6 +77,6 @@ def _unseen_and_not_counted() -> Iterator[None]:
 MUTATIONS["a-compaction-does-not-see-that-rows-came-back"] = _unseen_and_not_counted
 
 
-@removes(Rebase, "_has_unseen_rows")
+@removes(RowRebase, "_has_unseen_rows")
 def nothing_that_was_added_is_looked_at(real: Any, self: Any) -> bool:
     return False

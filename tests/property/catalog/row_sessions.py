@@ -18,12 +18,13 @@ import msgspec
 import pyarrow as pa
 from tests.integration.catalog.rows_changed import positions
 
-from lakelog.catalog import Catalog, CommitConflict, DataFile, Table, col
+from lakelog.catalog import Catalog, CommitConflict, Table, col, engine
 from lakelog.catalog.core.files.data_file import file_path
 from lakelog.catalog.core.parquet.reading import read_files
 from lakelog.catalog.core.parquet.writing import write_files
 from lakelog.catalog.core.schema.predicate import Column, Predicate, literal
-from lakelog.catalog.core.writes import Rewritten
+from lakelog.catalog.core.writes import RewrittenFiles
+from lakelog.catalog.engine import DataFile
 from lakelog.log import WriteRef
 
 SCHEMA = pa.schema({"k": pa.int64(), "g": pa.int64(), "v": pa.int64()})
@@ -152,20 +153,20 @@ class World:
         live = placed(table)
         paths = self.rng.sample(sorted(live), self.rng.randint(1, len(live)) if live else 0)
         cut = self.rng.randint(0, len(paths))
-        write, groups = table.begin_write(), []
+        write, groups = engine.begin_write(table), []
         for number, removed in enumerate((paths[:cut], paths[cut:])):
             rows = [row for path in removed for row in live[path].values()]
             if self.rng.random() < 0.5:
                 self.rng.shuffle(rows)
             if rows:
                 files = [renamed(table, write, file, number) for file in write_rows(table, write, rows)]
-                groups.append(Rewritten(removed, files))
+                groups.append(RewrittenFiles(removed, files))
 
         def commit() -> None:
             if not groups:
                 return
             before = self.seen_ids()
-            now, lost = table.commit_compaction(write, groups)
+            now, lost = engine.commit_compaction(table, write, groups)
             assert self.seen_ids() == before, (
                 f"seed {self.seed}: a compaction of {table.version} changed rows"
             )
@@ -256,7 +257,7 @@ class World:
             for path, rows in files.items()
         }
         hit = {path: rows for path, rows in hit.items() if rows}
-        write = table.begin_write()
+        write = engine.begin_write(table)
         written: list[tuple[int, int, int, int | None, int | None]] = []
         removed: list[str] = []
         if mode == "copy-on-write":
@@ -277,7 +278,7 @@ class World:
             return None
 
         def commit() -> Table:
-            return table.commit_rows(
+            return engine.commit_rows(table, 
                 write, operation, data, removed=removed, deletes=deletes,
                 condition=statement.condition.sent, reads_others=False,
             )  # fmt: skip
@@ -419,7 +420,7 @@ Placed = tuple[int, int, int, int | None, int | None]
 def placed(table: Table) -> dict[str, dict[int, Placed]]:
     """Return the live rows of each file, by their positions, with their ids and versions."""
     found: dict[str, dict[int, Placed]] = {}
-    plan, head = table.plan(), table.head
+    plan, head = table.plan(), table.table_head
     entries = head.entries(plan["path"].to_pylist())
     for index, path in enumerate(plan["path"].to_pylist()):
         schema, batches = read_files(
@@ -440,7 +441,9 @@ def placed(table: Table) -> dict[str, dict[int, Placed]]:
 def vector_of(table: Table, file: DataFile) -> Any:
     from lakelog.catalog.core.logs import read_vector
 
-    return read_vector(table.head.tracked.store, table.head.tracked.prefix, file.deletes, file.physical_rows)
+    return read_vector(
+        table.table_head.tracked.store, table.table_head.tracked.prefix, file.deletes, file.physical_rows
+    )
 
 
 def write_rows(table: Table, write: WriteRef, rows: list[Any]) -> list[DataFile]:
@@ -448,7 +451,7 @@ def write_rows(table: Table, write: WriteRef, rows: list[Any]) -> list[DataFile]
     if not rows:
         return []
     data = pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
-    metadata, tracked = table.metadata, table.head.tracked
+    metadata, tracked = table.metadata, table.table_head.tracked
     return write_files(
         tracked.store, tracked.prefix, write, data.to_reader(), metadata.schema, metadata.spec, metadata.sort_order,
         properties={}, row_ids=True,
@@ -457,7 +460,11 @@ def write_rows(table: Table, write: WriteRef, rows: list[Any]) -> list[DataFile]
 
 def renamed(table: Table, write: WriteRef, file: DataFile, number: int) -> DataFile:
     """Return a file under a name of its own: each call of `write_rows` begins to count its files anew."""
-    store, prefix, path = table.head.tracked.store, table.head.tracked.prefix, file_path(write, f"g{number}")
+    store, prefix, path = (
+        table.table_head.tracked.store,
+        table.table_head.tracked.prefix,
+        file_path(write, f"g{number}"),
+    )
     store.put(f"{prefix}/{path}", store.get(f"{prefix}/{file.path}"))
     return msgspec.structs.replace(file, path=path)
 

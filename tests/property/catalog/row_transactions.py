@@ -22,7 +22,7 @@ from tests.property.catalog.row_sessions import (
     rows_of,
 )
 
-from lakelog.catalog import CommitConflict, Table, Transaction
+from lakelog.catalog import CommitConflict, Table, Transaction, engine
 
 TABLES = ("t", "u")
 CHANGING = ("delete", "update", "merge")
@@ -110,8 +110,10 @@ class World(row_sessions.World):
         rows = [row for path in paths for row in live[path].values()]
         self.rng.shuffle(rows)
         if rows:
-            write = table.begin_write()
-            table.commit_rows(write, "compact", row_sessions.write_rows(table, write, rows), removed=paths)
+            write = engine.begin_write(table)
+            engine.commit_rows(
+                table, write, "compact", row_sessions.write_rows(table, write, rows), removed=paths
+            )
 
     def other(self, name: str) -> None:
         """One statement of another client: that is a change of rows, or nothing."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.integration.catalog.rows_changed import positions
 from tests.property.examples import examples
 
-from lakelog.catalog import Catalog, col
+from lakelog.catalog import Catalog, col, engine
 from lakelog.catalog.core.files.data_file import ColumnStats, DataFile
 from lakelog.catalog.core.planning.aggregates import Aggregate
 
@@ -128,7 +128,9 @@ def without_some(table, gone):
         for file in table.plan().to_pylist()
         if (hit := sorted(place for place in gone if place < file["rows"]))
     ]
-    return table.commit_rows(table.begin_write(), "delete", deletes=deletes) if deletes else table
+    return (
+        engine.commit_rows(table, engine.begin_write(table), "delete", deletes=deletes) if deletes else table
+    )
 
 
 def check(table, held, wanted, *, must):
@@ -174,7 +176,7 @@ def test_bounds_of_others_and_of_deleted_rows_are_no_values():
         path="/elsewhere/x.parquet", size_bytes=1, rows=3, names={1: "n"},
         stats={1: ColumnStats(nulls=1, min=0, max=9)},
     )  # fmt: skip
-    mixed = table.commit_write(table.begin_write(), "append", [foreign])
+    mixed = engine.commit_write(table, engine.begin_write(table), "append", [foreign])
     assert mixed.scan().aggregate([Aggregate("max", "n")]) is None
     [found] = mixed.scan().aggregate([Aggregate("count"), Aggregate("count", "n")]).to_pylist()
     assert found == {"0": 5, "1": 4}

@@ -88,7 +88,7 @@ class CatalogModel(RuleBasedStateMachine):
     @rule(client=st.integers(0, 1), name=names, cascade=st.booleans())
     def drop_namespace(self, client: int, name: str, cascade: bool) -> None:
         try:
-            dropped = self.clients[client].drop_namespace((name,), cascade=cascade)
+            dropped = self.clients[client].drop_namespace((name,), missing_ok=True, cascade=cascade)
         except NamespaceNotEmpty:
             assert self.namespaces[name]
             assert not cascade
@@ -114,7 +114,7 @@ class CatalogModel(RuleBasedStateMachine):
 
     @rule(client=st.integers(0, 1), namespace=names, name=names)
     def drop_table(self, client: int, namespace: str, name: str) -> None:
-        dropped = self.clients[client].drop_table((namespace, name))
+        dropped = self.clients[client].drop_table((namespace, name), missing_ok=True)
         assert dropped == (self.namespaces.get(namespace, {}).pop(name, None) is not None)
 
     @rule(client=st.integers(0, 1), namespace=names, old=names, new=names)

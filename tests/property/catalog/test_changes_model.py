@@ -14,9 +14,10 @@ from tests.integration.catalog.rows_changed import deletes_of
 from tests.property.catalog.test_rows_model import SCHEMA, RowsModel, seen
 from tests.property.examples import examples
 
-from lakelog.catalog import Catalog, DataFile, Table
+from lakelog.catalog import Catalog, Table, engine
 from lakelog.catalog.core.parquet.reading import read_files
 from lakelog.catalog.core.parquet.writing import write_files
+from lakelog.catalog.engine import DataFile
 from lakelog.catalog.looking.changelog.changelog import Changelog, changes_schema
 from lakelog.log import WriteRef
 
@@ -42,8 +43,8 @@ class ChangesModel(RowsModel):
         }
         metadata = table.metadata
         return write_files(
-            table.head.tracked.store,
-            table.head.tracked.prefix,
+            table.table_head.tracked.store,
+            table.table_head.tracked.prefix,
             write,
             pa.table(data).to_reader(),
             metadata.schema,
@@ -57,7 +58,7 @@ class ChangesModel(RowsModel):
     def overwrite(self, client: int, count: int) -> None:
         ids = [next(self.numbers) for _ in range(count)]
         table = self.table(client).overwrite(pa.table({"id": ids, "name": ["over"] * count}, schema=SCHEMA))
-        self.next_row = table.head.view.state.next_row
+        self.next_row = table.table_head.view.state.next_row
         self.committed(table, seen(table))
         assert self.rows.keys() == set(ids)
 
@@ -70,7 +71,7 @@ class ChangesModel(RowsModel):
             change: dict[str, Any] = {"change": "delete-column", "name": [data.draw(st.sampled_from(extra))]}
         else:
             name = f"c{next(self.columns)}"
-            default = data.draw(st.sampled_from([None, {"current": "7", "exists": "7"}]))
+            default = data.draw(st.sampled_from([None, {"current": "7"}]))
             change = {"change": "add-column", "name": [name], "type": "integer", "default": default}
         self.committed(table.alter([change]), dict(self.rows))
 
@@ -82,13 +83,13 @@ class ChangesModel(RowsModel):
         tx = self.clients[client].begin()
         table = tx.load_table("t")
         for step, chosen in enumerate((ids, [again])):
-            write = table.begin_write()
+            write = engine.begin_write(table)
             files = self.written(table, write, chosen, f"step {step}")
-            table = table.commit_rows(write, "update", files, deletes=deletes_of(table, chosen))
-        table.commit_rows(table.begin_write(), "delete", deletes=deletes_of(table, [gone]))
+            table = engine.commit_rows(table, write, "update", files, deletes=deletes_of(table, chosen))
+        engine.commit_rows(table, engine.begin_write(table), "delete", deletes=deletes_of(table, [gone]))
         tx.commit()
         table = self.table(client)
-        self.next_row = table.head.view.state.next_row
+        self.next_row = table.table_head.view.state.next_row
         rows = self.rows | {id: ("step 0", self.rows[id][1], table.version) for id in ids}
         rows[again] = ("step 1", self.rows[again][1], table.version)
         del rows[gone]
@@ -160,14 +161,14 @@ def applied(rows: dict[int, Row], changes: pa.Table, *, net: bool = False) -> di
 
 def rows_at(table: Table, version: int, columns_of: int) -> dict[int, Row]:
     """Return the rows of a version by their ids, in the columns of another one."""
-    log = Changelog(table.head, columns_of + 1, columns_of)
+    log = Changelog(table.table_head, columns_of + 1, columns_of)
     assert log.schema == changes_schema(table.at(version=columns_of).schema)
     found = read(table, table.at(version=version).plan(), log, table.at(version=columns_of).schema.names)
     return {row["_row_id"]: tuple(row.values()) for row in found.to_pylist()}
 
 
 def read(table: Table, plan: pa.Table, log: Changelog, columns: Sequence[str] | None = None) -> pa.Table:
-    tracked = table.head.tracked
+    tracked = table.table_head.tracked
     schema, batches = read_files(
         tracked.store, tracked.prefix, plan, log.schema, (), columns=columns, row_ids=True
     )

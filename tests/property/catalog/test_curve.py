@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelog.catalog.core.schema import bounds_from, from_arrow, to_arrow, value_type
+from lakelog.catalog.core.schema import bounds_from, from_arrow, value_type
 from lakelog.catalog.core.schema.curve import BITS, BOUNDS_BYTES_MAX, Bounds, hilbert, ranks_of
+from lakelog.catalog.core.schema.literals import to_arrow
 from lakelog.catalog.core.schema.types import AtomicType
 
 GOLDEN = {

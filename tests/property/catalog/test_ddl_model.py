@@ -17,7 +17,7 @@ from tests.ddl.model import COMPARE, Condition, Model, Row, State, Step
 from tests.ddl.steps import Draw, draw_condition, draw_step, first_step
 from tests.property.examples import examples
 
-from lakelog.catalog import Catalog, col
+from lakelog.catalog import Catalog, col, engine
 from lakelog.catalog.core.schema.arrow_types import schema_to_arrow
 from lakelog.catalog.core.schema.predicate import Predicate
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
@@ -71,12 +71,14 @@ class Client:
                 assert not self.catalog.table_exists("t")
                 self.catalog.rename_table("u", "t")
             case "create":
-                self.catalog.drop_table("t")
+                self.catalog.drop_table("t", missing_ok=True)
                 self.catalog.create_table("t", _schema(step), partition_by=step["partitions"])
             case _:
                 assert step["do"] == "replace"
-                stage = self.catalog.stage("replace", "t", _schema(step), partitioning=step["partitions"])
-                self.catalog.commit_stage(stage)
+                stage = engine.stage(
+                    self.catalog, "replace", "t", _schema(step), partitioning=step["partitions"]
+                )
+                engine.commit_stage(self.catalog, stage)
 
     def _arrow(self, step: Step) -> pa.Table:
         schema = schema_to_arrow(self.table.schema)

@@ -9,7 +9,7 @@ import pytest
 from tests.property.catalog.row_session_mutations import MUTATIONS
 from tests.property.catalog.row_sessions import World
 
-from lakelog.catalog.core.schema import COPY_ON_WRITE
+from lakelog.catalog.core.schema.properties.known import COPY_ON_WRITE
 
 SHORT = range(1, 9)
 FULL = range(SHORT.stop, 400)

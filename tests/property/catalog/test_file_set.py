@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tests.property.examples import examples
 
 from lakelog.catalog.core.files import file_set, manifest_bounds, manifests
-from lakelog.catalog.core.files.comparison import Comparison
+from lakelog.catalog.core.files.comparison import ManifestComparison
 from lakelog.catalog.core.files.data_file import (
     ColumnStats,
     DataFile,
@@ -21,10 +21,10 @@ from lakelog.catalog.core.files.data_file import (
     files_from_arrow,
     files_to_arrow,
 )
-from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.files.file_set import FileSet, FileSetRoot
 from lakelog.catalog.core.files.manifest_bounds import decode_bounds, encode_bounds
-from lakelog.catalog.core.files.manifest_parts import decode_directories, encode_directories
-from lakelog.catalog.core.files.manifests import Choice, Manifests
+from lakelog.catalog.core.files.manifests import FileChoice, ManifestSet
+from lakelog.catalog.core.files.stored_sets import PackLeaves, PackNumbers
 from lakelog.catalog.core.schema.schema import Schema
 from lakelog.catalog.core.schema.types import AtomicType, Field
 
@@ -56,11 +56,13 @@ def file_numbered(number: int) -> DataFile:
     return DataFile(path=f"data/{number}", size_bytes=number + 1, rows=number % 7, stats=stats, write_id="w")
 
 
-def _loaded(root: object, kept: Manifests) -> FileSet:
+def _loaded(root: FileSetRoot, kept: ManifestSet) -> FileSet:
     """Return the set that a snapshot has."""
     bounds = decode_bounds(encode_bounds(list(kept.bounds().values())))
-    directories = decode_directories(encode_directories(kept.directories()))
-    return FileSet.load(root, bounds=bounds, directories=directories)
+    numbers = PackNumbers()
+    stored = numbers.stored(root, kept)
+    packs = PackLeaves(numbers.packs())
+    return FileSet.load(packs.root_of(stored), bounds=bounds, directories=packs.directories)
 
 
 class FileSetAgainstDictionary(RuleBasedStateMachine):
@@ -117,7 +119,7 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
             assert again[:2] == (root, {}), "what is unchanged is not written again"
         loaded = _loaded(root, kept)
         self._check(loaded, self.model)
-        assert Comparison(self.fetch).with_wrong_bounds(loaded) is None
+        assert ManifestComparison(self.fetch).with_wrong_bounds(loaded) is None
         if reload:
             self.files = _loaded(root, kept)
 
@@ -170,7 +172,7 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
             outside = pc.or_kleene(pc.greater(known["lo1"], high), pc.less(known["hi1"], low))
             return pc.invert(pc.fill_null(outside, False)).combine_chunks()
 
-        choice = Choice(manifests=choose, files=choose, looked_at=frozenset([1]))
+        choice = FileChoice(manifests=choose, files=choose, looked_at=frozenset([1]))
 
         rows = [
             row

@@ -45,19 +45,19 @@ TOKENS = [
 class Rows:
     """Rows in memory, of which a library reads a part, as of a table."""
 
-    row_schema: Schema
+    _row_schema: Schema
     table: pa.Table
 
     @property
     def arrow_schema(self) -> pa.Schema:
         return self.table.schema
 
-    def narrowed(
+    def _narrowed(
         self, columns: Sequence[str] | None, conditions: Sequence[Predicate], limit: int | None
     ) -> pa.RecordBatchReader:
         found = self.table
         for condition in conditions:
-            bound = handed_down(condition, self.row_schema)
+            bound = handed_down(condition, self._row_schema)
             found = found if bound is None else found.filter(evaluate(bound, found))
         found = found if columns is None else found.select(columns)
         return (found if limit is None else found.slice(0, limit)).to_reader()

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.format.catalog.rows_v1 import SCHEMA, data_file
 from tests.property.examples import examples
 
-from lakelog.catalog import Catalog, Table
+from lakelog.catalog import Catalog, Table, engine
 from lakelog.catalog.core.files.file_set import FileSet
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
 from lakelog.log import LogOptions
@@ -44,7 +44,7 @@ class Line:
 
 
 def paths(table: Table, files: FileSet) -> frozenset[str]:
-    return frozenset(files.table(table.head.tracked.log.read_blobs)["path"].to_pylist())
+    return frozenset(files.table(table.table_head.tracked.log.read_blobs)["path"].to_pylist())
 
 
 class LinesModel(RuleBasedStateMachine):
@@ -54,7 +54,9 @@ class LinesModel(RuleBasedStateMachine):
         self.clients = [
             Catalog(warehouse, log_options=LogOptions(snapshot_every_versions=every)) for _ in (0, 1)
         ]
-        self.clients[0].commit_stage(self.clients[0].stage("create", "t", schema_from_spark(SCHEMA)))
+        engine.commit_stage(
+            self.clients[0], engine.stage(self.clients[0], "create", "t", schema_from_spark(SCHEMA))
+        )
         self.numbers = itertools.count(1)
         self.lines = {MAIN: Line(0)}
         self.past = {1: self.lines}
@@ -73,11 +75,11 @@ class LinesModel(RuleBasedStateMachine):
 
     def append(self, name: str, client: int) -> None:
         table, number = self.table(client, name), next(self.numbers)
-        write = table.begin_write()
+        write = engine.begin_write(table)
         file = data_file(write, number, 100 * number, 10)
         line = self.lines[name]
         changed = Line(line.id, line.files | {file.path}, line.changes | {number}, line.of)
-        self.committed(table.commit_write(write, "append", [file]), **{name: changed})
+        self.committed(engine.commit_write(table, write, "append", [file]), **{name: changed})
 
     @rule(data=st.data(), client=st.integers(0, 1))
     def change(self, data: st.DataObject, client: int) -> None:
@@ -175,7 +177,9 @@ class LinesModel(RuleBasedStateMachine):
     def all_is_as_the_model_has_it(self) -> None:
         for client in (0, 1) if hasattr(self, "clients") else ():
             table = self.table(client)
-            found = {name: paths(table, table.head.view.state.on(name).files) for name in (MAIN, *table.refs)}
+            found = {
+                name: paths(table, table.table_head.view.state.on(name).files) for name in (MAIN, *table.refs)
+            }
             assert found == {name: line.files for name, line in self.lines.items()}
 
 

@@ -20,7 +20,7 @@ from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.property.examples import examples
 
-from lakelog.catalog import Catalog, Table
+from lakelog.catalog import Catalog, Table, engine
 from lakelog.catalog.core.parquet.ingest import written_files
 from lakelog.catalog.keeping.maintenance.fsck import Severity
 from lakelog.log import ConflictError, InvalidInput, NotFound, WriteFenced
@@ -110,9 +110,11 @@ def truncate(world: World, catalog: Catalog, name: str, pick: int) -> None:
 
 def replace(world: World, catalog: Catalog, name: str, pick: int) -> None:
     def staged(table: Table, n: int) -> Table:
-        stage = catalog.stage("replace", name, SCHEMA)
+        stage = engine.stage(catalog, "replace", name, SCHEMA)
         metadata = msgspec.structs.replace(table.metadata, schema=stage.schema, specs=(stage.spec,))
-        return catalog.commit_stage(stage, written_files(table.head.tracked, metadata, stage.write, rows(n)))
+        return engine.commit_stage(
+            catalog, stage, written_files(table.table_head.tracked, metadata, stage.write, rows(n))
+        )
 
     change(world, catalog, name, staged, lambda old, n: [n])
 
@@ -121,8 +123,8 @@ def begin(world: World, catalog: Catalog, name: str, pick: int) -> None:
     create(world, catalog, name, 0)
     world.number += 1
     table = catalog.load_table(name)
-    ref = table.begin_write()
-    files = written_files(table.head.tracked, table.metadata, ref, rows(world.number))
+    ref = engine.begin_write(table)
+    files = written_files(table.table_head.tracked, table.metadata, ref, rows(world.number))
     world.writes.append(Write(table, ref, files, world.number))
 
 
@@ -132,7 +134,7 @@ def commit(world: World, catalog: Catalog, name: str, pick: int) -> None:
     write = world.writes[pick % len(world.writes)]
     model = next((model for model in world.tables.values() if model.id == write.table.id), None)
     try:
-        table = write.table.commit_write(write.ref, "append", write.files)
+        table = engine.commit_write(write.table, write.ref, "append", write.files)
     except (WriteFenced, ConflictError, NotFound):
         return  # reported as not there: the check sees to it that it is not
     if write.committed:

@@ -23,7 +23,7 @@ from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.core.schema.predicate import Predicate
 from lakelog.catalog.core.writes import merge, merge_source
 from lakelog.catalog.core.writes.computed_rows import TargetRows
-from lakelog.catalog.core.writes.merge_clauses import Actions
+from lakelog.catalog.core.writes.merge_clauses import CheckedClauses
 from lakelog.log.errors import InvalidInput
 
 SCHEMA = pa.schema({"k": pa.int64(), "f": pa.float64(), "g": pa.string(), "v": pa.int64()})
@@ -111,7 +111,7 @@ VALUES_OF_BOTH: list[tuple[str, Any, Compute]] = [
 
 
 REMOVED: dict[str, tuple[Any, str, Any]] = {
-    "a row matches once": (Actions, "matches_once", property(lambda self: False)),
+    "a row matches once": (CheckedClauses, "matches_once", property(lambda self: False)),
     "unmatched rows are read": (merge._Merge, "_reads_all", property(lambda self: False)),
     "rows are copied": (TargetRows, "beside", lambda self, places: iter(())),
     "a range has its ends": (merge_source, "_between", lambda column, values: Predicate("=", (column, values[0]))),

@@ -12,7 +12,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from tests.property.examples import examples
 
-from lakelog.catalog import Catalog, col
+from lakelog.catalog import Catalog, col, engine
 from lakelog.catalog.core.planning.partitions import fields_of
 from lakelog.catalog.core.schema.literals import from_arrow
 from lakelog.catalog.core.schema.transforms import apply_transform
@@ -81,7 +81,7 @@ def shown(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def listed(table: Table) -> dict[tuple[Any, ...], int]:
-    found = table.partitions()
+    found = engine.partitions(table)
     names = list(fields_of(table.metadata))
     keys = zip(*(from_arrow(found[name].combine_chunks()) for name in names), strict=True)
     return dict(zip(keys, found["rows"].to_pylist(), strict=True))
@@ -124,12 +124,12 @@ class Model:
                 self.unsure |= self.empty
                 self.empty = set()
             case "add":
-                self.table = table.add_partitions([values(table, row) for row in given])
+                self.table = engine.add_partitions(table, [values(table, row) for row in given])
                 self.empty |= {key(table, row) for row in given}
             case "drop" | "truncate":
                 named = {key(table, row) for row in given}
-                change = table.drop_partitions if kind == "drop" else table.truncate_partitions
-                self.table = change([values(table, row) for row in given])
+                change = engine.drop_partitions if kind == "drop" else engine.truncate_partitions
+                self.table = change(table, [values(table, row) for row in given])
                 self.rows = [row for row in self.rows if key(table, row) not in named]
                 self.empty = self.empty - named if kind == "drop" else self.empty | named
             case "delete":
@@ -146,7 +146,7 @@ class Model:
 
     def rename(self, old: dict[str, Any], new: dict[str, Any]) -> None:
         table, was, becomes = self.table, key(self.table, old), key(self.table, new)
-        self.table = table.rename_partition(values(table, old), values(table, new))
+        self.table = engine.rename_partition(table, values(table, old), values(table, new))
         names = [table.schema.path_of(field.source_id)[0] for field in table.spec.fields]
         changed = {n: new[n] for n, a, b in zip(names, was, becomes, strict=True) if a != b}
         self.rows = [{**row, **changed} if key(table, row) == was else row for row in self.rows]

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.integration.catalog.rows_changed import deletes_of
 from tests.property.examples import examples
 
-from lakelog.catalog import Catalog, Table, col
+from lakelog.catalog import Catalog, Table, col, engine
 from lakelog.catalog.core.files import deletion_vectors
 from lakelog.catalog.errors import NoSuchRef
 from lakelog.log import LogOptions
@@ -102,7 +102,9 @@ class RefsModel(RuleBasedStateMachine):
             table = table.delete(col("id").is_in(some))
         else:
             with patch.object(deletion_vectors, "INLINE_MAX_BYTES", 0 if apart else 512):
-                table = table.commit_rows(table.begin_write(), "delete", deletes=deletes_of(table, some))
+                table = engine.commit_rows(
+                    table, engine.begin_write(table), "delete", deletes=deletes_of(table, some)
+                )
         self.changed(table, name, rows - frozenset(some))
 
     @rule(client=st.integers(0, 1), data=st.data())
@@ -197,7 +199,7 @@ class RefsModel(RuleBasedStateMachine):
         rows = self.now.lines[other].rows | (new if one == other else frozenset())
         gone = sorted(data.draw(st.sets(st.sampled_from(sorted(rows)), max_size=3))) if rows else []
         if gone:
-            table.commit_rows(table.begin_write(), "delete", deletes=deletes_of(table, gone))
+            engine.commit_rows(table, engine.begin_write(table), "delete", deletes=deletes_of(table, gone))
         if meanwhile == "append":
             theirs = frozenset([next(self.numbers)])
             self.changed(

@@ -15,12 +15,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.integration.catalog.rows_changed import deletes_of, paths_of
 from tests.property.examples import examples
 
-from lakelog.catalog import Catalog, CommitConflict, DataFile, Table, col
+from lakelog.catalog import Catalog, CommitConflict, Table, col, engine
 from lakelog.catalog.core.files import deletion_vectors
 from lakelog.catalog.core.parquet.copying import copied_files
 from lakelog.catalog.core.parquet.writing import write_files
 from lakelog.catalog.core.planning.binding import bind
 from lakelog.catalog.core.schema.predicate import ALWAYS_FALSE
+from lakelog.catalog.engine import DataFile
 from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log import WriteRef
 
@@ -66,8 +67,8 @@ class RowsModel(RuleBasedStateMachine):
         columns = [ids, [name] * len(ids), [self.rows[id][1] for id in ids], [None] * len(ids)]
         metadata = table.metadata
         return write_files(
-            table.head.tracked.store,
-            table.head.tracked.prefix,
+            table.table_head.tracked.store,
+            table.table_head.tracked.prefix,
             write,
             pa.table(columns, schema=schema).to_reader(),
             metadata.schema,
@@ -93,7 +94,9 @@ class RowsModel(RuleBasedStateMachine):
     def delete_by_position(self, client: int, data: st.DataObject, apart: bool) -> None:
         ids, table = self.chosen(data), self.table(client)
         with patch.object(deletion_vectors, "INLINE_MAX_BYTES", 0 if apart else 512):
-            table = table.commit_rows(table.begin_write(), "delete", deletes=deletes_of(table, ids))
+            table = engine.commit_rows(
+                table, engine.begin_write(table), "delete", deletes=deletes_of(table, ids)
+            )
         self.committed(table, {id: row for id, row in self.rows.items() if id not in ids})
 
     @precondition(lambda self: self.rows)
@@ -101,7 +104,7 @@ class RowsModel(RuleBasedStateMachine):
     def delete_by_filter(self, client: int, data: st.DataObject) -> None:
         ids = self.chosen(data)
         table = self.table(client).delete(col("id").is_in(ids))
-        self.next_row = table.head.view.state.next_row  # copies take some
+        self.next_row = table.table_head.view.state.next_row  # copies take some
         self.committed(table, {id: row for id, row in self.rows.items() if id not in ids})
 
     @precondition(lambda self: self.rows)
@@ -121,11 +124,11 @@ class RowsModel(RuleBasedStateMachine):
         if stale:
             other = data.draw(st.sampled_from(sorted(self.rows)))
             theirs = self.table(1 - client).delete(col("id") == other)
-            self.next_row = theirs.head.view.state.next_row
+            self.next_row = theirs.table_head.view.state.next_row
             self.committed(theirs, {id: row for id, row in self.rows.items() if id != other})
         if moved:
             theirs = self.table(1 - client).compact(deleted_ratio=0)
-            self.next_row = theirs.head.view.state.next_row
+            self.next_row = theirs.table_head.view.state.next_row
             self.committed(theirs, self.rows)
         rows = pa.table({"id": new, "name": ["over"] * count}, schema=SCHEMA)
         try:
@@ -138,17 +141,17 @@ class RowsModel(RuleBasedStateMachine):
         added = {id: now[id] for id in new}
         assert min([row_id for _, row_id, _ in added.values()], default=self.next_row) >= self.next_row
         assert {version for _, _, version in added.values()} <= {table.version}
-        self.next_row = table.head.view.state.next_row
+        self.next_row = table.table_head.view.state.next_row
         self.committed(table, {id: row for id, row in self.rows.items() if id not in gone} | added)
 
     @precondition(lambda self: self.rows)
     @rule(client=st.integers(0, 1), data=st.data(), name=st.sampled_from("abc"))
     def update(self, client: int, data: st.DataObject, name: str) -> None:
         ids, table = self.chosen(data), self.table(client)
-        write = table.begin_write()
+        write = engine.begin_write(table)
         files = self.written(table, write, ids, name)
-        table = table.commit_rows(write, "update", files, deletes=deletes_of(table, ids))
-        self.next_row = table.head.view.state.next_row
+        table = engine.commit_rows(table, write, "update", files, deletes=deletes_of(table, ids))
+        self.next_row = table.table_head.view.state.next_row
         self.committed(table, self.rows | {id: (name, self.rows[id][1], table.version) for id in ids})
 
     @precondition(lambda self: self.rows)
@@ -156,12 +159,12 @@ class RowsModel(RuleBasedStateMachine):
     def compact(self, client: int, data: st.DataObject) -> None:
         table = self.table(client)
         removed = sorted(data.draw(st.sets(st.sampled_from(paths_of(table)), min_size=1)))
-        write, plan = table.begin_write(), table.plan()
+        write, plan = engine.begin_write(table), table.plan()
         some = plan.filter(pa.array([path in removed for path in plan["path"].to_pylist()]))
         nothing = bind(ALWAYS_FALSE, table.schema)
-        files = copied_files(table.head, some, nothing, write)
-        table = table.commit_rows(write, "compact", files, removed=removed)
-        self.next_row = table.head.view.state.next_row
+        files = copied_files(table.table_head, some, nothing, write)
+        table = engine.commit_rows(table, write, "compact", files, removed=removed)
+        self.next_row = table.table_head.view.state.next_row
         self.committed(table, dict(self.rows))
 
     @rule(client=st.integers(0, 1), data=st.data(), rows_only=st.booleans())
@@ -187,7 +190,7 @@ class RowsModel(RuleBasedStateMachine):
         now, gone = seen(table), {*first, *second}
         added = {id: now[id] for id in new[1:]}
         assert all(row_id >= self.next_row for _, row_id, _ in added.values())
-        self.next_row = table.head.view.state.next_row
+        self.next_row = table.table_head.view.state.next_row
         self.committed(table, {id: row for id, row in self.rows.items() if id not in gone} | added)
 
     @precondition(lambda self: self.rows)
@@ -200,11 +203,15 @@ class RowsModel(RuleBasedStateMachine):
         id = next(self.numbers)
         tx = self.clients[client].begin()
         table = tx.load_table("t")
-        table = table.commit_rows(table.begin_write(), "delete", deletes=deletes_of(table, mine))
+        table = engine.commit_rows(
+            table, engine.begin_write(table), "delete", deletes=deletes_of(table, mine)
+        )
         table.append(pa.table({"id": [id], "name": ["tx"]}, schema=SCHEMA))
         other = self.table(1 - client)
         if theirs:
-            other = other.commit_rows(other.begin_write(), "delete", deletes=deletes_of(other, theirs))
+            other = engine.commit_rows(
+                other, engine.begin_write(other), "delete", deletes=deletes_of(other, theirs)
+            )
             self.committed(other, {id: row for id, row in self.rows.items() if id not in theirs})
         tx.commit()
         table = self.table(client)

@@ -19,7 +19,7 @@ from tests.property.examples import examples
 from lakelog.catalog import Catalog, Table
 from lakelog.catalog.core.schema.arrow_types import schema_to_arrow
 from lakelog.catalog.core.schema.partitioning import Transform
-from lakelog.catalog.core.schema.predicate import Column, Literal, Predicate, Transformed, literal
+from lakelog.catalog.core.schema.predicate import Column, FilterLiteral, Predicate, TransformedColumn, literal
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
 FAR = [-719_163, -1_000_000, 0, 19_782, 2_932_897, 4_000_000]
@@ -97,10 +97,10 @@ def _model_of(operand: Any, is_fixed: bool) -> Any:
             return model_of(operand)
         case Column(path=path):
             return Column((".".join(path),))
-        case Transformed(column=Column(path=path)):
-            return Transformed(operand.transform, Column((".".join(path),)))
-        case Literal(value=str() as value) if is_fixed:
-            return Literal(value.rstrip(" ").ljust(4), operand.type)
+        case TransformedColumn(column=Column(path=path)):
+            return TransformedColumn(operand.transform, Column((".".join(path),)))
+        case FilterLiteral(value=str() as value) if is_fixed:
+            return FilterLiteral(value.rstrip(" ").ljust(4), operand.type)
     return operand
 
 
@@ -112,11 +112,11 @@ def leaves() -> st.SearchStrategy[Predicate]:
             st.sampled_from(["=", "<=>", "<>", "<", "<=", ">", ">=", *TEXT_TESTS]),
             value,
         )
-        return compared | st.lists(value | st.just(Literal(None)), min_size=1, max_size=3).map(
+        return compared | st.lists(value | st.just(FilterLiteral(None)), min_size=1, max_size=3).map(
             lambda some: Predicate("IN", (operand, *some))
         )
 
-    def of_numbers(column: Column, values: list[Literal]) -> st.SearchStrategy[Predicate]:
+    def of_numbers(column: Column, values: list[FilterLiteral]) -> st.SearchStrategy[Predicate]:
         ops = st.sampled_from(["=", "<=>", "<>", "<", "<=", ">", ">="])
         return st.builds(lambda op, right: Predicate(op, (column, right)), ops, st.sampled_from(values))
 
@@ -130,8 +130,8 @@ def leaves() -> st.SearchStrategy[Predicate]:
     ]
     return st.one_of(
         of_text(fixed, SHORT),
-        of_text(Transformed(Transform.parse("truncate[2]"), fixed), SHORT),
-        of_numbers(Column(("far",)), [Literal(day, "date") for day in FAR]),
+        of_text(TransformedColumn(Transform.parse("truncate[2]"), fixed), SHORT),
+        of_numbers(Column(("far",)), [FilterLiteral(day, "date") for day in FAR]),
         *nested,
         filter_model.predicates(),
     )

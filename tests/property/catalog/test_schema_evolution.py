@@ -16,7 +16,7 @@ from lakelog.catalog.core.parquet.reshape import to_logical, to_physical
 from lakelog.catalog.core.schema.arrow_types import schema_to_arrow
 from lakelog.catalog.core.schema.partitioning import PartitionSpec, SortOrder, spec_from_transforms
 from lakelog.catalog.core.schema.schema import Schema
-from lakelog.catalog.core.schema.schema_changes import Altered, apply_changes, changes_from
+from lakelog.catalog.core.schema.schema_changes import AlteredDefinition, apply_changes, changes_from
 from lakelog.catalog.core.schema.spark_types import schema_from_spark, schema_to_spark
 from lakelog.catalog.core.schema.types import AtomicType, ListType, MapType, StructType, Type
 from lakelog.log.errors import LakelogError
@@ -122,7 +122,9 @@ def test_ids_and_physical_names_are_unique_for_ever_and_old_files_stay_readable(
         spec = spec_from_transforms([first.name], schema) if partitioned else PartitionSpec()
     except LakelogError:
         spec = PartitionSpec()
-    table = Altered(schema=schema, specs=(spec,), sort_order=SortOrder(), properties={}, comment=None)
+    table = AlteredDefinition(
+        schema=schema, specs=(spec,), sort_order=SortOrder(), properties={}, comment=None
+    )
     seen = {field.id: field.physical for _, field in schema.walk()}
     for _ in range(data.draw(st.integers(1, 6))):
         before = table.schema

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.property.catalog.test_aggregates import ROWS, SCHEMA, VALUES, without_some
 from tests.property.examples import examples
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.core.parquet.reading import read_files
 from lakelog.catalog.core.planning.top_rows import TopRows
 
@@ -46,10 +46,14 @@ def test_the_first_rows_are_in_the_files_that_are_kept(parts, name, ascending, n
         table = table.append(pa.Table.from_pylist(rows, SCHEMA))
     table = without_some(table, gone)
     top = TopRows(name, ascending=ascending, nulls_first=nulls_first, limit=limit)
-    kept = set(table.plan(top=top)["path"].to_pylist())
+    kept = set(engine.plan(table, top=top)["path"].to_pylist())
     assert kept <= set(table.plan()["path"].to_pylist())
     _, batches = read_files(
-        table.head.tracked.store, table.head.tracked.prefix, table.plan(top=top), table.schema, table.specs
+        table.table_head.tracked.store,
+        table.table_head.tracked.prefix,
+        engine.plan(table, top=top),
+        table.schema,
+        table.specs,
     )
     held = pa.Table.from_batches(batches, SCHEMA)
     assert first(held, name, ascending, nulls_first, limit) == first(
@@ -64,4 +68,4 @@ def test_files_beyond_the_first_rows_are_passed_over():
     for ascending in (True, False):
         for limit, files in ((1, 1), (10, 1), (11, 2), (50, 5), (60, 5)):
             top = TopRows("id", ascending=ascending, nulls_first=ascending, limit=limit)
-            assert table.plan(top=top).num_rows == files
+            assert engine.plan(table, top=top).num_rows == files

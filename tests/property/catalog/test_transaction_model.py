@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.examples import examples
 
-from lakelog.catalog import Catalog, CatalogNames, col
+from lakelog.catalog import Catalog, col, engine
+from lakelog.catalog.engine import CatalogNames
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import LakelogError, Unsupported
 
@@ -58,19 +59,22 @@ def alter(change: str, **said: Any) -> Callable[[Any, Step], object]:
 
 OF_CATALOG: dict[str, Callable[[CatalogNames, Step], object]] = {
     "create namespace": lambda c, s: c.create_namespace(s.namespace, if_not_exists=s.flag),
-    "drop namespace": lambda c, s: c.drop_namespace(s.namespace, cascade=s.flag),
+    "drop namespace": lambda c, s: c.drop_namespace(s.namespace, missing_ok=True, cascade=s.flag),
     "alter namespace": lambda c, s: c.alter_namespace(s.namespace, set={s.key: str(s.number)}),
     "load namespace": lambda c, s: c.load_namespace(s.namespace),
     "list": lambda c, s: (c.list_tables(s.namespace), c.list_namespaces(s.namespace)),
     "create": lambda c, s: (
         c.create_table(s.table, SCHEMA, partition_by=["region"], if_not_exists=s.flag) and None
     ),
-    "drop": lambda c, s: c.drop_table(s.table),
+    "drop": lambda c, s: c.drop_table(s.table, missing_ok=True),
     "rename": lambda c, s: c.rename_table(s.table, s.other),
     "undrop": lambda c, s: c.undrop_table(s.table),
     "replace": lambda c, s: (
-        c.commit_stage(
-            c.stage("replace" if s.flag else "create-or-replace", s.table, SCHEMA, partitioning=[s.key])
+        engine.commit_stage(
+            c,
+            engine.stage(
+                c, "replace" if s.flag else "create-or-replace", s.table, SCHEMA, partitioning=[s.key]
+            ),
         )
         and None
     ),

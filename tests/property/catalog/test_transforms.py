@@ -20,7 +20,7 @@ from lakelog.catalog.core.schema.partitioning import (
     result_type,
     spec_from_transforms,
 )
-from lakelog.catalog.core.schema.predicate import Column, Literal, Predicate
+from lakelog.catalog.core.schema.predicate import Column, FilterLiteral, Predicate
 from lakelog.catalog.core.schema.schema import assign_ids
 from lakelog.catalog.core.schema.transforms import apply_transform
 from lakelog.catalog.core.schema.types import AtomicType, Field
@@ -219,7 +219,7 @@ def test_partition_values_alone_never_lose_a_row_nor_prove_too_much(
         schema,
         [spec],
     )
-    named = [Literal(value, type.name) for value in from_arrow(array(type, literals))]
+    named = [FilterLiteral(value, type.name) for value in from_arrow(array(type, literals))]
     predicate = Predicate("IN" if op == "NOT IN" else op, (Column(("c",)), *named))
     bound = bind(Predicate("NOT", (predicate,)) if op == "NOT IN" else predicate, schema)
     proven = match(files, bound, [spec])

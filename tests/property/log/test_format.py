@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lakelog.log import Commit, Decision, FormatError, Intent, Settled, Sidecar, WriteRef
+from lakelog.log import Commit, Decision, FormatError, Intent, SettledIntent, Sidecar, WriteRef
 from lakelog.log.format import FORMAT, decode_decision, decode_entry, encode
 from lakelog.log.view import CLOCK_TOLERANCE_US, commit_time_us
 
@@ -58,7 +58,7 @@ COMMITS = st.builds(
     purges=st.booleans(),
     intent=st.none() | INTENTS,
     settles=st.none()
-    | st.builds(Settled, outcome=st.sampled_from(["committed", "aborted"]), time_us=TIMES_STORED),
+    | st.builds(SettledIntent, outcome=st.sampled_from(["committed", "aborted"]), time_us=TIMES_STORED),
     sidecars=st.lists(
         st.builds(
             Sidecar,

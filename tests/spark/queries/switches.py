@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from tests.spark.conftest import add_catalog
 from tests.spark.hooks import HOOK
 from tests.spark.queries.comparing import Conf, Side
 from tests.spark.queries.sql import TableRef
 from tests.spark.queries.world import World
 from tests.spark.warm import WarmPython
-
-from lakelog.spark import spark_conf
-from lakelog.spark.configure import LISTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +54,8 @@ SWITCHES: dict[str, Switch] = {
     "aggregates": Switch(
         HOOK
         + """
-from lakelog.spark.requests.plans import Known
-hook("aggregate", lambda original: lambda at, asked: (Known(known=False), b""))
+from lakelog.spark.requests.plans import AggregatesKnown
+hook("aggregate", lambda original: lambda at, asked: (AggregatesKnown(known=False), b""))
 """
     ),
     "runtime filters": Switch(
@@ -94,12 +92,7 @@ class Catalogs:
             folder = self._folder / name
             folder.mkdir()
             program = self._warm.program(folder, text)
-            conf = spark_conf(
-                self._warehouse, name=name, jar="unused", fsync=False, python=program, maintenance="on-demand"
-            )
-            for key, value in conf.items():
-                if key not in LISTS:
-                    self._spark.conf.set(key, value)
+            add_catalog(self._spark, self._warehouse, name=name, python=program)
             self._made[text] = name
         return self._made[text]
 

@@ -48,7 +48,7 @@ class Files:
     @staticmethod
     def of(lake: Lake, name: str) -> Files:
         table = lake.catalog.load_table(name)
-        plan = table.head.all_files()
+        plan = table.table_head.all_files()
         found = lake.sql(f"SELECT k, _file FROM lake.{name}")
         keys = [[k for k, file in found if file.endswith(path)] for path in plan["path"].to_pylist()]
         assert sorted(k for some in keys for k in some) == sorted(k for k, _ in found)
@@ -127,11 +127,11 @@ def _handed_down(lake: Lake, query: str) -> list[Predicate | None]:
     found: list[Predicate | None] = []
     for number in range(outputs.length()):
         try:
-            handed = adapter.OverwriteInternals.handedDown(outputs.apply(number).child())
+            handed = adapter.internals.plans.OverwriteInternals.handedDown(outputs.apply(number).child())
         except Py4JJavaError:
             found.append(None)  # it has no name for an AND of what is no condition
             continue
-        known = Predicate.from_json(adapter.Predicates.toPython(handed._1()).asText())
+        known = Predicate.from_json(adapter.expressions.Predicates.toPython(handed._1()).asText())
         found.append(
             known if handed._2().isEmpty() else known & Predicate("SPARK:what it does not hand down")
         )

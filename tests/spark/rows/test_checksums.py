@@ -14,7 +14,7 @@ from tests.spark.conftest import Lake
 
 from lakelog.catalog.core.files.data_file import DataFile, files_from_arrow
 from lakelog.catalog.core.logs.cache import LogCache
-from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.core.logs.places import WarehouseStores
 from lakelog.catalog.core.parquet.opening import footer_crc_of
 from lakelog.catalog.keeping.maintenance.fsck import Severity
 from lakelog.log import LogOptions
@@ -24,7 +24,7 @@ TEXTS = "SELECT id, concat('text ', id % 50) AS s, id % 7 AS k FROM range(0, 200
 
 
 def files_of(lake: Lake, name: str = "t") -> list[DataFile]:
-    logs = LogCache(Places(lake.warehouse, {}), {}, LogOptions())
+    logs = LogCache(WarehouseStores(lake.warehouse, {}), {}, LogOptions())
     tracked = logs.table(logs.location(lake.catalog.load_table(name).location))
     return files_from_arrow(tracked.current().state.files.table(tracked.log.read_blobs))
 

@@ -66,7 +66,7 @@ def test_positions_are_found_in_one_pass_and_after_a_step_back(spark):
         for id in deleted:
             bitmap.add(id)
         bitmap.runOptimize()
-        walk = getattr(spark._jvm.org.apache.spark.sql.lakelog.DeletedPositions(bitmap), "from")
+        walk = getattr(spark._jvm.org.apache.spark.sql.lakelog.files.DeletedPositions(bitmap), "from")
         passes = [sorted(chance.sample(range(3100), 60)) for _ in range(2)]
         for position in (*passes[0], 2**32, 2**40, *passes[1]):
             expected = next((id for id in deleted if id >= position), 2**63 - 1)

@@ -224,7 +224,7 @@ def test_stored_rows_are_given_back_however_the_statement_ends(lake, moving):
 def test_rows_that_are_lost_are_not_computed_again(lake, moving):
     context = lake.spark.sparkContext._jsc.sc()
     source = lake.spark.table("by_rdd")._jdf.queryExecution().toRdd()
-    rows = lake.spark._jvm.org.apache.spark.sql.lakelog.StoredRows.of(source)
+    rows = lake.spark._jvm.org.apache.spark.sql.lakelog.internals.plans.StoredRows.of(source)
     assert rows.count() == rows.count() == KEYS
     context.unpersistRDD(source.id(), True)
     with pytest.raises(Exception, match="that were stored are lost.*run the statement again"):

@@ -134,6 +134,6 @@ def test_a_condition_of_more_levels_than_python_can_parse_is_cut(spark):
         sides[0] = expressions.GeneralScalarExpression("-", sides)
     predicate = expressions.filter.Predicate("BOOLEAN_EXPRESSION", sides)
     both = jvm.scala.jdk.javaapi.CollectionConverters.asScala([predicate, predicate]).toSeq()
-    sent = jvm.org.apache.spark.sql.lakelog.Predicates.toPython(both).asText()
+    sent = jvm.org.apache.spark.sql.lakelog.expressions.Predicates.toPython(both).asText()
     read = Predicate.from_json(msgspec.json.decode(sent, type=Expression))
     assert str(read).count("nested deeper than the limit of 200 levels") == 2

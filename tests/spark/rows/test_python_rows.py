@@ -21,7 +21,7 @@ from lakelog.catalog.core.planning.row_filter import evaluate
 from lakelog.catalog.core.schema import schema_from_spark
 from lakelog.catalog.core.schema.filters import as_predicate
 from lakelog.catalog.core.writes.sql.engine import SqlEngine, carried_type
-from lakelog.catalog.core.writes.sql.expressions import Scope, parsed
+from lakelog.catalog.core.writes.sql.expressions import ExpressionScope, parsed
 from lakelog.log.errors import LakelogError
 
 NAN = math.nan
@@ -126,7 +126,7 @@ def test_texts_of_expressions_and_of_filters_mean_what_they_mean_in_spark(lake: 
     carried = pa.schema([(each.name, carried_type(each.type)) for each in rows.schema])
     with SqlEngine.opened() as engine:
         engine.keep("target", carried, rows.cast(carried).to_batches())
-        scope = Scope(target=made.schema, is_bare=True)
+        scope = ExpressionScope(target=made.schema, is_bare=True)
         columns = ", ".join(
             f"{parsed(engine, each, scope).sql} AS c{at}" for at, each in enumerate(expressions)
         )

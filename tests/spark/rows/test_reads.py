@@ -1,5 +1,7 @@
 """Scans: what they read is right, and what they need not read they do not."""
 
+import shutil
+
 import pyarrow as pa
 import pytest
 
@@ -272,7 +274,9 @@ def test_the_past_is_read_by_version_and_by_time(lake):
     lake.sql("ALTER TABLE lake.t RENAME COLUMN id TO num")
     assert lake.sql(f"SELECT id FROM lake.t VERSION AS OF {first.version}") == [(1,)]
     assert lake.sql("SELECT count(num) FROM lake.t TIMESTAMP AS OF current_timestamp()") == [(2,)]
-    assert lake.sql(f"SELECT * FROM lake.t TIMESTAMP AS OF timestamp_micros({first.timestamp_us})") == [(1,)]
+    assert lake.sql(f"SELECT * FROM lake.t TIMESTAMP AS OF timestamp_micros({first.table_head.time_us})") == [
+        (1,)
+    ]
     assert lake.spark.read.option("versionAsOf", first.version).table(f"{lake.name}.t").count() == 1
     for bad in ("VERSION AS OF 99", "VERSION AS OF 'x'", "TIMESTAMP AS OF '2001-01-01'"):
         with pytest.raises(Exception, match="version|no tag or branch x") as error:
@@ -286,6 +290,22 @@ def test_a_statement_reads_one_version_of_a_table_throughout(lake):
     lake.sql("INSERT INTO lake.t VALUES (77)")
     assert frame.count() in (10, 11)
     assert lake.sql("SELECT count(*) FROM lake.t a JOIN lake.t b ON a.id = b.id") == [(11,)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT sum(x) FROM {} UNION ALL SELECT sum(x) FROM {}",
+        "SELECT explode(array((SELECT sum(x) FROM {}), (SELECT sum(x) FROM {})))",
+    ],
+)
+def test_a_copy_of_a_warehouse_has_rows_of_its_own(lake, make_lake, tmp_path, query):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1L AS x")
+    shutil.copytree(lake.warehouse, tmp_path / "copy")
+    copy = make_lake(str(tmp_path / "copy"))
+    lake.sql("INSERT INTO lake.t VALUES (10)")
+    copy.sql("INSERT INTO lake.t VALUES (20)")
+    assert lake.sql(query.format(f"{lake.name}.t", f"{copy.name}.t")) == [(11,), (21,)]
 
 
 def test_case_of_columns_does_not_matter_unless_the_session_says_so(lake):

@@ -15,6 +15,7 @@ from tests.spark.sessions import another_session
 from tests.spark.sql.rows import MODES, in_mode, in_one_mode
 
 import lakelog.spark
+from lakelog.catalog import engine
 from lakelog.catalog.core.writes import prepared_rows
 
 in_both_modes = pytest.mark.parametrize("mode", MODES)
@@ -372,10 +373,12 @@ class TestDeletionVectors:
     def test_a_vector_of_rows_that_the_file_does_not_have_is_an_error(self, lake, monkeypatch):
         lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(0, 20, 1, 1)")
         # No writer that looks at what it writes makes one.
-        monkeypatch.setattr(prepared_rows.Prepared, "_check_input", lambda self: None)
+        monkeypatch.setattr(prepared_rows.PreparedChange, "_check_input", lambda self: None)
         table, (path,) = lake.catalog.load_table("t"), files(lake)
         positions = base64.b64encode(BitMap([3, 20]).serialize()).decode()
-        table.commit_rows(table.begin_write(), "delete", deletes=[{"path": path, "positions": positions}])
+        engine.commit_rows(
+            table, engine.begin_write(table), "delete", deletes=[{"path": path, "positions": positions}]
+        )
         with pytest.raises(Exception, match="row at 20 of a file of 20 rows"):
             lake.sql("SELECT id FROM lake.t")
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import UnsupportedOperationException
 
+from lakelog.catalog import engine
+
 pytestmark = pytest.mark.adapter
 
 
 def analyzed(lake):
     table = lake.catalog.load_table("a.it's")
-    found = table.estimates.columns if table.estimates else {}
+    found = engine.estimates(table).columns if engine.estimates(table) else {}
     return table.version, sorted(table.schema.path_of(id)[0] for id in found)
 
 

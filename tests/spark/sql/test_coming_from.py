@@ -14,10 +14,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
+from tests.spark.conftest import active_session, add_catalog
 
 from lakelog.catalog import Catalog
-from lakelog.spark import spark_conf
-from lakelog.spark.configure import LISTS
 
 pytestmark = pytest.mark.adapter
 
@@ -64,18 +63,11 @@ SCHEMA = pa.schema({"id": pa.int64(), "day": pa.string(), "amount": pa.float64()
 @pytest.fixture(scope="module")
 def session(spark: SparkSession, python: str, tmp_path_factory) -> Iterator[tuple[SparkSession, Catalog]]:
     place = str(tmp_path_factory.mktemp("warehouse"))
-    session = spark.newSession()
-    for key, value in spark_conf(
-        place, jar="unused", fsync=False, python=python, maintenance="on-demand"
-    ).items():
-        if key not in LISTS:
-            session.conf.set(key, value)
     catalog = Catalog(place)
     catalog.create_namespace("shop")
-    active = SparkSession._get_j_spark_session_class(spark._jvm)
-    active.setActiveSession(session._jsparkSession)
-    yield session, catalog
-    active.setActiveSession(spark._jsparkSession)
+    with active_session(spark) as session:
+        add_catalog(session, place, python=python)
+        yield session, catalog
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,8 @@ import pytest
 from pyspark.errors import AnalysisException
 from tests.spark.sessions import another_session, descriptions_of_jobs
 
+from lakelog.catalog import engine
+
 pytestmark = pytest.mark.adapter
 
 
@@ -37,8 +39,8 @@ def test_what_a_job_counts_is_kept_with_its_version_and_seen_by_all_clients(coun
     assert found["part"][3:5] == ("0.00", "24.75")
     assert "list" not in found
     table = lake.catalog.load_table("t")
-    assert (table.version, table.estimates.version, table.estimates.rows) == (2, 1, 100)
-    kind = table.estimates.columns[table.schema.find(("kind",)).id]
+    assert (table.version, engine.estimates(table).version, engine.estimates(table).rows) == (2, 1, 100)
+    kind = engine.estimates(table).columns[table.schema.find(("kind",)).id]
     assert (kind.distinct, kind.nulls, kind.min, kind.max, kind.type) == (10, 0, 0, 9, "long")
     assert [entry.operation for entry in table.history()] == ["compute statistics", "create, append"]
     assert lake.sql("SELECT count(*) FROM lake.t") == [(100,)]
@@ -69,9 +71,9 @@ def test_the_optimizer_goes_by_them_also_after_renames_and_in_other_sessions(cou
         assert lake.sql("SELECT count(*) FROM lake.t WHERE sort = 3") == [(10,)]
         lake.sql("INSERT INTO lake.t (sort) VALUES (1000)")
         assert expected_rows(lake, "sort = 3") == 100  # of the file that may have such rows
-        assert lake.catalog.load_table("t").estimates.added_since == 1
+        assert engine.estimates(lake.catalog.load_table("t")).added_since == 1
         lake.sql("CREATE OR REPLACE TABLE lake.t AS SELECT 1L AS sort")
-        assert lake.catalog.load_table("t").estimates is None
+        assert engine.estimates(lake.catalog.load_table("t")) is None
     finally:
         for setting in settings:
             lake.spark.conf.unset(setting)
@@ -119,7 +121,7 @@ def test_statistics_are_computed_in_the_sessions_transaction_too(counted):
     lake.sql("INSERT INTO lake.t (id, day) VALUES (100, DATE'2030-01-01')")
     [row] = lake.sql("CALL lake.system.compute_statistics('t', array('id'))")
     assert row[1:5] == (101, pytest.approx(101, rel=0.1), 0, "0")
-    assert lake.catalog.load_table("t").estimates is None
+    assert engine.estimates(lake.catalog.load_table("t")) is None
     lake.sql("CALL lake.system.commit_transaction()")
-    assert lake.catalog.load_table("t").estimates.rows == 101
+    assert engine.estimates(lake.catalog.load_table("t")).rows == 101
     assert dt.date(2030, 1, 1) in lake.catalog.load_table("t").to_arrow()["day"].to_pylist()

@@ -9,8 +9,8 @@ from pyspark.sql.functions import udf
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 
-from lakelog.catalog import Catalog, CommitConflict
-from lakelog.catalog.core.schema.constraints import Check
+from lakelog.catalog import Catalog, CommitConflict, engine
+from lakelog.catalog.core.schema.constraints import CheckConstraint
 from lakelog.catalog.errors import CheckViolated
 
 pytestmark = pytest.mark.adapter
@@ -238,7 +238,7 @@ def test_a_write_that_began_before_the_check_conflicts_with_it(lake, monkeypatch
     rows = lake.spark.sql("SELECT -1 AS id").select(udf(meanwhile, "int", useArrow=False)("id").alias("id"))
     with pytest.raises(Exception, match="added a CHECK"):
         rows.writeTo(f"{lake.name}.t").append()
-    assert isinstance(lake.catalog.load_table("t").constraints[0], Check)
+    assert isinstance(lake.catalog.load_table("t").constraints[0], CheckConstraint)
     assert lake.sql("SELECT * FROM lake.t") == []
 
 
@@ -269,10 +269,10 @@ def test_python_leaves_rows_to_spark_where_only_spark_knows_the_condition(lake):
     with pytest.raises(Exception, match="constraint odd"):
         lake.catalog.load_table("t").append(pa.table({"id": pa.array([1], pa.int32())}))
     before = lake.catalog.load_table("t")
-    write = before.begin_write()
+    write = engine.begin_write(before)
     lake.sql("ALTER TABLE lake.t ADD CONSTRAINT more CHECK (id > 0)")
     with pytest.raises(CommitConflict, match="added a CHECK"):
-        before.commit_write(write, "append", [])
+        engine.commit_write(before, write, "append", [])
     lake.sql("INSERT INTO lake.t VALUES (1)")
     assert outcome(lake, "INSERT INTO lake.t VALUES (2)").condition == VIOLATED
 

@@ -13,10 +13,8 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from tests.spark.conftest import active_session, add_catalog
 from tests.spark.sql.pages import Statement, printed, programs, same_output, statements
-
-from lakelog.spark import spark_conf
-from lakelog.spark.configure import LISTS
 
 pytestmark = pytest.mark.adapter
 
@@ -32,18 +30,9 @@ def session(make_lake, spark, tmp_path, page) -> Iterator[SparkSession]:
     make_lake()  # for what it does at the end
     shares = page == "session.md"
     own = {"session_catalog": shares, "stored_code": "all" if page == "functions.md" else None}
-    settings = spark_conf(
-        str(tmp_path / "warehouse"), jar="unused", fsync=False, maintenance="on-demand", **own
-    )
-    session = spark.newSession()
-    for key, value in settings.items():
-        if key not in LISTS:
-            session.conf.set(key, value)
-    # As in a program that has this one only: writers look for catalogs in the session that is active.
-    active = SparkSession._get_j_spark_session_class(spark._jvm)
-    active.setActiveSession(session._jsparkSession)
-    yield session
-    active.setActiveSession(spark._jsparkSession)
+    with active_session(spark) as session:
+        add_catalog(session, str(tmp_path / "warehouse"), **own)
+        yield session
     if shares:  # All sessions have the same databases.
         for (database,) in spark.sql("SHOW DATABASES").collect():
             if database != "default":

@@ -17,6 +17,7 @@ import pytest
 from pyspark.errors import PySparkException
 from tests.spark.conftest import children
 from tests.spark.sessions import descriptions_of_jobs, last_job
+from tests.spark.versions import only_where_spark_computes
 
 pytestmark = pytest.mark.adapter
 
@@ -187,6 +188,7 @@ def test_what_cannot_be_forgotten_is_said(lake):
     assert ids(lake, "t") == [0, 1, 2]
 
 
+@only_where_spark_computes
 def test_what_was_computed_from_forgotten_values_is_gone_too(lake):
     """Values of a generated column, which partitions the table, with bounds and changes made of them by Spark."""
     name = f"{lake.name}.g"

@@ -9,7 +9,7 @@ from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 
 import lakelog.spark
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.core.schema.definition import FunctionDefinition
 from lakelog.catalog.errors import NoSuchFunction
 
@@ -176,7 +176,8 @@ def test_a_function_is_there_in_another_session_and_in_python(lake):
 
 
 def test_python_can_create_a_function_for_spark(lake):
-    lake.catalog.create_function(
+    engine.create_function(
+        lake.catalog,
         "a.Hello",
         FunctionDefinition(
             language="sql",
@@ -203,7 +204,7 @@ def test_properties_of_a_function_stand_for_none_of_its_members(lake):
     body = FunctionDefinition(
         language="sql", body="x + 1", parameters="x INT DEFAULT 1", returns="INT", properties=properties
     )
-    lake.catalog.create_function("a.f", body)
+    engine.create_function(lake.catalog, "a.f", body)
     assert lake.sql("SELECT lake.a.f(), lake.a.f(4)") == [(2, 5)]
 
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import pyspark
 import pytest
 from pyspark.errors import AnalysisException, SparkRuntimeException, UnsupportedOperationException
 from tests.spark.sessions import another_session
+from tests.spark.versions import SPARK_4_3, only_where_spark_computes
 
+from lakelog.catalog import engine
 from lakelog.log.errors import Unsupported
 
 pytestmark = pytest.mark.adapter
 
-COMPUTES = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 3)
 TABLE = "CREATE TABLE lake.t (a INT, b INT GENERATED ALWAYS AS (a + 1), c STRING)"
-
-only_where_spark_computes = pytest.mark.skipif(not COMPUTES, reason="Spark computes the values from 4.3 on")
 
 
 @pytest.mark.first_use  # nothing else of this is there on the Spark that runs all tests
-@pytest.mark.skipif(COMPUTES, reason="for the Spark that does not compute")
+@pytest.mark.skipif(SPARK_4_3, reason="for the Spark that does not compute")
 def test_a_spark_that_does_not_compute_neither_creates_nor_writes(lake):
     with pytest.raises(AnalysisException) as error:
         lake.sql(TABLE)
@@ -43,8 +41,8 @@ def made_elsewhere(lake):
         for name, metadata in (("a", {}), ("b", generated))
     ]
     catalog = lake.catalog
-    catalog.commit_stage(
-        catalog.stage("create", "t", schema_from_spark({"type": "struct", "fields": fields}))
+    engine.commit_stage(
+        catalog, engine.stage(catalog, "create", "t", schema_from_spark({"type": "struct", "fields": fields}))
     )
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyspark
 import pytest
 from pyspark.errors import AnalysisException, ParseException
 from tests.spark.sessions import another_session
+from tests.spark.versions import only_where_spark_computes
 
+from lakelog.catalog import engine
 from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log.checks.findings import Severity
 
 TABLE = "CREATE TABLE lake.t (id BIGINT GENERATED ALWAYS AS IDENTITY, v STRING)"
-SPARK_4_3 = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 3)
 
 
 def values(lake, name="t", column="id"):
@@ -50,7 +50,7 @@ def test_tasks_take_values_by_turns(lake):
     assert len(set(found)) == 2000 == len(found)
     assert found[-1] == 100 and all(value % 5 == 0 for value in found)
     [last] = lake.sql("SELECT min(id) FROM lake.t")[0]
-    assert lake.catalog.load_table("t").identity_values()[0]["next"] == last - 5
+    assert engine.identity_values(lake.catalog.load_table("t"))[0]["next"] == last - 5
     assert lake.catalog.load_table("t").plan().num_rows >= 2
 
 
@@ -297,7 +297,7 @@ def test_going_back_takes_nothing_back(lake):
 
 
 @pytest.mark.adapter
-@pytest.mark.skipif(not SPARK_4_3, reason="Spark generates values from others from 4.3 on")
+@only_where_spark_computes
 def test_generated_columns_and_constraints_stand_beside(lake):
     lake.sql(
         "CREATE TABLE lake.t (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, a INT CHECK (a > 0), "

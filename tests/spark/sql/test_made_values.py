@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyspark
 import pytest
 from pyspark.errors import SparkRuntimeException
 from pyspark.sql.functions import expr
+from tests.spark.versions import SPARK_4_3, only_where_spark_computes
 
 from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log.checks.findings import Severity
 
 pytestmark = pytest.mark.adapter
 
-COMPUTES = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 3)
-only_where_spark_computes = pytest.mark.skipif(not COMPUTES, reason="Spark computes the values from 4.3 on")
 
 GENERATED = (
     "k INT, a INT, g INT NOT NULL GENERATED ALWAYS AS (a + 1), at DATE, y INT GENERATED ALWAYS AS (year(at)), "
@@ -166,7 +164,7 @@ def test_only_new_rows_get_other_values_where_others_have_taken_theirs(table):
 
 @pytest.mark.parametrize("how", ["ALWAYS", "BY DEFAULT"])
 def test_views_and_frames_of_a_table_are_read_by_statements_that_change_it(lake, how):
-    generated = ", g BIGINT NOT NULL GENERATED ALWAYS AS (k + 1)" if COMPUTES else ""
+    generated = ", g BIGINT NOT NULL GENERATED ALWAYS AS (k + 1)" if SPARK_4_3 else ""
     lake.sql(f"CREATE TABLE lake.t ({NUMBERED.format(how)}{generated})")
     lake.sql(
         "INSERT INTO lake.t (k, v) SELECT /*+ COALESCE(1) */ k, 'old' FROM VALUES (1), (2), (3) AS s (k)"
@@ -191,7 +189,7 @@ def test_views_and_frames_of_a_table_are_read_by_statements_that_change_it(lake,
     assert rows == [(1, "old1123"), (11, "merged"), (12, "merged"), (2, "old112"), (21, "cte"), (4, "in")]
     assert lake.sorted("SELECT id FROM lake.t WHERE k < 3") == [(1,), (2,)]
     assert lake.sql("SELECT count(DISTINCT id) FROM lake.t") == [(6,)]
-    star = f"MERGE INTO lake.t USING (SELECT id, k, 'star' AS v{', g' * COMPUTES} {plan}) s ON t.k = s.k "
+    star = f"MERGE INTO lake.t USING (SELECT id, k, 'star' AS v{', g' * SPARK_4_3} {plan}) s ON t.k = s.k "
     star += "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
     if how == "ALWAYS":
         with pytest.raises(Exception, match="GENERATED ALWAYS AS IDENTITY"):

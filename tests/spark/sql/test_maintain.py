@@ -7,6 +7,8 @@ import pytest
 from pyspark.errors import AnalysisException
 from tests.spark.sessions import descriptions_of_jobs, last_job
 
+from lakelog.catalog import engine
+
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
 
 
@@ -56,6 +58,11 @@ def test_a_limit_stops_it_and_the_next_call_goes_on(lake):
     second = maintained(lake, "limit_bytes => 1000000000")
     assert sorted(row.rewritten_files for row in second.values()) == [0, 9]
     assert not any(row.is_left for row in second.values())
+    filled(lake, "c")
+    third = maintained(lake, "limit_time => INTERVAL '106751991' DAY")
+    assert (third["`c`"].rewritten_files, third["`c`"].is_left) == (9, False), (
+        "it is the longest limit there is"
+    )
     for wrong in ("limit_bytes => 0", "limit_time => INTERVAL '0' SECOND"):
         with pytest.raises(AnalysisException, match="limit"):
             maintained(lake, wrong)
@@ -67,7 +74,7 @@ def test_a_table_that_fails_hides_no_other(lake):
     lake.catalog.alter_namespace("shop", set={"lakelog.maintenance.vacuum-age": "2d"})
     broken, good = filled(lake, "shop.broken"), filled(lake, "good")
     path = broken.plan()["path"][0].as_py()
-    broken.head.tracked.store.delete([f"{broken.head.tracked.prefix}/{path}"])
+    broken.table_head.tracked.store.delete([f"{broken.table_head.tracked.prefix}/{path}"])
     found = maintained(lake)
     assert "shorter than" in found["`shop`.`bad`"].error and bad.refresh().file_count == 9
     assert found["`shop`.`broken`"].error is not None and found["`good`"].error is None
@@ -84,6 +91,6 @@ def test_statistics_that_were_computed_once_are_computed_anew_when_a_tenth_is_ne
     assert maintained(lake, "'t', dry_run => true")["`t`"].statistics == 2
     found = maintained(lake)
     assert (found["`t`"].statistics, found["`without`"].statistics) == (2, 0)
-    known = lake.catalog.load_table("t").estimates
+    known = engine.estimates(lake.catalog.load_table("t"))
     assert known is not None and (known.rows, known.added_since) == (110, 0)
     assert maintained(lake, "'t'")["`t`"].statistics == 0

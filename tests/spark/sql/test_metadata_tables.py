@@ -11,6 +11,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
 import lakelog.spark
+from lakelog.catalog import engine
 
 
 @pytest.fixture
@@ -94,6 +95,7 @@ def test_snapshots_and_history_list_every_version(shop):
     assert history[1].statement == f"DELETE FROM {shop.name}.a.t WHERE k IS NULL OR id = ?"
     times = shop.sql("SELECT committed_at FROM lake.a.t.snapshots")
     assert [row.made_current_at for row in reversed(history)] == [time for (time,) in times]
+    assert sorted(shop.sql("SELECT committed_at FROM lake.a.t.history")) == times
 
 
 def test_a_replace_leaves_all_versions_before_behind(lake):
@@ -129,7 +131,7 @@ def test_expired_versions_are_in_no_list(shop):
 
 def test_manifests_list_the_files(shop):
     table = shop.catalog.load_table("a.t")
-    table.head.tracked.log.snapshot(table.head.view)
+    table.table_head.tracked.log.snapshot(table.table_head.view)
     fresh = shop.catalog.load_table("a.t").inspect("manifests").read_all().to_pylist()
     files = shop.sql("SELECT count(*) FROM lake.a.t.files")[0][0]
     assert [row["entries_count"] for row in fresh] == [files]
@@ -270,7 +272,7 @@ def test_many_files_come_in_several_tasks(lake):
                  stats={1: ColumnStats(nulls=0, min=i, max=i), 2: ColumnStats(nulls=0, min=f"{i:032}", max=f"{i:032}")})
         for i in range(60_000)
     ]  # fmt: skip
-    table.commit_write(table.begin_write(), "append", files)
+    engine.commit_write(table, engine.begin_write(table), "append", files)
     frame = lake.frame(
         "SELECT count(DISTINCT file_path), sum(readable_metrics.id.lower_bound) FROM lake.t.files"
     )

@@ -148,7 +148,7 @@ def test_metadata_columns_choose_no_rows_to_be_replaced(lake):
 def test_a_session_without_the_extension_says_which_part_of_a_condition_it_cannot_replace_by(lake):
     lake.sql("CREATE TABLE lake.t (id BIGINT, k STRING)")
     excluded = "spark.sql.optimizer.excludedRules"
-    lake.spark.conf.set(excluded, "org.apache.spark.sql.lakelog.OverwriteByRows$$anon$1")
+    lake.spark.conf.set(excluded, "org.apache.spark.sql.lakelog.write.OverwriteByRows$$anon$1")
     try:
         with pytest.raises(
             Exception, match=r"the condition .*LENGTH.* in a session without lakelog's extension"

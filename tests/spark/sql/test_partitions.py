@@ -10,7 +10,9 @@ from pyspark.errors import UnsupportedOperationException
 from tests.spark.sessions import another_session, descriptions_of_jobs, last_job
 from tests.spark.sql.reference import outcome
 from tests.spark.sql.rows import in_mode, in_one_mode
-from tests.spark.sql.test_generated import only_where_spark_computes
+from tests.spark.versions import only_where_spark_computes
+
+from lakelog.catalog import engine
 
 pytestmark = pytest.mark.adapter
 
@@ -158,7 +160,7 @@ def test_every_statement_is_one_commit_that_others_see_and_whose_past_stays(part
     assert parts.sorted(f"SELECT * FROM lake.t VERSION AS OF {versions[0]}") == [
         (1, 1, "x"), (2, 1, "y"), (3, 2, "x y/="), (4, None, None),
     ]  # fmt: skip
-    found = parts.catalog.load_table("t").partitions().to_pylist()
+    found = engine.partitions(parts.catalog.load_table("t")).to_pylist()
     assert {(row["a"], row["b"], row["rows"]) for row in found} == {
         (9, "y", 1), (1, "x", 0), (6, "n", 0), (None, None, 1),
     }  # fmt: skip

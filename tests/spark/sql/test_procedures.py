@@ -69,7 +69,7 @@ def test_a_rollback_to_a_time_means_the_newest_version_not_after_it(lake):
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     lake.sql("INSERT INTO lake.t VALUES (2)")
     lake.sql("INSERT INTO lake.t VALUES (3)")
-    micros = lake.catalog.load_table("t", version=2).timestamp_us
+    micros = lake.catalog.load_table("t", version=2).table_head.time_us
     call = f"CALL lake.system.rollback_to_timestamp('t', timestamp_micros({micros}))"
     assert lake.sql(call) == [(3, 2, 4)]
     assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]

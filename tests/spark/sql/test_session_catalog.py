@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException, PySparkException, UnsupportedOpera
 from pyspark.sql.types import IntegerType, StructField, StructType
 from tests.spark.session_catalog import Shared, shared_database
 from tests.spark.sql.reference import outcome
+from tests.spark.versions import SPARK_4_3
 
 pytestmark = pytest.mark.adapter
 
@@ -526,7 +527,7 @@ def test_views_and_functions_of_the_session_catalog_read_lakelogs_tables(shared)
     assert shared.catalog.list_views(shared.database) == []
 
 
-@pytest.mark.skipif("__import__('pyspark').__version__ < '4.3'", reason="metric views come with Spark 4.3")
+@pytest.mark.skipif(not SPARK_4_3, reason="metric views come with Spark 4.3")
 def test_a_metric_view_takes_no_name_of_lakelogs(shared):
     shared.sql("CREATE TABLE t USING lakelog AS SELECT 1 AS id")
     body = (

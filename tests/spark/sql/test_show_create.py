@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pyspark
 import pytest
 from tests.spark.sessions import another_session
+from tests.spark.versions import SPARK_4_3
 
 pytestmark = pytest.mark.adapter
 
-COMPUTES = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 3)
 
 IDENTITY = """
     id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 5 INCREMENT BY -2) COMMENT 'it''s DEFAULT ''x'', one',
@@ -54,19 +53,19 @@ def made_again(lake, name="t"):
 )
 def test_what_is_shown_makes_the_same_table(lake, by):
     lake.sql("CREATE TABLE lake.others (name STRING NOT NULL PRIMARY KEY)")
-    columns = IDENTITY + (GENERATED if COMPUTES else "") + CONSTRAINTS
+    columns = IDENTITY + (GENERATED if SPARK_4_3 else "") + CONSTRAINTS
     lake.sql(f"CREATE TABLE lake.t ({columns}) {REST.format(by=by)}")
     before = definition(lake)
     fields = before[0].fields
     assert [field.name for field in fields if field.identity is not None] == ["id", "an other"]
-    assert len([field for field in fields if field.generated is not None]) == (3 if COMPUTES else 0)
+    assert len([field for field in fields if field.generated is not None]) == (3 if SPARK_4_3 else 0)
     shown = made_again(lake)
     assert definition(lake) == before
     assert lake.sql("SHOW CREATE TABLE lake.t")[0][0] == shown
     assert "id BIGINT NOT NULL GENERATED ALWAYS AS IDENTITY (START WITH 5 INCREMENT BY -2) COMMENT" in shown
     lake.sql("INSERT INTO lake.t (name, at) VALUES ('n', TIMESTAMP'2026-01-02 10:00:00')")
     assert lake.sql("SELECT id, `an other`, plain FROM lake.t") == [(5, 1, 7)]
-    if COMPUTES:
+    if SPARK_4_3:
         computed = lake.sql("SELECT CAST(day AS STRING), `q uote`, low FROM lake.t")
         assert computed == [("2026-01-02", "n)'\"\n", 3.5)]
 

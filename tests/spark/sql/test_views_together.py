@@ -11,7 +11,7 @@ from tests.spark.hooks import HOOK
 from tests.spark.sessions import another_session
 
 import lakelog.spark
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 
 pytestmark = pytest.mark.adapter
 
@@ -125,7 +125,9 @@ def test_the_audit_shows_who_made_which_view_by_which_statement(shop):
     shop.sql("ALTER VIEW lake.a.w SET TBLPROPERTIES ('k' = 'v')")
     shop.sql("ALTER VIEW lake.a.w RENAME TO a.x")
     shop.sql("DROP VIEW lake.a.x")
-    rows = shop.sql("SELECT operation, details, statement FROM lake.system.audit ORDER BY time DESC LIMIT 4")
+    rows = shop.sql(
+        "SELECT operation, details, statement FROM lake.system.audit ORDER BY committed_at DESC LIMIT 4"
+    )
     assert [row[0] for row in rows] == ["unlink", "rename", "define", "define"]
 
 
@@ -149,7 +151,7 @@ def test_a_dropped_function_is_listed_and_restored(shop):
     from lakelog.catalog.core.schema.definition import FunctionDefinition
 
     catalog = shop.catalog
-    catalog.create_function("a.f", FunctionDefinition(language="sql", body="1", returns="INT"))
+    engine.create_function(catalog, "a.f", FunctionDefinition(language="sql", body="1", returns="INT"))
     catalog.drop_function("a.f")
     ((id, kind, name, *_),) = shop.sql("CALL lake.system.dropped('a')")
     assert (kind, name) == ("function", "`a`.`f`")
@@ -171,7 +173,7 @@ MEANWHILE = (
     HOOK
     + """
 import pathlib, msgspec
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 armed = pathlib.Path({armed!r})
 def define(original):
     def call(at, asked):
@@ -180,7 +182,7 @@ def define(original):
             other = Catalog({warehouse!r})
             view = other.load_view("a.v")
             properties = view.properties | {{"theirs": "1"}}
-            other.replace_view("a.v", msgspec.structs.replace(view, properties=properties))
+            engine.replace_view(other, "a.v", msgspec.structs.replace(view, properties=properties))
         return original(at, asked)
     return call
 hook("define_view", define)
@@ -225,7 +227,7 @@ def test_a_view_whose_namespace_is_gone_says_so(shop):
 
 def test_show_tables_asks_once_however_many_views_there_are(shop):
     for number in range(5):
-        shop.catalog.create_view(f"a.w{number}", shop.catalog.load_view("a.v"))
+        engine.create_view(shop.catalog, f"a.w{number}", shop.catalog.load_view("a.v"))
     assert len(shop.sql("SHOW TABLES IN lake.a")) == 7
     assert [row[1] for row in shop.sql("SHOW VIEWS IN lake.a LIKE 'w*'")] == [f"w{n}" for n in range(5)]
     assert re.match("v|w", shop.sql("SHOW VIEWS IN lake.a")[0][1])

@@ -7,10 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.spark.conftest import add_catalog
 from tests.spark.sql.pages import printed, programs, same_output
-
-from lakelog.spark import spark_conf
-from lakelog.spark.configure import LISTS
 
 pytestmark = pytest.mark.adapter
 
@@ -20,11 +18,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "streaming.md"
 def test_the_page_runs_and_shows_what_it_says(make_lake, spark, tmp_path):
     make_lake()  # for what it does at the end
     session = spark.newSession()
-    for key, value in spark_conf(
-        str(tmp_path / "warehouse"), jar="unused", fsync=False, maintenance="on-demand"
-    ).items():
-        if key not in LISTS:
-            session.conf.set(key, value)
+    add_catalog(session, str(tmp_path / "warehouse"))
     names = {"spark": session}
     ran = 0
     for program in programs(PAGE):
@@ -37,8 +31,8 @@ def test_the_page_runs_and_shows_what_it_says(make_lake, spark, tmp_path):
 
 
 def test_every_option_is_on_the_page():
-    source = PAGE.parents[1] / "catalog" / "spark" / "streaming"
+    source = PAGE.parents[1] / "catalog" / "spark"
     text = PAGE.read_text(encoding="utf-8")
-    for name in ("StreamOptions.scala", "NumberedWrites.scala"):
+    for name in ("read/StreamOptions.scala", "write/NumberedWrites.scala"):
         for option in re.findall(r'"((?:starting|max|skip|txn)[A-Z]\w+)"', (source / name).read_text()):
             assert f"`{option}`" in text, option

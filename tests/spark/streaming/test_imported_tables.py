@@ -66,7 +66,7 @@ def test_an_imported_table_has_what_plain_parquet_of_its_rows_has(lake, tmp_path
     lake.sql("CALL lake.system.adopt_files('of_delta', dry_run => false)")
     lake.sql("UPDATE lake.of_delta SET n = 0 WHERE id = 4")
     assert lake.sql("SELECT sum(n) FROM lake.of_delta WHERE day IS NOT NULL") == [(22,)]
-    assert lake.catalog.load_table("of_delta").head.state.adopted is not None
+    assert lake.catalog.load_table("of_delta").table_head.state.adopted is not None
 
 
 def test_streams_go_on_over_imports_with_the_changes_that_the_source_made(lake, streams, tmp_path):

@@ -100,7 +100,7 @@ def test_options_say_where_it_begins_and_how_much_a_batch_has(table, streams, op
 
 
 def test_it_begins_at_the_time_of_a_version(table, streams):
-    time_us = table.catalog.load_table("a.t").at(version=3).timestamp_us
+    time_us = table.catalog.load_table("a.t").at(version=3).table_head.time_us
     [(time, later)] = table.sql(
         f"SELECT timestamp_micros({time_us})::STRING, timestamp_micros({time_us + 1})::STRING"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, LakelogError
+from lakelog.catalog import Catalog, LakelogError, engine
 from lakelog.catalog.nearest import NAMES_MAX, nearest
 
 
@@ -47,8 +47,11 @@ def test_an_error_about_a_table_a_namespace_or_a_column_suggests_the_nearest(tmp
     assert meant in error(lambda: catalog.load_table("shop.ordres"))
     assert meant in error(lambda: catalog.load_table("shop.Orders"))
     assert meant in error(lambda: catalog.load_table("shp.orders"))
-    assert meant in error(lambda: catalog.load_relation("shop.order"))
+    assert meant in error(lambda: engine.load_relation(catalog, "shop.order"))
     assert "list its namespace" in error(lambda: catalog.load_table("shop.visits"))
+    assert "`shop`: it is a namespace" in error(lambda: catalog.load_table("shop"))
+    assert "`shop`.`orders`: it is a table" in error(lambda: catalog.list_tables("shop.orders"))
+    assert "write its namespace before the name" in error(lambda: catalog.load_table("orders"))
     assert "did you mean `shop`?" in error(lambda: catalog.list_tables("shopp"))
     assert "did you mean customer?; the columns are customer, at" in error(
         lambda: table.scan(["costumer"]).to_arrow()

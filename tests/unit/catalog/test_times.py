@@ -42,3 +42,9 @@ def test_what_is_no_time_is_refused(said: str) -> None:
     assert not is_time(said)
     with pytest.raises(InvalidInput):
         last_us(said)
+
+
+def test_the_missing_time_of_pandas_is_no_time() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(InvalidInput, match="NaT is not a time"):
+        time_us(pandas.NaT)

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from lakelog.log import Commit, Draft, Dump, Log, LogOptions, MemoryStore, ObjectStore, View
+from lakelog.log import (
+    Commit,
+    Draft,
+    FeatureNames,
+    Log,
+    LogOptions,
+    LogView,
+    MemoryStore,
+    ObjectStore,
+    StateDump,
+)
 
 Words = tuple[str, ...]
 START_US = 1_700_000_000_000_000
 
 
 class WordsProjection:
+    """Events say which features they use: `needs` those of readers, `needs_of_writers` those of writers."""
+
+    def __init__(self, known: Collection[str] = ()) -> None:
+        self.known_features = frozenset(known)
+
+    def uses(self, commit: Commit, blobs: Sequence[bytes]) -> FeatureNames:
+        readers, writers = (
+            frozenset(name for event in commit.events for name in event.get(member, ()))
+            for member in ("needs", "needs_of_writers")
+        )
+        return FeatureNames(readers, writers)
+
     def initial(self) -> Words:
         return ()
 
@@ -20,10 +42,10 @@ class WordsProjection:
         ]
         return (*state, *words)
 
-    def dump(self, state: Words, version: int, for_base: bool = False) -> Dump:
-        return Dump(list(state), {}, ())
+    def dump(self, state: Words, version: int, for_base: bool = False) -> StateDump:
+        return StateDump(list(state), {}, ())
 
-    def stored(self, dump: Dump) -> None:
+    def stored(self, dump: StateDump) -> None:
         return
 
     def load(self, root: list[str]) -> Words:
@@ -56,12 +78,18 @@ def inline(name: str, work: Callable[[], None]) -> None:
     work()
 
 
-def new_log(store: ObjectStore | None = None, *, every: int = 0, clock: Clock | None = None) -> Log[Words]:
+def new_log(
+    store: ObjectStore | None = None,
+    *,
+    every: int = 0,
+    clock: Clock | None = None,
+    known: Collection[str] = (),
+) -> Log[Words]:
     clock = clock or Clock()
     return Log(
         store or MemoryStore(clock_us=lambda: clock.now_us),
         "t",
-        WordsProjection(),
+        WordsProjection(known),
         options=LogOptions(
             clock_us=clock,
             new_id=counting_ids(),
@@ -72,15 +100,15 @@ def new_log(store: ObjectStore | None = None, *, every: int = 0, clock: Clock | 
     )
 
 
-def say(word: str) -> Callable[[View[Words], Sequence[Commit]], Draft]:
+def say(word: str) -> Callable[[LogView[Words], Sequence[Commit]], Draft]:
     return lambda view, passed: Draft(events=({"word": word},))
 
 
-def begin(log: Log[Words]) -> View[Words]:
+def begin(log: Log[Words]) -> LogView[Words]:
     return log.create(Draft(events=({"word": "one"},)), log_id="log")
 
 
-def grown(log: Log[Words], versions: int) -> View[Words]:
+def grown(log: Log[Words], versions: int) -> LogView[Words]:
     view = begin(log)
     while view.version < versions:
         view = log.commit(view, say(f"w{view.version + 1}")).view

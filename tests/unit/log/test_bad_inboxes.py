@@ -10,12 +10,12 @@ from unittest.mock import patch
 
 import msgspec
 import pytest
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, wait_until
 from tests.sim.proposing import sizes
 from tests.unit.log.projections import WordsProjection, say
 from tests.unit.log.test_proposals import KEYS, WordsByData, ended, log_of, marked, proposal
 
-from lakelog.log import CommitUnknown, Log, MemoryStore, ObjectStore, StorageError, View
+from lakelog.log import CommitUnknown, Log, LogView, MemoryStore, ObjectStore, StorageError
 from lakelog.log.checks.findings import Findings
 from lakelog.log.checks.verify_inbox import check_inbox
 from lakelog.log.format import WINDOW, encode
@@ -72,6 +72,7 @@ def test_a_million_leftovers_hold_up_no_commit_and_cost_what_is_bounded() -> Non
     assert log.load().state == ("one", "0", "1", "2")
     assert store.asked_at_once <= READ_MAX
     ended()
+    wait_until(lambda: not log.sharing.has_courier, "the end of the courier, which may be in a list")
     assert {count for [count] in store.lists} == {LISTED_MAX}
     assert len(store.lists) < 60
     # What is hidden behind them is its author's to put, under the same id.
@@ -83,7 +84,9 @@ def test_a_million_leftovers_hold_up_no_commit_and_cost_what_is_bounded() -> Non
 def test_vacuum_takes_a_million_leftovers_away_part_by_part_and_fsck_names_them() -> None:
     store = Flooded()
     log, view = marked(store)
-    later = View(view.log_id, 2 * WINDOW, view.hash, view.time_us, view.state, features=view.features)
+    later = LogView(
+        view.log_id, 2 * WINDOW, view.hash, view.time_us, view.state, writer_features=view.writer_features
+    )
     with patch("lakelog.log.leftovers.PROPOSALS_MAX", PART):
         assert len(unreferenced(log, later, None)) == PART == store.taken
     findings = Findings()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import pytest
 from tests.unit.log.projections import Clock, Words, begin, grown, new_log, say
@@ -10,6 +13,7 @@ from tests.unit.log.projections import Clock, Words, begin, grown, new_log, say
 from lakelog.log import (
     COMMIT_SIZE_MAX,
     AlreadyExists,
+    CarriedChange,
     Commit,
     CommitUnknown,
     ConflictError,
@@ -17,12 +21,11 @@ from lakelog.log import (
     FormatError,
     InvalidInput,
     LogSealed,
+    LogView,
     MemoryStore,
     NotFound,
     PermissionDenied,
     StorageError,
-    UnsupportedFormat,
-    View,
     WriteFenced,
     WriteRef,
 )
@@ -78,7 +81,7 @@ def test_a_lost_race_is_decided_again_on_the_winner() -> None:
         log.commit(log.load(), say(word))
     seen: list[tuple[int, list[int], Words]] = []
 
-    def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         seen.append((view.version, [commit.version for commit in passed], view.state))
         return Draft(events=({"word": "mine"},))
 
@@ -91,7 +94,7 @@ def test_whatever_decide_raises_ends_the_commit_and_nothing_is_written() -> None
     log = new_log()
     view = begin(log)
 
-    def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         raise ConflictError("no", version=1, by="another writer")
 
     with pytest.raises(ConflictError):
@@ -119,6 +122,46 @@ def test_a_commit_whose_outcome_cannot_be_learned_says_so_and_can_be_retried() -
     assert raised.value.commit_id == "mine" and "00000000000000000002.json" in raised.value.location
     store.faults = []
     assert log.commit(view, say("two"), commit_id="mine").version == 2
+
+
+def test_an_unknown_outcome_of_what_carries_others_names_the_change_and_not_its_version() -> None:
+    store = SpoiltStore()
+    log = new_log(store)
+    view = begin(log)
+    draft = Draft(
+        events=({"word": "mine"},), carries=(CarriedChange("theirs", 1, {}, ({"word": "theirs"},)),)
+    )
+    store.faults = ["before"] * 100
+    with pytest.raises(CommitUnknown, match="commit mine happened") as raised:
+        log.commit(view, lambda view, passed: draft, commit_id="mine")
+    assert raised.value.commit_id == "mine"
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("error", [ConflictError("no"), ValueError("no")])
+def test_what_a_refused_change_held_is_free_at_once(error: Exception, shared: bool) -> None:
+    class Held:
+        pass
+
+    held: list[weakref.ref[Held]] = []
+
+    def decide(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
+        rows = Held()
+        held.append(weakref.ref(rows))
+        raise type(error)("no")
+
+    def refused() -> None:
+        with suppress(ConflictError, ValueError):
+            log.commit(view, decide, shared=shared)
+
+    log = new_log()
+    view = begin(log)
+    gc.disable()
+    try:
+        refused()
+        assert [each() for each in held] == [None] * len(held)
+    finally:
+        gc.enable()
 
 
 def test_a_refusal_is_no_unknown_outcome_unless_an_earlier_try_was() -> None:
@@ -177,7 +220,7 @@ def test_a_refusal_on_an_old_view_is_reconsidered_on_the_newest() -> None:
     view = begin(log)
     log.commit(view, say("permission"))
 
-    def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         if "permission" not in view.state:
             raise ConflictError("not permitted")
         return Draft(events=({"word": "done"},))
@@ -190,7 +233,7 @@ def test_a_refusal_of_what_was_committed_before_is_not_believed() -> None:
     view = begin(log)
     log.commit(view, say("mine"), commit_id="c")
 
-    def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         raise ConflictError("no")
 
     assert log.commit(view, decide, commit_id="c").version == 2
@@ -260,15 +303,15 @@ def test_a_sealed_log_can_be_created_anew_and_nothing_of_before_gets_into_it() -
     assert log.view_at(1).state == ("one",)
 
 
-def seal(view: View[Words], passed: Sequence[Commit]) -> Draft:
+def seal(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
     return Draft(seals=True)
 
 
-def restore(view: View[Words], passed: Sequence[Commit]) -> Draft:
+def restore(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
     return Draft(events=({"word": "restored"},), restores=True)
 
 
-def purge(view: View[Words], passed: Sequence[Commit]) -> Draft:
+def purge(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
     return Draft(purges=True)
 
 
@@ -354,12 +397,6 @@ def test_sidecars_are_read_back_and_bulk_is_refused_in_the_commit_itself() -> No
     assert log.load().state == done.view.state == ("one", "x", "y")
     with pytest.raises(InvalidInput, match="above the limit"):
         log.commit(view, say("x" * COMMIT_SIZE_MAX))
-
-
-def test_a_feature_that_this_client_does_not_know_is_not_written() -> None:
-    log = new_log()
-    with pytest.raises(UnsupportedFormat, match="'encryption'"):
-        log.commit(begin(log), lambda view, passed: Draft(features=("encryption",)))
 
 
 def test_time_increases_when_the_clock_jumps_back() -> None:

@@ -13,7 +13,7 @@ from lakelog.log import Log, MemoryStore, NotFound
 from lakelog.log.burial import bury_versions, is_buried, newest_tombstone, tombstone_of, tombstones, windows
 from lakelog.log.changes import is_same_commit
 from lakelog.log.expiry import clean_up, expire, expiring, last_base
-from lakelog.log.format import CHANGES_MAX, FORMAT, Base, Change, Commit, Tombstone, encode
+from lakelog.log.format import CHANGES_MAX, FORMAT, Commit, LogBase, SharedChange, Tombstone, encode
 from lakelog.log.ids import new_id
 
 HEAD, FIRST_BASE, SECOND_BASE = 215, 200, 207
@@ -65,7 +65,7 @@ def expired(log: Log[Words]) -> list[int]:
     ]
 
 
-def base_of(log: Log[Words]) -> Base:
+def base_of(log: Log[Words]) -> LogBase:
     last = last_base(log)
     assert last is not None
     return last
@@ -199,7 +199,7 @@ def test_what_a_tombstone_keeps_of_many_changes_is_bounded() -> None:
     ids = [new_id() for _ in range(CHANGES_MAX)]
     commit = Commit(
         format=FORMAT, log_id=new_id(), version=2, commit_id=new_id(), attempt_id=new_id(), base=1, prev="0" * 64,
-        time_us=1, changes=tuple(Change(commit_id=id, base=1) for id in ids), hash="1" * 64,
+        time_us=1, changes=tuple(SharedChange(commit_id=id, base=1) for id in ids), hash="1" * 64,
     )  # fmt: skip
     stone = tombstone_of(commit)
     assert len(encode(stone)) < 20 * 1024

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.log.projections import START_US, Clock, Words, say
 from tests.unit.log.transactions import Crash, Stopping, log_in, logs_in, together
 
-from lakelog.log import Draft, LakelogError, Log, MemoryStore, View
+from lakelog.log import Draft, LakelogError, Log, LogView, MemoryStore
 from lakelog.log.expiry import expire
 from lakelog.log.snapshots import write_hint
 
@@ -69,7 +69,7 @@ def copy_of(store: MemoryStore) -> MemoryStore:
     return copy
 
 
-def loaded(store: MemoryStore) -> View[Words]:
+def loaded(store: MemoryStore) -> LogView[Words]:
     return replace(log_in(store, "a").load(), base=0)
 
 

@@ -14,11 +14,11 @@ from tests.unit.log.projections import Words, WordsProjection, begin, grown, inl
 from lakelog.log import (
     CountingStore,
     Draft,
-    Dump,
     FormatError,
     Log,
+    LogView,
     MemoryStore,
-    View,
+    StateDump,
     decoding,
     history,
     snapshots,
@@ -27,13 +27,14 @@ from lakelog.log import replay as reading
 from lakelog.log.errors import Unsupported
 from lakelog.log.expiry import expire
 from lakelog.log.snapshots import write_hint
+from lakelog.log.view import NewestView
 
 LENGTH = 150
 Hint = tuple[str, int]
 
 
 @cache
-def whole() -> tuple[MemoryStore, tuple[View[Words], ...], bytes]:
+def whole() -> tuple[MemoryStore, tuple[LogView[Words], ...], bytes]:
     """Return a log with a snapshot of each version, its views, and the hint of another log."""
     store, log = MemoryStore(), new_log(every=1)
     log = Log(store, "t", log.projection, options=log.options)
@@ -57,7 +58,7 @@ def log_of(versions: int, hint: Hint, expired: int) -> tuple[MemoryStore, Log[Wo
         own = store.get(log.keys.snapshot(version, views[version - 1].hash)) or b""
         copy.put(log.keys.latest, {"own": own, "broken": own[:-9], "foreign": foreign}[kind])
     if expired:
-        expire(log, min(expired, versions))
+        expire(log, min(expired, versions), head=views[versions - 1])
     return copy, new_log(copy)
 
 
@@ -68,7 +69,7 @@ def hints() -> st.SearchStrategy[Hint]:
 @given(st.integers(1, LENGTH), hints(), st.sampled_from([0, 0, 1, 7, 30, 100]))
 def test_any_hint_costs_time_only(versions: int, hint: Hint, expired: int) -> None:
     store, log = log_of(versions, hint, expired)
-    seen: list[View[Words]] = []
+    seen: list[LogView[Words]] = []
     if hint[0] == "own" and hint[1] > versions:
         # What it was made of is lost: only that is worse than slow.
         with pytest.raises(FormatError, match="is missing although"):
@@ -87,7 +88,7 @@ def test_any_hint_costs_time_only(versions: int, hint: Hint, expired: int) -> No
 
 def test_a_load_shows_what_the_hint_says_while_the_rest_is_read() -> None:
     _, log = log_of(60, ("own", 40), 0)
-    seen: list[View[Words]] = []
+    seen: list[LogView[Words]] = []
     assert log.load(seen.append).version == 60
     assert [view.version for view in seen] == [40]
     del seen[:]
@@ -200,7 +201,7 @@ def test_a_large_state_has_fewer_hints() -> None:
 
 def test_a_hint_is_not_written_alone_where_it_needs_manifests() -> None:
     class Needing(WordsProjection):
-        def dump(self, state: Words, version: int, for_base: bool = False) -> Dump:
+        def dump(self, state: Words, version: int, for_base: bool = False) -> StateDump:
             return replace(super().dump(state, version, for_base), uses=(f"{version:020d}-some",))
 
     log = new_log()
@@ -216,7 +217,7 @@ def test_a_hint_is_not_written_alone_where_it_needs_manifests() -> None:
 
 def test_the_newest_view_that_threads_offered_is_taken_once() -> None:
     _, views, _ = whole()
-    newest = reading.Newest[Words]()
+    newest = NewestView[Words]()
     for version in (3, 5, 4):
         newest.offer(views[version - 1])
     assert newest.take() is views[4] and newest.take() is None
@@ -228,8 +229,8 @@ def test_the_newest_view_that_threads_offered_is_taken_once() -> None:
 class Nested(WordsProjection):
     """Dumps each word as an object, as states do."""
 
-    def dump(self, state: Words, version: int, for_base: bool = False) -> Dump:
-        return Dump([{"word": word} for word in state], {}, ())
+    def dump(self, state: Words, version: int, for_base: bool = False) -> StateDump:
+        return StateDump([{"word": word} for word in state], {}, ())
 
 
 def test_a_state_that_no_reader_would_take_becomes_no_base_no_snapshot_and_no_hint(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakelog.log.format import Commit
-from lakelog.log.proposals.pace import FIRST_PUT_S, Pace
+from lakelog.log.proposals.pace import FIRST_PUT_S, LogPace
 
 INTERVAL_S = 0.13
 VISIBLE_S = 0.07
@@ -32,7 +32,7 @@ def looks(
     """Return how late each version was found, and after how many looks in vain. The first is found `late_s` late, by a
     client whose clock is ahead by `clock_s`. Where the log's time `stands_still`, it is ahead of all clocks."""
     now_s = 0.0
-    pace = Pace(lambda: now_s + clock_s, lambda: 0.5)
+    pace = LogPace(lambda: now_s + clock_s, lambda: 0.5)
     lates, misses = [], []
     for number in range(versions):
         there_s = 10 + number * INTERVAL_S + VISIBLE_S
@@ -68,7 +68,7 @@ def test_looks_are_few_while_the_time_of_a_log_waits_for_a_clock_that_was_ahead(
 
 def test_a_process_that_was_stopped_for_a_day_in_a_put_is_patient_for_no_longer() -> None:
     now_s = 0.0
-    pace = Pace(lambda: now_s, lambda: 0.5)
+    pace = LogPace(lambda: now_s, lambda: 0.5)
     pace.measured_put(24 * 3600.0)
     pace.start_waiting()
     assert pace.linger_s < 20 * FIRST_PUT_S
@@ -77,7 +77,7 @@ def test_a_process_that_was_stopped_for_a_day_in_a_put_is_patient_for_no_longer(
 
 
 def test_a_store_whose_puts_take_long_is_known_after_some() -> None:
-    pace = Pace(lambda: 0.0, lambda: 0.5)
+    pace = LogPace(lambda: 0.0, lambda: 0.5)
     for _ in range(20):
         pace.measured_put(2.0)
     assert pace.put_s == pytest.approx(2.0, rel=0.05)
@@ -85,7 +85,7 @@ def test_a_store_whose_puts_take_long_is_known_after_some() -> None:
 
 def test_a_look_in_vain_from_before_it_combined_says_nothing_of_later_versions() -> None:
     now_s = 1.0
-    pace = Pace(lambda: now_s, lambda: 0.5)
+    pace = LogPace(lambda: now_s, lambda: 0.5)
     pace.missed(now_s)
     now_s = 60.0
     pace.seen(commit(now_s - VISIBLE_S), looked_s=now_s)
@@ -94,7 +94,7 @@ def test_a_look_in_vain_from_before_it_combined_says_nothing_of_later_versions()
 
 def test_who_saw_no_combiner_waits_for_none() -> None:
     now_s = 0.0
-    pace = Pace(lambda: now_s, lambda: 0.5)
+    pace = LogPace(lambda: now_s, lambda: 0.5)
     pace.start_waiting()
     now_s += 2 * FIRST_PUT_S
     assert pace.is_impatient

@@ -12,7 +12,7 @@ import pytest
 from tests.patience import barrier, wait_until
 from tests.unit.log.projections import WordsProjection, say
 
-from lakelog.log import Decisions, Draft, LocalStore, Log, Part, commit_together, parallel
+from lakelog.log import Draft, LocalStore, Log, LogPart, WarehouseDecisions, commit_together, parallel
 from lakelog.log.parallel import in_threads, run_in_parallel
 
 
@@ -94,10 +94,10 @@ def test_many_threads_move_words_between_logs_and_each_transaction_is_in_all_of_
     def work(name: str) -> None:
         for i in range(5):
             parts = [
-                Part(log.keys.folder, log, view, say(f"{name}{i}"))
+                LogPart(log.keys.folder, log, view, say(f"{name}{i}"))
                 for log, view in zip(logs, views, strict=True)
             ]
-            commit_together(parts[:2] if i % 2 else parts[1:], decisions=Decisions(store))
+            commit_together(parts[:2] if i % 2 else parts[1:], decisions=WarehouseDecisions(store))
 
     run_in_parallel([lambda name=name: work(name) for name in "wxyz"])  # type: ignore[misc]
     states = [sorted(log.load().state[1:]) for log in logs]

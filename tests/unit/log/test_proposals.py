@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from unittest.mock import patch
 
@@ -15,20 +18,21 @@ from tests.patience import PATIENCE_S
 from tests.unit.log.projections import Words, WordsProjection, begin, new_log, say
 
 from lakelog.log import (
-    Carried,
+    CarriedChange,
     Commit,
     CommitUnknown,
     ConflictError,
     Draft,
+    FeatureNames,
     FormatError,
     LocalStore,
     Log,
+    LogView,
     MemoryStore,
     NotFound,
     ObjectStore,
     StorageError,
     UnsupportedFormat,
-    View,
     each_change,
     expiry,
 )
@@ -37,42 +41,47 @@ from lakelog.log.checks.verify_inbox import check_inbox
 from lakelog.log.format import (
     PROPOSALS,
     WINDOW,
-    Change,
+    ChangeRefusal,
     Proposal,
     ProposedChange,
-    Refusal,
+    SharedChange,
     decode_entry,
     encode,
 )
 from lakelog.log.ids import new_id
-from lakelog.log.keys import Keys
+from lakelog.log.keys import LogKeys
 from lakelog.log.leftovers import unreferenced
 from lakelog.log.options import LogOptions
-from lakelog.log.placing import Placing
 from lakelog.log.proposals.inbox import proposal_at, proposals_of
+from lakelog.log.proposals.pending import PendingChanges
 from lakelog.log.proposals.refusals import error_of, refusal_of
+from lakelog.log.replay import LogReplay
+from lakelog.log.rounds.commit_round import ThreadRound
+from lakelog.log.rounds.waiting import WaitingChange
 
-KEYS = Keys("t")
+KEYS = LogKeys("t")
 
 
 class WordsByData:
     def lets_pass(self, commit: Commit) -> bool:
         return True
 
-    def redo(self, view: View[Words], draft: Draft) -> Draft:
+    def redo(self, view: LogView[Words], draft: Draft) -> Draft:
         return draft
 
-    def gather(self, view: View[Words], rows: Sequence[bytes]) -> None:
+    def gather(self, view: LogView[Words], rows: Sequence[bytes]) -> None:
         return None
 
 
-def log_of(store: ObjectStore, *, proposals: bool = True, by: str = "one") -> Log[Words]:
+def log_of(
+    store: ObjectStore, *, proposals: bool = True, by: str = "one", rebases_max: int = 1000
+) -> Log[Words]:
     return Log(
         store,
         "t",
         WordsProjection(),
         writer={"by": by},
-        options=LogOptions(proposals=proposals, snapshot_every_versions=0),
+        options=LogOptions(proposals=proposals, snapshot_every_versions=0, rebases_max=rebases_max),
         by_data=WordsByData(),
     )
 
@@ -150,7 +159,11 @@ def begin_commit() -> Commit:
 
 def test_a_proposal_from_the_future_is_refused_by_name() -> None:
     newer = msgspec.structs.replace(proposal(), features=("rows",))
-    with pytest.raises(UnsupportedFormat, match="'rows'"):
+    with pytest.raises(UnsupportedFormat, match="`rows`"):
+        proposal_at(KEYS.proposal(5, "a"), encode(newer), KEYS, "here")
+    assert proposal_at(KEYS.proposal(5, "a"), encode(newer), KEYS, "here", ("rows",)) is not None
+    newer = msgspec.structs.replace(proposal(), writer_features=("rules",))
+    with pytest.raises(UnsupportedFormat, match="`rules`, which this lakelog .* to write to it"):
         proposal_at(KEYS.proposal(5, "a"), encode(newer), KEYS, "here")
     with pytest.raises(FormatError):
         encode_id = msgspec.structs.replace(proposal().changes[0], commit_id="../../x")
@@ -161,7 +174,7 @@ def test_a_proposal_from_the_future_is_refused_by_name() -> None:
 def test_many_changes_are_several_proposals_and_one_too_big_is_none() -> None:
     changes = [ProposedChange(commit_id=f"c{i}", base=1, events=()) for i in range(300)]
     big = ProposedChange(commit_id="big", base=1, events=({"word": "x" * 2_000_000},))
-    parts = list(proposals_of("log", 5, (), [*changes, big]))
+    parts = list(proposals_of("log", 5, FeatureNames(), [*changes, big]))
     assert sum(len(part) for _, part in parts) == 301
     assert [part[0].commit_id for data, part in parts if data is None] == ["big"]
     assert all(data is None or len(data) <= 1024 * 1024 for data, _ in parts)
@@ -172,41 +185,44 @@ def test_a_refusal_is_the_error_of_its_kind_again() -> None:
     assert type(found) is NotFound and "gone" in found.message and "version 7" in found.message
     conflict = error_of(refusal_of(ConflictError("taken", version=3, by="other")), "c", 7)
     assert isinstance(conflict, ConflictError) and (conflict.version, conflict.by) == (3, "other")
-    assert type(error_of(Refusal(kind="of a newer client", message="no"), "c", 7)) is ConflictError
+    assert type(error_of(ChangeRefusal(kind="of a newer client", message="no"), "c", 7)) is ConflictError
     worded = refusal_of(ConflictError("taken by root, python", version=3, by="root, python"))
     assert worded.by is None and "root, python" in worded.message  # the format has an id there
     for text in ("x" * 100_000, "it breaks\n" * 150, "\u200b" * 1700):
         long = refusal_of(ConflictError(text))
-        assert len(msgspec.json.decode(msgspec.json.encode(long), type=Refusal).message) < 2000
+        assert len(msgspec.json.decode(msgspec.json.encode(long), type=ChangeRefusal).message) < 2000
 
 
 def test_a_version_may_refuse_only_where_the_log_says_so() -> None:
     log = new_log()
     view = begin(log)
-    draft = Change(commit_id="c", base=1, refused=Refusal(kind="conflict", message="no"))
+    draft = SharedChange(commit_id="c", base=1, refused=ChangeRefusal(kind="conflict", message="no"))
     commit = msgspec.structs.replace(
         begin_commit(), log_id=view.log_id, version=2, base=1, prev=view.hash, time_us=view.time_us + 1
     )
     for features, changes, why in (
         ((), (draft,), "the feature"),
         (("proposals",), (msgspec.structs.replace(draft, events=1),), "events"),
-        (("proposals",), (Change(commit_id="c", base=1, seen=2),), "for other versions"),
+        (("proposals",), (SharedChange(commit_id="c", base=1, seen=2),), "for other versions"),
     ):
         bad = msgspec.structs.replace(
-            commit, features=features, changes=changes, events=({"word": "x"},) if changes[0].events else ()
+            commit,
+            writer_features=features,
+            changes=changes,
+            events=({"word": "x"},) if changes[0].events else (),
         )
         log.store.put(log.keys.commit(2), encode(bad))
         with pytest.raises(FormatError, match=why):
             log.refresh(view)
 
 
-def marked(store: ObjectStore) -> tuple[Log[Words], View[Words]]:
+def marked(store: ObjectStore) -> tuple[Log[Words], LogView[Words]]:
     log = log_of(store)
-    view = log.create(Draft(events=({"word": "one"},), features=(PROPOSALS,)), log_id=new_id())
+    view = log.create(Draft(events=({"word": "one"},), proposals=True), log_id=new_id())
     return log, view
 
 
-def taken(view: View[Words], passed: Sequence[Commit]) -> Draft:
+def taken(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
     raise ConflictError("it is taken")
 
 
@@ -243,12 +259,73 @@ def test_a_first_try_with_an_id_of_its_own_puts_no_refusal() -> None:
 def test_a_failure_of_what_is_proposed_is_unknown(failure: Exception) -> None:
     log, view = marked(MemoryStore())
 
-    def place(self: Placing[Words], *args: object) -> None:
-        self.proposed_until = 9
+    def put(self: ThreadRound[Words], *args: object, **options: object) -> None:
+        self.waiting[0].cursor.proposed_seen = 1
         raise failure
 
-    with patch.object(Placing, "place", place), pytest.raises(CommitUnknown, match="proposed to other"):
+    with patch.object(ThreadRound, "put", put), pytest.raises(CommitUnknown, match="proposed to other"):
         log.commit(view, say("x"), commit_id="mine", shared=True)
+
+
+class Refusing(MemoryStore):
+    """A store that refuses puts of a version, certainly without an effect, and fails reads of it."""
+
+    refuses = False
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        if self.refuses and key == KEYS.commit(2):
+            raise StorageError("down", location=key, without_effect=True)
+        return super().put_if_absent(key, data)
+
+    def get(self, key: str) -> bytes | None:
+        if self.refuses and key == KEYS.commit(2):
+            raise StorageError("down", location=key)
+        return super().get(key)
+
+
+@pytest.mark.parametrize("is_retry", [False, True])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_retry_whose_put_fails_is_unknown(is_retry: bool, is_there: bool) -> None:
+    """The put had no effect, but a combiner may have applied what an earlier try proposed, or does so later."""
+    store = Refusing()
+    log, view = marked(store)
+    if is_there:
+        other = log_of(store, by="other")
+        other.commit(view, say("mine"), commit_id="mine", base=1, shared=True)
+    store.refuses = True
+    with pytest.raises(CommitUnknown if is_retry else StorageError, match="down"):
+        log.commit(view, say("mine"), commit_id="mine" if is_retry else None, base=1, shared=True)
+    store.refuses = False
+    if is_retry:
+        assert log.commit(view, say("mine"), commit_id="mine", base=1, shared=True).version == 2
+
+
+def test_a_retry_that_cannot_read_what_follows_is_unknown() -> None:
+    log, view = marked(MemoryStore())
+    log.commit(view, say("other"))
+    failure = StorageError("down", location="here")
+    with (
+        patch.object(LogReplay, "entry", side_effect=failure),
+        pytest.raises(CommitUnknown, match="down"),
+    ):
+        log.commit(view, say("mine"), commit_id="mine", base=1, shared=True)
+
+
+@pytest.mark.parametrize("is_retry", [False, True])
+def test_a_retry_that_loses_all_races_is_unknown(is_retry: bool) -> None:
+    """An earlier try may have left a proposal that another client applies later."""
+    log, view = marked(MemoryStore())
+    log = log_of(log.store, proposals=False, rebases_max=3)
+    other = log_of(log.store, proposals=False)
+
+    def beaten(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
+        other.commit(other.load(), say("first"))
+        return Draft(events=({"word": "mine"},))
+
+    expected = CommitUnknown if is_retry else ConflictError
+    with pytest.raises(expected, match="lost"):
+        log.commit(view, beaten, commit_id="mine" if is_retry else None, shared=True)
+    assert log.load().state == ("one", "first", "first", "first")
 
 
 def test_what_others_do_not_pass_shares_no_version_with_them() -> None:
@@ -279,7 +356,7 @@ def test_what_carries_others_is_for_these_to_propose_one_by_one(
 ) -> None:
     """Put by its own process, it would lose one race after another to who combines. Its id may be that of its files."""
     log, view = marked(MemoryStore())
-    carried = Carried("theirs", 1, {}, ({"word": "theirs"},))
+    carried = CarriedChange("theirs", 1, {}, ({"word": "theirs"},))
     draft = Draft(events=({"word": "mine"},), carries=(carried,))
     refusal = ConflictError("only its author knows")
     with (
@@ -305,13 +382,138 @@ def test_a_retry_behind_what_has_expired_is_not_refused_before_the_log_says_so()
     assert [each.refused is not None for each in next(log.commits(first=4)).changes] == [True]
 
 
+def test_a_refusal_in_the_log_is_final_though_its_kind_is_that_of_a_failed_read() -> None:
+    log, view = marked(MemoryStore())
+
+    def refused(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
+        raise UnsupportedFormat("a newer lakelog reads it")
+
+    for decide in (refused, say("mine")):
+        with pytest.raises(UnsupportedFormat, match="a newer lakelog"):
+            log.commit(view, decide, commit_id="mine", shared=True)
+    assert log.load().state == ("one",)
+
+
+class Raced(MemoryStore):
+    """A store on which others commit a version, and expire it, before the first put of it is there."""
+
+    races: Callable[[], None] | None = None
+    puts = 0
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        if self.races is not None and key == KEYS.commit(4):
+            races, self.races = self.races, None
+            races()
+            self.puts = 0
+        self.puts += 1
+        return super().put_if_absent(key, data)
+
+
+@pytest.mark.parametrize("later", [0, 1, 2])
+def test_a_refusal_of_what_has_expired_is_put_though_more_expires_meanwhile(later: int) -> None:
+    store = Raced()
+    log, view = marked(store)
+    log.commit(view, say("two"))
+    expiry.expire(log, log.commit(log.load(), say("three")).version)
+
+    def race() -> None:
+        expiry.expire(log, log.commit(log.load(), say("four")).version)
+        for number in range(later):
+            log.commit(log.load(), say(f"later {number}"))
+
+    store.races = race
+    with pytest.raises(ConflictError, match="has expired"):
+        log.commit(log.load(), say("mine"), commit_id="mine", base=1, shared=True)
+    assert store.puts <= 3
+    assert [each.commit_id for each in next(log.commits(first=5 + later)).changes] == ["mine"]
+
+
+@pytest.mark.parametrize("expires", [False, True])
+def test_what_a_change_held_is_free_at_once_though_its_refusal_lost_a_race(expires: bool) -> None:
+    class Held:
+        pass
+
+    store = Raced()
+    log, view = marked(store)
+    log.commit(view, say("two"))
+    base = log.commit(log.load(), say("three")).version
+    if expires:
+        expiry.expire(log, base)
+
+    def race() -> None:
+        log.commit(log.load(), say("four"))
+
+    store.races = None if expires else race
+    held: list[weakref.ref[Held]] = []
+
+    def refused() -> None:
+        rows = Held()
+        held.append(weakref.ref(rows))
+
+        def decide(view: LogView[Words], passed: Sequence[Commit], rows: Held = rows) -> Draft:
+            raise ConflictError("it is taken")
+
+        with suppress(ConflictError):
+            log.commit(view if expires else log.load(), decide, commit_id="mine", shared=not expires)
+
+    gc.disable()
+    try:
+        refused()
+        assert [each() for each in held] == [None]
+    finally:
+        gc.enable()
+
+
+def test_a_change_that_goes_back_to_its_thread_is_moved_by_no_other() -> None:
+    """It goes back as it is taken, for the log has to refuse it, and the courier is ahead of it by then."""
+    log, view = marked(MemoryStore())
+    log.commit(view, say("two"))
+    expiry.expire(log, log.commit(log.load(), say("three")).version)
+    head = log.load()
+    cursor = log.cursor(head, say("mine"), "mine", 1, retried=True)
+    assert cursor.asked_before() is None and cursor.refusal is not None
+    pending = PendingChanges(log.writer, WordsByData(), log.commit(head, say("four")).view)
+    own = WaitingChange(cursor=cursor)
+    assert pending.submit(own)
+    pending.take()
+    assert own.returned.is_set() and cursor.view is head
+
+
+def test_what_cannot_share_a_version_is_sent_to_a_courier_though_others_were_sent_before() -> None:
+    store = Raced()
+    log, view = marked(store)
+    view = log.commit(log.commit(view, say("two")).view, say("three")).view
+
+    def apart(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
+        if "shared" in view.state:
+            raise ValueError("it does not go with others")
+        return say("apart")(view, passed)
+
+    sent: list[list[str]] = []
+
+    def send(waiting: Sequence[WaitingChange[Words]]) -> None:
+        sent.append([each.cursor.commit_id for each in waiting])
+        for each in waiting:
+            each.sent = True
+
+    def race() -> None:
+        log.commit(log.load(), say("race"))
+
+    store.races = race
+    cursors = [log.cursor(view, say("shared"), "shared"), log.cursor(view, apart, "apart")]
+    for cursor, lost in zip(cursors, (1, 2), strict=True):
+        cursor.lost = lost
+    ThreadRound(log.writer, [WaitingChange(cursor=cursor) for cursor in cursors], send=send).commit()
+    assert sent == [["shared"], ["apart"]]
+
+
 def test_the_feature_is_set_by_what_has_lost_two_races() -> None:
     store = MemoryStore()
     log, other = log_of(store), log_of(store)
     view = begin(log)
     races = 0
 
-    def slow(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def slow(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         nonlocal races
         if races < 2:
             races += 1
@@ -319,7 +521,7 @@ def test_the_feature_is_set_by_what_has_lost_two_races() -> None:
         return Draft(events=({"word": "slow"},))
 
     log.commit(view, slow, shared=True)
-    assert [PROPOSALS in each.features for each in log.commits(first=2)] == [False, False, True]
+    assert [PROPOSALS in each.writer_features for each in log.commits(first=2)] == [False, False, True]
     ended()
     assert not list(store.list_after(log.keys.inbox))
 
@@ -381,7 +583,9 @@ def test_vacuum_and_fsck_see_what_is_left_in_the_inbox() -> None:
         ("proposal-unreadable", log.replay.at(over)),
     }
     assert not unreferenced(log, view, None)
-    later = View(view.log_id, 2 * WINDOW, view.hash, view.time_us, view.state, features=view.features)
+    later = LogView(
+        view.log_id, 2 * WINDOW, view.hash, view.time_us, view.state, writer_features=view.writer_features
+    )
     assert unreferenced(log, later, None).keys() == {open_, KEYS.proposal(1, "b"), over}
     findings = Findings()
     check_inbox(log, findings, list(store.list_after(log.keys.inbox)), later.version)

@@ -8,7 +8,7 @@ from tests.unit.log.projections import Clock, Words, begin, grown, new_log, say
 
 from lakelog.log import Draft, FormatError, Log, MemoryStore, NotFound, UnsupportedFormat, refresh_many
 from lakelog.log.expiry import expire
-from lakelog.log.format import FEATURES_RESERVED, decode_entry, encode, hash_of
+from lakelog.log.format import decode_entry, encode, hash_of
 
 
 def altered(store: MemoryStore, key: str, old: bytes, new: bytes) -> None:
@@ -178,16 +178,6 @@ def test_a_format_from_the_future_is_refused_by_its_number() -> None:
     with pytest.raises(
         UnsupportedFormat, match=r"0003\.json has log format 2, and .* reads up to 1; upgrade"
     ):
-        log.load()
-
-
-@pytest.mark.parametrize("feature", [*FEATURES_RESERVED, "what-comes-later"])
-def test_a_feature_that_is_not_known_is_refused_by_its_name(feature: str) -> None:
-    store = MemoryStore()
-    log = new_log(store)
-    grown(log, 3)
-    altered(store, log.keys.commit(3), b'"events":', f'"features":["{feature}"],"events":'.encode())
-    with pytest.raises(UnsupportedFormat, match=f"needs a feature .*'{feature}'.*upgrade lakelog"):
         log.load()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lakelog.log.stores.s3_errors import Refused
+from lakelog.log.stores.s3_errors import RefusedAnswer
 from lakelog.log.stores.s3_files import S3Files
 from lakelog.log.stores.s3_input import BLOCK_SIZE_BYTES, S3Input
 from lakelog.log.stores.s3_store import END_BYTES, S3Store
@@ -103,9 +103,9 @@ LAST = len(DATA) - 1
         ((206, DATA[: END_BYTES + 1], f"bytes 0-{END_BYTES}/{LAST + 1}"), 2),
         ((206, DATA[-END_BYTES:], f"bytes {LAST + 1 - END_BYTES}-{LAST}/*"), 2),
         ((206, DATA[-END_BYTES:], None), 2),
-        (Refused("get_object", 416, "RequestedRangeNotSatisfiable", {}, 0), 2),
-        (Refused("get_object", 416, "", {}, 0), 2),
-        (Refused("get_object", 501, "NotImplemented", {}, 0), 2),
+        (RefusedAnswer("get_object", 416, "RequestedRangeNotSatisfiable", {}, 0), 2),
+        (RefusedAnswer("get_object", 416, "", {}, 0), 2),
+        (RefusedAnswer("get_object", 501, "NotImplemented", {}, 0), 2),
     ],
 )
 def test_the_end_of_a_parquet_file_is_its_end_whatever_a_server_makes_of_the_range(

@@ -30,13 +30,14 @@ from hypothesis import strategies as st
 from tests.patience import PATIENCE_S
 
 from lakelog.log import LogOptions, PermissionDenied, StorageError
+from lakelog.log.costs import CostTally, tallied
 from lakelog.log.stores import s3_clients, s3_wire
-from lakelog.log.stores.http_connection import Server
+from lakelog.log.stores.http_connection import HttpServer
 from lakelog.log.stores.ranges import ObjectRange
-from lakelog.log.stores.s3_place import Place, place_of
-from lakelog.log.stores.s3_signing import Keys, encoded, query_of, signed
+from lakelog.log.stores.s3_place import BucketPlace, place_of
+from lakelog.log.stores.s3_signing import S3Credentials, encoded, query_of, signed
 from lakelog.log.stores.s3_store import S3Store
-from lakelog.log.stores.s3_wire import ATTEMPTS_MAX, Wire
+from lakelog.log.stores.s3_wire import ATTEMPTS_MAX, BucketClient
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 EMPTY = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -116,12 +117,16 @@ def store(server: Scripted, monkeypatch: pytest.MonkeyPatch) -> S3Store:
     store = S3Store("s3://lake/p", endpoint="http://h", region="eu-west-1", path_style=True)
     made = store.clients._of_this_process()
     assert store.client == "lakelog"
-    made.wire = Wire(place_at(server.server_address[1]), 5, 0.5, LogOptions(sleep_s=lambda seconds: None))
+    made.wire = BucketClient(
+        place_at(server.server_address[1]), 5, 0.5, LogOptions(sleep_s=lambda seconds: None)
+    )
     return store
 
 
-def place_at(port: int) -> Place:
-    return Place(Server("127.0.0.1", port), "h", "/lake/", "eu-west-1", lambda: Keys("k", "s", None))
+def place_at(port: int) -> BucketPlace:
+    return BucketPlace(
+        HttpServer("127.0.0.1", port), "h", "/lake/", "eu-west-1", lambda: S3Credentials("k", "s", None)
+    )
 
 
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=12)
@@ -146,7 +151,11 @@ def test_signatures_are_those_of_the_aws_sdk(
     token: str | None,
     day: int,
 ) -> None:
-    at, path, keys = f"202601{day}T010203Z", f"/lake/{encoded(key, '/')}", Keys("AK", "secret/+", token)
+    at, path, keys = (
+        f"202601{day}T010203Z",
+        f"/lake/{encoded(key, '/')}",
+        S3Credentials("AK", "secret/+", token),
+    )
     text = query_of(query)
     ours = signed(method, path, text, {"host": "h:9000", **more}, body, at=at, keys=keys, region="eu-west-1")
     url = f"http://h:9000{path}" + (f"?{text}" if text else "")
@@ -190,7 +199,10 @@ def test_what_can_be_repeated_is_sent_so_often_and_no_more(
             ask()
         assert len(server.heads) == ATTEMPTS_MAX and not server.answers
     server.answers = [lost, lost, OK]
-    assert store.get("a") == b"ok"
+    seen = CostTally()
+    with tallied(seen):
+        assert store.get("a") == b"ok"
+    assert (seen.requests["get"], seen.waits) == (3, 2)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +252,7 @@ def test_no_more_connections_are_made_than_allowed_and_none_waits_for_ever(
     server: Scripted, store: S3Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(s3_wire, "CONNECTIONS_MAX", 3)
-    store.clients._made.wire = Wire(place_at(server.server_address[1]), 5, 5)
+    store.clients._made.wire = BucketClient(place_at(server.server_address[1]), 5, 5)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda each: store.get_many([f"{each}/{n}" for n in range(20)]), range(8)))
     assert found == [[b""] * 20] * 8 and server.connections <= 3
@@ -344,7 +356,7 @@ def test_a_server_by_https_is_verified_by_the_certificates_that_the_sdk_goes_by(
         endpoint = f"https://localhost:{server.server_address[1]}"
         place, _ = place_of("lake", endpoint=endpoint, region="r", path_style=True)
         assert place is not None and place.host == endpoint.removeprefix("https://")
-        wire = Wire(place, 5, 5, LogOptions(sleep_s=lambda seconds: None))
+        wire = BucketClient(place, 5, 5, LogOptions(sleep_s=lambda seconds: None))
         found += [wire.calls("put_object", [{"Key": "a", "Body": b"x" * 300_000}])[0]]
     assert found[0]["ResponseMetadata"]["HTTPStatusCode"] == 200 and server.bodies == [b"x" * 300_000]
     assert isinstance(found[1], ConnectionError) and "CERTIFICATE_VERIFY_FAILED" in str(found[1])
@@ -380,10 +392,10 @@ def test_a_bucket_that_is_elsewhere_is_left_to_s3fs(
 
 
 def test_each_request_is_noted_as_often_as_it_is_sent(server: Scripted, store: S3Store) -> None:
-    from lakelog.log.costs import Tally, tallied
+    from lakelog.log.costs import CostTally, tallied
 
     server.answers = [None, OK, EMPTY, refusal(412, "PreconditionFailed")]
-    with tallied(Tally()) as _, tallied(tally := Tally()):
+    with tallied(CostTally()) as _, tallied(tally := CostTally()):
         store.get("a")
         store.put("a", b"data")
         store.put_if_absent("b", b"more")

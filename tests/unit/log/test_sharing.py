@@ -19,7 +19,7 @@ from tests.unit.log.projections import Words, WordsProjection, begin, new_log, s
 
 from lakelog.log import (
     Commit,
-    Committed,
+    CommittedChange,
     CommitUnknown,
     ConflictError,
     Draft,
@@ -29,20 +29,21 @@ from lakelog.log import (
     Log,
     LogOptions,
     LogSealed,
+    LogView,
     MemoryStore,
     StorageError,
-    View,
     WriteFenced,
     WriteRef,
     each_change,
     expiry,
 )
 from lakelog.log.burial import tombstone_of
-from lakelog.log.format import CHANGES_MAX, Change, Tombstone, decode_entry, encode
-from lakelog.log.ids import new_id
-from lakelog.log.placing import REMEMBERED, Decide
+from lakelog.log.following import REMEMBERED
+from lakelog.log.format import CHANGES_MAX, SharedChange, Tombstone, decode_entry, encode
+from lakelog.log.ids import new_id, own_id
+from lakelog.log.placing import Decide
 
-Outcome = Committed[Words] | BaseException
+Outcome = CommittedChange[Words] | BaseException
 
 
 class Gated(MemoryStore):
@@ -61,11 +62,11 @@ class Gated(MemoryStore):
 
 def together(
     log: Log[Words],
-    view: View[Words],
+    view: LogView[Words],
     decides: Sequence[Decide[Words]],
     *,
     ids: Sequence[str] = (),
-    views: Sequence[View[Words]] = (),
+    views: Sequence[LogView[Words]] = (),
     meanwhile: Callable[[], None] = lambda: None,
 ) -> list[Outcome]:
     """Commit a word, and while that is decided have a thread for each of `decides` wait; return what becomes of these.
@@ -75,14 +76,14 @@ def together(
     outcomes: list[Any] = [None] * len(decides)
     leads, all_wait = threading.Event(), threading.Event()
 
-    def first(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def first(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         leads.set()
         assert all_wait.wait(PATIENCE_S)
         return Draft(events=({"word": "first"},))
 
     def change(i: int) -> None:
         try:
-            commit_id = ids[i] if ids else f"own-{i}"
+            commit_id = ids[i] if ids else own_id(f"own-{i}")
             seen = views[i] if views else view
             outcomes[i] = log.commit(seen, decides[i], commit_id=commit_id, shared=True)
         except BaseException as error:
@@ -113,11 +114,11 @@ def versions(outcomes: Sequence[Outcome]) -> list[int]:
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
             raise outcome
-    return [outcome.version for outcome in outcomes if isinstance(outcome, Committed)]
+    return [outcome.version for outcome in outcomes if isinstance(outcome, CommittedChange)]
 
 
 def claim(word: str) -> Decide[Words]:
-    def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         if word in view.state:
             raise ConflictError(f"{word} was said", version=view.version)
         return Draft(events=({"word": word},))
@@ -135,7 +136,7 @@ def test_what_waits_shares_a_version_in_its_order_and_each_is_known_by_its_own_i
     assert store.puts == 2
     head = new_log(store).load()
     assert head.state == ("one", "first", "w0", "w1", "w2", "w3", "w4")
-    assert all(isinstance(each, Committed) and each.view.is_same(head) for each in outcomes)
+    assert all(isinstance(each, CommittedChange) and each.view.is_same(head) for each in outcomes)
     assert [log.find(f"own-{i}", 1, 3) for i in range(5)] == [3] * 5
     assert log.find("own-9", 1, 3) is None
     [shared] = log.commits(first=3)
@@ -177,7 +178,7 @@ def test_each_is_judged_on_what_those_before_it_leave() -> None:
 def test_those_before_it_in_its_version_are_in_the_state_and_not_among_what_a_change_passes() -> None:
     log, seen = new_log(), list[tuple[int, list[int]]]()
 
-    def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         seen.append((len(view.state), [commit.version for commit in passed]))
         return Draft(events=({"word": f"w{len(seen)}"},))
 
@@ -247,19 +248,19 @@ def test_what_is_left_of_a_version_of_as_many_changes_as_it_may_have_is_small() 
 
 
 def test_an_error_is_reported_to_its_own_thread_alone() -> None:
-    def fails(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def fails(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         raise ZeroDivisionError
 
-    def not_foldable(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def not_foldable(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         return Draft(events=({"no": "word"},))
 
-    def not_text(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def not_text(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         return Draft(events=({"word": "\ud800"},))
 
-    def fenced(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def fenced(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         return Draft(events=({"word": "late"},), write=WriteRef(id="w", version=0))
 
-    def seals(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def seals(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         return Draft(seals=True)
 
     log = new_log()
@@ -296,7 +297,7 @@ def test_one_that_waited_alone_knows_what_was_put_meanwhile() -> None:
 
 def test_no_version_has_more_changes_than_a_tombstone_can_keep() -> None:
     log = new_log()
-    changes = [Change(commit_id=f"c{i}", base=1, events=0) for i in range(CHANGES_MAX + 1)]
+    changes = [SharedChange(commit_id=f"c{i}", base=1, events=0) for i in range(CHANGES_MAX + 1)]
     draft_of = {
         "format": 1, "log_id": "log", "version": 2, "commit_id": "v", "attempt_id": "a", "base": 1,
         "prev": begin(log).hash, "time_us": 2_000_000_000_000_000,
@@ -394,7 +395,7 @@ def test_an_interrupted_thread_that_waits_is_not_waited_for(is_led: bool) -> Non
     view, outcomes = begin(log), dict[str, Any]()
     leads, all_wait = threading.Event(), threading.Event()
 
-    def first(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def first(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         leads.set()
         assert all_wait.wait(PATIENCE_S)
         return Draft(events=({"word": "first"},))
@@ -431,12 +432,12 @@ def test_a_handler_of_a_signal_commits_while_its_thread_does() -> None:
     log = new_log()
     view = begin(log)
 
-    def interrupted(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def interrupted(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         if view.version == 1:
             assert log.commit(view, say("handler"), shared=True).version == 2
         return Draft(events=({"word": "x"},))
 
-    committed = list[Committed[Words]]()
+    committed = list[CommittedChange[Words]]()
     thread = threading.Thread(
         target=lambda: committed.append(log.commit(view, interrupted, shared=True)), daemon=True
     )
@@ -477,7 +478,7 @@ def test_a_view_of_a_log_that_was_removed_is_not_judged_with_those_of_the_log_th
     seen = list[tuple[str, str]]()
 
     def decide(name: str) -> Decide[Words]:
-        def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        def decide(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
             seen.append((name, view.log_id))
             return Draft(events=({"word": name},))
 
@@ -512,9 +513,14 @@ def test_a_seal_ends_all_that_wait() -> None:
     "wrong",
     [
         {"events": ({"word": "x"},)},
-        {"changes": (Change(commit_id="a", base=1, events=3),)},
-        {"changes": (Change(commit_id="a", base=1, events=1), Change(commit_id="a", base=1, events=1))},
-        {"changes": (Change(commit_id="a", base=2, events=2),)},
+        {"changes": (SharedChange(commit_id="a", base=1, events=3),)},
+        {
+            "changes": (
+                SharedChange(commit_id="a", base=1, events=1),
+                SharedChange(commit_id="a", base=1, events=1),
+            )
+        },
+        {"changes": (SharedChange(commit_id="a", base=2, events=2),)},
         {"seals": True},
         {"fence": 1},
         {"write": WriteRef(id="w", version=1)},
@@ -533,7 +539,7 @@ def test_a_version_that_contradicts_itself_is_refused(wrong: dict[str, Any]) -> 
         prev=view.hash,
         time_us=view.time_us + 1,
         events=({"word": "x"}, {"word": "y"}),
-        changes=(Change(commit_id="a", base=1, events=1), Change(commit_id="b", base=1, events=1)),
+        changes=tuple(SharedChange(commit_id=each, base=1, events=1) for each in "ab"),
     )
     log.store.put(log.keys.commit(2), encode(commit))
     assert log.load().state == ("one", "x", "y")

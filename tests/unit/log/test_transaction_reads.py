@@ -25,9 +25,9 @@ from lakelog.log import (
     InvalidInput,
     LocalStore,
     Log,
+    LogView,
     MemoryStore,
     NotFound,
-    View,
 )
 from lakelog.log.expiry import expire
 from lakelog.log.format import Tombstone, decode_entry
@@ -118,7 +118,7 @@ def test_sidecars_of_an_aborted_attempt_are_not_those_of_the_next() -> None:
     store = Stopping()
     a, b = logs_in(store, "a", "b")
 
-    def bulk(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def bulk(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         return Draft(events=({"blob": 0},), blobs=(b"bulk",))
 
     views = [a.load(), b.load()]
@@ -141,11 +141,11 @@ def broken(change: Callable[[MemoryStore, Log[Words]], None], match: str) -> Non
 def test_an_intent_and_the_commit_after_it_that_do_not_fit_are_damage() -> None:
     broken(
         lambda store, log: altered(store, log.keys.commit(3), b'"settles":{', b'"settles":{"x":1,'),
-        "not what the format",
+        "does not know",
     )
     broken(
         lambda store, log: altered(store, log.keys.commit(3), b'"committed"', b'"perhaps"'),
-        "not what the format",
+        "does not know",
     )
     broken(
         lambda store, log: altered(store, log.keys.commit(3), b'"time_us":17', b'"time_us":16'),

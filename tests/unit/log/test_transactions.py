@@ -23,16 +23,16 @@ from lakelog.log import (
     Commit,
     CommitUnknown,
     ConflictError,
-    Decisions,
     Draft,
     InvalidInput,
     LocalStore,
     Log,
+    LogPart,
     LogSealed,
-    Part,
+    LogView,
     PermissionDenied,
     StorageError,
-    View,
+    WarehouseDecisions,
     commit_together,
     refresh_many,
 )
@@ -43,7 +43,7 @@ from lakelog.log.participants import is_listed, is_of
 NO = "no"
 
 
-def refuse(view: View[Words], passed: Sequence[Commit]) -> Draft:
+def refuse(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
     raise ConflictError(NO)
 
 
@@ -335,7 +335,7 @@ def test_what_reads_before_a_transaction_is_decided_on_what_it_left() -> None:
     together([a, b], "both", commit_id="c")
     seen: list[tuple[Words, list[tuple[str, int]]]] = []
 
-    def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         seen.append((view.state, [(commit.commit_id, commit.time_us) for commit in passed]))
         return Draft(events=({"word": "x"},))
 
@@ -355,17 +355,17 @@ def test_logs_in_other_stores_find_the_decision_by_its_url(tmp_path: Path) -> No
     plain = logs_in(away, "b")[0]
     b = Log(away, "b", plain.projection, options=plain.options, open_url=open_url)
     parts = [
-        Part("n/a", a, a.load(), say("both")),
-        Part(b.location, b, b.load(), say("both"), home="n"),
+        LogPart("n/a", a, a.load(), say("both")),
+        LogPart(b.location, b, b.load(), say("both"), home="n"),
     ]
-    commit_together(parts, decisions=Decisions(home, "sub"))
+    commit_together(parts, decisions=WarehouseDecisions(home, "sub"))
     assert b.load().state == ("one", "both") and asked[-1].startswith(f"{tmp_path}/home/sub/n/_txn/")
     with pytest.raises(InvalidInput, match="open this log through its catalog"):
         plain.load()
     above = Log(LocalStore(str(tmp_path)), "away/b", plain.projection, options=plain.options)
     assert above.load().state == ("one", "both")
     with pytest.raises(InvalidInput, match="is not the place of"):
-        commit_together([replace(parts[0], name="a"), parts[1]], decisions=Decisions(home, "sub"))
+        commit_together([replace(parts[0], name="a"), parts[1]], decisions=WarehouseDecisions(home, "sub"))
 
 
 def test_a_sealed_log_is_restored_or_purged_by_a_transaction() -> None:
@@ -373,7 +373,7 @@ def test_a_sealed_log_is_restored_or_purged_by_a_transaction() -> None:
     a, b = logs_in(store, "a", "b")
     sealed = a.commit(a.load(), lambda view, passed: Draft(seals=True)).view
 
-    def restore(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    def restore(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         return Draft(restores=True)
 
     stopped(store, [a, b], "_txn", decides=[restore, say("linked")])
@@ -399,6 +399,6 @@ def test_nothing_and_a_single_part_are_what_they_are_without_a_transaction() -> 
     store = Stopping()
     [a] = logs_in(store, "a")
     assert together([a], "x", commit_id="c")[0].version == 2 and entry_at(a, 2).intent is None
-    assert commit_together([], decisions=Decisions(store)) == []
+    assert commit_together([], decisions=WarehouseDecisions(store)) == []
     with pytest.raises(ConflictError):
-        commit_together([], decisions=Decisions(store), validate=lambda: refuse(a.load(), ()))  # type: ignore[arg-type]
+        commit_together([], decisions=WarehouseDecisions(store), validate=lambda: refuse(a.load(), ()))  # type: ignore[arg-type]

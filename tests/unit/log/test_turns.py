@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from tests.patience import PATIENCE_S
 
-from lakelog.log.parallel import Turns, Wanted
+from lakelog.log.parallel import ThreadRequest, ThreadTurns
 
-Work = Callable[[Sequence[Wanted]], None]
+Work = Callable[[Sequence[ThreadRequest]], None]
 
 
-def new_turns() -> Turns[Wanted]:
-    return Turns(lambda event, timeout_s: event.wait(timeout_s))
+def new_turns() -> ThreadTurns[ThreadRequest]:
+    return ThreadTurns(lambda event, timeout_s: event.wait(timeout_s))
 
 
 def start(work: Callable[[], object], *, traced: Callable[..., Any] | None = None) -> threading.Thread:
@@ -38,7 +38,7 @@ def start(work: Callable[[], object], *, traced: Callable[..., Any] | None = Non
     return thread
 
 
-def wait_for(turns: Turns[Wanted], count: int) -> None:
+def wait_for(turns: ThreadTurns[ThreadRequest], count: int) -> None:
     while turns.waiting < count:
         threading.Event().wait(0.0005)
 
@@ -49,7 +49,7 @@ _CALLS = {
         for instruction, after in pairwise(dis.get_instructions(code))
         if instruction.opname.startswith(("CALL", "JUMP_BACKWARD"))
     }
-    for code in (Turns.take.__code__, Turns.pass_on.__code__, Turns._leave.__code__)
+    for code in (ThreadTurns.take.__code__, ThreadTurns.pass_on.__code__, ThreadTurns._leave.__code__)
 }
 """Where Python runs handlers of signals in a function, besides its start: after calls, and in loops."""
 
@@ -73,6 +73,16 @@ def interrupted_at(number: int, error: type[BaseException], reached: list[int]) 
     return trace
 
 
+def test_an_outcome_from_elsewhere_is_kept_though_it_comes_as_the_turn_ends() -> None:
+    own = ThreadRequest()
+
+    def unfinished(each: ThreadRequest) -> None:
+        each.done = "elsewhere"
+
+    new_turns().take(own, lambda group: None, unfinished)
+    assert own.done == "elsewhere"
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 @pytest.mark.parametrize("role", ["leader", "waiter"])
 def test_an_interrupt_anywhere_leaves_no_thread_waiting(role: str, error: type[BaseException]) -> None:
@@ -90,15 +100,15 @@ def interrupt_one(
     reached: list[int] = []
     turns, works, all_wait = new_turns(), threading.Event(), threading.Event()
 
-    def work(group: Sequence[Wanted]) -> None:
+    def work(group: Sequence[ThreadRequest]) -> None:
         works.set()
         assert all_wait.wait(PATIENCE_S)
         for each in group:
             each.done = "done"
 
-    owns, threads = [Wanted() for _ in range(4)], list[threading.Thread]()
+    owns, threads = [ThreadRequest() for _ in range(4)], list[threading.Thread]()
 
-    def begin(own: Wanted, is_spoilt: bool) -> None:
+    def begin(own: ThreadRequest, is_spoilt: bool) -> None:
         before = turns.waiting
         traced = tracer(number, error, reached) if is_spoilt else None
         threads.append(start(lambda: turns.take(own, work, lambda each: "unfinished"), traced=traced))
@@ -120,13 +130,13 @@ def interrupt_one(
 
 def test_a_handler_of_a_signal_passes_on_where_its_thread_has_the_lock() -> None:
     turns = new_turns()
-    own, others = Wanted(), Wanted()
+    own, others = ThreadRequest(), ThreadRequest()
 
-    def handler(group: Sequence[Wanted]) -> None:
+    def handler(group: Sequence[ThreadRequest]) -> None:
         turns.pass_on(group[0])
         group[0].done = "handled"
 
-    def work(group: Sequence[Wanted]) -> None:
+    def work(group: Sequence[ThreadRequest]) -> None:
         with turns.lock:
             turns.take(others, handler, lambda each: None)
         own.done = "done"
@@ -150,7 +160,7 @@ def test_a_forked_child_has_a_lock_of_its_own() -> None:
     assert holds.wait(PATIENCE_S)
     child = os.fork()
     if child == 0:
-        own = Wanted()
+        own = ThreadRequest()
         turns.take(own, lambda group: setattr(own, "done", 1), lambda each: None)
         os._exit(0 if own.done == 1 else 1)
     goes_on.set()

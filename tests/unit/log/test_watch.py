@@ -15,10 +15,10 @@ from tests.unit.log.test_proposals import KEYS, ended, log_of, proposal
 
 from lakelog.log import CountingStore, MemoryStore, StorageError, open_store
 from lakelog.log.format import PROPOSALS, encode
-from lakelog.log.keys import Keys
+from lakelog.log.keys import LogKeys
 from lakelog.log.options import LogOptions
 from lakelog.log.proposals import watch
-from lakelog.log.proposals.inbox import Inbox
+from lakelog.log.proposals.inbox import ProposalInbox
 
 
 def lists_of(commits: int, pause_s: float) -> int:
@@ -51,7 +51,7 @@ def test_a_wish_has_the_winner_mark_the_log() -> None:
         for number in range(2):
             view = log.commit(view, say(f"{number}"), shared=True).view
             ended()
-    assert [PROPOSALS in each.features for each in log.commits(first=2)] == [False, True]
+    assert [PROPOSALS in each.writer_features for each in log.commits(first=2)] == [False, True]
 
 
 def test_a_winner_that_finds_proposals_combines() -> None:
@@ -60,7 +60,7 @@ def test_a_winner_that_finds_proposals_combines() -> None:
         log = log_of(store)
         view = begin(log)
         theirs = proposal(2, ids=["theirs"], base=2)
-        with patch("lakelog.log.placing.Placing.marks", True):
+        with patch("lakelog.log.rounds.commit_round.ThreadRound.marks", True):
             view = log.commit(view, say("marks"), shared=True).view
         ended()
         store.put(KEYS.proposal(2, "theirs"), encode(msgspec.structs.replace(theirs, log_id=view.log_id)))
@@ -84,7 +84,7 @@ def test_who_loses_in_a_log_without_the_mark_wishes_and_proposes_nothing() -> No
             if len(listed) == 4:
                 wait_until(lambda: list(store.list_after(KEYS.inbox)), "a wish")
             listed.append(list(store.list_after(KEYS.inbox)))
-            with patch("lakelog.log.placing.Placing.marks", False):
+            with patch("lakelog.log.rounds.commit_round.ThreadRound.marks", False):
                 other.commit(other.load(), say(f"race {len(listed)}"))
         return say("slow")(view, passed)  # type: ignore[arg-type]
 
@@ -101,7 +101,10 @@ def test_a_thread_that_was_interrupted_leaves_no_wish() -> None:
     log = log_of(store)
     view = begin(log)
     interrupted = Interrupted()
-    with pytest.raises(KeyboardInterrupt), patch("lakelog.log.sharing._Group.commit", interrupted):
+    with (
+        pytest.raises(KeyboardInterrupt),
+        patch("lakelog.log.rounds.sharing.ThreadRound.commit", interrupted),
+    ):
         log.commit(view, say("gone"), shared=True)
     interrupted.wishes()
     ended()
@@ -113,7 +116,7 @@ class Interrupted:
 
     def __get__(self, group: Any, kind: object = None) -> Callable[[], None]:
         def commit() -> None:
-            self.wishes = group.pending[0].placing.wishes
+            self.wishes = group._wish
             raise KeyboardInterrupt
 
         return commit
@@ -124,7 +127,7 @@ def test_a_look_that_fails_is_as_if_none_had_been_made() -> None:
     view = begin(log)
     with (
         patch.object(watch, "QUICK_COMMITS", 1),
-        patch.object(Inbox, "calls", side_effect=StorageError("down", location="here")),
+        patch.object(ProposalInbox, "calls", side_effect=StorageError("down", location="here")),
     ):
         for number in range(6):
             view = log.commit(view, say(f"{number}"), shared=True).view
@@ -149,7 +152,7 @@ def test_object_stores_propose_and_folders_do_not_by_default(
 
 
 def test_the_keys_of_wishes_are_in_the_folder_of_their_version() -> None:
-    keys = Keys("t")
+    keys = LogKeys("t")
     assert keys.wish(513, "x") == f"t/_log/inbox/{2:020d}/{513:020d}-x.wish"
     assert keys.inbox_until(keys.wish(513, "x")) == 1023
     assert not keys.is_wish(keys.proposal(513, "x"))

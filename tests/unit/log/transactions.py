@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from tests.unit.log.projections import Clock, Words, WordsProjection, counting_ids, inline, say
 
 from lakelog.log import (
     Commit,
-    Committed,
-    Decisions,
+    CommittedChange,
     Draft,
     Log,
     LogOptions,
+    LogPart,
+    LogView,
     MemoryStore,
     ObjectStore,
-    Part,
-    View,
+    WarehouseDecisions,
     commit_together,
 )
 from lakelog.log.format import decode_entry
@@ -56,7 +56,9 @@ def one_by_one(works: Sequence[Callable[[], None]]) -> None:
         work()
 
 
-def log_in(store: ObjectStore, name: str, *, every: int = 0, clock: Clock | None = None) -> Log[Words]:
+def log_in(
+    store: ObjectStore, name: str, *, every: int = 0, clock: Clock | None = None, known: Collection[str] = ()
+) -> Log[Words]:
     options = LogOptions(
         clock_us=clock or Clock(),
         new_id=IDS,
@@ -65,7 +67,7 @@ def log_in(store: ObjectStore, name: str, *, every: int = 0, clock: Clock | None
         in_parallel=one_by_one,
         snapshot_every_versions=every,
     )
-    return Log(store, name, WordsProjection(), options=options)
+    return Log(store, name, WordsProjection(known), options=options)
 
 
 def logs_in(store: ObjectStore, *names: str, every: int = 0, clock: Clock | None = None) -> list[Log[Words]]:
@@ -80,18 +82,18 @@ def together(
     logs: Sequence[Log[Words]],
     word: str,
     *,
-    views: Sequence[View[Words]] | None = None,
+    views: Sequence[LogView[Words]] | None = None,
     decides: Sequence[Any] | None = None,
     **kwargs: Any,
-) -> list[Committed[Words]]:
+) -> list[CommittedChange[Words]]:
     """Say `word` in all the logs at once."""
     views = views or [log.load() for log in logs]
     bases = kwargs.pop("bases", [None] * len(logs))
     parts = [
-        Part(log.keys.folder, log, view, decides[i] if decides else say(word), bases[i])
+        LogPart(log.keys.folder, log, view, decides[i] if decides else say(word), bases[i])
         for i, (log, view) in enumerate(zip(logs, views, strict=True))
     ]
-    return commit_together(parts, decisions=Decisions(logs[0].store), **kwargs)
+    return commit_together(parts, decisions=WarehouseDecisions(logs[0].store), **kwargs)
 
 
 def stopped(

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from lakelog.spark.dispatch import Dispatch
+from lakelog.spark.dispatch import RequestDispatch
 from lakelog.spark.jar import version
 
 EVERYTHING = {"op": "ALWAYS_TRUE", "args": []}
@@ -17,7 +17,7 @@ class Side:
     """A process that has one catalog open."""
 
     def __init__(self, **settings: str) -> None:
-        self.dispatch = Dispatch()
+        self.dispatch = RequestDispatch()
         self._catalog: int | None = None
         self.ask("hello", version=version(), spark="4.3.0")
         self._catalog = self.ask("open_catalog", settings=settings)["catalog"]

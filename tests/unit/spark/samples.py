@@ -10,9 +10,9 @@ import msgspec
 
 from lakelog.catalog.core.schema import Dependency, Expression
 from lakelog.catalog.core.schema.partitioning import Transform
-from lakelog.catalog.core.schema.types import AtomicType
+from lakelog.catalog.core.schema.types import AtomicType, TypedValue
 from lakelog.spark.requests import base
-from lakelog.spark.requests.sources import Source
+from lakelog.spark.requests.sources import ForeignSource
 from lakelog.spark.requests.writes import MakeToken
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -34,8 +34,9 @@ _VALID: dict[Any, dict[str, Any]] = {
     AtomicType: {"name": "long"},
     Transform: {"name": "bucket", "argument": 16},
     Expression: {"op": "AND", "args": _FILTER},
+    TypedValue: {"type": "string", "value": 'a ‘text’ \\ "'},
     Dependency: {"function": ("some", "function")},
-    Source: {"table": ("some", "table")},
+    ForeignSource: {"table": ("some", "table")},
 }
 """Of structs that do not take any value."""
 
@@ -45,7 +46,7 @@ def sample(struct: type[T], *, full: bool, depth: int = 0) -> T:
     hints = get_type_hints(struct, include_extras=True)
     given = {}
     for field in msgspec.structs.fields(struct):
-        names_it = struct is MakeToken or issubclass(struct, base.Named)
+        names_it = struct is MakeToken or issubclass(struct, base.NamedObject)
         if names_it and field.name in ("location", "namespace"):
             continue  # Of what names a table, one is given.
         if struct in _VALID:

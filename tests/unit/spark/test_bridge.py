@@ -15,12 +15,12 @@ import pytest
 from tests.patience import PATIENCE_S
 from tests.unit.spark.asking import EVERYTHING, SCHEMA, Side, ask, named, of_write, reference
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchRef, NoSuchTable
 from lakelog.log.errors import CommitUnknown, InvalidInput, NotFound, UnsupportedFormat
 from lakelog.spark.bridge import serve
-from lakelog.spark.dispatch import Dispatch, VersionMismatch
-from lakelog.spark.frames import Frame, read_frame, write_frame
+from lakelog.spark.dispatch import RequestDispatch, VersionMismatch
+from lakelog.spark.frames import BridgeFrame, read_frame, write_frame
 from lakelog.spark.jar import version
 
 
@@ -51,7 +51,7 @@ def with_branch(dispatch, facts):
 
 def test_a_jar_of_another_version_is_refused():
     with pytest.raises(VersionMismatch, match=r"0\.0\.0.*lakelog\.spark jar"):
-        Dispatch().answer("hello", b'{"version":"0.0.0","spark":"4.3.0"}')
+        RequestDispatch().answer("hello", b'{"version":"0.0.0","spark":"4.3.0"}')
 
 
 def test_an_unknown_setting_is_refused_by_name():
@@ -215,7 +215,7 @@ def test_what_is_asked_for_the_first_time_is_not_looked_for(fresh):
     dispatch = fresh()
     ask(dispatch, "drop_table", identifier=["t"], token=of_drop)
     with (
-        patch.object(Catalog, "has_happened", side_effect=AssertionError),
+        patch.object(engine, "has_happened", side_effect=AssertionError),
         pytest.raises(NoSuchTable),
     ):
         dispatch.answer("truncate", {**reference(facts), "token": token}, is_first=True)
@@ -266,7 +266,7 @@ def test_a_stage_that_is_retried_keeps_its_files_where_a_newer_client_has_writte
     _, stage = create(fresh(), "t")
     unreadable = UnsupportedFormat("upgrade lakelog")
     with (
-        patch.object(Catalog, "commit_stage", side_effect=unreadable),
+        patch.object(engine, "commit_stage", side_effect=unreadable),
         pytest.raises(CommitUnknown, match=f"{stage['commit_id']}.*upgrade lakelog"),
     ):
         ask(fresh(), "commit_stage", stage=stage, files=[])
@@ -317,7 +317,7 @@ def test_a_table_that_was_dropped_and_created_again_is_not_taken_for_the_old_one
 
 
 def request(number, method, **more):
-    return Frame(number, msgspec.json.encode({"method": method, "params": {}, **more}))
+    return BridgeFrame(number, msgspec.json.encode({"method": method, "params": {}, **more}))
 
 
 def answers_to(dispatch, *requests):
@@ -410,7 +410,7 @@ def test_whatever_becomes_of_a_request_it_is_answered_and_so_are_the_others():
     methods = ("unsayable", "unsayable_mistake", "unsayable_bug", "large", "end", "right")
     requests = [request(number, method) for number, method in enumerate(methods)]
     # More than there are threads: each of them is there for the next request.
-    answers = answers_to(odd, Frame(99, deep), Frame(98, b"no JSON"), *(4 * requests))
+    answers = answers_to(odd, BridgeFrame(99, deep), BridgeFrame(98, b"no JSON"), *(4 * requests))
     assert len(answers) == 2 + 4 * len(methods)
     errors = {answer.number: msgspec.json.decode(answer.text).get("error") for answer in answers}
     assert "UnicodeEncodeError" in errors[0]["message"]

@@ -28,7 +28,7 @@ def files(dispatch, method, facts, **more):
 def test_nothing_is_said_of_what_is_among_changes_that_may_become_more(fresh):
     dispatch = fresh()
     create(dispatch, "t")
-    time_us = dispatch.catalog.load_table("t").timestamp_us
+    time_us = dispatch.catalog.load_table("t").table_head.time_us
 
     def claims(**asked):
         found = load(dispatch, **asked)

@@ -10,7 +10,7 @@ from lakelog.spark.jar import sources
 
 FOLDER = "internals"
 MOST_FILES_IN_A_FOLDER = 30
-MOST_FILES_ELSEWHERE = 14
+MOST_FILES_ELSEWHERE = 13
 
 # Spark may change these from one version to the next.
 PRIVATE = re.compile(
@@ -58,9 +58,6 @@ MEMBERS = re.compile(
 
 # By file, what it names all the same. This list may only become shorter: what a new file needs goes into the folder.
 ELSEWHERE: dict[str, set[str]] = {
-    "bridge/Failures.scala": {"sql.execution.QueryExecutionException"},
-    "columns/NestedLengths.scala": {"sql.catalyst.trees.TreeNodeTag"},
-    "columns/ReadFilled.scala": {"sql.execution.datasources.v2.DataSourceV2Relation"},
     "functions/LakeFunctions.scala": {"sql.catalyst.FunctionIdentifier"},
     "rows/FactsInStatements.scala": {"sql.execution.datasources.v2.DataSourceV2Relation"},
     "rows/MergeChecks.scala": {"sql.catalyst.util.RowDeltaUtils"},
@@ -73,10 +70,8 @@ ELSEWHERE: dict[str, set[str]] = {
         "sql.catalyst.expressions.PredicateHelper",
         "sql.execution.datasources.v2.DataSourceV2Relation",
     },
-    "streaming/StreamSinks.scala": {
-        "sql.catalyst.streaming.WriteToStream",
-        "sql.execution.datasources.v2.DataSourceV2Relation",
-    },
+    "statements/NestedLengths.scala": {"sql.catalyst.trees.TreeNodeTag"},
+    "statements/ReadFilled.scala": {"sql.execution.datasources.v2.DataSourceV2Relation"},
     "views/EvolvingViews.scala": {
         "sessionState",
         "sql.catalyst.analysis.SchemaEvolution",
@@ -89,13 +84,17 @@ ELSEWHERE: dict[str, set[str]] = {
         "sql.catalyst.util.GenericArrayData",
         "sql.catalyst.util.MapData",
     },
-    "write/CutRows.scala": {"sql.catalyst.expressions.V2ExpressionUtils"},
     "write/IdentityValues.scala": {
         "sql.catalyst.expressions.JoinedRow",
         "sql.catalyst.expressions.SpecificInternalRow",
         "sql.catalyst.expressions.UnsafeProjection",
     },
     "write/LakeDataWriter.scala": {"sql.catalyst.expressions.UnsafeRow"},
+    "write/RowsToReplace.scala": {"sql.catalyst.expressions.V2ExpressionUtils"},
+    "write/StreamSinks.scala": {
+        "sql.catalyst.streaming.WriteToStream",
+        "sql.execution.datasources.v2.DataSourceV2Relation",
+    },
 }
 
 

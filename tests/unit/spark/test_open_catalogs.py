@@ -16,7 +16,7 @@ from lakelog.catalog import Catalog
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.log import combined_ids
 from lakelog.log.errors import InvalidInput
-from lakelog.spark.dispatch import Dispatch
+from lakelog.spark.dispatch import RequestDispatch
 from lakelog.spark.jar import version
 from lakelog.spark.open_catalog import AT_ONCE
 from lakelog.spark.open_transactions import TransactionLost
@@ -36,7 +36,7 @@ class OneOf(Side):
 
 @pytest.fixture
 def dispatch():
-    made = Dispatch()
+    made = RequestDispatch()
     made.answer("hello", msgspec.json.encode({"version": version(), "spark": "4.3.0"}))
     return made
 
@@ -95,11 +95,11 @@ def test_sessions_of_several_drivers_propose_where_a_setting_says_so(tmp_path, m
         with ThreadPoolExecutor(len(drivers)) as threads:
             list(threads.map(work, drivers))
         table, rounds = table.refresh(), rounds + 1
-        return any(combined_ids(commit) for commit in table.head.commits())
+        return any(combined_ids(commit) for commit in table.table_head.commits())
 
     # Whether a driver finds what another proposes is chance: they go on until it happens.
     wait_until(meet, "that one driver commits what another proposes")
-    assert table.head.all_files().num_rows == rounds * 4 * 6 == len(list(table.history())) - 1
+    assert table.table_head.all_files().num_rows == rounds * 4 * 6 == len(list(table.history())) - 1
     assert table.version - 1 < rounds * 4 * 6
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, NotFoun
 from lakelog.log.format import Tombstone
 from lakelog.spark.going_calls import JobFailed
 from lakelog.spark.open_transactions import TransactionEnded, TransactionLost
-from lakelog.spark.procedures import Call, all_procedures
+from lakelog.spark.procedures import ProcedureCall, all_procedures, iceberg_words
 
 WHO = {"user": "ada", "application": "app 1", "query": "q", "text": "INSERT INTO t VALUES (1)"}
 
@@ -86,17 +87,20 @@ def test_every_procedure_is_declared_for_people_and_for_spark(procedure):
         assert parameter["name"] == parameter["name"].lower() and parameter["comment"]
 
 
-def test_the_answer_of_what_only_reports_says_so(fresh):
-    """By the declaration alone, so that none forgets it; in each row, false where the call was to be done."""
-    reporting = {
-        name
+def test_the_answer_of_what_may_only_report_says_so():
+    """By the declaration alone, so that none forgets it; in each row, false if the call has acted."""
+    choosing = {
+        name: each.default
         for name, procedure in all_procedures().items()
-        if any(each.name == "dry_run" and each.default == "true" for each in procedure.parameters)
+        for each in procedure.parameters
+        if each.name == "dry_run"
     }
-    assert reporting == {"expire", "vacuum", "forget", "delete_backup", "adopt_files"}
+    assert {name for name, default in choosing.items() if default == "true"} == {
+        "expire", "vacuum", "forget", "delete_backup", "adopt_files", "release_clone",
+    }  # fmt: skip
     for name, procedure in all_procedures().items():
         last = procedure.declaration().columns[-1:]
-        assert ([each.name for each in last] == ["dry_run"]) == (name in reporting), name
+        assert ([each.name for each in last] == ["dry_run"]) == (name in choosing), name
 
 
 def test_a_procedure_that_is_not_there_is_named(fresh):
@@ -120,7 +124,7 @@ def test_a_procedure_that_is_not_there_is_named(fresh):
     ],
 )
 def test_names_are_resolved_as_in_a_statement(given, table, namespace):
-    call = Call(
+    call = ProcedureCall(
         catalog=None, catalog_name="lake", current_namespace=("now",), arguments={"n": given}, open_transactions=None
     )  # fmt: skip
     assert call.table("n") == table
@@ -128,7 +132,7 @@ def test_names_are_resolved_as_in_a_statement(given, table, namespace):
 
 
 def test_a_name_that_is_null_is_refused():
-    call = Call(
+    call = ProcedureCall(
         catalog=None, catalog_name="lake", current_namespace=(), arguments={"n": None}, open_transactions=None
     )
     assert call.namespace("n") == ()
@@ -312,7 +316,8 @@ def test_health_and_maintain_have_a_row_for_each_table_or_advice(fresh, tmp_path
         table = table.append(pa.table({"id": [id]}))
     side = fresh()
     columns = {
-        name: [column.name for column in all_procedures()[name].columns] for name in ("health", "maintain")
+        name: [column.name for column in all_procedures()[name].declaration().columns]
+        for name in ("health", "maintain")
     }
     both = {"namespace": None, "table": None}
     [row] = run(side, "health", listing=False, **both)
@@ -346,6 +351,33 @@ def test_health_and_maintain_have_a_row_for_each_table_or_advice(fresh, tmp_path
     arguments = {"dry_run": True, "limit_time": 0, "limit_bytes": None, **both}
     with pytest.raises(InvalidInput, match="limit"):
         begun(side, "maintain", **arguments)
+
+
+def test_what_a_call_would_ignore_is_refused(fresh, tmp_path):
+    side = fresh()
+    create(side, "t")
+    copy = {"table": "t", "namespace": None, "finish": True, "as_table": "u"}
+    with pytest.raises(InvalidInput, match="leave outside out"):
+        run(side, "copy", url=str(tmp_path / "copy"), outside="leave", **copy)
+    erasure = {"where": "id = 1", "dry_run": True, "reference": None, "key": None, "leave_foreign": False}
+    with pytest.raises(InvalidInput, match="give it once"):
+        begun(side, "forget", table="a.t", namespace="b", **erasure)
+
+
+def test_the_page_has_every_procedure_with_its_parameters():
+    page = (Path(__file__).parents[3] / "docs/sql/procedures.md").read_text(encoding="utf-8")
+    lines = [line for line in page.partition("## All procedures")[2].splitlines() if line.startswith("| `")]
+    signatures = {
+        name: [each for each in parameters.split(", ") if each]
+        for line in lines
+        for name, parameters in re.findall(r"`(\w+)(?:\(([^)]*)\))?`", line.split("|")[1])
+    }
+    declared = {
+        name: [each.name for each in procedure.parameters] for name, procedure in all_procedures().items()
+    }
+    # Another page has the parameters of these.
+    declared |= {each.name: [] for each in iceberg_words.PROCEDURES}
+    assert signatures == declared
 
 
 def test_a_restore_that_is_retried_happens_once(fresh, tmp_path):
@@ -382,7 +414,7 @@ def test_objects_are_deleted_by_jobs_where_there_are_many(fresh, tmp_path, monke
     }  # fmt: skip
     step = begun(fresh(), "vacuum", **arguments)
     assert len(step["job"]["objects"]) == 3
-    assert catalog.load_table("t").head.view.fence == 3
+    assert catalog.load_table("t").table_head.view.fence == 3
     for url in step["job"]["objects"]:
         Path(url).unlink()
     # The process is lost before the others are deleted: a new one looks again.
@@ -408,7 +440,7 @@ def test_tombstones_are_made_by_jobs_where_there_are_many(fresh, tmp_path, monke
     table = catalog.create_table("t", pa.schema({"id": pa.int64()}))
     for number in range(25):
         table = table.append(pa.table({"id": [number]}))
-    log = table.head.tracked.log
+    log = table.table_head.tracked.log
     arguments = {
         "table": "t", "namespace": None, "older_than": None, "retain_last": None, "version": 24, "dry_run": False,
         "trust_clock": True,

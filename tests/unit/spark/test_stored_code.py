@@ -7,8 +7,8 @@ import pytest
 from tests.unit.spark.asking import Side, ask, reference
 from tests.unit.spark.test_procedures import begin
 
-from lakelog.catalog import Catalog, FunctionDefinition, ViewDefinition
-from lakelog.catalog.core.schema import Stated
+from lakelog.catalog import Catalog, FunctionDefinition, ViewDefinition, engine
+from lakelog.catalog.core.schema import StatedConstraint
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.stored_code import StoredCodeRefused, runs_java
 
@@ -55,29 +55,42 @@ def test_other_texts_are_not(text):
 def catalog(tmp_path):
     catalog = Catalog(str(tmp_path), writer={"user": "mallory"})
     catalog.create_namespace("a")
-    catalog.create_function("a.java", FunctionDefinition(language="java", body="evil.Class"))
-    catalog.create_function("a.sql", FunctionDefinition(language="sql", body="1"))
-    catalog.create_function("a.method", FunctionDefinition(language="sql", body="reflect('x', 'y')"))
+    engine.create_function(catalog, "a.java", FunctionDefinition(language="java", body="evil.Class"))
+    engine.create_function(catalog, "a.sql", FunctionDefinition(language="sql", body="1"))
+    engine.create_function(catalog, "a.method", FunctionDefinition(language="sql", body="reflect('x', 'y')"))
     parameters = "a INT DEFAULT java_method('x', 'y')"
-    catalog.create_function("a.args", FunctionDefinition(language="sql", body="a", parameters=parameters))
-    catalog.create_function(
+    engine.create_function(
+        catalog, "a.args", FunctionDefinition(language="sql", body="a", parameters=parameters)
+    )
+    engine.create_function(
+        catalog,
         "a.hidden",
         FunctionDefinition(language="sql", body="a -- no", parameters="a INT DEFAULT reflect('x', 'y')"),
     )
     overriding = {"sqlFunction.query": "SELECT reflect('x', 'y')"}
-    catalog.create_function("a.other", FunctionDefinition(language="sql", body="1", properties=overriding))
+    engine.create_function(
+        catalog, "a.other", FunctionDefinition(language="sql", body="1", properties=overriding)
+    )
     bringing = {"spark.sql.catalog.c": "evil.Class", "spark.sql.ansi.enabled": "true"}
-    catalog.create_function("a.brings", FunctionDefinition(language="sql", body="c.f(1)", configs=bringing))
-    catalog.create_view("a.brought", ViewDefinition(text="SELECT c.f(1)", columns=(), configs=bringing))
+    engine.create_function(
+        catalog, "a.brings", FunctionDefinition(language="sql", body="c.f(1)", configs=bringing)
+    )
+    engine.create_view(
+        catalog, "a.brought", ViewDefinition(text="SELECT c.f(1)", columns=(), configs=bringing)
+    )
     renamed = {f"view.sqlConfig.{key}": value for key, value in bringing.items()}
-    catalog.create_view("a.prefixed", ViewDefinition(text="SELECT c.f(1)", columns=(), properties=renamed))
+    engine.create_view(
+        catalog, "a.prefixed", ViewDefinition(text="SELECT c.f(1)", columns=(), properties=renamed)
+    )
     plain = {"spark.sql.ansi.enabled": "true"}
-    catalog.create_view("a.set", ViewDefinition(text="SELECT 2", columns=(), configs=plain))
-    catalog.create_view("a.view", ViewDefinition(text="SELECT 1", columns=()))
-    catalog.create_view("a.script", ViewDefinition(text="SELECT TRANSFORM(1) USING 'sh'", columns=()))
+    engine.create_view(catalog, "a.set", ViewDefinition(text="SELECT 2", columns=(), configs=plain))
+    engine.create_view(catalog, "a.view", ViewDefinition(text="SELECT 1", columns=()))
+    engine.create_view(catalog, "a.script", ViewDefinition(text="SELECT TRANSFORM(1) USING 'sh'", columns=()))
     for name, sql in (("checked", "id < 9"), ("forged", "reflect('x', 'y')")):
-        check = Stated(kind="check", name="small", columns=(("id",),), sql=sql)
-        catalog.commit_stage(catalog.stage("create", f"a.{name}", SCHEMA, constraints=[check]))
+        check = StatedConstraint(kind="check", name="small", columns=(("id",),), sql=sql)
+        engine.commit_stage(
+            catalog, engine.stage(catalog, "create", f"a.{name}", SCHEMA, constraints=[check])
+        )
     catalog.create_table("a.plain", SCHEMA)
     return catalog
 
@@ -141,12 +154,12 @@ def test_without_stored_code_a_table_with_checks_is_only_read(catalog, tmp_path)
 def test_the_author_is_the_one_who_wrote_it_and_not_who_came_after(catalog, tmp_path):
     other = Catalog(str(tmp_path), writer={"user": "bob"})
     other.rename_view("a.script", "a.renamed")
-    other.create_view("a.another", ViewDefinition(text="SELECT 2", columns=()))
-    assert (catalog.author_of("a.renamed", "view") or "").startswith("mallory, in version")
-    other.create_view("a.renamed", ViewDefinition(text="SELECT 3", columns=()), or_replace=True)
-    assert (catalog.author_of("a.renamed", "view") or "").startswith("bob, in version")
+    engine.create_view(other, "a.another", ViewDefinition(text="SELECT 2", columns=()))
+    assert (engine.author_of_definition(catalog, "a.renamed", "view") or "").startswith("mallory, in version")
+    engine.create_view(other, "a.renamed", ViewDefinition(text="SELECT 3", columns=()), or_replace=True)
+    assert (engine.author_of_definition(catalog, "a.renamed", "view") or "").startswith("bob, in version")
     table = other.load_table("a.forged").create_tag("later")
-    assert (table.author_of("reflect('x', 'y')") or "").startswith("mallory, in version 1 of")
+    assert (engine.author_of_text(table, "reflect('x', 'y')") or "").startswith("mallory, in version 1 of")
 
 
 def test_the_setting_is_checked(tmp_path):

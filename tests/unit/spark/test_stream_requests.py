@@ -64,7 +64,7 @@ def test_an_idle_trigger_costs_one_request(fresh, requests):
 def test_an_idle_trigger_costs_one_request_after_the_end_of_changes_too(fresh, requests):
     dispatch = fresh()
     facts, _ = create(dispatch, "t")
-    end_us = dispatch.catalog.load_table("t").timestamp_us
+    end_us = dispatch.catalog.load_table("t").table_head.time_us
     for number in range(3):
         write(dispatch, facts, number)
     changes = {"last": None, "last_us": end_us}

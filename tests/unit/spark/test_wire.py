@@ -9,15 +9,15 @@ import pytest
 from tests.unit.spark.asking import Side
 from tests.unit.spark.samples import sample
 
-from lakelog.spark.dispatch import Dispatch, VersionMismatch
-from lakelog.spark.handlers.table import HANDLERS
+from lakelog.spark.dispatch import RequestDispatch, VersionMismatch
+from lakelog.spark.handlers.entries import HANDLERS
 from programs.wire.listing import listed
 from programs.wire.scala import FOLDER, sources
 from programs.wire.structs import requests, tag
 
 ROOT = Path(__file__).parents[3]
 
-WRITTEN_BY_HAND = ("Envelope", "Expression", "FreeJson", "Json", "JsonValues", "Message", "Scalar")
+WRITTEN_BY_HAND = ("Envelope", "Expression", "FreeJson", "Json", "JsonValues", "Message", "Scalar", "Scope")
 
 LOADED = {"location": "/t", "id": "t", "version": 1, "past": False, "step": 0}
 
@@ -109,7 +109,7 @@ def test_a_table_is_named_in_one_way(side):
 
 
 def test_an_unknown_request_is_refused_by_name_before_and_after_hello(side):
-    for asked in (Dispatch(), side.dispatch):
+    for asked in (RequestDispatch(), side.dispatch):
         with pytest.raises(VersionMismatch, match="do_magic"):
             asked.answer("do_magic", b"{}")
 

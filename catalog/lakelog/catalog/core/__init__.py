@@ -1,4 +1,5 @@
-"""What every client of a warehouse needs: tables' definitions, files, states, logs, reads, writes and names.
+"""The needs of every client of a warehouse: table definitions, files, states, logs, reads, writes and names.
 
-Rule: a room imports from those below it, and none from the other packages. Reading and writing load this and no more.
+Rule: a room imports from the rooms below it, and never from the other packages. Reading and writing load this
+package and no more.
 """

@@ -1,4 +1,4 @@
-"""The policy of a table: its own properties, and those of the namespaces that its links lead up through."""
+"""The policy of a table: its own properties, and those of the namespaces above it."""
 
 from __future__ import annotations
 
@@ -6,50 +6,61 @@ import datetime as dt
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from lakelog.catalog.core.logs import LogCache
-from lakelog.catalog.core.schema import AUTO, KEEP_FOR, MAINTENANCE, OFF, Policy, policy_of
-from lakelog.catalog.core.state import NamespaceState, TableState
+from lakelog.catalog.core.logs.cache import LogCache
+from lakelog.catalog.core.schema.properties.known import AUTO, KEEP_FOR, MAINTENANCE, OFF
+from lakelog.catalog.core.schema.properties.policy import MaintenancePolicy, policy_of
+from lakelog.catalog.core.state.namespace_state import NamespaceState
+from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.times import age_of
-from lakelog.log import View
+from lakelog.log import LogView
 
 FAN_IN = 8
-"""So many files become one. The writer of a version that this divides looks whether upkeep is due."""
+"""The number of files that become a single file.
+
+The writer of a version that this divides checks if upkeep is due.
+"""
 
 LEVELS_MAX = 256
-"""Links can be forged so that they lead in a circle: no namespace is so deep."""
+"""The limit of nested namespaces, because links can be forged so that they lead in a circle."""
 
 
-def policy_for(logs: LogCache, view: View[TableState], name: str) -> Policy:
-    """Return the policy of a table. InvalidInput where its properties contradict those that it inherits.
+def policy_for(logs: LogCache, view: LogView[TableState], name: str) -> MaintenancePolicy:
+    """Return the policy of a table.
 
-    Costs one GET for each namespace above it.
+    Costs a GET for each namespace above it. Raises InvalidInput if its properties contradict inherited
+    properties.
     """
     return policy_of([(name, view.state.current.properties), *_above(logs, view.state)])
 
 
 def kept_for(logs: LogCache, state: TableState | NamespaceState) -> str | None:
-    """Return how long old versions of a table or a namespace are kept by its own property or the nearest namespace's
-    above it that has one, such as 30d or never; None where no property says.
+    """Return how long old versions of a table or a namespace are kept, such as 30d or never.
 
-    Costs one GET for each namespace above it, up to that one.
+    Its own property counts first, then the property of the nearest namespace above it. None if none of them
+    has it. Costs a GET for each namespace above it, up to the namespace that has the property.
     """
-    said = _nearest(logs, state, KEEP_FOR.name)
-    if said is not None:
-        KEEP_FOR.check(said)
-    return said
+    keep_for = _nearest(logs, state, KEEP_FOR.name)
+    if keep_for is not None:
+        KEEP_FOR.check(keep_for)
+    return keep_for
 
 
 def namespace_keeps_for(logs: LogCache, state: NamespaceState) -> dt.timedelta | None:
-    """Return how long upkeep keeps old versions of a namespace's own log; None for ever, as where it is off."""
-    said = kept_for(logs, state)
-    if said is None or _nearest(logs, state, MAINTENANCE.name) == OFF:
+    """Return how long upkeep keeps old versions of a namespace's own log.
+
+    None if it keeps them for ever, as it does if maintenance is off.
+    """
+    keep_for = kept_for(logs, state)
+    if keep_for is None or _nearest(logs, state, MAINTENANCE.name) == OFF:
         return None
-    return age_of(said)
+    return age_of(keep_for)
 
 
 def is_auto(logs: LogCache, state: TableState, default: str) -> bool:
-    """Return whether a table's policy is `auto`, as far as is known without a request: of namespaces that this process
-    has not read, nothing. Where none says, `default` holds."""
+    """Return whether a table's policy is `auto`, as far as is known without a request.
+
+    Ignores namespaces that this process has not read. `default` holds if no property is set.
+    """
     return (_nearest(logs, state, MAINTENANCE.name, known_only=True) or default) == AUTO
 
 
@@ -58,7 +69,7 @@ def _nearest(
 ) -> str | None:
     own = state.current.properties if isinstance(state, TableState) else state.properties
     above = (properties for _, properties in _above(logs, state, known_only=known_only))
-    return next((each[name] for each in chain([own], above) if name in each), None)
+    return next((level[name] for level in chain([own], above) if name in level), None)
 
 
 def _above(

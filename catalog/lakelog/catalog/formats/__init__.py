@@ -1,4 +1,4 @@
-"""Tables in the forms of others: what lakelog's tables are to readers of Iceberg, and how others' tables come in.
+"""Other formats: lakelog's tables for Iceberg's readers, and tables of other formats that are imported.
 
-Rule: loaded when a table is exported or imported, by those who do so. It must not know who keeps or shows a table.
+Rule: only an export or an import loads this package. It must not know who maintains or shows a table.
 """

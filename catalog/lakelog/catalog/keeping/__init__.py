@@ -1,4 +1,5 @@
-"""What keeps a warehouse: upkeep, expiry, vacuum, checks, backups, erasure, and files that clones have in common.
+"""How a warehouse is maintained: upkeep, expiry, vacuum, checks, backups, erasure, and files that clones
+share.
 
-Rule: loaded when something is to be kept, deleted or checked. It must not know how that is shown.
+Rule: only maintenance, deletion and checks load this package. It must not know how their results are shown.
 """

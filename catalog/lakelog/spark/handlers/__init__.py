@@ -1,5 +1,6 @@
-"""How requests are answered: a function for each, by subject, thin over `lakelog.catalog.Catalog`.
+"""Handlers of requests: a function for each, by subject, thin over the catalog's two doors.
 
-The one list of them is in `table`. A handler gets the open catalog and the request, and returns the answer, or the
-answer and bytes. LakelogError is for whatever the user should know about. Nothing here knows frames or pipes.
+`entries` has the only list of them. A handler gets the open catalog and the request. It returns the answer,
+or the answer and bytes. It raises LakelogError for all errors that the user should know. Nothing here knows
+frames or pipes.
 """

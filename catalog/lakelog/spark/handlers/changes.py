@@ -1,4 +1,4 @@
-"""Changes of a table: which there are, and in which files."""
+"""Changes of a table: their versions, and their files."""
 
 from __future__ import annotations
 
@@ -7,44 +7,46 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lakelog.catalog import Table
-from lakelog.catalog.core.schema import schema_to_spark
+from lakelog.catalog.engine import schema_to_spark
 from lakelog.log.errors import NotFound
 from lakelog.spark.arrow_streams import files_in_arrow
 from lakelog.spark.facts import of_table
 from lakelog.spark.frames import Beside
 from lakelog.spark.handlers.tables import named
 from lakelog.spark.handles import on_named
-from lakelog.spark.open_catalog import OpenCatalog
+from lakelog.spark.open_catalog import ServedCatalog
 from lakelog.spark.requests import changes as ask
-from lakelog.spark.requests.base import Done
+from lakelog.spark.requests.base import EmptyAnswer
 
 if TYPE_CHECKING:
-    from lakelog.catalog.looking.changelog import Asked, Changelog
+    from lakelog.catalog.looking.changelog import Changelog, ChangeRange
 
 
-def load(at: OpenCatalog, asked: ask.LoadChanges) -> ask.ChangesFacts:
-    """Answer the facts of a table as changes of it are read, and which versions' changes these are.
+def load(at: ServedCatalog, asked: ask.LoadChanges) -> ask.ChangesFacts:
+    """Return the facts of a table for reading its changes, and the versions of the changes.
 
-    Unless they end at a version, the answer does not narrow down what the changes include: when Spark loads them
-    again for the same plan, there may be more, and a restarted stream has to have the same plan.
+    Unless they end at a version, the answer does not limit the kinds of changes. If Spark loads them again
+    for the same plan, there may be more, and a restarted stream has to have the same plan.
     """
-    from lakelog.catalog.looking.changelog import Asked, asked_versions, changes_schema
+    from lakelog.catalog.looking.changelog import ChangeRange, asked_versions, changes_schema
 
     table = named(at, asked)
     if asked.on is not None:
         table = on_named(table, asked.on.name, asked.on.kind)
-    wanted = _wanted(asked)
-    first, last = asked_versions(table, wanted or Asked(start_version=1))
-    # In a transaction, without what that has changed: this is a version, and is remembered as one.
+    requested_range = _wanted(asked)
+    first, last = asked_versions(table, requested_range or ChangeRange(start_version=1))
+    # In a transaction, this is without the transaction's changes. It is a version, and is remembered as a
+    # version.
     newest = table.at(version=table.version)
     end = newest.at(version=last) if 1 <= last < newest.version else newest
     may_carry = may_update = may_repeat = True
-    if wanted is not None and wanted.end_version is not None:
+    if requested_range is not None and requested_range.end_version is not None:
         try:
             log = _log(at, asked.transaction, newest, first, last)
             may_carry, may_update, may_repeat = log.may_carry, log.may_update, log.may_repeat
         except NotFound:
-            # A stream may have read them before they expired; any other reader gets an error when it reads them.
+            # A stream may have read them before they expired. Any other reader gets an error when it reads
+            # them.
             pass
     step = at.step(asked.transaction)
     at.handles.remember(end, asked.transaction, past=True, step=step)
@@ -63,42 +65,42 @@ def load(at: OpenCatalog, asked: ask.LoadChanges) -> ask.ChangesFacts:
         **as_changes,
         first=first,
         last=last,
-        end=_end(wanted, last),
+        end=_end(requested_range, last),
         may_carry=may_carry,
         may_update=may_update,
         may_repeat=may_repeat,
     )
 
 
-def plan(at: OpenCatalog, asked: ask.PlanChanges) -> tuple[Done, Beside]:
+def plan(at: ServedCatalog, asked: ask.PlanChanges) -> tuple[EmptyAnswer, Beside]:
     log = _log(at, asked.transaction, at.loaded(asked), asked.first, asked.last)
-    return Done(), files_in_arrow(log.plan(asked.predicate))
+    return EmptyAnswer(), files_in_arrow(log.plan(asked.predicate))
 
 
-def _log(at: OpenCatalog, transaction: str | None, table: Table, first: int, last: int) -> Changelog:
-    """Return changes, which are requested once for analysis and once to be read."""
+def _log(at: ServedCatalog, transaction: str | None, table: Table, first: int, last: int) -> Changelog:
+    """Return changes. Spark requests them once for analysis and once to read them."""
     from lakelog.catalog.looking.changelog import Changelog
 
-    key = (transaction, table.location, table.id, table.ref_id, first, last)
+    key = (transaction, table.location, table.id, table.table_head.ref_id, first, last)
     return at.changes.get(key, lambda: Changelog.of(table, first, last))
 
 
-def _end(wanted: Asked | None, last: int) -> ask.ChangesEnd:
-    """Return where a stream of such changes ends, as its requests say it."""
+def _end(wanted: ChangeRange | None, last: int) -> ask.ChangesEnd:
+    """Return the end of a stream of such changes, in the form of its requests."""
     if wanted is None:
         return ask.ChangesEnd()
     return ask.ChangesEnd(last=None if wanted.end_version is None else last, last_us=wanted.last_us)
 
 
-def _wanted(asked: ask.LoadChanges) -> Asked | None:
-    """Return which changes are requested, None for all that there are."""
-    from lakelog.catalog.looking.changelog import Asked
+def _wanted(asked: ask.LoadChanges) -> ChangeRange | None:
+    """Return the requested range of changes, or None for all changes."""
+    from lakelog.catalog.looking.changelog import ChangeRange
 
     if not asked.start_latest and (
         asked.start_version is asked.end_version is asked.start_us is asked.end_us is None
     ):
         return None
-    return Asked(
+    return ChangeRange(
         start_version=asked.start_version,
         start_latest=asked.start_latest,
         end_version=asked.end_version,

@@ -1,56 +1,61 @@
-"""Functions. One is found whatever the case of its name, unless the session minds it (`case_sensitive`)."""
+"""Functions. The case of a name matters only if `case_sensitive`."""
 
 from __future__ import annotations
 
-from lakelog.catalog.core.schema import FUNCTION
+from lakelog.catalog import engine
+from lakelog.catalog.engine import FUNCTION
 from lakelog.catalog.errors import NoSuchFunction, NoSuchNamespace
 from lakelog.catalog.names import quoted
-from lakelog.spark.open_catalog import OpenCatalog
+from lakelog.spark.open_catalog import ServedCatalog
 from lakelog.spark.requests import definitions as ask
-from lakelog.spark.requests.base import Done, Dropped, Path
+from lakelog.spark.requests.base import DroppedAnswer, EmptyAnswer, Path
 from lakelog.spark.stored_code import problem_of_function, refused
 
 
-def list_functions(at: OpenCatalog, asked: ask.ListFunctions) -> ask.Functions:
-    return ask.Functions(functions=tuple(at.of(asked.transaction).list_functions(asked.namespace)))
+def list_functions(at: ServedCatalog, asked: ask.ListFunctions) -> ask.FunctionList:
+    return ask.FunctionList(functions=tuple(at.of(asked.transaction).list_functions(asked.namespace)))
 
 
-def load(at: OpenCatalog, asked: ask.LoadFunction) -> ask.FoundFunction:
+def load(at: ServedCatalog, asked: ask.LoadFunction) -> ask.FoundFunction:
     catalog, name = at.of(asked.transaction), _named(at, asked)
     try:
-        found = catalog.load_function(name)
+        function = catalog.load_function(name)
     except (NoSuchFunction, NoSuchNamespace):
         return ask.FoundFunction(function=None)
-    problem = problem_of_function(found, at.stored_code) if asked.runs else None
+    problem = problem_of_function(function, at.stored_code) if asked.runs else None
     if problem is not None:
-        author = catalog.author_of(name, FUNCTION)
+        author = engine.author_of_definition(catalog, name, FUNCTION)
         raise refused(f"the function {quoted(name)}", problem, at.stored_code, author)
-    return ask.FoundFunction(function=found)
+    return ask.FoundFunction(function=function)
 
 
-def create(at: OpenCatalog, asked: ask.CreateFunction) -> Done:
-    at.of(asked.transaction).create_function(
+def create(at: ServedCatalog, asked: ask.CreateFunction) -> EmptyAnswer:
+    engine.create_function(
+        at.of(asked.transaction),
         _named(at, asked),
         asked.definition,
         or_replace=asked.or_replace,
         if_not_exists=asked.if_not_exists,
         token=asked.token,
     )
-    return Done()
+    return EmptyAnswer()
 
 
-def drop(at: OpenCatalog, asked: ask.DropFunction) -> Dropped:
-    return Dropped(dropped=at.of(asked.transaction).drop_function(_named(at, asked), token=asked.token))
+def drop(at: ServedCatalog, asked: ask.DropFunction) -> DroppedAnswer:
+    catalog = at.of(asked.transaction)
+    return DroppedAnswer(dropped=catalog.drop_function(_named(at, asked), missing_ok=True, token=asked.token))
 
 
-def _named(at: OpenCatalog, asked: ask.OfFunction) -> Path:
-    """Return the name of the function that is meant; the name that was given where there is none."""
+def _named(at: ServedCatalog, asked: ask.FunctionRequest) -> Path:
+    """Return the name of the existing function, or the given name if there is none."""
     *namespace, name = asked.identifier
     catalog = at.of(asked.transaction)
     if not asked.case_sensitive and not catalog.function_exists(asked.identifier):
         try:
-            there = [found for *_, found in catalog.list_functions(namespace)]
+            function_names = [function_name for *_, function_name in catalog.list_functions(namespace)]
         except NoSuchNamespace:
-            there = []
-        name = next((found for found in there if found.lower() == name.lower()), name)
+            function_names = []
+        name = next(
+            (function_name for function_name in function_names if function_name.lower() == name.lower()), name
+        )
     return (*namespace, name)

@@ -1,15 +1,18 @@
-"""The metadata tables of a table that was loaded."""
+"""The metadata tables of a loaded table."""
 
 from __future__ import annotations
 
 from lakelog.log.errors import Unsupported
 from lakelog.spark.arrow_streams import in_streams, schema_json
-from lakelog.spark.open_catalog import OpenCatalog
+from lakelog.spark.open_catalog import ServedCatalog
 from lakelog.spark.requests import system as ask
 
 
-def describe(at: OpenCatalog, asked: ask.DescribeMetadataTable) -> ask.MetadataTable:
-    """Unsupported on a tag or branch for one of the whole table."""
+def describe(at: ServedCatalog, asked: ask.DescribeMetadataTable) -> ask.MetadataTable:
+    """Return the columns.
+
+    Raises Unsupported on a tag or branch, if the metadata table is about the whole table.
+    """
     from lakelog.catalog.looking.audit import METADATA_TABLES
 
     name = asked.name
@@ -22,5 +25,5 @@ def describe(at: OpenCatalog, asked: ask.DescribeMetadataTable) -> ask.MetadataT
     return ask.MetadataTable(name=name, schema=schema_json(table.inspect(name).schema))
 
 
-def read(at: OpenCatalog, asked: ask.ReadMetadataTable) -> tuple[ask.Streams, bytes]:
+def read(at: ServedCatalog, asked: ask.ReadMetadataTable) -> tuple[ask.StreamLengths, bytes]:
     return in_streams(at.loaded(asked).inspect(asked.name, asked.columns))

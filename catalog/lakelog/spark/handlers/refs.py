@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from lakelog.spark.open_catalog import OpenCatalog
+from lakelog.catalog import engine
+from lakelog.spark.open_catalog import ServedCatalog
 from lakelog.spark.requests import refs as ask
-from lakelog.spark.requests.base import Done
+from lakelog.spark.requests.base import EmptyAnswer
 
 
-def create(at: OpenCatalog, asked: ask.CreateRef) -> Done:
+def create(at: ServedCatalog, asked: ask.CreateRef) -> EmptyAnswer:
     table = at.writable(asked)
     if asked.as_of.ref is not None:
         table = table.at(ref=asked.as_of.ref)
     if asked.as_of.timestamp_us is not None:
-        table = table.at(timestamp_us=asked.as_of.timestamp_us)
+        table = table.at(timestamp=asked.as_of.timestamp_us)
     is_tag, version = asked.kind == "tag", asked.as_of.version
     if asked.where == "there":
-        replace = table.replace_tag if is_tag else table.replace_branch
-        replace(asked.name, version, token=asked.token)
+        replace = engine.replace_tag if is_tag else engine.replace_branch
+        replace(table, asked.name, version, token=asked.token)
     else:
         (table.create_tag if is_tag else table.create_branch)(
             asked.name,
@@ -25,11 +26,11 @@ def create(at: OpenCatalog, asked: ask.CreateRef) -> Done:
             if_not_exists=asked.where == "new-or-there",
             token=asked.token,
         )
-    return Done()
+    return EmptyAnswer()
 
 
-def drop(at: OpenCatalog, asked: ask.DropRef) -> Done:
+def drop(at: ServedCatalog, asked: ask.DropRef) -> EmptyAnswer:
     table = at.writable(asked)
     drop = table.drop_tag if asked.kind == "tag" else table.drop_branch
-    drop(asked.name, if_exists=asked.if_exists, token=asked.token)
-    return Done()
+    drop(asked.name, missing_ok=asked.if_exists, token=asked.token)
+    return EmptyAnswer()

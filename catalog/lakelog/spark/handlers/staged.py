@@ -1,31 +1,32 @@
-"""Tables to be."""
+"""Staged tables."""
 
 from __future__ import annotations
 
-from lakelog.catalog.core.ddl import Stage
-from lakelog.catalog.core.schema import schema_from_spark
+from lakelog.catalog import engine
+from lakelog.catalog.engine import StagedTable, schema_from_spark
 from lakelog.spark.facts import of_stage
-from lakelog.spark.open_catalog import OpenCatalog
+from lakelog.spark.open_catalog import ServedCatalog
 from lakelog.spark.requests import staged as ask
 from lakelog.spark.requests.tables import TableFacts
 
 
-def stage(at: OpenCatalog, asked: ask.StageTable) -> ask.Staged:
-    made = _staged(at, asked)
-    return ask.Staged(stage=made, table=of_stage(made))
+def stage(at: ServedCatalog, asked: ask.StageTable) -> ask.StageFacts:
+    staged_table = _staged(at, asked)
+    return ask.StageFacts(stage=staged_table, table=of_stage(staged_table))
 
 
-def prepare(at: OpenCatalog, asked: ask.PrepareTable) -> Stage:
+def prepare(at: ServedCatalog, asked: ask.PrepareTable) -> StagedTable:
     return _staged(at, asked)
 
 
-def commit(at: OpenCatalog, asked: ask.CommitStage) -> TableFacts:
-    table = at.of(asked.transaction).commit_stage(asked.stage, asked.files)
+def commit(at: ServedCatalog, asked: ask.CommitStage) -> TableFacts:
+    table = engine.commit_stage(at.of(asked.transaction), asked.stage, asked.files)
     return at.handles.facts(table, asked.transaction)
 
 
-def _staged(at: OpenCatalog, asked: ask.ToBe) -> Stage:
-    return at.of(asked.transaction).stage(
+def _staged(at: ServedCatalog, asked: ask.FutureTable) -> StagedTable:
+    return engine.stage(
+        at.of(asked.transaction),
         asked.kind,
         asked.identifier,
         schema_from_spark(asked.schema),

@@ -1,6 +1,7 @@
-"""Tables in the namespace `system`, which lakelog makes when they are read: `SELECT … FROM lake.system.audit`.
+"""Tables in the namespace `system`, which lakelog makes when they are read: `SELECT … FROM
+lake.system.audit`.
 
-A query says what of their time it wants, as far as Spark has found that out; Spark applies the whole condition itself.
+A query gives bounds of their time if Spark has found any. Spark applies the whole condition itself.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ import pyarrow as pa
 from lakelog.catalog import Catalog
 from lakelog.log.errors import NotFound
 from lakelog.spark.arrow_streams import in_streams, schema_json
-from lakelog.spark.open_catalog import OpenCatalog
+from lakelog.spark.open_catalog import ServedCatalog
 from lakelog.spark.requests import system as ask
 
 
 @dataclass(frozen=True, slots=True)
 class SystemTable:
-    """`read` gets the bounds of the column `time`, in microseconds, both inclusive or None, since not above until.
+    """A table of the namespace `system`.
 
-    It gives the very rows that it would give without bounds, at least those whose time is within them.
+    `read` gets the bounds of the column `committed_at`, in microseconds. Both are inclusive or None, and since
+    is not above until. It returns a part of the rows that it would return without bounds: at least all rows
+    within them.
     """
 
     schema: Callable[[], pa.Schema]
@@ -43,18 +46,23 @@ def _audit(catalog: Catalog, since_us: int | None, until_us: int | None) -> pa.R
 TABLES = {"audit": SystemTable(schema=_audit_schema, read=_audit)}
 
 
-def list_tables(at: OpenCatalog, asked: ask.ListSystemTables) -> ask.SystemTables:
-    declared = (ask.DeclaredTable(name=name, schema=schema_json(of.schema())) for name, of in TABLES.items())
-    return ask.SystemTables(tables=tuple(declared))
+def list_tables(at: ServedCatalog, asked: ask.ListSystemTables) -> ask.SystemTables:
+    declared_tables = (
+        ask.DeclaredTable(name=name, schema=schema_json(system_table.schema()))
+        for name, system_table in TABLES.items()
+    )
+    return ask.SystemTables(tables=tuple(declared_tables))
 
 
-def read(at: OpenCatalog, asked: ask.ReadSystemTable) -> tuple[ask.Streams, bytes]:
-    """Answer what others have committed, not what a transaction is about to."""
+def read(at: ServedCatalog, asked: ask.ReadSystemTable) -> tuple[ask.StreamLengths, bytes]:
+    """Return rows about commits. The changes of an open transaction are not among them."""
     table = TABLES.get(asked.name)
     if table is None:
         raise NotFound(f"there is no table system.{asked.name}")
     rows = table.read(at.outside, asked.since_us, asked.until_us)
-    wanted = pa.schema([rows.schema.field(column) for column in asked.columns])
+    columns_schema = pa.schema([rows.schema.field(column) for column in asked.columns])
     return in_streams(
-        pa.RecordBatchReader.from_batches(wanted, (batch.select(wanted.names) for batch in rows))
+        pa.RecordBatchReader.from_batches(
+            columns_schema, (batch.select(columns_schema.names) for batch in rows)
+        )
     )

@@ -1,6 +1,7 @@
 """Procedures: `CALL lake.system.<name>(…)`, one small module for each group.
 
-To add one, write a function and its declaration in a module of this package, and name the module in `_MODULES`:
+To add one, write a function and its declaration in a module of this package, and name the module in
+`_MODULES`:
 
     # catalog/lakelog/spark/procedures/undrop.py
     def _undrop(call: Call) -> Rows:
@@ -21,17 +22,24 @@ To add one, write a function and its declaration in a module of this package, an
         ),
     )
 
-That is all: Spark learns of it by the bridge's request `procedures`, and checks and casts the arguments. Modules import
-what they need of the catalog inside of their functions where it is slow to import (anything that needs pyarrow).
+An operation that is a command, too, is declared in `lakelog.catalog.operations`: `procedure_of(EXPIRE,
+_expire)`. That is all. Spark gets it by the bridge's request `procedures`, and checks and casts the
+arguments. Modules import slow parts of the catalog (anything that needs pyarrow) inside of their functions.
 Errors are `LakelogError`s, as everywhere.
 """
 
 from functools import cache
 from importlib import import_module
 
-from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+from lakelog.spark.procedures.declare import (
+    AnswerColumn,
+    OperationParameter,
+    ProcedureCall,
+    Rows,
+    SystemProcedure,
+)
 
-__all__ = ["Call", "Column", "Parameter", "Procedure", "Rows", "all_procedures"]
+__all__ = ["ProcedureCall", "AnswerColumn", "OperationParameter", "SystemProcedure", "Rows", "all_procedures"]
 
 _MODULES = (
     "transactions",
@@ -55,11 +63,11 @@ _MODULES = (
 
 
 @cache
-def all_procedures() -> dict[str, Procedure]:
+def all_procedures() -> dict[str, SystemProcedure]:
     """Return the procedures by their names."""
-    found: dict[str, Procedure] = {}
+    procedures: dict[str, SystemProcedure] = {}
     for module in _MODULES:
         for procedure in import_module(f"{__name__}.{module}").PROCEDURES:
-            assert procedure.name not in found, f"two procedures are called {procedure.name}"
-            found[procedure.name] = procedure
-    return found
+            assert procedure.name not in procedures, f"two procedures are called {procedure.name}"
+            procedures[procedure.name] = procedure
+    return procedures

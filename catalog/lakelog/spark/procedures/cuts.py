@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+from lakelog.spark.procedures.declare import (
+    AnswerColumn,
+    OperationParameter,
+    ProcedureCall,
+    Rows,
+    SystemProcedure,
+)
 
-_NAME = Parameter("name", "STRING", "the cut's name")
-_NAMESPACE = Parameter(
+_NAME = OperationParameter("name", "STRING", "the cut's name")
+_NAMESPACE = OperationParameter(
     "namespace", "STRING", "a namespace, for a cut of its own; NULL: the whole catalog", default="NULL"
 )
 _COLUMNS = (
-    Column("name", "STRING"),
-    Column("time", "TIMESTAMP", "the moment that it shows"),
-    Column("logs", "BIGINT", "how many namespaces and tables it includes"),
+    AnswerColumn("name", "STRING"),
+    AnswerColumn("as_of", "TIMESTAMP", "the moment that it shows"),
+    AnswerColumn("logs", "BIGINT", "how many namespaces and tables it includes"),
 )
 
 
-def _save(call: Call) -> Rows:
+def _save(call: ProcedureCall) -> Rows:
     cut = call.catalog.save_cut(call["name"], namespace=call.namespace("namespace"), token=call.token)
     return [(call["name"], cut.time_us, cut.logs)]
 
 
-def _drop(call: Call) -> Rows:
+def _drop(call: ProcedureCall) -> Rows:
     call.catalog.drop_cut(call["name"], namespace=call.namespace("namespace"), token=call.token)
     return []
 
 
-def _all(call: Call) -> Rows:
+def _all(call: ProcedureCall) -> Rows:
     cuts = call.catalog.cuts(call.namespace("namespace"))
     return [(name, cut.time_us, cut.logs) for name, cut in sorted(cuts.items())]
 
 
 PROCEDURES = (
-    Procedure(
+    SystemProcedure(
         name="save_cut",
         description="Name the present state of all namespaces and tables, or of one namespace, to show it later.",
         run=_save,
@@ -40,7 +46,7 @@ PROCEDURES = (
         changes=lambda call: call.namespace("namespace"),
         in_transaction=False,
     ),
-    Procedure(
+    SystemProcedure(
         name="drop_cut",
         description="Delete a saved cut: versions that only it needs can expire then.",
         run=_drop,
@@ -48,7 +54,7 @@ PROCEDURES = (
         changes=lambda call: call.namespace("namespace"),
         in_transaction=False,
     ),
-    Procedure(
+    SystemProcedure(
         name="cuts",
         description="List the saved cuts of the whole catalog, or a namespace's own.",
         run=_all,

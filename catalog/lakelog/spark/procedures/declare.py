@@ -1,8 +1,10 @@
-"""What a procedure is: a declaration that Spark shows and checks calls against, and the Python that it runs.
+"""Procedures: a declaration that Spark shows and checks calls against, and the Python that it runs.
 
-Types are Spark's, in SQL's spelling: STRING, INT, BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, INTERVAL DAY TO SECOND, ARRAY<…>
-and MAP<STRING, …> of these. On the Python side a time is a number of microseconds since 1970 (UTC), as everywhere in
-lakelog, and an interval one of microseconds. Only an argument whose default is NULL may be None.
+Types are Spark's, in SQL's spelling: STRING, INT, BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, INTERVAL DAY TO SECOND,
+ARRAY<…> and MAP<STRING, …> of these. On the Python side a time is a number of microseconds since 1970 (UTC),
+as everywhere in lakelog, and an interval is a `timedelta`. Only an argument whose default is NULL may be
+None. An operation that is a command too is declared in `lakelog.catalog.operations`, and `procedure_of` makes
+a procedure from it.
 """
 
 from __future__ import annotations
@@ -11,68 +13,40 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
+from lakelog.catalog.operations.declare import DRY_RUN, AnswerColumn, DeclaredOperation, OperationParameter
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.requests.jobs import AnyJob, AnyResult
 from lakelog.spark.requests.procedures import DeclaredColumn, DeclaredParameter, DeclaredProcedure
 
 if TYPE_CHECKING:
-    # At run time these are imported by the first request that needs them: they take longer than the start.
-    from lakelog.catalog import Catalog, Transaction
-    from lakelog.catalog.core.logs import Token
+    # At run time the first request that needs them imports these, because they take longer than the start.
+    from lakelog.catalog import Catalog, Table, Transaction
+    from lakelog.catalog.engine import CommitOfTable, Token
     from lakelog.catalog.names import Identifier
-    from lakelog.catalog.newest_commits import CommitOfTable
-    from lakelog.catalog.table import Table
-    from lakelog.spark.going_calls import Jobs
+    from lakelog.spark.going_calls import CallJobs
     from lakelog.spark.open_transactions import OpenTransactions
+
+__all__ = ["ProcedureCall", "AnswerColumn", "OperationParameter", "SystemProcedure", "Rows", "procedure_of"]
 
 R = TypeVar("R", bound=AnyResult)
 
 Rows: TypeAlias = Iterable[Sequence[Any]]
 
-DRY_RUN = "dry_run"
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """What a call may give by name or position. `default` is SQL; without one the parameter is required.
-
-    NULL means something where it is the default, and is refused elsewhere: a `dry_run` that is neither true nor false
-    must not be taken for false.
-    """
-
-    name: str
-    type: str
-    comment: str
-    default: str | None = None
-
-    @property
-    def nullable(self) -> bool:
-        return self.default == "NULL"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of the result."""
-
-    name: str
-    type: str
-    comment: str = ""
-
-
-_ONLY_REPORTED = Column(
+_IS_DRY_RUN = AnswerColumn(
     DRY_RUN, "BOOLEAN", "true: nothing was changed, this is what would be done with dry_run => false"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One CALL. `arguments` has a value for every parameter.
+class ProcedureCall:
+    """A CALL.
 
-    `catalog` is the session's catalog, or its transaction where one is open; its changes are
-    distinguished by the statement's text and application. `token` makes the change happen once, however often the
-    same call is retried: pass it on to the method that changes something. `transaction` is the id of the session's.
-    `result` is what came of the job that the procedure has prepared; `jobs` runs others, of one that `asks`.
-    `newest_commits` returns what the session's last change has committed to tables.
+    `arguments` has a value for every parameter. `catalog` is the session's catalog, or its transaction if it
+    has any. Its changes are distinguished by the statement's text and application. `token` makes the change
+    happen once, however often the same call is retried. Pass it on to the method that changes something.
+    `transaction` is the id of the session's transaction. `result` is the result of the job that the procedure
+    has prepared. `jobs` runs other jobs, if the procedure `asks`. `newest_commits` returns the commits to
+    tables of the session's last change.
     """
 
     catalog: Catalog | Transaction
@@ -83,25 +57,34 @@ class Call:
     token: Token | None = None
     transaction: str | None = None
     result: AnyResult | None = None
-    jobs: Jobs | None = None
+    jobs: CallJobs | None = None
     newest_commits: Callable[[], Sequence[CommitOfTable]] = tuple
 
-    def asked(self) -> Jobs:
-        """Return what runs jobs in Spark, of a procedure that asks for them."""
+    def asked(self) -> CallJobs:
+        """Return the runner of Spark's jobs, for a procedure that asks for jobs."""
         assert self.jobs is not None, "only procedures that ask for jobs are given them"
         return self.jobs
 
     def came_of(self, kind: type[R]) -> R:
-        """Return the result of the job, which is of that kind, as its procedure has prepared it."""
+        """Return the result of the job that the procedure has prepared. It has to be of that kind."""
         assert isinstance(self.result, kind), f"the job's result is {self.result!r}"
         return self.result
 
     def __getitem__(self, parameter: str) -> Any:
         return self.arguments[parameter]
 
+    def keywords(self, *but: str) -> dict[str, Any]:
+        """Return the arguments by name, without some of them.
+
+        A method of the catalog takes them under the same names.
+        """
+        return {name: value for name, value in self.arguments.items() if name not in but}
+
     def table(self, parameter: str) -> Identifier:
-        """Return the table that an argument names, as Spark takes a table's name in a statement: one part by itself is
-        of the current namespace."""
+        """Return the table that an argument names, as in a statement.
+
+        A single part is a name in the current namespace.
+        """
         from lakelog.catalog.names import identifier, table_identifier
 
         if self.arguments[parameter] is None:
@@ -114,14 +97,17 @@ class Call:
         return table_identifier(parts)
 
     def loaded(self, parameter: str) -> Table:
-        """Return the table that an argument names, on the tag or branch that its last part says, as in a statement."""
+        """Return the table that an argument names, on the tag or branch of its last part, as in a statement."""
         from lakelog.spark.handles import load_named
 
         return load_named(self.catalog, self.table(parameter))
 
     def namespace(self, parameter: str) -> Identifier:
-        """Return the namespace that an argument names, as Spark takes a namespace's name in a statement: from the root,
-        whatever the current one is. The root itself has the catalog's name; or it is an empty text, or NULL."""
+        """Return the namespace that an argument names, as in a statement: from the root, whatever the current
+        namespace is.
+
+        The root itself has the catalog's name, or is an empty text or NULL.
+        """
         from lakelog.catalog.names import identifier
 
         parts = identifier(self.arguments[parameter] or "")
@@ -133,56 +119,60 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Procedure:
-    """A procedure in the namespace `system`. `run` returns the rows of the result, in the order of `columns`.
+class SystemProcedure:
+    """A procedure in the namespace `system`.
 
-    `changes` returns what the procedure changes first, for the token with which it may be retried; one that
-    changes nothing, or that may simply be run again, has none. `session` marks the three procedures that open and end
-    the session's transaction: they return its id first. One that is not `in_transaction` is refused while one is open.
+    `run` returns the rows of the result, in the order of `columns`.
 
-    Where Spark has to work on data first, `prepare` returns the job for it (see `ProcedureJobs.scala`); `run` then
-    finds the job's result in the call. One whose work is `in_parts` is prepared again after each job, with its result,
-    until there is nothing to do; `run` then finds the result of the last one. One that
-    `asks` has Spark run jobs while it runs itself, as often as it likes; it begins again where the Python process ends,
-    so it goes on with what was committed. One that changes `rows` of a table is refused in a session whose writes go to
-    a branch, unless it names a branch.
+    `changes` returns the name that the procedure changes first, for the token of its retries. A procedure
+    that changes nothing, or that may simply be run again, has none. `session` marks the three procedures that
+    open and end the session's transaction. They return its id first. If it is not `in_transaction`, the
+    procedure is refused in an open transaction. If Spark has to work on data first, `prepare` returns the job
+    for it (see `ProcedureJobs.scala`). `run` then finds the job's result in the call. If its work is
+    `in_parts`, it is prepared again after each job, with its result, until there is nothing to do. `run` then
+    finds the result of the last job. If it `asks`, Spark runs jobs while the procedure runs, as often as it
+    likes. It begins again if the Python process ends, so it goes on from its commits. If it changes `rows` of
+    a table, it is refused in a session whose writes go to a branch, unless it names a branch.
     """
 
     name: str
     description: str
-    run: Callable[[Call], Rows]
-    parameters: tuple[Parameter, ...] = ()
-    columns: tuple[Column, ...] = ()
-    changes: Callable[[Call], Identifier] | None = None
+    run: Callable[[ProcedureCall], Rows]
+    parameters: tuple[OperationParameter, ...] = ()
+    columns: tuple[AnswerColumn, ...] = ()
+    changes: Callable[[ProcedureCall], Identifier] | None = None
     session: Literal["begins", "commits", "rolls-back"] | None = None
     in_transaction: bool = True
-    prepare: Callable[[Call], AnyJob | None] | None = None
+    prepare: Callable[[ProcedureCall], AnyJob | None] | None = None
     in_parts: bool = False
     asks: bool = False
     rows: bool = False
 
     @property
-    def only_reports(self) -> bool:
-        """Whether it changes nothing by default: then its answer says which of the two it has done."""
-        return any(each.name == DRY_RUN and each.default == "true" for each in self.parameters)
+    def may_report(self) -> bool:
+        """Whether a call chooses between a report and the deed.
 
-    def answer(self, call: Call) -> Rows:
+        If so, the answer says which of the two it is.
+        """
+        return any(parameter.name == DRY_RUN for parameter in self.parameters)
+
+    def answer(self, call: ProcedureCall) -> Rows:
         """Return the rows of the result, as it is declared."""
         rows = self.run(call)
-        return [(*row, call[DRY_RUN]) for row in rows] if self.only_reports else rows
+        return [(*row, call[DRY_RUN]) for row in rows] if self.may_report else rows
 
     def declaration(self) -> DeclaredProcedure:
-        """Return all that Spark needs to know."""
+        """Return all facts that Spark needs."""
         return DeclaredProcedure(
             name=self.name,
             description=self.description,
             parameters=tuple(
-                DeclaredParameter(name=p.name, type=p.type, default=p.default, comment=p.comment)
+                DeclaredParameter(name=p.name, type=p.type, default=p.default, comment=p.text)
                 for p in self.parameters
             ),
             columns=tuple(
                 DeclaredColumn(name=c.name, type=c.type, comment=c.comment)
-                for c in (*self.columns, *((_ONLY_REPORTED,) if self.only_reports else ()))
+                for c in (*self.columns, *((_IS_DRY_RUN,) if self.may_report else ()))
             ),
             changes=self.changes is not None,
             session=self.session,
@@ -191,3 +181,17 @@ class Procedure:
             asks=self.asks,
             rows=self.rows,
         )
+
+
+def procedure_of(
+    operation: DeclaredOperation, run: Callable[[ProcedureCall], Rows], **more: Any
+) -> SystemProcedure:
+    """Return the procedure of an operation that is a command, too. `more` are facts for Spark alone."""
+    return SystemProcedure(
+        name=operation.name,
+        description=operation.summary,
+        run=run,
+        parameters=operation.parameters,
+        columns=operation.columns,
+        **more,
+    )

@@ -1,81 +1,40 @@
-"""Erasing rows from all that a table has or had. Only reports what it would do, unless dry_run is false."""
+"""Erasing rows from all data that a table has or had. Spark's jobs read and write the rows."""
 
 from __future__ import annotations
 
-from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+from lakelog.catalog.operations.maintaining import FORGET
+from lakelog.log.errors import InvalidInput
+from lakelog.spark.procedures.declare import ProcedureCall, Rows, procedure_of
 
 
-def _forget(call: Call) -> Rows:
+def _forget(call: ProcedureCall) -> Rows:
+    from lakelog.catalog.names import identifier
     from lakelog.spark.spark_work import SparkWork
 
     table = call.table("table")
     if call["namespace"] is not None:
+        if len(identifier(call["table"])) > 1:
+            raise InvalidInput(
+                "the table is named with its namespace, and a namespace is given: give it once"
+            )
         table = (*call.namespace("namespace"), table[-1])
-    found = call.catalog.forget(
-        table,
-        call["where"],
-        dry_run=call["dry_run"],
-        key=call["key"],
-        reference=call["reference"],
-        leave_foreign=call["leave_foreign"],
-        work=SparkWork(call.asked()),
-    )
+    result = call.catalog.forget(table, **call.keywords("table", "namespace"), work=SparkWork(call.asked()))
     rows: list[tuple[object, ...]] = [
         (
-            each.kind, each.name, each.details or None, each.files, each.rows, each.past_files, each.versions,
-            each.erased_at, each.checked_objects,
+            part.kind, part.name, part.details or None, part.files, part.rows, part.past_files, part.versions,
+            part.erased_at, part.checked_objects,
         )
-        for each in found.tables
-        if each.holds_any or each.versions or each.error
+        for part in result.tables
+        if part.holds_any or part.versions or part.error
     ]  # fmt: skip
-    nothing = (None,) * 6
-    rows += [(f"lost {each.kind}", each.name, each.why, *nothing) for each in found.lost]
-    rows += [("left", found.table, each, *nothing) for each in found.left]
-    if found.is_needed:
-        rows += [("out of reach", found.table, each, *nothing) for each in found.out_of_reach]
-    if found.statement is not None:
-        rows.append(("receipt", found.table, found.statement, *nothing[:-2], found.version, None))
+    no_facts = (None,) * 6
+    rows += [(f"lost {log.kind}", log.name, log.why, *no_facts) for log in result.lost]
+    rows += [("left", result.table, text, *no_facts) for text in result.left]
+    if result.is_needed:
+        rows += [("out of reach", result.table, text, *no_facts) for text in result.out_of_reach]
+    if result.statement is not None:
+        rows.append(("receipt", result.table, result.statement, *no_facts[:-2], result.version, None))
     return rows
 
 
-PROCEDURES = (
-    Procedure(
-        name="forget",
-        rows=True,
-        description="Erase rows from all that a table has or had, and commit a receipt; or say what that would do.",
-        run=_forget,
-        parameters=(
-            Parameter("table", "STRING", "the table"),
-            Parameter("where", "STRING", "which rows, as in a WHERE clause"),
-            Parameter("namespace", "STRING", "the table's namespace; NULL: as named", default="NULL"),
-            Parameter("dry_run", "BOOLEAN", "only report what would be done", default="true"),
-            Parameter("reference", "STRING", "what the receipt names as the reason", default="NULL"),
-            Parameter(
-                "key", "STRING", "a PEM file of the driver with an Ed25519 key that signs", default="NULL"
-            ),
-            Parameter(
-                "leave_foreign",
-                "BOOLEAN",
-                "leave such rows in files of another writer, and name these",
-                default="false",
-            ),
-        ),
-        columns=(
-            Column(
-                "what",
-                "STRING",
-                "table, clone, dropped-table, namespace, lost …, left, out of reach, receipt",
-            ),
-            Column("name", "STRING"),
-            Column("details", "STRING", "of a receipt, its text"),
-            Column("files", "BIGINT", "that have such rows now"),
-            Column("rows", "BIGINT", "of these files, with those that are marked as deleted"),
-            Column("past_files", "BIGINT", "that older versions have, or none"),
-            Column("versions", "BIGINT", "that expire"),
-            Column("version", "BIGINT", "the first without such rows; of a receipt, its own"),
-            Column("checked", "BIGINT", "objects that were read at the end"),
-        ),
-        in_transaction=False,
-        asks=True,
-    ),
-)
+PROCEDURES = (procedure_of(FORGET, _forget, rows=True, in_transaction=False, asks=True),)

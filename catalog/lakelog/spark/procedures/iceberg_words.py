@@ -1,39 +1,44 @@
-"""Procedures that Iceberg has, by its names and arguments, where they mean the same for lakelog's tables.
+"""Iceberg's procedures by their names and arguments, if they mean the same for lakelog's tables.
 
-What lakelog does in another way is refused by an error that names lakelog's own procedure, never passed over. What
-deletes keeps lakelog's fences: files of writes that may be under way stay, and so does what saved cuts, tags and
-branches need.
+An argument that lakelog handles differently is never ignored. It is refused by an error that names lakelog's
+own procedure. Deletions keep lakelog's fences. Files of writes that may be under way stay, and so do files
+that saved cuts, tags and branches need.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.spark.procedures import compaction
-from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
-from lakelog.spark.requests.jobs import Compact, Compacted
+from lakelog.spark.procedures.declare import (
+    AnswerColumn,
+    OperationParameter,
+    ProcedureCall,
+    Rows,
+    SystemProcedure,
+)
+from lakelog.spark.requests.jobs import CompactFiles, CompactResult
 
 if TYPE_CHECKING:
-    from lakelog.catalog.table import Table
+    from lakelog.catalog import Table
 
-_TABLE = Parameter("table", "STRING", "the table")
+_TABLE = OperationParameter("table", "STRING", "the table")
 
 # ---- versions
 
 
-def _rollback_to_snapshot(call: Call) -> Rows:
+def _rollback_to_snapshot(call: ProcedureCall) -> Rows:
     table = call.catalog.load_table(call.table("table"))
-    now = table.set_current_version(call["snapshot_id"], token=call.token)
-    return [(table.version, now.version)]
+    new_table = table.set_current_version(call["snapshot_id"], token=call.token)
+    return [(table.version, new_table.version)]
 
 
 # ---- files
 
 
-def _goal(call: Call) -> dict[str, Any]:
-    """Return what Iceberg's options say as arguments of `compact`."""
+def _goal(call: ProcedureCall) -> dict[str, Any]:
+    """Return Iceberg's options as arguments of `compact`."""
     goal: dict[str, Any] = {"target_size": None, "deleted_ratio": None}
     for option, value in (call["options"] or {}).items():
         try:
@@ -51,7 +56,7 @@ def _goal(call: Call) -> dict[str, Any]:
     return goal
 
 
-def _refuse_layout(call: Call, table: Table) -> None:
+def _refuse_layout(call: ProcedureCall, table: Table) -> None:
     strategy = call["strategy"]
     if strategy not in (None, "binpack", "sort"):
         raise InvalidInput(f"the strategy is {strategy!r}: give binpack or sort, or leave it out")
@@ -62,21 +67,21 @@ def _refuse_layout(call: Call, table: Table) -> None:
         )
 
 
-def _prepare_rewrite(call: Call) -> Compact:
+def _prepare_rewrite(call: ProcedureCall) -> CompactFiles:
     table = call.loaded("table")
     _refuse_layout(call, table)
     return compaction.job(call, table, **_goal(call))
 
 
-def _rewritten(call: Call) -> Rows:
-    done = call.came_of(Compacted)
-    return [(done.rewritten_files, done.added_files, done.rewritten_bytes, 0, done.current_version)]
+def _rewritten(call: ProcedureCall) -> Rows:
+    result = call.came_of(CompactResult)
+    return [(result.rewritten_files, result.added_files, result.rewritten_bytes, 0, result.current_version)]
 
 
 # ---- deletion
 
 
-def _refuse_tuning(call: Call, *names: str) -> None:
+def _refuse_tuning(call: ProcedureCall, *names: str) -> None:
     for name in names:
         if call[name] is not None:
             raise InvalidInput(
@@ -84,8 +89,11 @@ def _refuse_tuning(call: Call, *names: str) -> None:
             )
 
 
-def _wish(call: Call, table: Table) -> dict[str, Any] | None:
-    """Return what is to expire, as arguments of `expire`; None where all versions are newer than requested."""
+def _wish(call: ProcedureCall, table: Table) -> dict[str, Any] | None:
+    """Return the versions to expire, as arguments of `expire`.
+
+    None if all versions are newer than requested.
+    """
     age, time_us, last = call["age"], call["older_than"], call["retain_last"]
     if age is not None and time_us is not None:
         raise InvalidInput("age and older_than cannot be combined: give only one of them")
@@ -97,144 +105,153 @@ def _wish(call: Call, table: Table) -> dict[str, Any] | None:
                 "retain_last says how many versions are kept beside those that older_than keeps: give older_than too, "
                 "or call expire with retain_last"
             )
-        return {} if age is None else {"older_than": dt.timedelta(microseconds=age)}
+        return {} if age is None else {"older_than": age}
     try:
-        version = table.at(timestamp_us=time_us).version
+        version = table.at(timestamp=time_us).version
     except NotFound:
         return None
     return {"version": max(1, min(version, table.version - (last or 1) + 1))}
 
 
-def _expire_snapshots(call: Call) -> Rows:
+def _expire_snapshots(call: ProcedureCall) -> Rows:
     _refuse_tuning(call, "max_concurrent_deletes", "stream_results", "snapshot_ids", "clean_expired_metadata")
     name = call.table("table")
     wish = _wish(call, call.catalog.load_table(name))
     dry_run = call["dry_run"]
-    expired = [] if wish is None else call.catalog.expire(table=name, **wish, dry_run=dry_run)
-    vacuumed = call.catalog.vacuum(table=name, dry_run=dry_run)
-    # Files that only expired versions had are vacuum's to count, unless these have not expired.
-    files = sum(each.files for each in vacuumed) + (sum(each.files for each in expired) if dry_run else 0)
-    size = sum(each.size_bytes for each in vacuumed)
-    size += sum(each.file_bytes for each in expired) if dry_run else 0
-    errors = [each.error for found in (expired, vacuumed) for each in found if each.error is not None]
+    expiries = [] if wish is None else call.catalog.expire(table=name, **wish, dry_run=dry_run)
+    vacuums = call.catalog.vacuum(table=name, dry_run=dry_run)
+    # Vacuum counts the files that only expired versions had, unless these have not expired.
+    files = sum(log_result.files for log_result in vacuums) + (
+        sum(log_result.files for log_result in expiries) if dry_run else 0
+    )
+    size = sum(log_result.size_bytes for log_result in vacuums)
+    size += sum(log_result.file_bytes for log_result in expiries) if dry_run else 0
+    errors = [
+        log_result.error
+        for results in (expiries, vacuums)
+        for log_result in results
+        if log_result.error is not None
+    ]
     return [
         (
             files,
             size,
-            sum(each.objects for each in vacuumed),
-            sum(each.waiting for each in vacuumed),
-            sum(each.versions for each in expired),
-            any(each.kept_for_cuts for each in expired),
+            sum(log_result.objects for log_result in vacuums),
+            sum(log_result.waiting for log_result in vacuums),
+            sum(log_result.versions for log_result in expiries),
+            any(log_result.kept_for_cuts for log_result in expiries),
             "; ".join(errors) or None,
         )
     ]
 
 
-def _remove_orphan_files(call: Call) -> Rows:
+def _remove_orphan_files(call: ProcedureCall) -> Rows:
     _refuse_tuning(
         call, "older_than", "location", "max_concurrent_deletes", "file_list_view", "equal_schemes",
         "equal_authorities", "prefix_mismatch_mode",
     )  # fmt: skip
-    found = call.catalog.vacuum(table=call.table("table"), dry_run=call["dry_run"])
-    errors = [each.error for each in found if each.error is not None]
+    vacuums = call.catalog.vacuum(table=call.table("table"), dry_run=call["dry_run"])
+    errors = [vacuum.error for vacuum in vacuums if vacuum.error is not None]
     return [
         (
-            sum(each.files for each in found),
-            sum(each.size_bytes for each in found),
-            sum(each.objects for each in found),
-            sum(each.waiting for each in found),
-            sum(each.foreign for each in found),
+            sum(vacuum.files for vacuum in vacuums),
+            sum(vacuum.size_bytes for vacuum in vacuums),
+            sum(vacuum.objects for vacuum in vacuums),
+            sum(vacuum.waiting for vacuum in vacuums),
+            sum(vacuum.foreign for vacuum in vacuums),
             "; ".join(errors) or None,
         )
     ]
 
 
-def _refused(name: str, type: str) -> Parameter:
-    return Parameter(name, type, "is refused: lakelog has no use for it", default="NULL")
+def _refused(name: str, type: str) -> OperationParameter:
+    return OperationParameter(name, type, "is refused: lakelog has no use for it", default="NULL")
 
 
-_DRY_RUN = Parameter("dry_run", "BOOLEAN", "only report what would be deleted", default="false")
-_ERROR = Column("error", "STRING", "why something was not done")
+_DRY_RUN = OperationParameter("dry_run", "BOOLEAN", "only report what would be deleted", default="false")
+_ERROR = AnswerColumn("error", "STRING", "why something was not done")
 _FILES = (
-    Column("deleted_data_files_count", "BIGINT"),
-    Column("deleted_data_files_bytes", "BIGINT"),
-    Column("deleted_objects_count", "BIGINT", "all others except commits"),
-    Column("waiting_files_count", "BIGINT", "of writes of the last 3 days: they may be under way"),
+    AnswerColumn("deleted_data_files_count", "BIGINT"),
+    AnswerColumn("deleted_data_files_bytes", "BIGINT"),
+    AnswerColumn("deleted_objects_count", "BIGINT", "all others except commits"),
+    AnswerColumn("waiting_files_count", "BIGINT", "of writes of the last 3 days: they may be under way"),
 )
 
 PROCEDURES = (
-    Procedure(
+    SystemProcedure(
         name="rollback_to_snapshot",
         rows=True,
         description="Iceberg's word for set_current_version: a table gets the rows of a version.",
         run=_rollback_to_snapshot,
-        parameters=(_TABLE, Parameter("snapshot_id", "BIGINT", "the version that has the rows")),
+        parameters=(_TABLE, OperationParameter("snapshot_id", "BIGINT", "the version that has the rows")),
         columns=(
-            Column("previous_snapshot_id", "BIGINT", "the version that was the current one"),
-            Column("current_snapshot_id", "BIGINT", "the new version"),
+            AnswerColumn("previous_snapshot_id", "BIGINT", "the version that was the current one"),
+            AnswerColumn("current_snapshot_id", "BIGINT", "the new version"),
         ),
         changes=lambda call: call.table("table"),
     ),
-    Procedure(
+    SystemProcedure(
         name="rewrite_data_files",
         description="Iceberg's word for compact: small files of a table are rewritten into larger ones.",
         prepare=_prepare_rewrite,
         run=_rewritten,
         parameters=(
             _TABLE,
-            Parameter(
+            OperationParameter(
                 "strategy", "STRING", "binpack or sort: the table's order is kept in both", default="NULL"
             ),
-            Parameter("sort_order", "STRING", "is refused: the table has its order", default="NULL"),
-            Parameter(
+            OperationParameter("sort_order", "STRING", "is refused: the table has its order", default="NULL"),
+            OperationParameter(
                 "options",
                 "MAP<STRING, STRING>",
                 "target-file-size-bytes, delete-ratio-threshold",
                 default="NULL",
             ),
-            Parameter(
+            OperationParameter(
                 "where", "STRING", "only files that may have rows that match; NULL: all", default="NULL"
             ),
         ),
         columns=(
-            Column("rewritten_data_files_count", "BIGINT", "that the table no longer has"),
-            Column("added_data_files_count", "BIGINT", "in their place"),
-            Column("rewritten_bytes_count", "BIGINT"),
-            Column("failed_data_files_count", "BIGINT", "0: a failure is an error"),
-            Column("current_version", "BIGINT"),
+            AnswerColumn("rewritten_data_files_count", "BIGINT", "that the table no longer has"),
+            AnswerColumn("added_data_files_count", "BIGINT", "in their place"),
+            AnswerColumn("rewritten_bytes_count", "BIGINT"),
+            AnswerColumn("failed_data_files_count", "BIGINT", "0: a failure is an error"),
+            AnswerColumn("current_version", "BIGINT"),
         ),
     ),
-    Procedure(
+    SystemProcedure(
         name="expire_snapshots",
         description="Iceberg's word for expire, then vacuum: old versions go, and files that only these have.",
         run=_expire_snapshots,
         parameters=(
             _TABLE,
-            Parameter(
+            OperationParameter(
                 "older_than",
                 "TIMESTAMP",
                 "versions that were replaced before; NULL: as keep-for says, or 7 days ago",
                 default="NULL",
             ),
-            Parameter("retain_last", "INT", "keep at least so many, with older_than", default="NULL"),
+            OperationParameter(
+                "retain_last", "INT", "keep at least so many, with older_than", default="NULL"
+            ),
             _refused("max_concurrent_deletes", "INT"),
             _refused("stream_results", "BOOLEAN"),
             _refused("snapshot_ids", "ARRAY<BIGINT>"),
             _refused("clean_expired_metadata", "BOOLEAN"),
-            Parameter(
+            OperationParameter(
                 "age", "INTERVAL DAY TO SECOND", "in place of older_than: how long ago", default="NULL"
             ),
             _DRY_RUN,
         ),
         columns=(
             *_FILES,
-            Column("expired_versions_count", "BIGINT"),
-            Column("kept_for_cuts", "BOOLEAN", "saved cuts keep more than was requested"),
+            AnswerColumn("expired_versions_count", "BIGINT"),
+            AnswerColumn("kept_for_cuts", "BOOLEAN", "saved cuts keep more than was requested"),
             _ERROR,
         ),
         in_transaction=False,
     ),
-    Procedure(
+    SystemProcedure(
         name="remove_orphan_files",
         description="Iceberg's word for vacuum: files that nothing can reach are deleted.",
         run=_remove_orphan_files,
@@ -249,7 +266,7 @@ PROCEDURES = (
             _refused("equal_authorities", "MAP<STRING, STRING>"),
             _refused("prefix_mismatch_mode", "STRING"),
         ),
-        columns=(*_FILES, Column("foreign_files_count", "BIGINT", "not lakelog's; they stay"), _ERROR),
+        columns=(*_FILES, AnswerColumn("foreign_files_count", "BIGINT", "not lakelog's; they stay"), _ERROR),
         in_transaction=False,
     ),
 )

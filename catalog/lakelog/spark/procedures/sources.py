@@ -1,4 +1,4 @@
-"""Where tables and files of others are: a path, or the name of a table of the session catalog, which Spark looks up."""
+"""Places of other writers' tables and files: a path, or a table of the session catalog, which Spark looks up."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from typing import TYPE_CHECKING
 
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.requests.jobs import FootersRead, SourceFound
-from lakelog.spark.requests.sources import Source
+from lakelog.spark.requests.sources import ForeignSource
 
 if TYPE_CHECKING:
-    from lakelog.catalog.core.parquet import FoundFile
+    from lakelog.catalog import FoundFile
     from lakelog.catalog.formats.imports import KnownFolder
 
 _PATH = re.compile(r"/|[a-zA-Z][a-zA-Z0-9+.-]*:/")
 
 
-def source_of(text: str, *formats: str) -> Source:
-    """Return the path or the table of the session catalog that is meant; `parquet`.`/path` is a path too, for each of
-    the `formats`."""
+def source_of(text: str, *formats: str) -> ForeignSource:
+    """Return the path or the table of the session catalog that a text names.
+
+    `parquet`.`/path` is a path too, for each of the `formats`.
+    """
     from lakelog.catalog.names import identifier
 
     if not text:
         raise InvalidInput("the source is empty: give a path, or the name of a table of spark_catalog")
     if _PATH.match(text):
-        return Source(path=text)
+        return ForeignSource(path=text)
     parts = identifier(text)
     if len(parts) == 2 and parts[0].lower() in formats and _PATH.match(parts[1]):
-        return Source(path=parts[1])
+        return ForeignSource(path=parts[1])
     if parts[0] == "spark_catalog" and len(parts) > 1:
         parts = parts[1:]
     if len(parts) > 2:
@@ -36,20 +38,20 @@ def source_of(text: str, *formats: str) -> Source:
             "parts: give a path or a table. Of an Iceberg table of another catalog, give the metadata file, which "
             f"SELECT file FROM {text}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1 shows"
         )
-    return Source(table=tuple(parts))
+    return ForeignSource(table=tuple(parts))
 
 
 def found_files(read: FootersRead) -> list[FoundFile]:
     """Return the files whose footers Spark has read."""
-    from lakelog.catalog.core.parquet import FoundFile
-    from lakelog.catalog.core.schema import StructType, type_from_spark
+    from lakelog.catalog import FoundFile, StructType
+    from lakelog.catalog.engine import type_from_spark
 
     schemas = [type_from_spark(schema) for schema in read.schemas]
-    found = []
+    files = []
     for file in read.files:
         columns = schemas[file.schema]
         assert isinstance(columns, StructType), "a file has columns"
-        found.append(
+        files.append(
             FoundFile(
                 path=file.path,
                 size_bytes=file.size,
@@ -61,12 +63,13 @@ def found_files(read: FootersRead) -> list[FoundFile]:
                 old_calendar=file.old_calendar,
             )
         )
-    return found
+    return files
 
 
 def known_folder(found: SourceFound) -> KnownFolder:
-    """Return what Spark knows of a folder of Parquet files: as its catalog has it, and by the files' footers."""
-    from lakelog.catalog.core.schema import StructType, type_from_spark
+    """Return Spark's facts of a folder of Parquet files: from its catalog, and from the files' footers."""
+    from lakelog.catalog import StructType
+    from lakelog.catalog.engine import type_from_spark
     from lakelog.catalog.formats.imports import FolderTable, KnownFolder
 
     table = None

@@ -6,17 +6,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lakelog.catalog.core.schema import Scalar
+from lakelog.catalog import Scalar, engine
 from lakelog.log.errors import InvalidInput
-from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
-from lakelog.spark.requests.jobs import ComputeStatistics, StatisticsComputed
+from lakelog.spark.procedures.declare import (
+    AnswerColumn,
+    OperationParameter,
+    ProcedureCall,
+    Rows,
+    SystemProcedure,
+)
+from lakelog.spark.requests.jobs import ComputeStatistics, StatisticsResult
 
 if TYPE_CHECKING:
-    from lakelog.catalog.core.logs import Token
-    from lakelog.catalog.table import Table
+    from lakelog.catalog import Table, Token
 
 
-def _prepare(call: Call) -> ComputeStatistics:
+def _prepare(call: ProcedureCall) -> ComputeStatistics:
     path = call.table("table")
     return ComputeStatistics(
         table=tuple(path),
@@ -25,12 +30,12 @@ def _prepare(call: Call) -> ComputeStatistics:
 
 
 def _columns(table: Table, wanted: list[str | None] | None) -> list[str]:
-    """Return the names of the columns that are meant. InvalidInput for one that cannot be counted."""
+    """Return the names of the requested columns. Raises InvalidInput if a column cannot be counted."""
     from lakelog.catalog.keeping.upkeep import is_counted
 
     countable = {field.name: is_counted(field.type) for field in table.schema.fields}
     if wanted is None:
-        return [name for name, counted in countable.items() if counted]
+        return [name for name, is_countable in countable.items() if is_countable]
     if not wanted or None in wanted:
         raise InvalidInput(
             "the list of columns is empty, or has a NULL: name columns, or leave them out for all"
@@ -45,9 +50,9 @@ def _columns(table: Table, wanted: list[str | None] | None) -> list[str]:
     return names
 
 
-def commit_statistics(newest: Table, result: StatisticsComputed, token: Token | None) -> int:
-    """Commit what a job has computed; return the version that was read. CommitConflict."""
-    from lakelog.catalog.core.files import ColumnEstimates, TableEstimates
+def commit_statistics(newest: Table, result: StatisticsResult, token: Token | None) -> int:
+    """Commit the results of a job, and return the version that it read. Raises CommitConflict."""
+    from lakelog.catalog.engine import ColumnEstimates, TableEstimates
     from lakelog.catalog.errors import CommitConflict
 
     if newest.id != result.id:
@@ -62,26 +67,26 @@ def commit_statistics(newest: Table, result: StatisticsComputed, token: Token | 
             version=newest.version,
         )
     columns: dict[int, ColumnEstimates] = {}
-    for each in result.columns:
-        own = msgspec.structs.asdict(each)
-        field = table.schema.find((own.pop("name"),))
-        columns[field.id] = ColumnEstimates(type=str(field.type), **own)
+    for column in result.columns:
+        column_facts = msgspec.structs.asdict(column)
+        field = table.schema.find((column_facts.pop("name"),))
+        columns[field.id] = ColumnEstimates(type=str(field.type), **column_facts)
     estimates = TableEstimates(
         version=table.version, rows=result.rows, size_bytes=table.size_bytes, columns=columns
     )
-    newest.commit_statistics(estimates, token=token)
+    engine.commit_statistics(newest, estimates, token=token)
     return table.version
 
 
-def _compute(call: Call) -> Rows:
-    result = call.came_of(StatisticsComputed)
+def _compute(call: ProcedureCall) -> Rows:
+    result = call.came_of(StatisticsResult)
     version = commit_statistics(call.catalog.load_table(call.table("table")), result, call.token)
     return [
         (
-            each.name, result.rows, each.distinct, each.nulls, _shown(each.min), _shown(each.max),
-            each.average_bytes, each.most_bytes, version,
+            column.name, result.rows, column.distinct, column.nulls, _shown(column.min), _shown(column.max),
+            column.average_bytes, column.most_bytes, version,
         )
-        for each in result.columns
+        for column in result.columns
     ]  # fmt: skip
 
 
@@ -90,27 +95,27 @@ def _shown(literal: Scalar) -> str | None:
 
 
 PROCEDURES = (
-    Procedure(
+    SystemProcedure(
         name="compute_statistics",
         description="Compute statistics of a table's columns from all rows, for Spark's cost-based optimizer.",
         prepare=_prepare,
         run=_compute,
         parameters=(
-            Parameter("table", "STRING", "the table"),
-            Parameter(
+            OperationParameter("table", "STRING", "the table"),
+            OperationParameter(
                 "columns", "ARRAY<STRING>", "these columns; NULL: all that can be counted", default="NULL"
             ),
         ),
         columns=(
-            Column("column", "STRING"),
-            Column("rows", "BIGINT", "of the table"),
-            Column("distinct_values", "BIGINT", "estimated, without NULL"),
-            Column("nulls", "BIGINT"),
-            Column("min", "STRING", "as the log stores it: days, microseconds"),
-            Column("max", "STRING"),
-            Column("average_bytes", "BIGINT"),
-            Column("most_bytes", "BIGINT"),
-            Column("version", "BIGINT", "that was read"),
+            AnswerColumn("column", "STRING"),
+            AnswerColumn("rows", "BIGINT", "of the table"),
+            AnswerColumn("distinct_values", "BIGINT", "estimated, without NULL"),
+            AnswerColumn("nulls", "BIGINT"),
+            AnswerColumn("min", "STRING", "as the log stores it: days, microseconds"),
+            AnswerColumn("max", "STRING"),
+            AnswerColumn("average_bytes", "BIGINT"),
+            AnswerColumn("most_bytes", "BIGINT"),
+            AnswerColumn("version", "BIGINT", "that was read"),
         ),
         changes=lambda call: call.table("table"),
     ),

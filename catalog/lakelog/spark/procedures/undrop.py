@@ -1,47 +1,56 @@
-"""What was dropped and can be restored, and restoring it; giving a name to a table that has none."""
+"""Listing and restoring dropped tables, views, functions and namespaces, and naming a table that has no name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from lakelog.catalog.operations.copies import DROPPED
+from lakelog.catalog.times import time_us
 from lakelog.log.errors import InvalidInput
-from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+from lakelog.spark.procedures.declare import (
+    AnswerColumn,
+    OperationParameter,
+    ProcedureCall,
+    Rows,
+    SystemProcedure,
+    procedure_of,
+)
 
 if TYPE_CHECKING:
-    from lakelog.catalog import CatalogNames
+    from lakelog.catalog.engine import CatalogNames
     from lakelog.catalog.names import Identifier
 
-_ID = Parameter(
+_ID = OperationParameter(
     "id", "STRING", "which one, as listed by dropped(); NULL: the one dropped last", default="NULL"
 )
-_TO = Parameter("to", "STRING", "another name for it; NULL: the one it had", default="NULL")
-_RESTORED = (Column("restored", "STRING", "the name that it has now"),)
+_TO = OperationParameter("to", "STRING", "another name for it; NULL: the one it had", default="NULL")
+_RESTORED = (AnswerColumn("restored", "STRING", "the name that it has now"),)
 
 
 def _undrop(
     kind: str, description: str, method: Callable[[CatalogNames], Callable[..., Identifier]]
-) -> Procedure:
+) -> SystemProcedure:
     """Declare the procedure that restores a table, view or function by that method of the catalog."""
 
-    def run(call: Call) -> Rows:
+    def run(call: ProcedureCall) -> Rows:
         from lakelog.catalog.names import quoted
 
         to = None if call["to"] is None else call.table("to")
         undrop = method(call.catalog)
         return [(quoted(undrop(call.table(kind), id=call["id"], to=to, token=call.token)),)]
 
-    return Procedure(
+    return SystemProcedure(
         name=f"undrop_{kind}",
         description=description,
         run=run,
-        parameters=(Parameter(kind, "STRING", "the name that it had"), _ID, _TO),
+        parameters=(OperationParameter(kind, "STRING", "the name that it had"), _ID, _TO),
         columns=_RESTORED,
         changes=lambda call: call.table(kind)[:-1],
     )
 
 
-def _undrop_namespace(call: Call) -> Rows:
+def _undrop_namespace(call: ProcedureCall) -> Rows:
     from lakelog.catalog.names import quoted
 
     to = None if call["to"] is None else call.namespace("to")
@@ -53,17 +62,17 @@ def _undrop_namespace(call: Call) -> Rows:
     return [(quoted(call.catalog.undrop_namespace(name, id=call["id"], to=to, token=call.token)),)]
 
 
-def _dropped(call: Call) -> Rows:
+def _dropped(call: ProcedureCall) -> Rows:
     from lakelog.catalog.names import quoted
 
-    found = call.catalog.dropped(call.namespace("namespace"), recursive=call["recursive"])
+    drops = call.catalog.dropped(call.namespace("namespace"), recursive=call["recursive"])
     return [
-        (each.id, each.kind, quoted(each.name), each.dropped_us, each.kept_until_us, each.user)
-        for each in found
+        (drop.id, drop.kind, quoted(drop.name), time_us(drop.dropped_at), time_us(drop.kept_until), drop.user)
+        for drop in drops
     ]
 
 
-def _register_table(call: Call) -> Rows:
+def _register_table(call: ProcedureCall) -> Rows:
     location = call["location"]
     if not location:
         raise InvalidInput("the location is empty: give the folder or URL where the table's log is")
@@ -74,14 +83,14 @@ def _register_table(call: Call) -> Rows:
 
 
 PROCEDURES = (
-    Procedure(
+    SystemProcedure(
         name="register_table",
         description="Give a name to a table at a location that has none.",
         run=_register_table,
         parameters=(
-            Parameter("table", "STRING", "the name that it gets"),
-            Parameter("location", "STRING", "the folder or URL that holds its log"),
-            Parameter(
+            OperationParameter("table", "STRING", "the name that it gets"),
+            OperationParameter("location", "STRING", "the folder or URL that holds its log"),
+            OperationParameter(
                 "take_over",
                 "BOOLEAN",
                 "also one that a namespace of another warehouse links",
@@ -89,38 +98,22 @@ PROCEDURES = (
             ),
         ),
         columns=(
-            Column("current_version", "BIGINT"),
-            Column("rows", "BIGINT"),
-            Column("files", "BIGINT", "data files"),
+            AnswerColumn("current_version", "BIGINT"),
+            AnswerColumn("rows", "BIGINT"),
+            AnswerColumn("files", "BIGINT", "data files"),
         ),
         changes=lambda call: call.table("table"),
     ),
     _undrop("table", "Restore a dropped table, with its history.", lambda catalog: catalog.undrop_table),
     _undrop("view", "Restore a dropped view.", lambda catalog: catalog.undrop_view),
     _undrop("function", "Restore a dropped function.", lambda catalog: catalog.undrop_function),
-    Procedure(
+    SystemProcedure(
         name="undrop_namespace",
         description="Restore a dropped namespace, with all that was dropped together with it.",
         run=_undrop_namespace,
-        parameters=(Parameter("namespace", "STRING", "the name that it had"), _ID, _TO),
+        parameters=(OperationParameter("namespace", "STRING", "the name that it had"), _ID, _TO),
         columns=_RESTORED,
         changes=lambda call: call.namespace("namespace")[:-1],
     ),
-    Procedure(
-        name="dropped",
-        description="List what was dropped and can be restored, the latest drop first.",
-        run=_dropped,
-        parameters=(
-            Parameter("namespace", "STRING", "where; NULL: at the root", default="NULL"),
-            Parameter("recursive", "BOOLEAN", "in all namespaces below it too", default="true"),
-        ),
-        columns=(
-            Column("id", "STRING"),
-            Column("kind", "STRING", "table, view, function or namespace"),
-            Column("name", "STRING", "the name that it had"),
-            Column("dropped", "TIMESTAMP"),
-            Column("kept_until", "TIMESTAMP", "when vacuum, run as usual, may purge it"),
-            Column("user", "STRING", "who dropped it"),
-        ),
-    ),
+    procedure_of(DROPPED, _dropped),
 )

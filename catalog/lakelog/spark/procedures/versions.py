@@ -4,66 +4,75 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+from lakelog.spark.procedures.declare import (
+    AnswerColumn,
+    OperationParameter,
+    ProcedureCall,
+    Rows,
+    SystemProcedure,
+)
 
 if TYPE_CHECKING:
-    from lakelog.catalog.table import Table
+    from lakelog.catalog import Table
 
-_TABLE = Parameter("table", "STRING", "the table")
+_TABLE = OperationParameter("table", "STRING", "the table")
 _COLUMNS = (
-    Column("previous_version", "BIGINT", "the version that was the current one"),
-    Column("restored_version", "BIGINT", "the version that was restored"),
-    Column("current_version", "BIGINT", "the new version"),
+    AnswerColumn("previous_version", "BIGINT", "the version that was the current one"),
+    AnswerColumn("restored_version", "BIGINT", "the version that was restored"),
+    AnswerColumn("current_version", "BIGINT", "the new version"),
 )
 
 
-def _loaded(call: Call) -> Table:
+def _loaded(call: ProcedureCall) -> Table:
     return call.catalog.load_table(call.table("table"))
 
 
-def _rollback_to_version(call: Call) -> Rows:
+def _rollback_to_version(call: ProcedureCall) -> Rows:
     table = _loaded(call)
-    now = table.rollback_to_version(call["version"], token=call.token)
-    return [(table.version, call["version"], now.version)]
+    new_table = table.rollback_to_version(call["version"], token=call.token)
+    return [(table.version, call["version"], new_table.version)]
 
 
-def _rollback_to_timestamp(call: Call) -> Rows:
+def _rollback_to_timestamp(call: ProcedureCall) -> Rows:
     table = _loaded(call)
-    version = table.at(timestamp_us=call["timestamp"]).version
+    version = table.at(timestamp=call["timestamp"]).version
     return [(table.version, version, table.rollback_to_version(version, token=call.token).version)]
 
 
-def _set_current_version(call: Call) -> Rows:
+def _set_current_version(call: ProcedureCall) -> Rows:
     table = _loaded(call)
-    now = table.set_current_version(call["version"], token=call.token)
-    return [(table.version, call["version"], now.version)]
+    new_table = table.set_current_version(call["version"], token=call.token)
+    return [(table.version, call["version"], new_table.version)]
 
 
 PROCEDURES = (
-    Procedure(
+    SystemProcedure(
         name="rollback_to_version",
         rows=True,
         description="Restore a table as of a version: rows, columns, partitioning and properties.",
         run=_rollback_to_version,
-        parameters=(_TABLE, Parameter("version", "BIGINT", "the version to go back to")),
+        parameters=(_TABLE, OperationParameter("version", "BIGINT", "the version to go back to")),
         columns=_COLUMNS,
         changes=lambda call: call.table("table"),
     ),
-    Procedure(
+    SystemProcedure(
         name="rollback_to_timestamp",
         rows=True,
         description="Restore a table as of a time: rows, columns, partitioning and properties.",
         run=_rollback_to_timestamp,
-        parameters=(_TABLE, Parameter("timestamp", "TIMESTAMP", "the newest version not after it is meant")),
+        parameters=(
+            _TABLE,
+            OperationParameter("timestamp", "TIMESTAMP", "the newest version not after it is meant"),
+        ),
         columns=_COLUMNS,
         changes=lambda call: call.table("table"),
     ),
-    Procedure(
+    SystemProcedure(
         name="set_current_version",
         rows=True,
         description="Give a table the rows of a version; its columns, partitioning and properties stay as they are.",
         run=_set_current_version,
-        parameters=(_TABLE, Parameter("version", "BIGINT", "the version that has the rows")),
+        parameters=(_TABLE, OperationParameter("version", "BIGINT", "the version that has the rows")),
         columns=_COLUMNS,
         changes=lambda call: call.table("table"),
     ),

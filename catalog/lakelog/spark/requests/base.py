@@ -1,9 +1,9 @@
-"""What requests and answers have in common.
+"""The common parts of requests and answers.
 
-A table is named by its `identifier` or its `location`; one that was loaded by what its facts say, which is a
-`LoadedTable`. Requests that change something carry a `token`, a `stage` or a `write`, made by an earlier request, so
-that a retry is the same change; or the frame says which request is to be answered first, and the answer
-becomes that member.
+A table is named by its `identifier` or its `location`. A loaded table is named by a `LoadedTable`, from its
+facts. Requests that change something carry a `token`, a `stage` or a `write` of an earlier request, so that a
+retry is the same change. Or the frame names a request to be answered first, and the answer becomes that
+member.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from lakelog.catalog.core.logs import Token
+from lakelog.catalog import Token
 
 Path: TypeAlias = tuple[str, ...]
 """The parts of a name."""
 
 FreeJson: TypeAlias = dict[str, Any]
-"""JSON that is not the bridge's to understand: a schema in Spark's form, or arguments that a procedure declares."""
+"""JSON that the bridge does not interpret: a schema in Spark's form, or arguments that a procedure declares."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What crosses the bridge."""
+    """A message or a part of a message across the bridge."""
 
 
 class Request(Message, frozen=True, tag_field="method"):
-    """What the adapter asks."""
+    """A request of the adapter."""
 
 
 class Answer(Message, frozen=True):
-    """What a request is answered. Some have bytes beside them, which the request's docstring says."""
+    """The answer to a request. Some answers come with bytes, which the request's docstring says."""
 
 
-class Statement(Message, frozen=True, kw_only=True):
-    """The user and the statement of a change; Python keeps of `text` what the catalog's settings say."""
+class UserStatement(Message, frozen=True, kw_only=True):
+    """The user and the statement of a change. The catalog's settings say how much of `text` Python keeps."""
 
     user: str
     application: str
@@ -42,7 +42,7 @@ class Statement(Message, frozen=True, kw_only=True):
     text: str | None
 
 
-class Ref(Message, frozen=True, kw_only=True):
+class LoadedRef(Message, frozen=True, kw_only=True):
     """The tag or branch that a loaded table is on. `kind` is `tag` or `branch`."""
 
     name: str
@@ -51,24 +51,25 @@ class Ref(Message, frozen=True, kw_only=True):
 
 
 class NamedRef(Message, frozen=True, kw_only=True):
-    """A tag or branch as a statement names it; with `kind` it has to be of that."""
+    """A tag or branch as a statement names it. If `kind` is given, it has to be of that kind."""
 
     name: str
     kind: str | None = None
 
 
 class FoundBy(Message, frozen=True, kw_only=True):
-    """The name that a table was loaded by, and the location of the namespace's log that this led through."""
+    """The name that a table was loaded by, and the location of the namespace's log that the name led through."""
 
     identifier: Path
     namespace: str
 
 
 class LoadedTable(Message, frozen=True, kw_only=True):
-    """A version of a table that the adapter has loaded. `past`: the user asked for that version.
+    """A version of a table that the adapter has loaded.
 
-    `step` counts the changes of the transaction, where a table changes without a new version. One with `found_by` is
-    changed only while it has that name.
+    `past` says whether the user requested that version. `step` counts the changes of the transaction, in
+    which a table changes without a new version. A table with `found_by` is changed only while it has that
+    name.
     """
 
     location: str
@@ -76,30 +77,33 @@ class LoadedTable(Message, frozen=True, kw_only=True):
     version: int
     past: bool
     step: int
-    ref: Ref | None = None
+    ref: LoadedRef | None = None
     found_by: FoundBy | None = None
 
 
-class InCatalog(Request, frozen=True, kw_only=True):
-    """Of the catalog, or of its `transaction` where one is open."""
+class CatalogRequest(Request, frozen=True, kw_only=True):
+    """A request to the catalog, or to its `transaction` if one is open."""
 
     transaction: str | None = None
 
 
-class OfNamespace(InCatalog, frozen=True, kw_only=True):
-    """About a namespace; `()` is the root."""
+class NamespaceRequest(CatalogRequest, frozen=True, kw_only=True):
+    """A request about a namespace; `()` is the root."""
 
     namespace: Path
 
 
-class Listing(OfNamespace, frozen=True, kw_only=True):
-    """Which names are directly in a namespace. Those may be left out that the pattern `like` does not match."""
+class NameListing(NamespaceRequest, frozen=True, kw_only=True):
+    """List the names directly in a namespace.
+
+    Names that the pattern `like` does not match may be left out.
+    """
 
     like: str | None = None
 
 
-class Named(InCatalog, frozen=True, kw_only=True):
-    """About the object at a name or a place, of which one is given."""
+class NamedObject(CatalogRequest, frozen=True, kw_only=True):
+    """A request about the object at a name or a place. Exactly one of the two is given."""
 
     identifier: Path | None = None
     location: str | None = None
@@ -109,46 +113,46 @@ class Named(InCatalog, frozen=True, kw_only=True):
             raise ValueError("a table is named by its identifier or its location")
 
 
-class OfLoaded(LoadedTable, Request, frozen=True, kw_only=True):
-    """About a table that was loaded."""
+class LoadedTableRequest(LoadedTable, Request, frozen=True, kw_only=True):
+    """A request about a loaded table."""
 
     transaction: str | None = None
 
 
-class NamespaceChange(OfNamespace, frozen=True, kw_only=True):
+class NamespaceChange(NamespaceRequest, frozen=True, kw_only=True):
     """A change of a namespace."""
 
     token: Token | None
-    query: Statement | None = None
+    query: UserStatement | None = None
 
 
-class NamedChange(Named, frozen=True, kw_only=True):
+class NamedChange(NamedObject, frozen=True, kw_only=True):
     """A change of the object at a name or a place."""
 
     token: Token | None
-    query: Statement | None = None
+    query: UserStatement | None = None
 
 
-class LoadedChange(OfLoaded, frozen=True, kw_only=True):
-    """A change of a table that was loaded, which may have become newer since."""
+class LoadedChange(LoadedTableRequest, frozen=True, kw_only=True):
+    """A change of a loaded table, which may have a newer version now."""
 
     token: Token | None
-    query: Statement | None = None
+    query: UserStatement | None = None
 
 
-class Done(Answer, frozen=True):
-    """It is done."""
+class EmptyAnswer(Answer, frozen=True):
+    """The request is done."""
 
 
-class Exists(Answer, frozen=True, kw_only=True):
+class ExistsAnswer(Answer, frozen=True, kw_only=True):
     exists: bool
 
 
-class Dropped(Answer, frozen=True, kw_only=True):
+class DroppedAnswer(Answer, frozen=True, kw_only=True):
     """Whether there was anything to drop."""
 
     dropped: bool
 
 
-class Possible(Answer, frozen=True, kw_only=True):
+class PossibleAnswer(Answer, frozen=True, kw_only=True):
     possible: bool

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.core.schema import Expression
-from lakelog.spark.requests.base import Answer, Message, Named, NamedRef, OfLoaded
+from lakelog.catalog import Expression
+from lakelog.spark.requests.base import Answer, LoadedTableRequest, Message, NamedObject, NamedRef
 from lakelog.spark.requests.tables import TableFacts
 
 
-class LoadChanges(Named, frozen=True, kw_only=True, tag="load_changes"):
-    """The facts of a table as changes of it are read, between versions or times; without any of these, of all of them.
+class LoadChanges(NamedObject, frozen=True, kw_only=True, tag="load_changes"):
+    """Return the facts of a table for reading its changes between versions or times.
 
-    `start_latest`: from the next version on, for streams.
+    Without any of these, they are all changes. With `start_latest`, they begin with the next version, for
+    streams.
     """
 
     on: NamedRef | None = None
@@ -24,14 +25,17 @@ class LoadChanges(Named, frozen=True, kw_only=True, tag="load_changes"):
 
 
 class ChangesEnd(Message, frozen=True, kw_only=True):
-    """Where a stream of changes ends: at a version, a time, or nowhere."""
+    """The end of a stream of changes: a version, a time, or none."""
 
     last: int | None = None
     last_us: int | None = None
 
 
 class ChangesFacts(TableFacts, frozen=True, kw_only=True):
-    """The table as of the last of the versions `first` to `last`; `may_*` is what may be among the changes."""
+    """The table as of the last of the versions `first` to `last`.
+
+    `may_*` say what kinds of changes there may be.
+    """
 
     first: int
     last: int
@@ -41,18 +45,19 @@ class ChangesFacts(TableFacts, frozen=True, kw_only=True):
     may_repeat: bool
 
 
-class PlanChanges(OfLoaded, frozen=True, kw_only=True, tag="plan_changes"):
-    """The files of changes that were loaded, as an Arrow stream."""
+class PlanChanges(LoadedTableRequest, frozen=True, kw_only=True, tag="plan_changes"):
+    """Return the files of loaded changes, as an Arrow stream."""
 
     first: int
     last: int
     predicate: Expression
 
 
-class OfStream(OfLoaded, frozen=True, kw_only=True):
-    """About a stream that reads a table: `version` is what its query has loaded, `form` that of its columns.
+class StreamRequest(LoadedTableRequest, frozen=True, kw_only=True):
+    """A request about a stream that reads a table.
 
-    With `changes` it reads changes up to that end, without it rows that are added.
+    `version` is the version that its query has loaded, and `form` the form of its columns. With `changes` it
+    reads changes up to that end, without it only added rows.
     """
 
     name: str
@@ -62,63 +67,63 @@ class OfStream(OfLoaded, frozen=True, kw_only=True):
     skips_expired: bool = False
 
 
-class StreamForm(OfLoaded, frozen=True, tag="stream_form"):
-    """What distinguishes the columns of the loaded version from others."""
+class StreamForm(LoadedTableRequest, frozen=True, tag="stream_form"):
+    """Return the form of the loaded version's columns, which differs from other columns' forms."""
 
 
-class Form(Answer, frozen=True, kw_only=True):
+class ChosenForm(Answer, frozen=True, kw_only=True):
     form: str
 
 
-class StreamStart(OfStream, frozen=True, kw_only=True, tag="stream_start"):
-    """The first position: at a version (or `latest`) or time, else before the present contents."""
+class StreamStart(StreamRequest, frozen=True, kw_only=True, tag="stream_start"):
+    """Return the first position: at a version (or `latest`) or time, else before the present contents."""
 
     starting_version: int | str | None = None
     starting_timestamp_us: int | None = None
 
 
-class Position(Answer, frozen=True, kw_only=True):
-    """A position in a stream, in words of which only Python knows the meaning."""
+class OpaquePosition(Answer, frozen=True, kw_only=True):
+    """A position in a stream, as a text that only Python understands."""
 
     position: str
 
 
-class StreamHead(OfStream, frozen=True, tag="stream_head"):
-    """The position after all that there is."""
+class StreamHead(StreamRequest, frozen=True, tag="stream_head"):
+    """Return the position after all existing versions."""
 
 
 class BatchLimits(Message, frozen=True, kw_only=True):
-    """How much one batch may have."""
+    """The limits of a batch."""
 
     files: int | None = None
     bytes: int | None = None
     rows: int | None = None
 
 
-class StreamNext(OfStream, frozen=True, kw_only=True, tag="stream_next"):
-    """Where the batch ends that begins at a position."""
+class StreamNext(StreamRequest, frozen=True, kw_only=True, tag="stream_next"):
+    """Return the end of the batch that begins at a position."""
 
     position: str
     limits: BatchLimits
     until: str | None = None
 
 
-class Next(Answer, frozen=True, kw_only=True):
-    """`head` is the position after all that there is."""
+class NextPosition(Answer, frozen=True, kw_only=True):
+    """`head` is the position after all existing versions."""
 
     position: str
     head: str
 
 
-class StreamFiles(OfStream, frozen=True, kw_only=True, tag="stream_files"):
-    """The files between two positions, as an Arrow stream."""
+class StreamFiles(StreamRequest, frozen=True, kw_only=True, tag="stream_files"):
+    """Return the files between two positions, as an Arrow stream."""
 
     start: str
     end: str
 
 
 class StreamBatchFiles(Answer, frozen=True, kw_only=True):
-    """What may be among the changes of a batch, whose files are beside."""
+    """The kinds of changes that a batch may have. Its files come beside the answer."""
 
     may_carry: bool
     may_update: bool

@@ -2,49 +2,56 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.core.logs import Token
-from lakelog.catalog.core.schema import FunctionDefinition, ViewDefinition
-from lakelog.spark.requests.base import Answer, InCatalog, Listing, OfNamespace, Path, Statement
+from lakelog.catalog import FunctionDefinition, Token, ViewDefinition
+from lakelog.spark.requests.base import (
+    Answer,
+    CatalogRequest,
+    NameListing,
+    NamespaceRequest,
+    Path,
+    UserStatement,
+)
 
 
-class ListViews(OfNamespace, frozen=True, tag="list_views"):
-    """Which views are directly in a namespace."""
+class ListViews(NamespaceRequest, frozen=True, tag="list_views"):
+    """List the views directly in a namespace."""
 
 
-class Views(Answer, frozen=True, kw_only=True):
+class ViewList(Answer, frozen=True, kw_only=True):
     views: tuple[Path, ...]
 
 
-class ListRelations(Listing, frozen=True, tag="list_relations"):
-    """Which tables and views are directly in a namespace."""
+class ListRelations(NameListing, frozen=True, tag="list_relations"):
+    """List the tables and views directly in a namespace."""
 
 
-class Relations(Answer, frozen=True, kw_only=True):
+class RelationList(Answer, frozen=True, kw_only=True):
     tables: tuple[Path, ...]
     views: tuple[Path, ...]
 
 
-class OfView(InCatalog, frozen=True, kw_only=True):
-    """About a view."""
+class ViewRequest(CatalogRequest, frozen=True, kw_only=True):
+    """A request about a view."""
 
     identifier: Path
 
 
-class ViewChange(OfView, frozen=True, kw_only=True):
+class ViewChange(ViewRequest, frozen=True, kw_only=True):
     """A change of a view."""
 
     token: Token | None
-    query: Statement | None = None
+    query: UserStatement | None = None
 
 
-class ViewExists(OfView, frozen=True, tag="view_exists"):
-    """Whether there is such a view."""
+class LookUpView(ViewRequest, frozen=True, tag="view_exists"):
+    """Return whether the view exists."""
 
 
 class DefineView(ViewChange, frozen=True, kw_only=True, tag="define_view"):
-    """Create a view, or with `replace` also replace it; without `create` only replace it.
+    """Create a view, or with `replace` also replace it.
 
-    `expected` is the definition that a replacement was made from: it has to be there still.
+    Without `create`, only replace it. `expected` is the definition that a replacement was made from. It must
+    not have changed.
     """
 
     view: ViewDefinition
@@ -63,30 +70,33 @@ class RenameView(ViewChange, frozen=True, kw_only=True, tag="rename_view"):
     to: Path
 
 
-class ListFunctions(OfNamespace, frozen=True, tag="list_functions"):
-    """Which functions are directly in a namespace."""
+class ListFunctions(NamespaceRequest, frozen=True, tag="list_functions"):
+    """List the functions directly in a namespace."""
 
 
-class Functions(Answer, frozen=True, kw_only=True):
+class FunctionList(Answer, frozen=True, kw_only=True):
     functions: tuple[Path, ...]
 
 
-class OfFunction(InCatalog, frozen=True, kw_only=True):
-    """About a function, whatever the case of its name unless the session minds it."""
+class FunctionRequest(CatalogRequest, frozen=True, kw_only=True):
+    """A request about a function. The case of its name matters only if `case_sensitive`."""
 
     identifier: Path
     case_sensitive: bool
 
 
-class FunctionChange(OfFunction, frozen=True, kw_only=True):
+class FunctionChange(FunctionRequest, frozen=True, kw_only=True):
     """A change of a function."""
 
     token: Token | None
-    query: Statement | None = None
+    query: UserStatement | None = None
 
 
-class LoadFunction(OfFunction, frozen=True, kw_only=True, tag="load_function"):
-    """The definition of a function, if there is one. Where it `runs`, the catalog's `stored-code` may refuse it."""
+class LoadFunction(FunctionRequest, frozen=True, kw_only=True, tag="load_function"):
+    """Return the definition of a function if it exists.
+
+    If it `runs`, the catalog's `stored-code` may refuse it.
+    """
 
     runs: bool = False
 

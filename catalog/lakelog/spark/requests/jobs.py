@@ -1,15 +1,15 @@
-"""Jobs of procedures, which Spark runs between the preparation of a call and the call, and what comes of them."""
+"""Jobs of procedures and their results. Spark runs them between the preparation of a call and the call."""
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-from lakelog.catalog.core.files import DataFile
-from lakelog.catalog.core.schema import Expression
+from lakelog.catalog import Expression
+from lakelog.catalog.engine import DataFile
 from lakelog.log import WriteRef
 from lakelog.spark.requests.base import FreeJson, Message, Path
 from lakelog.spark.requests.pieces import ChecksumTaken, ColumnComputed, ObjectCopied, ObjectToCopy
-from lakelog.spark.requests.sources import FooterFound, PartitionPlace, Source
+from lakelog.spark.requests.sources import FooterFound, ForeignSource, PartitionPlace
 from lakelog.spark.requests.tables import TableFacts
 from lakelog.spark.requests.writes import ClusteringGoal, CompactionGoal
 
@@ -18,8 +18,9 @@ class _Job(Message, frozen=True, kw_only=True, tag_field="kind"):
     """A job or its result, as `kind` says."""
 
 
-class Compact(_Job, frozen=True, kw_only=True, tag="compact"):
-    """Rewrite files of a table that may have rows like `where`, a condition in SQL, into files of at most so much."""
+class CompactFiles(_Job, frozen=True, kw_only=True, tag="compact"):
+    """Rewrite files of a table that may have rows like `where`, a condition in SQL, into files of at most
+    `most_bytes`."""
 
     table: Path
     where: str | None
@@ -27,10 +28,13 @@ class Compact(_Job, frozen=True, kw_only=True, tag="compact"):
     most_bytes: int
 
 
-class Cluster(_Job, frozen=True, kw_only=True, tag="cluster"):
-    """Put rows of a table in the order of its curve, of files that may have rows like `where`, a condition in SQL;
-    begin nothing more once so many bytes were read. In a `dry` run only what it would do is counted. `overlap` is how
-    many files a look-up of a point reads before it."""
+class ClusterFiles(_Job, frozen=True, kw_only=True, tag="cluster"):
+    """Put rows of a table in the order of its curve.
+
+    It takes files that may have rows like `where`, a condition in SQL. It begins no new step after reading
+    `limit_bytes`. A `dry` run only counts the work. `overlap` is how many files a look-up of a point reads
+    before the job.
+    """
 
     table: Path
     where: str | None
@@ -43,19 +47,22 @@ class Cluster(_Job, frozen=True, kw_only=True, tag="cluster"):
 class ReadFooters(_Job, frozen=True, kw_only=True, tag="footers"):
     """Read the footers of the files that have these values in the names of their folders.
 
-    `schema` is that of the table which shall have them, as Spark's JSON of a struct.
+    `schema` is the schema of the table that shall have the files, as Spark's JSON of a struct.
     """
 
-    source: Source
+    source: ForeignSource
     schema: FreeJson
     partition_filter: dict[str, str | None]
 
 
 class FindSource(_Job, frozen=True, kw_only=True, tag="source"):
-    """Find a table of that format in the session catalog; of a path, which is taken as it is, only with `footers`: read
-    the footers of all files, which are Parquet files then."""
+    """Find a table of that format in the session catalog.
 
-    source: Source
+    A path is taken as it is. With `footers`, also read the footers of all its files, which are Parquet files
+    then.
+    """
+
+    source: ForeignSource
     format: str
     footers: bool
 
@@ -68,8 +75,11 @@ class ComputeStatistics(_Job, frozen=True, kw_only=True, tag="statistics"):
 
 
 class KeepTable(Message, frozen=True, kw_only=True):
-    """A table to be kept in shape: compacted with that goal, into files of at most so much, clustered with the other,
-    if there is one, and the statistics of these columns computed anew."""
+    """A table to be kept in shape.
+
+    It is compacted by `goal` into files of at most `most_bytes`, and clustered by `clustering` if given. The
+    statistics of the columns `statistics` are computed again.
+    """
 
     table: Path
     goal: CompactionGoal
@@ -78,9 +88,11 @@ class KeepTable(Message, frozen=True, kw_only=True):
     statistics: tuple[str, ...] = ()
 
 
-class Maintain(_Job, frozen=True, kw_only=True, tag="maintain"):
-    """Do what is due for tables, a step of each at a time; begin nothing more after that time, or once so many bytes
-    were read."""
+class MaintainTables(_Job, frozen=True, kw_only=True, tag="maintain"):
+    """Do the due upkeep of tables, a step of each at a time.
+
+    Begin no new step after that time, or after reading so many bytes.
+    """
 
     tables: tuple[KeepTable, ...]
     limit_us: int | None
@@ -94,7 +106,10 @@ class TakeChecksums(_Job, frozen=True, kw_only=True, tag="checksums"):
 
 
 class CopyObjects(_Job, frozen=True, kw_only=True, tag="copy-objects"):
-    """Copy these objects, or read them, and hash their bytes. `work` is what they are a part of, `what` says it."""
+    """Copy these objects, or read them, and hash their bytes.
+
+    `work` is the id of the whole work, and `what` its name.
+    """
 
     work: str
     what: str
@@ -102,7 +117,7 @@ class CopyObjects(_Job, frozen=True, kw_only=True, tag="copy-objects"):
 
 
 class DeleteObjects(_Job, frozen=True, kw_only=True, tag="delete-objects"):
-    """Delete these objects, by URL, of which some may be gone already; `work` is what they are a part of."""
+    """Delete these objects, by URL. Some may be gone. `work` is the id of the whole work."""
 
     work: str
     what: str
@@ -110,9 +125,11 @@ class DeleteObjects(_Job, frozen=True, kw_only=True, tag="delete-objects"):
 
 
 class BuryVersions(_Job, frozen=True, kw_only=True, tag="bury-versions"):
-    """Make tombstones of the plain commits from version `first` on, before `until`, of the log whose objects are in the
-    folder `log`, a URL. `what` is the name of the table or namespace, up to version `last` of which all expires;
-    `features` are those of commits that are known here."""
+    """Make tombstones of the plain commits from version `first` on, before `until`.
+
+    The log's objects are in the folder `log`, a URL. `what` is the name of the table or namespace, whose
+    versions up to `last` expire. `features` are the features of commits that lakelog knows here.
+    """
 
     what: str
     log: str
@@ -123,10 +140,10 @@ class BuryVersions(_Job, frozen=True, kw_only=True, tag="bury-versions"):
 
 
 class CountRows(_Job, frozen=True, kw_only=True, tag="count-rows"):
-    """Count the rows like `predicate`, which is about these `columns`, in each file that the call has, as a table with
-    these facts reads it; of those that lack any of the `stored` columns, by their names in files, nothing is known.
+    """Count the rows like `predicate` in each file of the call, as a table with these facts reads it.
 
-    `whole`: whatever a file says of itself, all of it is read.
+    `predicate` is about these `columns`. The count of a file is unknown if it lacks any of the `stored`
+    columns, by their names in files. With `whole`, all of a file is read, whatever its statistics say.
     """
 
     table: TableFacts
@@ -138,7 +155,7 @@ class CountRows(_Job, frozen=True, kw_only=True, tag="count-rows"):
 
 
 class CopyRows(_Job, frozen=True, kw_only=True, tag="copy-rows"):
-    """Write the rows of the files that the call has, but those like `predicate`, to files of a write of this table."""
+    """Write the rows of the call's files, except rows like `predicate`, to files of a write of this table."""
 
     table: TableFacts
     text: str
@@ -147,12 +164,12 @@ class CopyRows(_Job, frozen=True, kw_only=True, tag="copy-rows"):
 
 
 AnyJob: TypeAlias = (
-    Compact
-    | Cluster
+    CompactFiles
+    | ClusterFiles
     | ReadFooters
     | FindSource
     | ComputeStatistics
-    | Maintain
+    | MaintainTables
     | TakeChecksums
     | CountRows
     | CopyRows
@@ -162,10 +179,12 @@ AnyJob: TypeAlias = (
 )
 
 
-class Compacted(_Job, frozen=True, kw_only=True, tag="compact"):
-    """What was rewritten and committed, and the version of the table after that. `is_left`: a limit came before the
-    end. Of a clustering, `overlap_before` is how many files a look-up of a point read before it, and in a dry run
-    `overlap_after` what it would read then."""
+class CompactResult(_Job, frozen=True, kw_only=True, tag="compact"):
+    """The rewritten and committed files, and the table's version after that.
+
+    `is_left` says that a limit came before the end. For a clustering, `overlap_before` is how many files a
+    look-up of a point read before it. In a dry run, `overlap_after` is how many it would read after it.
+    """
 
     rewritten_files: int
     rewritten_bytes: int
@@ -179,7 +198,7 @@ class Compacted(_Job, frozen=True, kw_only=True, tag="compact"):
 
 
 class FootersRead(_Job, frozen=True, kw_only=True, tag="footers"):
-    """The files, and the schemas that there are among them; `table_schema` is that of the job."""
+    """The files and their schemas. `table_schema` is the schema of the job."""
 
     table_schema: FreeJson
     schemas: tuple[FreeJson, ...]
@@ -187,8 +206,11 @@ class FootersRead(_Job, frozen=True, kw_only=True, tag="footers"):
 
 
 class SourceFound(_Job, frozen=True, kw_only=True, tag="source"):
-    """Where a source is. Of a table of Parquet files, its `columns` as Spark's JSON of a struct, the names of those
-    that it is partitioned by, and its folders where the catalog knows them."""
+    """The place of a source.
+
+    A table of Parquet files also has its `columns`, as Spark's JSON of a struct, and the names of its
+    partition columns. It has its folders if the catalog knows them.
+    """
 
     url: str
     columns: FreeJson | None = None
@@ -197,8 +219,8 @@ class SourceFound(_Job, frozen=True, kw_only=True, tag="source"):
     footers: FootersRead | None = None
 
 
-class StatisticsComputed(_Job, frozen=True, kw_only=True, tag="statistics"):
-    """The statistics of that version of the table with that id."""
+class StatisticsResult(_Job, frozen=True, kw_only=True, tag="statistics"):
+    """The statistics of the table with that id, at that version."""
 
     version: int
     id: str
@@ -207,8 +229,11 @@ class StatisticsComputed(_Job, frozen=True, kw_only=True, tag="statistics"):
 
 
 class KeptTable(Message, frozen=True, kw_only=True):
-    """What was rewritten and committed of a table. `lost` groups were changed by others first; `is_left`: a limit came
-    before the end; `error` is what ended it."""
+    """The rewritten and committed files of a table.
+
+    Other clients changed `lost` groups first. `is_left` says that a limit came before the end. `error` is the
+    error that ended the work.
+    """
 
     table: Path
     rewritten_files: int
@@ -219,10 +244,10 @@ class KeptTable(Message, frozen=True, kw_only=True):
     lost: int
     is_left: bool
     error: str | None
-    statistics: StatisticsComputed | None = None
+    statistics: StatisticsResult | None = None
 
 
-class Maintained(_Job, frozen=True, kw_only=True, tag="maintain"):
+class MaintainResult(_Job, frozen=True, kw_only=True, tag="maintain"):
     """The tables in the order of the job, and how long they took."""
 
     tables: tuple[KeptTable, ...]
@@ -243,14 +268,17 @@ class ObjectsCopied(_Job, frozen=True, kw_only=True, tag="copy-objects"):
 
 
 class ObjectsDeleted(_Job, frozen=True, kw_only=True, tag="delete-objects"):
-    """All of them are gone."""
+    """All objects of the job are gone."""
 
     work: str
 
 
-class VersionsBuried(_Job, frozen=True, kw_only=True, tag="bury-versions"):
-    """How many commits have become tombstones, and their bytes with their sidecars. The versions `left` are none yet,
-    in their order: intents, what says how one ended, and objects that are not as they should be."""
+class BuryResult(_Job, frozen=True, kw_only=True, tag="bury-versions"):
+    """How many commits have become tombstones, and their bytes with their sidecars.
+
+    The versions `left`, in their order, are not tombstones yet: intents, commits that settle an intent, and
+    damaged objects.
+    """
 
     commits: int
     size_bytes: int
@@ -258,7 +286,7 @@ class VersionsBuried(_Job, frozen=True, kw_only=True, tag="bury-versions"):
 
 
 class RowsCounted(_Job, frozen=True, kw_only=True, tag="count-rows"):
-    """How many rows there are in each file, in their order; -1 where that is not known."""
+    """The row count of each file, in their order; -1 if it is not known."""
 
     counts: tuple[int, ...]
 
@@ -270,15 +298,15 @@ class RowsCopied(_Job, frozen=True, kw_only=True, tag="copy-rows"):
 
 
 AnyResult: TypeAlias = (
-    Compacted
+    CompactResult
     | FootersRead
     | SourceFound
-    | StatisticsComputed
-    | Maintained
+    | StatisticsResult
+    | MaintainResult
     | ChecksumsTaken
     | RowsCounted
     | RowsCopied
     | ObjectsCopied
     | ObjectsDeleted
-    | VersionsBuried
+    | BuryResult
 )

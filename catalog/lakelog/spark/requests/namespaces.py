@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from lakelog.spark.requests.base import Answer, NamespaceChange, OfNamespace, Path
+from lakelog.spark.requests.base import Answer, NamespaceChange, NamespaceRequest, Path
 
 
-class ListNamespaces(OfNamespace, frozen=True, kw_only=True, tag="list_namespaces"):
-    """Which namespaces are directly in this one. `if_any`: a warehouse that does not exist yet has none."""
+class ListNamespaces(NamespaceRequest, frozen=True, kw_only=True, tag="list_namespaces"):
+    """List the namespaces directly in this namespace.
+
+    With `if_any`, a warehouse that does not exist has none.
+    """
 
     if_any: bool = False
 
 
-class Namespaces(Answer, frozen=True, kw_only=True):
+class NamespaceList(Answer, frozen=True, kw_only=True):
     namespaces: tuple[Path, ...]
 
 
-class NamespaceExists(OfNamespace, frozen=True, tag="namespace_exists"):
-    """Whether there is such a namespace."""
+class LookUpNamespace(NamespaceRequest, frozen=True, tag="namespace_exists"):
+    """Return whether the namespace exists."""
 
 
-class LoadNamespace(OfNamespace, frozen=True, tag="load_namespace"):
-    """The properties of a namespace."""
+class LoadNamespace(NamespaceRequest, frozen=True, tag="load_namespace"):
+    """Return the properties of a namespace."""
 
 
 class NamespaceFacts(Answer, frozen=True, kw_only=True):
@@ -41,6 +44,6 @@ class AlterNamespace(NamespaceChange, frozen=True, kw_only=True, tag="alter_name
 
 
 class DropNamespace(NamespaceChange, frozen=True, kw_only=True, tag="drop_namespace"):
-    """Drop a namespace, with `cascade` also one that is not empty."""
+    """Drop a namespace. With `cascade`, it need not be empty."""
 
     cascade: bool

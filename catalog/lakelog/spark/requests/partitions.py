@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from lakelog.catalog import DataFile
-from lakelog.catalog.core.schema import Scalar
+from lakelog.catalog import Scalar
+from lakelog.catalog.engine import DataFile
 from lakelog.log import WriteRef
-from lakelog.spark.requests.base import Answer, LoadedChange, OfLoaded
+from lakelog.spark.requests.base import Answer, LoadedChange, LoadedTableRequest
 
 Values: TypeAlias = dict[str, Scalar]
 """Values of partition fields, by their names."""
 
 
-class ListPartitions(OfLoaded, frozen=True, kw_only=True, tag="partitions"):
-    """The partitions that have these values as an Arrow stream, with the columns files, rows and bytes."""
+class ListPartitions(LoadedTableRequest, frozen=True, kw_only=True, tag="partitions"):
+    """Return the partitions that have these values as an Arrow stream, with the columns files, rows and
+    bytes."""
 
     where: Values
 
@@ -37,22 +38,25 @@ class TruncatePartitions(LoadedChange, frozen=True, kw_only=True, tag="truncate_
     partitions: tuple[Values, ...]
 
 
-class PlanRename(OfLoaded, frozen=True, kw_only=True, tag="plan_rename"):
-    """The files that may have rows of the partition `old`, as an Arrow stream, for an engine that rewrites them."""
+class PlanRename(LoadedTableRequest, frozen=True, kw_only=True, tag="plan_rename"):
+    """Return the files that may have rows of the partition `old`, as an Arrow stream, for an engine that
+    rewrites them."""
 
     old: Values
     new: Values
 
 
 class RenamePlan(Answer, frozen=True, kw_only=True):
-    """The columns that get other values; None where the rows have to be checked by Python, which rewrites them then."""
+    """The columns that get other values. None if Python has to check the rows, and so rewrites them."""
 
     columns: tuple[str, ...] | None = None
 
 
 class RenamePartition(LoadedChange, frozen=True, kw_only=True, tag="rename_partition"):
-    """Give all rows of the partition `old` the values of `new`: `files` of a write have them, where an engine made
-    these."""
+    """Give all rows of the partition `old` the values of `new`.
+
+    If an engine rewrote the rows, `files` of its write have them.
+    """
 
     old: Values
     new: Values

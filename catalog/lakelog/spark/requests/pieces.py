@@ -1,20 +1,20 @@
-"""What jobs, and what comes of them, have many of."""
+"""The parts that jobs and their results have many of."""
 
 from __future__ import annotations
 
-from lakelog.catalog.core.schema import Scalar
+from lakelog.catalog import Scalar
 from lakelog.spark.requests.base import Message
 
 
 class ObjectToCopy(Message, frozen=True, kw_only=True):
-    """An object by its URL, and to where it is copied; without a target it is only read."""
+    """An object by its URL, and the target of its copy. Without a target it is only read."""
 
     source: str
     target: str | None = None
 
 
 class ColumnComputed(Message, frozen=True, kw_only=True):
-    """What is known of a whole column."""
+    """The statistics of a whole column."""
 
     name: str
     distinct: int | None
@@ -26,7 +26,7 @@ class ColumnComputed(Message, frozen=True, kw_only=True):
 
 
 class ChecksumTaken(Message, frozen=True, kw_only=True):
-    """The size of a file in bytes, and the CRC-32 of these."""
+    """The size of a file in bytes, and the CRC-32 of its bytes."""
 
     url: str
     size: int
@@ -34,7 +34,8 @@ class ChecksumTaken(Message, frozen=True, kw_only=True):
 
 
 class ObjectCopied(Message, frozen=True, kw_only=True):
-    """The size of an object in bytes, and the SHA-256 of these in hexadecimal digits, "" where it is not there."""
+    """The size of an object in bytes, and the SHA-256 of its bytes in hexadecimal digits, "" if it does not
+    exist."""
 
     size: int
     sha256: str

@@ -1,12 +1,12 @@
-"""Reading a table that was loaded: which files a question needs, and what is known without them."""
+"""Reading a loaded table: the files that a question needs, and the answers that need no files."""
 
 from __future__ import annotations
 
-from lakelog.catalog.core.schema import Expression, TableChange
-from lakelog.spark.requests.base import Answer, InCatalog, LoadedTable, Message, OfLoaded
+from lakelog.catalog import Expression, TableChange
+from lakelog.spark.requests.base import Answer, CatalogRequest, LoadedTable, LoadedTableRequest, Message
 
 
-class Top(Message, frozen=True, kw_only=True):
+class TopLimit(Message, frozen=True, kw_only=True):
     """The first `limit` rows by a column."""
 
     column: str
@@ -15,19 +15,21 @@ class Top(Message, frozen=True, kw_only=True):
     limit: int
 
 
-class Plan(OfLoaded, frozen=True, kw_only=True, tag="plan"):
-    """The files that may have rows like `predicate`, as an Arrow stream; with the values of the partition fields `keys`
-    where all of the files are partitioned by these."""
+class PlanFiles(LoadedTableRequest, frozen=True, kw_only=True, tag="plan"):
+    """Return the files that may have rows like `predicate`, as an Arrow stream.
+
+    It has the values of the partition fields `keys` if all files are partitioned by them.
+    """
 
     predicate: Expression
-    top: Top | None = None
+    top: TopLimit | None = None
     keys: tuple[int, ...] = ()
 
 
-class Planned(Answer, frozen=True, kw_only=True):
-    """How many files the version has, how many deleted rows those have that are planned, and what planning cost.
+class PlanFacts(Answer, frozen=True, kw_only=True):
+    """The version's file count, the deleted rows of the planned files, and the cost of planning.
 
-    `by_partition` of those that are left out are so by what is asked of partitioned columns, where that is known.
+    `by_partition` is how many files the conditions on partitioned columns left out, if that is known.
     """
 
     files: int = 0
@@ -37,59 +39,61 @@ class Planned(Answer, frozen=True, kw_only=True):
     by_partition: int | None = None
 
 
-class PlanCut(OfLoaded, frozen=True, kw_only=True, tag="plan_cut"):
-    """The files in which an overwrite by a filter may replace some rows and not all, as an Arrow stream."""
+class PlanCut(LoadedTableRequest, frozen=True, kw_only=True, tag="plan_cut"):
+    """Return the files in which an overwrite by a filter may replace some rows, but not all, as an Arrow
+    stream."""
 
     predicate: Expression
 
 
 class TableRead(LoadedTable, frozen=True, kw_only=True):
-    """A table that a statement reads. `settled` is the version that it has been read at already, or -1."""
+    """A table that a statement reads. `settled` is the version that the statement has read, or -1."""
 
     settled: int
 
 
-class ReadTogether(InCatalog, frozen=True, kw_only=True, tag="read_together"):
-    """A version of each table, all of one moment."""
+class ReadTogether(CatalogRequest, frozen=True, kw_only=True, tag="read_together"):
+    """Return a version of each table, all as of the same moment."""
 
     tables: tuple[TableRead, ...]
 
 
-class Versions(Answer, frozen=True, kw_only=True):
+class VersionList(Answer, frozen=True, kw_only=True):
     versions: tuple[int, ...]
 
 
-class CanDelete(OfLoaded, frozen=True, kw_only=True, tag="can_delete"):
-    """Whether a delete by that condition takes whole files only."""
+class CanDelete(LoadedTableRequest, frozen=True, kw_only=True, tag="can_delete"):
+    """Return whether a delete by that condition takes whole files only."""
 
     predicate: Expression
 
 
-class CanOverwrite(OfLoaded, frozen=True, kw_only=True, tag="can_overwrite"):
-    """Whether it is known exactly which rows match."""
+class CanOverwrite(LoadedTableRequest, frozen=True, kw_only=True, tag="can_overwrite"):
+    """Return whether lakelog knows exactly which rows match."""
 
     predicate: Expression
 
 
-class CanChange(OfLoaded, frozen=True, kw_only=True, tag="can_change"):
-    """Whether the table can be changed in that way."""
+class CanChange(LoadedTableRequest, frozen=True, kw_only=True, tag="can_change"):
+    """Return whether the table can be changed in that way."""
 
     change: TableChange
 
 
-class Aggregated(Message, frozen=True, kw_only=True):
+class AggregateColumn(Message, frozen=True, kw_only=True):
     """`kind` is `count`, `min` or `max`; without a column, rows are counted."""
 
     kind: str
     column: str | None
 
 
-class Aggregate(OfLoaded, frozen=True, kw_only=True, tag="aggregate"):
-    """The values of `group_by`, and then the aggregates, as an Arrow stream, if they are known without the files."""
+class ReadAggregates(LoadedTableRequest, frozen=True, kw_only=True, tag="aggregate"):
+    """Return the values of `group_by` and the aggregates, as an Arrow stream, if they are known without the
+    files."""
 
-    aggregates: tuple[Aggregated, ...]
+    aggregates: tuple[AggregateColumn, ...]
     group_by: tuple[str, ...]
 
 
-class Known(Answer, frozen=True, kw_only=True):
+class AggregatesKnown(Answer, frozen=True, kw_only=True):
     known: bool

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakelog.catalog.core.logs import Token
-from lakelog.spark.requests.base import Answer, FreeJson, InCatalog, Message, Path, Request, Statement
+from lakelog.catalog import Token
+from lakelog.spark.requests.base import (
+    Answer,
+    CatalogRequest,
+    FreeJson,
+    Message,
+    Path,
+    Request,
+    UserStatement,
+)
 from lakelog.spark.requests.jobs import AnyJob, AnyResult
 
 
-class ListProcedures(InCatalog, frozen=True, tag="procedures"):
-    """How all procedures are declared."""
+class ListProcedures(CatalogRequest, frozen=True, tag="procedures"):
+    """Return the declarations of all procedures."""
 
 
 class DeclaredParameter(Message, frozen=True, kw_only=True):
@@ -31,11 +39,12 @@ class DeclaredColumn(Message, frozen=True, kw_only=True):
 
 
 class DeclaredProcedure(Message, frozen=True, kw_only=True):
-    """`changes`: it may be retried by a token only; `job`: Spark has to work on data first; `asks`: it asks Spark for
-    jobs while it runs, and may be run again wherever it was stopped; `rows`: it changes rows that readers of a table
-    see.
+    """The declaration of a procedure.
 
-    `session` says what it does with the session's transaction: `begins`, `commits`, `rolls-back` or nothing.
+    With `changes`, it may be retried by a token only. With `job`, Spark has to work on data first. With
+    `asks`, it asks Spark for jobs while it runs, and may be run again after any stop. With `rows`, it changes
+    rows that readers of a table see. `session` is its effect on the session's transaction: `begins`,
+    `commits`, `rolls-back` or nothing.
     """
 
     name: str
@@ -50,12 +59,12 @@ class DeclaredProcedure(Message, frozen=True, kw_only=True):
     rows: bool = False
 
 
-class Procedures(Answer, frozen=True, kw_only=True):
+class ProcedureList(Answer, frozen=True, kw_only=True):
     procedures: tuple[DeclaredProcedure, ...]
 
 
-class OfProcedure(InCatalog, frozen=True, kw_only=True):
-    """About a call of a procedure, whose arguments the adapter has checked and cast."""
+class ProcedureRequest(CatalogRequest, frozen=True, kw_only=True):
+    """A request about a call of a procedure. The adapter has checked and cast its arguments."""
 
     procedure: str
     arguments: FreeJson
@@ -63,22 +72,25 @@ class OfProcedure(InCatalog, frozen=True, kw_only=True):
     current_namespace: Path
 
 
-class CallToken(OfProcedure, frozen=True, tag="call_token"):
-    """The token of a call that is about to be made, if it needs one."""
+class CallToken(ProcedureRequest, frozen=True, tag="call_token"):
+    """Return the token of the next call, if the call needs a token."""
 
 
 class TokenOfCall(Answer, frozen=True, kw_only=True):
     token: Token | None
 
 
-class CallPrepare(OfProcedure, frozen=True, kw_only=True, tag="call_prepare"):
-    """The job that Spark has to run before the call; `result` is what came of the one before."""
+class CallPrepare(ProcedureRequest, frozen=True, kw_only=True, tag="call_prepare"):
+    """Return the job that Spark has to run before the call. `result` is the result of the job before it."""
 
     result: AnyResult | None = None
 
 
-class Job(Answer, frozen=True, kw_only=True):
-    """`again`: there may be another one after this, so it is asked for once more. None: nothing is left to be done."""
+class NextJob(Answer, frozen=True, kw_only=True):
+    """The next job, or None if nothing is left to do.
+
+    With `again`, the adapter asks for another job after it.
+    """
 
     job: AnyJob | None
     again: bool = False
@@ -92,54 +104,57 @@ class CommitMade(Message, frozen=True, kw_only=True):
     commit_id: str
 
 
-class Call(OfProcedure, frozen=True, kw_only=True, tag="call"):
-    """Run a procedure; `result` is what came of its job, and `commits` are what the session has committed last, where
-    the procedure is about that."""
+class CallProcedure(ProcedureRequest, frozen=True, kw_only=True, tag="call"):
+    """Run a procedure.
+
+    `result` is the result of its job. `commits` are the session's last commits, if the procedure is about
+    these.
+    """
 
     token: Token | None
     result: AnyResult | None = None
-    query: Statement | None = None
+    query: UserStatement | None = None
     commits: tuple[CommitMade, ...] = ()
 
 
-class BeginCall(OfProcedure, frozen=True, kw_only=True, tag="begin_call"):
-    """Run a procedure that asks for jobs, up to the first one."""
+class BeginCall(ProcedureRequest, frozen=True, kw_only=True, tag="begin_call"):
+    """Run a procedure that asks for jobs, up to the first job."""
 
-    query: Statement | None = None
+    query: UserStatement | None = None
 
 
-class GoOnCall(InCatalog, frozen=True, kw_only=True, tag="go_on_call"):
-    """Go on with a call by what came of its job: its `result`, or why it `failed`."""
+class GoOnCall(CatalogRequest, frozen=True, kw_only=True, tag="go_on_call"):
+    """Go on with a call, by the `result` of its job, or the reason why it `failed`."""
 
     going: str
     result: AnyResult | None = None
     failed: str | None = None
     cancelled: bool = False
-    query: Statement | None = None
+    query: UserStatement | None = None
 
 
-class CallFiles(InCatalog, frozen=True, kw_only=True, tag="call_files"):
-    """The files that the job of a call is about, as an Arrow stream."""
+class CallFiles(CatalogRequest, frozen=True, kw_only=True, tag="call_files"):
+    """Return the files of a call's job, as an Arrow stream."""
 
     going: str
 
 
-class Step(Answer, frozen=True, kw_only=True):
-    """The job for which the call `going` waits; or the rows of its result, at the end."""
+class CallStep(Answer, frozen=True, kw_only=True):
+    """The job that the call `going` waits for, or the rows of its result at the end."""
 
     going: str | None = None
     job: AnyJob | None = None
     rows: tuple[tuple[Any, ...], ...] | None = None
 
 
-class Rows(Answer, frozen=True, kw_only=True):
+class CallRows(Answer, frozen=True, kw_only=True):
     """The rows of the result, each with a value for every column."""
 
     rows: tuple[tuple[Any, ...], ...]
 
 
 class TransactionToken(Request, frozen=True, kw_only=True, tag="transaction_token"):
-    """The token for the commit of a transaction, before the commit is requested."""
+    """Return the token for the commit of a transaction, before the commit is requested."""
 
     transaction: str
 

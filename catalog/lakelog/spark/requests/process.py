@@ -5,28 +5,29 @@ from __future__ import annotations
 import msgspec
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a request is made of. `catalog` is the open catalog that it is about; the process has no need of one.
+class SentRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The parts of a request.
 
-    `first` is what is to be answered before, whose answer becomes a member of the request.
+    `catalog` is the open catalog that it is about. Requests to the process have none. `first` is a request to
+    be answered before. Its answer becomes a member of this request.
     """
 
     method: str
     params: msgspec.Raw
     catalog: int | None = None
-    first: First | None = None
+    first: FirstRequest | None = None
 
 
-class First(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What identifies a request when it is retried: `member` is what its answer becomes."""
+class FirstRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A request whose answer identifies the retries of another request. The answer becomes its `member`."""
 
     method: str
     params: msgspec.Raw
     member: str = msgspec.field(name="as")
 
 
-class Failed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why a request was not answered. Unless `outcome_known`, what it was to change may have changed."""
+class FailedRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The error of a request. Unless `outcome_known`, its change may have happened."""
 
     kind: str
     message: str
@@ -36,39 +37,42 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class ProcessRequest(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="method"
 ):
-    """What is asked of the process, and of no catalog."""
+    """A request to the process, not to a catalog."""
 
 
 class Hello(ProcessRequest, frozen=True, kw_only=True, tag="hello"):
-    """The first request: `version` is the jar's, and has to be this package's; `spark` is that of Spark."""
+    """The first request.
+
+    `version` is the jar's version, and has to be this package's. `spark` is Spark's version.
+    """
 
     version: str
     spark: str
 
 
 class Welcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`version` is that of the Python package."""
+    """`version` is the version of the Python package."""
 
     version: str
 
 
 class OpenCatalog(ProcessRequest, frozen=True, kw_only=True, tag="open_catalog"):
-    """Open a catalog with these settings, which shares nothing with others that are open."""
+    """Open a catalog with these settings. It shares nothing with other open catalogs."""
 
     settings: dict[str, str]
 
 
-class Opened(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`catalog` is what requests call it."""
+class OpenedCatalog(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`catalog` is the catalog's number in requests."""
 
     catalog: int
 
 
 class CloseCatalog(ProcessRequest, frozen=True, kw_only=True, tag="close_catalog"):
-    """Forget a catalog, and roll back what is open in it."""
+    """Forget a catalog, and roll back its open transactions."""
 
     catalog: int
 
 
-class Closed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """It is closed."""
+class ClosedCatalog(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The catalog is closed."""

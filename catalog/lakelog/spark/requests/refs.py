@@ -6,7 +6,7 @@ from lakelog.spark.requests.base import LoadedChange, Message
 
 
 class AsOf(Message, frozen=True, kw_only=True):
-    """What a tag or branch begins as: a version, a time, another tag or branch; else the loaded version."""
+    """The start of a tag or branch: a version, a time, another tag or branch, else the loaded version."""
 
     version: int | None = None
     timestamp_us: int | None = None
@@ -16,8 +16,8 @@ class AsOf(Message, frozen=True, kw_only=True):
 class CreateRef(LoadedChange, frozen=True, kw_only=True, tag="create_ref"):
     """Make a tag or branch, as `kind` says.
 
-    `where` says what is to be there: `new` for none of that name, or `new-or-there`, `any` (which is replaced), or
-    `there` (which is replaced too).
+    `where` says whether the name may exist. With `new`, it must not exist. With `new-or-there`, an existing
+    ref stays as it is. With `any`, an existing ref is replaced. With `there`, it must exist, and is replaced.
     """
 
     kind: str

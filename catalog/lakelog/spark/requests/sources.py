@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.core.files import ColumnStats
-from lakelog.catalog.core.schema import Scalar
+from lakelog.catalog import ColumnStats, Scalar
 from lakelog.spark.requests.base import Message, Path
 
 
-class Source(Message, frozen=True, kw_only=True):
-    """Where files of another writer are: below a path, or in a table of the session catalog."""
+class ForeignSource(Message, frozen=True, kw_only=True):
+    """The place of another writer's files: below a path, or in a table of the session catalog."""
 
     path: str | None = None
     table: Path | None = None
@@ -19,9 +18,10 @@ class Source(Message, frozen=True, kw_only=True):
 
 
 class FooterFound(Message, frozen=True, kw_only=True):
-    """A file of another writer: `schema` is the number of its schema among all, `stats` are by paths in the file.
+    """A file of another writer.
 
-    `footer` is the CRC-32 of its footer. `old_calendar`: days before the year 1582 are those of the Julian calendar.
+    `schema` is the number of its schema among all, and `stats` are by paths in the file. `footer` is the
+    CRC-32 of its footer. With `old_calendar`, days before the year 1582 are days of the Julian calendar.
     """
 
     path: str

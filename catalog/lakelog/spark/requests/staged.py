@@ -1,16 +1,17 @@
-"""Tables to be, which no reader sees before their one commit."""
+"""Staged tables, which no reader sees before their single commit."""
 
 from __future__ import annotations
 
-from lakelog.catalog.core.ddl import Stage
-from lakelog.catalog.core.files import DataFile
-from lakelog.catalog.core.schema import Stated, StatedField
-from lakelog.spark.requests.base import Answer, FreeJson, InCatalog, Named, Path, Statement
+from lakelog.catalog.engine import DataFile, StagedTable, StatedConstraint, StatedField
+from lakelog.spark.requests.base import Answer, CatalogRequest, FreeJson, NamedObject, Path, UserStatement
 from lakelog.spark.requests.tables import TableFacts
 
 
-class ToBe(Named, frozen=True, kw_only=True):
-    """A table to be. `kind` is `create`, `replace` or `create-or-replace`; `schema` is Spark's JSON of a struct."""
+class FutureTable(NamedObject, frozen=True, kw_only=True):
+    """A table to be created.
+
+    `kind` is `create`, `replace` or `create-or-replace`. `schema` is Spark's JSON of a struct.
+    """
 
     kind: str
     schema: FreeJson
@@ -21,27 +22,27 @@ class ToBe(Named, frozen=True, kw_only=True):
     own_location: str | None
     comment: str | None
     provider: str | None
-    constraints: tuple[Stated, ...] = ()
+    constraints: tuple[StatedConstraint, ...] = ()
 
 
-class StageTable(ToBe, frozen=True, tag="stage"):
+class StageTable(FutureTable, frozen=True, tag="stage"):
     """Prepare a table, which needs its rows before it is committed."""
 
 
-class Staged(Answer, frozen=True, kw_only=True):
-    """`stage` is all that its commit needs; `table` are the facts of the table as it will be."""
+class StageFacts(Answer, frozen=True, kw_only=True):
+    """`stage` is all that the commit needs. `table` are the facts of the future table."""
 
-    stage: Stage
+    stage: StagedTable
     table: TableFacts
 
 
-class PrepareTable(ToBe, frozen=True, tag="prepare_table"):
-    """Prepare a table; what is answered becomes the `stage` of the request that commits it."""
+class PrepareTable(FutureTable, frozen=True, tag="prepare_table"):
+    """Prepare a table. The answer becomes the `stage` of the request that commits it."""
 
 
-class CommitStage(InCatalog, frozen=True, kw_only=True, tag="commit_stage"):
+class CommitStage(CatalogRequest, frozen=True, kw_only=True, tag="commit_stage"):
     """Make a staged table visible, with the files that were written for it."""
 
-    stage: Stage
+    stage: StagedTable
     files: tuple[DataFile, ...]
-    query: Statement | None = None
+    query: UserStatement | None = None

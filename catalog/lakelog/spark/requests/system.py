@@ -1,12 +1,12 @@
-"""Tables that Python makes when they are read: of the namespace `system`, and of one version of a table."""
+"""Tables that Python makes when they are read: of the namespace `system`, and of a table's version."""
 
 from __future__ import annotations
 
-from lakelog.spark.requests.base import Answer, FreeJson, InCatalog, Message, OfLoaded
+from lakelog.spark.requests.base import Answer, CatalogRequest, FreeJson, LoadedTableRequest, Message
 
 
-class ListSystemTables(InCatalog, frozen=True, tag="system_tables"):
-    """Which tables there are in the namespace `system`."""
+class ListSystemTables(CatalogRequest, frozen=True, tag="system_tables"):
+    """List the tables of the namespace `system`."""
 
 
 class DeclaredTable(Message, frozen=True, kw_only=True):
@@ -20,8 +20,8 @@ class SystemTables(Answer, frozen=True, kw_only=True):
     tables: tuple[DeclaredTable, ...]
 
 
-class ReadSystemTable(InCatalog, frozen=True, kw_only=True, tag="read_system_table"):
-    """These columns of all rows, at least of those whose time is within the bounds, as Arrow streams."""
+class ReadSystemTable(CatalogRequest, frozen=True, kw_only=True, tag="read_system_table"):
+    """Return these columns of all rows, or at least of all rows within the time bounds, as Arrow streams."""
 
     name: str
     columns: tuple[str, ...]
@@ -29,14 +29,14 @@ class ReadSystemTable(InCatalog, frozen=True, kw_only=True, tag="read_system_tab
     until_us: int | None = None
 
 
-class Streams(Answer, frozen=True, kw_only=True):
-    """The lengths of the Arrow streams that the bytes consist of."""
+class StreamLengths(Answer, frozen=True, kw_only=True):
+    """The lengths of the Arrow streams in the bytes."""
 
     streams: tuple[int, ...]
 
 
-class DescribeMetadataTable(OfLoaded, frozen=True, kw_only=True, tag="metadata_table"):
-    """The columns of a metadata table."""
+class DescribeMetadataTable(LoadedTableRequest, frozen=True, kw_only=True, tag="metadata_table"):
+    """Return the columns of a metadata table."""
 
     name: str
 
@@ -48,8 +48,8 @@ class MetadataTable(Answer, frozen=True, kw_only=True):
     schema: FreeJson
 
 
-class ReadMetadataTable(OfLoaded, frozen=True, kw_only=True, tag="read_metadata_table"):
-    """These columns of all rows of a metadata table, as Arrow streams."""
+class ReadMetadataTable(LoadedTableRequest, frozen=True, kw_only=True, tag="read_metadata_table"):
+    """Return these columns of all rows of a metadata table, as Arrow streams."""
 
     name: str
     columns: tuple[str, ...]

@@ -1,61 +1,61 @@
-"""Tables by their names and places: what there is, loading, changing and dropping."""
+"""Tables by their names and places: listing, loading, changing and dropping."""
 
 from __future__ import annotations
 
-from lakelog.catalog.core.schema import Expression, Scalar, TableChange, ViewDefinition
+from lakelog.catalog import Expression, Scalar, TableChange, ViewDefinition
 from lakelog.spark.requests.base import (
     Answer,
     FoundBy,
     FreeJson,
-    Listing,
+    LoadedRef,
     LoadedTable,
+    LoadedTableRequest,
     Message,
-    Named,
     NamedChange,
+    NamedObject,
     NamedRef,
-    OfLoaded,
+    NameListing,
     Path,
-    Ref,
 )
 
 
-class ListTables(Listing, frozen=True, tag="list_tables"):
-    """Which tables are directly in a namespace."""
+class ListTables(NameListing, frozen=True, tag="list_tables"):
+    """List the tables directly in a namespace."""
 
 
-class Tables(Answer, frozen=True, kw_only=True):
+class TableList(Answer, frozen=True, kw_only=True):
     tables: tuple[Path, ...]
 
 
-class TableExists(Named, frozen=True, tag="table_exists"):
-    """Whether there is such a table."""
+class LookUpTable(NamedObject, frozen=True, tag="table_exists"):
+    """Return whether the table exists."""
 
 
-class LoadTable(Named, frozen=True, kw_only=True, tag="load_table"):
-    """The facts of a table, or of it at a version or time, or on a tag or branch."""
+class LoadTable(NamedObject, frozen=True, kw_only=True, tag="load_table"):
+    """Return the facts of a table, at a version or time, or on a tag or branch, if given."""
 
     version: int | None = None
     timestamp_us: int | None = None
     on: NamedRef | None = None
 
 
-class LoadRelation(Named, frozen=True, tag="load_relation"):
-    """The object of a name: the facts of a table, or a view."""
+class LoadRelation(NamedObject, frozen=True, tag="load_relation"):
+    """Return the object of a name: the facts of a table, or a view."""
 
 
-class MayCompute(OfLoaded, frozen=True, tag="may_compute"):
-    """Refuse writes that would run what is stored, where the catalog's `stored-code` forbids it."""
+class MayCompute(LoadedTableRequest, frozen=True, tag="may_compute"):
+    """Refuse writes that would run stored code, if the catalog's `stored-code` forbids it."""
 
 
-class Transformed(Message, frozen=True, kw_only=True):
-    """A column, or a transform of one, by which rows are partitioned or sorted."""
+class TransformTerm(Message, frozen=True, kw_only=True):
+    """A column, or a transform of a column, by which rows are partitioned or sorted."""
 
     transform: str
     args: tuple[int, ...]
     column: Path
 
 
-class PartitionFacts(Transformed, frozen=True, kw_only=True):
+class PartitionFacts(TransformTerm, frozen=True, kw_only=True):
     """A partition field. `result` is the type of its values, as Spark calls it."""
 
     field_id: int
@@ -63,7 +63,7 @@ class PartitionFacts(Transformed, frozen=True, kw_only=True):
     result: str
 
 
-class SortFacts(Transformed, frozen=True, kw_only=True):
+class SortFacts(TransformTerm, frozen=True, kw_only=True):
     """A field of the sort order: `direction` is `asc` or `desc`, `nulls` is `first` or `last`."""
 
     direction: str
@@ -71,14 +71,17 @@ class SortFacts(Transformed, frozen=True, kw_only=True):
 
 
 class RankedColumn(Message, frozen=True, kw_only=True):
-    """A column of a clustering, and the boundaries of its values, each above the one before."""
+    """A column of a clustering, and the boundaries of its values, in ascending order."""
 
     column: Path
     bounds: tuple[Scalar, ...]
 
 
 class CurveFacts(Message, frozen=True, kw_only=True):
-    """The curve along which new rows are ordered: that of a generation of boundaries, with ranks of so many bits."""
+    """The curve along which new rows are ordered.
+
+    It has a generation of boundaries, and ranks of so many bits.
+    """
 
     generation: int
     bits: int
@@ -98,8 +101,8 @@ class ConstraintFacts(Message, frozen=True, kw_only=True):
     referenced: tuple[str, ...] | None = None
 
 
-class Estimate(Message, frozen=True, kw_only=True):
-    """What is known of a whole column, of type `type`: for Spark's optimizer."""
+class OptimizerEstimate(Message, frozen=True, kw_only=True):
+    """The statistics of a whole column, of type `type`, for Spark's optimizer."""
 
     column: str
     type: str
@@ -112,8 +115,10 @@ class Estimate(Message, frozen=True, kw_only=True):
 
 
 class BloomFacts(Message, frozen=True, kw_only=True):
-    """Which columns new files have Bloom filters of, each for `ndv` different values at most; `fpp` is how often it
-    takes another value for one of them."""
+    """The columns of which new files have Bloom filters.
+
+    Each filter holds `ndv` different values at most. `fpp` is its rate of false positives.
+    """
 
     columns: tuple[Path, ...]
     fpp: float
@@ -121,17 +126,18 @@ class BloomFacts(Message, frozen=True, kw_only=True):
 
 
 class TableFacts(Answer, frozen=True, kw_only=True):
-    """One version of a table. `schema` is Spark's JSON, with ids and physical names in its metadata.
+    """The facts of a table's version.
 
-    `write_modes` are those of DELETE, UPDATE and MERGE. `estimates` are missing once rows were added. With
-    `computes`, a write runs what is stored, and `may_compute` says whether it may.
+    `schema` is Spark's JSON, with ids and physical names in its metadata. `write_modes` are the modes of
+    DELETE, UPDATE and MERGE. `estimates` are missing after rows were added. With `computes`, a write runs
+    stored code, and `may_compute` says whether it may.
     """
 
     id: str
     version: int
     past: bool
     step: int
-    ref: Ref | None = None
+    ref: LoadedRef | None = None
     found_by: FoundBy | None = None
     location: str
     own_location: bool
@@ -144,7 +150,7 @@ class TableFacts(Answer, frozen=True, kw_only=True):
     clustering: tuple[Path, ...]
     curve: CurveFacts | None = None
     constraints: tuple[ConstraintFacts, ...]
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[OptimizerEstimate, ...]
     properties: dict[str, str]
     target_file_size_bytes: int
     compression_codec: str
@@ -160,16 +166,16 @@ class FoundView(Answer, frozen=True, kw_only=True):
 class AlterTable(NamedChange, frozen=True, kw_only=True, tag="alter_table"):
     """Change the definition of a table, at a place also on a branch.
 
-    `looked_at` is the version, if any, all of whose rows Spark has held against what is to be true of them.
+    `looked_at` is the version whose rows Spark has checked against the new constraints, if any.
     """
 
     changes: tuple[TableChange, ...]
-    ref: Ref | None = None
+    ref: LoadedRef | None = None
     looked_at: LoadedTable | None = None
 
 
 class DropTable(NamedChange, frozen=True, kw_only=True, tag="drop_table"):
-    """Drop a table; with `purge` so that it cannot be undone."""
+    """Drop a table. With `purge`, the drop cannot be undone."""
 
     purge: bool = False
 

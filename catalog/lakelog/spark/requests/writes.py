@@ -1,27 +1,32 @@
-"""Writing to a table that was loaded: rows that come, rows that go."""
+"""Writing to a loaded table: adding, changing and deleting rows."""
 
 from __future__ import annotations
 
-from lakelog.catalog.core.files import DataFile, Positions
-from lakelog.catalog.core.logs import Token
-from lakelog.catalog.core.schema import Expression, ValuesTaken
-from lakelog.catalog.core.writes import StreamBatch
+from lakelog.catalog import Expression, StreamBatch, Token
+from lakelog.catalog.engine import DataFile, DeletedPositions, ValuesTaken
 from lakelog.log import WriteRef
-from lakelog.spark.requests.base import Answer, InCatalog, LoadedChange, Message, OfLoaded, Path
+from lakelog.spark.requests.base import (
+    Answer,
+    CatalogRequest,
+    LoadedChange,
+    LoadedTableRequest,
+    Message,
+    Path,
+)
 
 
-class Delete(LoadedChange, frozen=True, kw_only=True, tag="delete"):
-    """Delete the rows like `predicate`, which are those of whole files."""
+class DeleteRows(LoadedChange, frozen=True, kw_only=True, tag="delete"):
+    """Delete the rows like `predicate`, which fill whole files."""
 
     predicate: Expression
 
 
-class Truncate(LoadedChange, frozen=True, tag="truncate"):
+class TruncateTable(LoadedChange, frozen=True, tag="truncate"):
     """Delete all rows."""
 
 
-class BeginWrite(OfLoaded, frozen=True, tag="begin_write"):
-    """The id of a write that starts from the version which was loaded, and the token of its commit."""
+class BeginWrite(LoadedTableRequest, frozen=True, tag="begin_write"):
+    """Return the id of a write that starts from the loaded version, and the token of its commit."""
 
 
 class NextValue(Message, frozen=True, kw_only=True):
@@ -31,8 +36,12 @@ class NextValue(Message, frozen=True, kw_only=True):
     next: int
 
 
-class Begun(Answer, frozen=True, kw_only=True):
-    """A write: its files' names begin with what `write` says. `version` is the one it starts from, if it is another."""
+class BegunWrite(Answer, frozen=True, kw_only=True):
+    """A write.
+
+    Its files' names begin with `write`. `version` is the version that it starts from, if not the loaded
+    version.
+    """
 
     write: WriteRef
     token: Token | None
@@ -40,11 +49,11 @@ class Begun(Answer, frozen=True, kw_only=True):
     version: int | None = None
 
 
-class BeginBatch(OfLoaded, frozen=True, kw_only=True, tag="begin_batch"):
-    """The id of a write of a streaming query, which starts from the newest version.
+class BeginBatch(LoadedTableRequest, frozen=True, kw_only=True, tag="begin_batch"):
+    """Return the id of a streaming query's write, which starts from the newest version.
 
-    Its rows were made to fit an older version, and are written by the columns that `written_as` has: the newest must be
-    like these two.
+    Its rows were made to fit an older version, and are written by the columns of the version `written_as`.
+    The newest version must fit both of them.
     """
 
     name: str
@@ -52,21 +61,24 @@ class BeginBatch(OfLoaded, frozen=True, kw_only=True, tag="begin_batch"):
 
 
 class CommitWrite(LoadedChange, frozen=True, kw_only=True, tag="commit_write"):
-    """Append, or replace what `filter` matches: `deletes` are its rows in files that have others too, where known, and
-    `copies` have those others, where the table deletes by copying."""
+    """Append, or replace the rows that `filter` matches.
+
+    `deletes` are matching rows in files that match in part, if known. `copies` have the other rows of these
+    files, if the table deletes by copying.
+    """
 
     write: WriteRef
     operation: str
     files: tuple[DataFile, ...]
     filter: Expression | None = None
-    deletes: tuple[Positions, ...] | None = None
+    deletes: tuple[DeletedPositions, ...] | None = None
     copies: tuple[DataFile, ...] | None = None
     batch: StreamBatch | None = None
     values: tuple[ValuesTaken, ...] = ()
 
 
 class RowsChanged(Message, frozen=True, kw_only=True):
-    """How many rows a commit has changed, as far as that is known."""
+    """How many rows a commit has changed, if known."""
 
     inserted: int | None
     updated: int | None
@@ -75,7 +87,7 @@ class RowsChanged(Message, frozen=True, kw_only=True):
 
 
 class CommitCost(Message, frozen=True, kw_only=True):
-    """What a commit took: versions that were put or tried to, decisions that were made anew, waits for others, and
+    """The cost of a commit: attempts to put versions, repeated decisions, waits for other clients, and
     requests to the store with their bytes."""
 
     attempts: int
@@ -87,9 +99,12 @@ class CommitCost(Message, frozen=True, kw_only=True):
     bytes_written: int
 
 
-class Written(Answer, frozen=True, kw_only=True):
-    """Whether the files are part of the table now: those of a batch that it has already are not. `rows` says how many
-    rows have changed. `mark` is what a streaming query keeps in its checkpoint, and sends `after` its next batch."""
+class WriteResult(Answer, frozen=True, kw_only=True):
+    """Whether the files are part of the table now.
+
+    If the table had the batch before, they are not. `rows` says how many rows have changed. `mark` is the
+    text that a streaming query keeps in its checkpoint, and sends `after` its next batch.
+    """
 
     written: bool
     rows: RowsChanged | None = None
@@ -98,21 +113,24 @@ class Written(Answer, frozen=True, kw_only=True):
 
 
 class CommittedRows(Answer, frozen=True, kw_only=True):
-    """How many rows have changed, where that is known."""
+    """How many rows have changed, if known."""
 
     rows: RowsChanged | None = None
     cost: CommitCost | None = None
 
 
 class CommitRows(LoadedChange, frozen=True, kw_only=True, tag="commit_rows"):
-    """A delete, update or merge, on the version that it has read; `condition` holds for all rows that it has read. Of
-    the rows in `files`, so many are new, and so many have the place of others, where tasks have counted them."""
+    """A delete, update or merge, on the version that it has read.
+
+    `condition` holds for all rows that it has read. Of the rows in `files`, `inserted` are new, and `updated`
+    replace other rows, if tasks have counted them.
+    """
 
     write: WriteRef
     operation: str
     files: tuple[DataFile, ...]
     removed: tuple[str, ...]
-    deletes: tuple[Positions, ...]
+    deletes: tuple[DeletedPositions, ...]
     condition: Expression | None = None
     values: tuple[ValuesTaken, ...] = ()
     reads_others: bool = False
@@ -120,8 +138,8 @@ class CommitRows(LoadedChange, frozen=True, kw_only=True, tag="commit_rows"):
     updated: int | None = None
 
 
-class MakeToken(InCatalog, frozen=True, kw_only=True, tag="token"):
-    """What identifies a change of that name, place or namespace when it is retried."""
+class MakeToken(CatalogRequest, frozen=True, kw_only=True, tag="token"):
+    """Return the token that identifies retries of a change of that name, place or namespace."""
 
     identifier: Path | None = None
     location: str | None = None
@@ -133,8 +151,11 @@ class MakeToken(InCatalog, frozen=True, kw_only=True, tag="token"):
 
 
 class CompactionGoal(Message, frozen=True, kw_only=True):
-    """Files shall be of about that size, and have less than that share of deleted rows; small ones are joined where
-    `fan_in` of about one size are there, unless that is left to a clustering."""
+    """Files shall be of about that size, and have less than that share of deleted rows.
+
+    If there are `fan_in` small files of about the same size, they are joined. Without `joins`, that is left
+    to a clustering.
+    """
 
     target_size_bytes: int
     deleted_ratio: float
@@ -142,8 +163,8 @@ class CompactionGoal(Message, frozen=True, kw_only=True):
     joins: bool = True
 
 
-class PlanCompaction(OfLoaded, frozen=True, kw_only=True, tag="plan_compaction"):
-    """The next groups of files to be rewritten, and the files one group after the other as an Arrow stream."""
+class PlanCompaction(LoadedTableRequest, frozen=True, kw_only=True, tag="plan_compaction"):
+    """Return the next groups of files to rewrite, and their files, group after group, as an Arrow stream."""
 
     goal: CompactionGoal
     predicate: Expression | None
@@ -152,9 +173,11 @@ class PlanCompaction(OfLoaded, frozen=True, kw_only=True, tag="plan_compaction")
 
 
 class ClusteringGoal(Message, frozen=True, kw_only=True):
-    """Files shall be of about that size, in runs along the table's curve; those without an order wait until there are
-    `fresh_min` of them. With `full`, all runs are merged. `key` are the ids of the columns that the table was clustered
-    by when it began."""
+    """Files shall be of about that size, in runs along the table's curve.
+
+    Files without an order wait until there are `fresh_min` of them. With `full`, all runs are merged. `key`
+    are the ids of the table's clustering columns at the begin.
+    """
 
     target_size_bytes: int
     key: tuple[int, ...]
@@ -162,8 +185,9 @@ class ClusteringGoal(Message, frozen=True, kw_only=True):
     full: bool = False
 
 
-class PlanClustering(OfLoaded, frozen=True, kw_only=True, tag="plan_clustering"):
-    """The next groups of files to be put in order, and the files one group after the other as an Arrow stream."""
+class PlanClustering(LoadedTableRequest, frozen=True, kw_only=True, tag="plan_clustering"):
+    """Return the next groups of files to put in order, and their files, group after group, as an Arrow
+    stream."""
 
     goal: ClusteringGoal
     predicate: Expression | None
@@ -171,16 +195,20 @@ class PlanClustering(OfLoaded, frozen=True, kw_only=True, tag="plan_clustering")
     limit_bytes: int
 
 
-class ExpectClustering(OfLoaded, frozen=True, kw_only=True, tag="expect_clustering"):
-    """What a clustering would do, up to about so many bytes, and how files would lie then: from metadata alone."""
+class ExpectClustering(LoadedTableRequest, frozen=True, kw_only=True, tag="expect_clustering"):
+    """Return the expected work of a clustering, up to about so many bytes, and the overlap after it.
+
+    Reads metadata alone.
+    """
 
     goal: ClusteringGoal
     predicate: Expression | None
     limit_bytes: int | None
 
 
-class ExpectedClustering(Answer, frozen=True, kw_only=True):
-    """What would be read and written, and how many files a look-up of a point reads, on average, before and then."""
+class ClusteringExpectation(Answer, frozen=True, kw_only=True):
+    """The expected reads and writes, and how many files a look-up of a point reads, on average, before and
+    after."""
 
     read_files: int
     read_bytes: int
@@ -193,8 +221,11 @@ class ExpectedClustering(Answer, frozen=True, kw_only=True):
 
 
 class CompactionGroup(Message, frozen=True, kw_only=True):
-    """So many files that are rewritten together, by so many tasks if their rows are `spread`, which share the table's
-    curve by stretches of `cell` places; no new file has rows on both sides of the place `cut` of it."""
+    """Files that are rewritten together.
+
+    If their rows are `spread`, so many tasks rewrite them, and share the table's curve by stretches of `cell`
+    places. No new file has rows on both sides of the curve's place `cut`.
+    """
 
     files: int
     rows: int
@@ -210,8 +241,8 @@ class CompactionPlan(Answer, frozen=True, kw_only=True):
     groups: tuple[CompactionGroup, ...]
 
 
-class Rewritten(Message, frozen=True, kw_only=True):
-    """The files of a group give way to these."""
+class RewrittenGroup(Message, frozen=True, kw_only=True):
+    """A group whose files `removed` are replaced by `files`."""
 
     removed: tuple[str, ...]
     files: tuple[DataFile, ...]
@@ -221,10 +252,10 @@ class CommitCompaction(LoadedChange, frozen=True, kw_only=True, tag="commit_comp
     """Commit groups that were rewritten."""
 
     write: WriteRef
-    groups: tuple[Rewritten, ...]
+    groups: tuple[RewrittenGroup, ...]
 
 
-class Lost(Answer, frozen=True, kw_only=True):
-    """Which groups were left out, as others have changed their files."""
+class LostGroups(Answer, frozen=True, kw_only=True):
+    """The groups that were left out because other clients have changed their files."""
 
     lost: tuple[int, ...]

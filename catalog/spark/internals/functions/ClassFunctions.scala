@@ -1,5 +1,6 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals.functions
 
+import scala.collection.mutable
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.catalog.{FunctionExpressionBuilder, FunctionResource, FunctionResourceType}
@@ -10,6 +11,7 @@ import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.hive.HiveUDFExpressionBuilder
 import org.apache.spark.sql.internal.SparkUDFExpressionBuilder
 import org.apache.spark.sql.internal.connector.V1Function
+import org.apache.spark.sql.lakelog.process.ProcessState
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.Utils
 
@@ -31,13 +33,13 @@ private[lakelog] object ClassFunctions {
       } else if (classOf[BoundFunction].isAssignableFrom(found)) {
         instance[BoundFunction](found).map(new OnlyFunction(_)).getOrElse(missing(stored))
       } else V1Function(
-        FunctionInternals.info(stored),
+        FunctionInfo.of(stored),
         (arguments: Seq[Expression]) => builder(found).makeExpression(stored.name.unquotedString, found, arguments))
     }
   }
 
   private def missing(stored: StoredFunction): UnboundFunction = V1Function(
-    FunctionInternals.info(stored),
+    FunctionInfo.of(stored),
     (_: Seq[Expression]) =>
       throw QueryCompilationErrors.cannotLoadClassWhenRegisteringFunctionError(stored.body, stored.name))
 
@@ -52,10 +54,13 @@ private[lakelog] object ClassFunctions {
     if (isOfHive) HiveUDFExpressionBuilder else new SparkUDFExpressionBuilder
   }
 
+  /** The files of functions that a session has loaded, each with its kind. */
+  private val loadedFiles = new ProcessState.Slot(() => mutable.Set.empty[(String, String)])
+
   /** Gives the session the files of a function, once. */
   private def load(resources: Seq[(String, String)]): Unit = {
     val session = SparkSession.active
-    val known = ProcessState.ofSession(session).files
+    val known = ProcessState.ofSession(session)(loadedFiles)
     known.synchronized {
       resources.filterNot(known.contains).foreach { case file @ (kind, url) =>
         val resource = FunctionResource(FunctionResourceType.fromString(kind), url)

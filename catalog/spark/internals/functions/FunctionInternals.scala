@@ -1,7 +1,6 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals.functions
 
 import org.apache.spark.sql.AnalysisException
-import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.{SQLFunctionExpression, SQLTableFunction}
 import org.apache.spark.sql.catalyst.catalog.{SQLFunction, UserDefinedFunctionErrors}
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Cast, Expression, ExpressionInfo, NamedArgumentExpression, NamedLambdaVariable, UnresolvedNamedLambdaVariable}
@@ -10,6 +9,8 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.execution.command.DescribeFunctionCommand
 import org.apache.spark.sql.internal.connector.V1Function
+import org.apache.spark.sql.lakelog.internals.SettingInternals
+import org.apache.spark.sql.lakelog.wire
 
 /** How Spark sees functions that users have created: what its own catalog makes of such definitions, made here too. */
 private[lakelog] object FunctionInternals {
@@ -22,7 +23,7 @@ private[lakelog] object FunctionInternals {
     else {
       val function = sqlFunction(stored)
       FunctionsInUse.note(stored, function)
-      V1Function(info(stored), if (function.isTableFunc) notScalar(function) else scalar(function))
+      V1Function(FunctionInfo.of(stored), if (function.isTableFunc) notScalar(function) else scalar(function))
     }
 
   private def notScalar(function: SQLFunction): Seq[Expression] => Expression =
@@ -65,8 +66,8 @@ private[lakelog] object FunctionInternals {
     }
 
   def sqlFunction(stored: StoredFunction): SQLFunction = {
-    val path = FunctionDefinitions.path(stored.definition, stored.catalog.name)
-    val function = SQLFunction.fromExpressionInfo(info(stored), parser)
+    val path = FunctionDefinitions.path(stored.definition, stored.catalog)
+    val function = SQLFunction.fromExpressionInfo(FunctionInfo.of(stored), parser)
     val names =
       if (function.functionStoredResolutionPath.isDefined) Map.empty[String, String] else BoundSqlFunction.path(path)
     val properties = function.properties ++ names ++
@@ -81,18 +82,6 @@ private[lakelog] object FunctionInternals {
     val written = wire.Json.read[Map[String, String]](function.toExpressionInfo.getUsage)
     FunctionDefinitions.toStored(written, manager.currentCatalog.name +: manager.currentNamespace.toSeq, catalog)
   }
-
-  /** What DESCRIBE FUNCTION shows of it. */
-  def info(stored: StoredFunction): ExpressionInfo =
-    if (stored.isSql) {
-      val written = wire.Json.written(FunctionDefinitions.toSpark(stored.definition))
-      // By this class Spark knows a function of SQL, whose usage is what is written.
-      info(stored.name, "sqlFunction.", written)
-    } else info(stored.name, stored.body, null)
-
-  /** The name has no namespace of its own, or Spark would take the function for one of its session catalog. */
-  def info(name: FunctionIdentifier, className: String, usage: String): ExpressionInfo =
-    new ExpressionInfo(className, null, name.unquotedString, usage, "", "", "", "", "", "", "hive")
 
   /** DESCRIBE FUNCTION of what is not in Spark's own catalog. */
   def describing(function: ExpressionInfo, isExtended: Boolean): LogicalPlan =

@@ -1,8 +1,9 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals.functions
 
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.catalog.{SQLFunction, UserDefinedFunctionErrors}
+import org.apache.spark.sql.lakelog.process.ProcessState
 
 /**
  * Which functions the analysis of a body meets, at whatever depth: Spark puts the bodies of functions and views in the
@@ -14,15 +15,18 @@ private[lakelog] final class FunctionsInUse {
 
 private[lakelog] object FunctionsInUse {
 
-  def note(stored: StoredFunction, function: SQLFunction): Unit = ProcessState.ofThread.functions
+  /** The functions that the body uses which the thread analyses; None where it analyses none. */
+  private val slot = new ProcessState.Slot[Option[FunctionsInUse]](() => None)
+
+  def note(stored: StoredFunction, function: SQLFunction): Unit = ProcessState.ofThread(slot)
     .foreach(_.met.getOrElseUpdate(key(stored.catalog, function.name.unquotedString), function))
 
   /** Refuses what `analyse` analyses when it uses the function itself. */
-  def refusingCycles[T](catalog: LakeCatalog, function: SQLFunction)(analyse: => T): T = {
+  def refusingCycles[T](catalog: String, function: SQLFunction)(analyse: => T): T = {
     val thread = ProcessState.ofThread
-    val before = thread.functions
+    val before = thread(slot)
     val inUse = new FunctionsInUse
-    thread.functions = Some(inUse)
+    thread(slot) = Some(inUse)
     try {
       val result = analyse
       val own = key(catalog, function.name.unquotedString)
@@ -30,10 +34,10 @@ private[lakelog] object FunctionsInUse {
         throw UserDefinedFunctionErrors.cyclicFunctionReference(path(function, inUse.met.toMap - own))
       }
       result
-    } finally thread.functions = before
+    } finally thread(slot) = before
   }
 
-  private def key(catalog: LakeCatalog, name: String): String = s"${catalog.name} $name"
+  private def key(catalog: String, name: String): String = s"$catalog $name"
 
   /** The shortest way back to the function, over those whose text has the name of the next one. */
   private def path(function: SQLFunction, met: Map[String, SQLFunction]): String = {

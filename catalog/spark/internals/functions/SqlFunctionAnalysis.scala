@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals.functions
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.{CapturesConfig, FunctionIdentifier}
@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.catalog.CatalogManager
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.command.{CreateUserDefinedFunctionCommand, ViewHelper}
+import org.apache.spark.sql.lakelog.internals.SettingInternals
 import org.apache.spark.sql.types.{DataType, MetadataBuilder, StructField, StructType}
 
 /**
@@ -20,7 +21,7 @@ import org.apache.spark.sql.types.{DataType, MetadataBuilder, StructField, Struc
  * errors that Spark has for its own catalog.
  */
 private[lakelog] final class SqlFunctionAnalysis(
-    statement: CreateUserDefinedFunction, catalog: LakeCatalog, name: FunctionIdentifier) extends CapturesConfig {
+    statement: CreateUserDefinedFunction, catalog: String, name: FunctionIdentifier) extends CapturesConfig {
 
   private val session = SparkSession.active
   private val parser = session.sessionState.sqlParser

@@ -1,9 +1,12 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals.statements
 
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, NoSuchNamespaceException, NoSuchTableException}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{CatalogManager, Identifier, LookupCatalog, TableCatalog}
+import org.apache.spark.sql.lakelog.catalogs.{CatalogAccess, LakeCatalogs, SessionNamespaces}
+import org.apache.spark.sql.lakelog.names.EntranceNames
+import org.apache.spark.sql.lakelog.table.LakeTable
 
 /** Which names lead into a lakelog catalog, by Spark's own rules, before Spark itself looks. */
 private[lakelog] object LakeNames {
@@ -12,36 +15,36 @@ private[lakelog] object LakeNames {
 
   private final class Names(override protected val catalogManager: CatalogManager) extends LookupCatalog {
     def isTable(parts: Seq[String]): Boolean = parts match {
-      case CatalogAndIdentifier(session: LakeSessionCatalog, ident) => session.isOfLake(ident)
-      case CatalogAndIdentifier(_: LakeCatalog, _) => true
+      case CatalogAndIdentifier(session: SessionNamespaces, ident) => session.isOfLake(ident)
+      case CatalogAndIdentifier(_: CatalogAccess, _) => true
       case _ => false
     }
 
     def isThere(parts: Seq[String]): Boolean = parts match {
-      case CatalogAndIdentifier(catalog: TableCatalog, ident) => LakeCatalog.of(catalog).exists(_.tableExists(ident))
+      case CatalogAndIdentifier(catalog: TableCatalog, ident) => LakeCatalogs.of(catalog).exists(_.tableExists(ident))
       case _ => false
     }
 
     def isOfLake(parts: Seq[String]): Boolean = parts match {
-      case CatalogAndIdentifier(catalog, _) => LakeCatalog.of(catalog).nonEmpty
+      case CatalogAndIdentifier(catalog, _) => LakeCatalogs.of(catalog).nonEmpty
       case _ => false
     }
 
     def table(parts: Seq[String]): Option[LakeTable] = parts match {
-      case CatalogAndIdentifier(catalog: TableCatalog, ident) if LakeCatalog.of(catalog).isDefined =>
+      case CatalogAndIdentifier(catalog: TableCatalog, ident) if LakeCatalogs.of(catalog).isDefined =>
         try Some(catalog.loadTable(ident)).collect { case table: LakeTable => table }
         catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
       case _ => None
     }
 
-    def find(parts: Seq[String]): Option[(LakeCatalog, Identifier)] = parts match {
-      case CatalogAndIdentifier(catalog: LakeCatalog, ident) => Some(catalog -> ident)
+    def find(parts: Seq[String]): Option[(CatalogAccess, Identifier)] = parts match {
+      case CatalogAndIdentifier(catalog: CatalogAccess, ident) => Some(catalog -> ident)
       case _ => None
     }
   }
 
   /** The lakelog catalog and the name in it, for a name in a statement. */
-  def find(parts: Seq[String]): Option[(LakeCatalog, Identifier)] =
+  def find(parts: Seq[String]): Option[(CatalogAccess, Identifier)] =
     if (parts.length == 3 && isOfSystem(parts)) None else new Names(state.catalogManager).find(parts)
 
   /**
@@ -51,7 +54,7 @@ private[lakelog] object LakeNames {
   def isTableOrPlace(parts: Seq[String]): Boolean = !isOthersPlace(parts) && isTable(parts)
 
   private def isOthersPlace(parts: Seq[String]): Boolean =
-    parts.length == 2 && parts.last.contains("/") && !LakeDataSource.isNamed(parts.head) &&
+    parts.length == 2 && parts.last.contains("/") && !EntranceNames.isFormat(parts.head) &&
     !state.catalogManager.isCatalogRegistered(parts.head)
 
   /** Whether the name leads to a catalog of lakelog's, be it with tables of others beside. */
@@ -71,7 +74,7 @@ private[lakelog] object LakeNames {
    * The places where a function of that name would be looked for, in their order: within a view or a function, those of
    * its creation. None is one of Spark's own.
    */
-  def functionPlaces(parts: Seq[String]): Seq[Option[(LakeCatalog, Identifier)]] = {
+  def functionPlaces(parts: Seq[String]): Seq[Option[(CatalogAccess, Identifier)]] = {
     val context = AnalysisContext.get
     val manager = state.catalogManager
     val names = new Names(manager)

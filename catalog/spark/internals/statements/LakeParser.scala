@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals.statements
 
 import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, Proxy}
 import java.util.Locale
@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.parser.{NamedParameterContext, ParameterCon
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
 import org.apache.spark.sql.execution.SparkSqlParser
+import org.apache.spark.sql.lakelog.internals.Failures
 
 /**
  * Spark's parser, which parses everything except lakelog's own statements.

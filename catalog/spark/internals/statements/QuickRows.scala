@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals.statements
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
@@ -8,6 +8,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{DescribeRelation, LogicalPla
 import org.apache.spark.sql.connector.catalog.{Identifier, Table, TableCatalog}
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources.v2.{DescribeTableExec, ShowTablePropertiesExec, ShowTablesExec, V2CommandExec}
+import org.apache.spark.sql.lakelog.catalogs.CatalogAccess
+import org.apache.spark.sql.lakelog.table.LakeTable
 
 /**
  * DESCRIBE, SHOW TABLES and SHOW TBLPROPERTIES as Spark carries them out, except for how their rows are made. Spark generates
@@ -19,7 +21,7 @@ private[lakelog] object QuickRows extends (SparkSession => SparkStrategy) {
     override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
       case DescribeRelation(ResolvedTable(catalog, ident, table: LakeTable, _), isExtended, output) =>
         Seq(new DescribeQuickly(output, catalog.name, ident, table, isExtended))
-      case ShowTables(ResolvedNamespace(lake: LakeCatalog, namespace, _), pattern, output) =>
+      case ShowTables(ResolvedNamespace(lake: CatalogAccess, namespace, _), pattern, output) =>
         Seq(new ShowTablesQuickly(output, lake, namespace, pattern))
       case ShowTableProperties(resolved @ ResolvedTable(_, _, table: LakeTable, _), key, output) =>
         Seq(new ShowPropertiesQuickly(output, table, resolved.name, key))

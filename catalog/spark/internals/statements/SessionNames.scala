@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals.statements
 
 import org.apache.spark.sql.{Row, SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.TableIdentifier
@@ -11,10 +11,13 @@ import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Identifier, TableC
 import org.apache.spark.sql.execution.command.{AlterTableRenameCommand, CreateTableLikeCommand, CreateViewCommand}
 import org.apache.spark.sql.execution.datasources.CreateTable
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.lakelog.catalogs.SessionNamespaces
+import org.apache.spark.sql.lakelog.internals.{ErrorInternals, Failures, SchemaInternals, SessionInternals, SparkAbilities}
+import org.apache.spark.sql.lakelog.names.EntranceNames
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * Keeps Spark's own commands for its session catalog, which do not ask [[LakeSessionCatalog]], from taking names that are
+ * Keeps Spark's own commands for its session catalog, which do not ask `LakeSessionCatalog`, from taking names that are
  * lakelog's; and gives them the databases that so far only lakelog has.
  *
  * Between the look here and the command, another session may create a table of the name; it is then refused as one that
@@ -30,7 +33,7 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
       case command if isOfSession(command) && command.getTagValue(seen).isEmpty =>
         command.setTagValue(seen, ())
-        SessionInternals.sessionCatalog.map(replaced(command, _)).getOrElse(command)
+        SessionNamespaces.active.map(replaced(command, _)).getOrElse(command)
     }
   }
 
@@ -40,15 +43,15 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
     case _ => false
   }
 
-  private def replaced(command: LogicalPlan, catalog: LakeSessionCatalog): LogicalPlan = command match {
-    case CreateTable(table, SaveMode.Overwrite, _) if table.provider.exists(LakeDataSource.isNamed) =>
+  private def replaced(command: LogicalPlan, catalog: SessionNamespaces): LogicalPlan = command match {
+    case CreateTable(table, SaveMode.Overwrite, _) if table.provider.exists(EntranceNames.isFormat) =>
       throw Failures.invalid(
         s"${named(table.identifier, catalog)} is a table of the session catalog in another format, which lakelog does not " +
           "replace: drop it first.")
     case CreateTable(table, mode, query) if isNew(table.identifier, catalog) => command
     case CreateTable(table, mode, query) => onLakelogs(table, mode, query, catalog)
 
-    case like: CreateTableLikeCommand if like.provider.exists(LakeDataSource.isNamed) =>
+    case like: CreateTableLikeCommand if like.provider.exists(EntranceNames.isFormat) =>
       CreateLakeTableLike(catalog, like)
     case like: CreateTableLikeCommand if isNew(like.targetTable, catalog) => like
     case like: CreateTableLikeCommand => if (like.ifNotExists) NothingToDo() else throw taken(like.targetTable, catalog)
@@ -66,7 +69,7 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
   }
 
   /** Whether lakelog has no table of that name. Then the session catalog may have one, in a database that it may lack yet. */
-  private def isNew(name: TableIdentifier, catalog: LakeSessionCatalog): Boolean = {
+  private def isNew(name: TableIdentifier, catalog: SessionNamespaces): Boolean = {
     val ident = SessionInternals.qualified(name)
     !catalog.isOfLake(ident) && {
       catalog.makeInSession(ident.namespace)
@@ -76,7 +79,7 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
 
   /** A view is to be created where lakelog has a table. */
   private def onLakelogs(
-      name: TableIdentifier, allowsExisting: Boolean, replaces: Boolean, catalog: LakeSessionCatalog): LogicalPlan =
+      name: TableIdentifier, allowsExisting: Boolean, replaces: Boolean, catalog: SessionNamespaces): LogicalPlan =
     if (allowsExisting) NothingToDo()
     else if (replaces) throw ErrorInternals.viewOnTable(catalog.lake.named(SessionInternals.qualified(name)))
     else throw taken(name, catalog)
@@ -84,7 +87,7 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
   /** CREATE VIEW … WITH METRICS, a command that Spark 4.2 lacks: its name, IF NOT EXISTS and OR REPLACE. */
   private object MetricView {
     def unapply(command: LogicalPlan): Option[(TableIdentifier, Boolean, Boolean)] =
-      if (command.getClass.getSimpleName != "CreateMetricViewCommand") None
+      if (!SparkAbilities.isMetricView(command)) None
       else (command.children, command.productIterator.collect { case flag: Boolean => flag }.toSeq) match {
         case (Seq(ResolvedIdentifier(catalog, ident)), Seq(allowsExisting, replaces))
             if CatalogV2Util.isSessionCatalog(catalog) =>
@@ -93,10 +96,10 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
       }
   }
 
-  private def named(name: TableIdentifier, catalog: LakeSessionCatalog): String =
+  private def named(name: TableIdentifier, catalog: SessionNamespaces): String =
     SchemaInternals.quoted(catalog.lake.named(SessionInternals.qualified(name)))
 
-  private def taken(name: TableIdentifier, catalog: LakeSessionCatalog): Throwable =
+  private def taken(name: TableIdentifier, catalog: SessionNamespaces): Throwable =
     new TableAlreadyExistsException(catalog.lake.named(SessionInternals.qualified(name)))
 
   /**
@@ -104,7 +107,7 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
    * says format("lakelog"); in the default format it appends to whatever is there.
    */
   private def onLakelogs(
-      wanted: CatalogTable, mode: SaveMode, query: Option[LogicalPlan], catalog: LakeSessionCatalog): LogicalPlan = {
+      wanted: CatalogTable, mode: SaveMode, query: Option[LogicalPlan], catalog: SessionNamespaces): LogicalPlan = {
     val ident = SessionInternals.qualified(wanted.identifier)
     (mode, query) match {
       case (SaveMode.Ignore, _) => NothingToDo()
@@ -140,7 +143,7 @@ private[lakelog] case class NothingToDo() extends LakeCommand {
 }
 
 /** CREATE TABLE … LIKE a table or view of the session catalog's USING lakelog. */
-private[lakelog] case class CreateLakeTableLike(catalog: LakeSessionCatalog, like: CreateTableLikeCommand)
+private[lakelog] case class CreateLakeTableLike(catalog: SessionNamespaces, like: CreateTableLikeCommand)
   extends LakeCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
@@ -148,7 +151,7 @@ private[lakelog] case class CreateLakeTableLike(catalog: LakeSessionCatalog, lik
     if (!catalog.tableExists(ident)) {
       val source = SessionInternals.described(like.sourceTable)
       val location = like.fileFormat.locationUri.map(TableCatalog.PROP_LOCATION -> _.toString)
-      val properties = like.properties ++ location + (TableCatalog.PROP_PROVIDER -> LakeDataSource.Name)
+      val properties = like.properties ++ location + (TableCatalog.PROP_PROVIDER -> EntranceNames.Format)
       // As in Spark's own copies, the properties are those of the statement alone.
       val bare = source.copy(properties = Map.empty, storage = source.storage.copy(properties = Map.empty))
       catalog.createTableLike(ident, SessionInternals.likeness(source, properties), V1Table(bare))

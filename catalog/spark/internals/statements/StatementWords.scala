@@ -1,14 +1,11 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals.statements
 
 import java.util.Locale
 
-import scala.jdk.CollectionConverters._
-
-import org.antlr.v4.runtime.{CharStreams, Token}
-
 import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface, SqlBaseLexer}
+import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.trees.Origin
+import org.apache.spark.sql.lakelog.internals.{ScriptText, SqlTokens}
 
 /**
  * The text of a statement as words, of which a parser takes one after the other: what Spark's own lexer makes of it, without
@@ -21,7 +18,7 @@ private[lakelog] final class StatementWords(text: String, spark: ParserInterface
   def beginWith(word: String): Boolean = ScriptText.beginsWith(text, Set(word))
 
   private lazy val words: IndexedSeq[Word] = {
-    val all = StatementWords.tokens(text)((_, token) => {
+    val all = SqlTokens.of(text)((_, token) => {
       val start = text.offsetByCodePoints(0, token.getStartIndex)
       Word(start, text.offsetByCodePoints(start, token.getStopIndex - token.getStartIndex + 1))
     })
@@ -119,12 +116,4 @@ private[lakelog] object StatementWords {
 
   /** From the first character to behind the last one. */
   private final case class Word(start: Int, end: Int)
-
-  /** What Spark's own lexer, which knows capitals only, makes of a text; comments and spaces are left out. */
-  def tokens[T](text: String)(of: (SqlBaseLexer, Token) => T): IndexedSeq[T] = {
-    val points = text.codePoints.map(Character.toUpperCase(_: Int)).toArray
-    val lexer = new SqlBaseLexer(CharStreams.fromString(new String(points, 0, points.length)))
-    lexer.removeErrorListeners()
-    lexer.getAllTokens.asScala.filter(_.getChannel == Token.DEFAULT_CHANNEL).map(of(lexer, _)).toIndexedSeq
-  }
 }

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals.statements
 
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
@@ -15,6 +15,11 @@ import org.apache.spark.sql.connector.catalog.{Identifier, Table}
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation, V2CommandExec}
+import org.apache.spark.sql.lakelog.catalogs.LakeCatalogs
+import org.apache.spark.sql.lakelog.internals.{Failures, PlanInternals, StatementInternals}
+import org.apache.spark.sql.lakelog.process.ProcessState
+import org.apache.spark.sql.lakelog.table.LakeTable
+import org.apache.spark.sql.lakelog.write.NumberedWrites
 
 /**
  * Statements that write to a table by its name, which another table may have by the time of the commit. The commit is refused
@@ -34,6 +39,9 @@ private[lakelog] object WritesByName {
 
   private val asGiven = TreeNodeTag[Given]("lakelog.given")
 
+  /** A REPLACE before any of its names was resolved. One thread analyses it. */
+  private val replaceAsGiven = new ProcessState.Slot[Option[Given]](() => None)
+
   /** Keeps the statement with its plan: rules of Spark hand tags on to what they make of a node. */
   object Early extends (SparkSession => Rule[LogicalPlan]) {
     override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
@@ -42,7 +50,7 @@ private[lakelog] object WritesByName {
         if (isWriteByName(plan)) {
           val statement = keeper(plan).getTagValue(asGiven).getOrElse(Given(plan, places(session)))
           keeper(plan).setTagValue(asGiven, statement)
-          if (isReplace(plan)) ProcessState.ofStatement.foreach(_.replaceAsGiven = Some(statement))
+          if (isReplace(plan)) ProcessState.ofStatement.foreach(_.update(replaceAsGiven, Some(statement)))
         }
         plan
       }
@@ -55,7 +63,7 @@ private[lakelog] object WritesByName {
       override val ruleName: String = "lakelog.WritesByName.Late"
       override def apply(plan: LogicalPlan): LogicalPlan = {
         if (isReplace(plan)) {
-          ProcessState.ofStatement.flatMap(_.replaceAsGiven).foreach(keeper(plan).setTagValue(asGiven, _))
+          ProcessState.ofStatement.flatMap(_(replaceAsGiven)).foreach(keeper(plan).setTagValue(asGiven, _))
         }
         plan
       }
@@ -153,7 +161,7 @@ private[lakelog] object WritesByName {
   }.flatMap(lakeTable).map(table => Target(table.access.ident, table.access.channel.isInTransaction))
 
   private def identifierOf(name: LogicalPlan): Option[Target] = name match {
-    case ResolvedIdentifier(catalog, ident) => LakeCatalog.of(catalog).map(lake => Target(ident, lake.isInTransaction))
+    case ResolvedIdentifier(catalog, ident) => LakeCatalogs.of(catalog).map(lake => Target(ident, lake.isInTransaction))
     case _ => None
   }
 

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.internals.streams
 
 import scala.annotation.tailrec
 
@@ -15,6 +15,11 @@ import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.datasources.v2.{ChangelogTable, DataSourceV2ScanRelation, StreamingDataSourceV2ScanRelation}
+import org.apache.spark.sql.lakelog.changes.{ChangesOptions, ChangesScan}
+import org.apache.spark.sql.lakelog.internals.PlanInternals
+import org.apache.spark.sql.lakelog.internals.statements.{EarlyRewrite, LakeNames}
+import org.apache.spark.sql.lakelog.read.LakeStream
+import org.apache.spark.sql.lakelog.wire
 
 /**
  * The changes of a stream as a query has asked for them: without rows that were only copied, with updates as such, or net.
@@ -51,7 +56,7 @@ private[lakelog] object ComparedChanges {
   }
 
   private def isComparedHere(isStreaming: Boolean, asked: ChangelogContext): Boolean =
-    if (isStreaming) isCompared(asked) else asked.deduplicationMode == DeduplicationMode.NET_CHANGES
+    if (isStreaming) ChangesOptions.areCompared(asked) else asked.deduplicationMode == DeduplicationMode.NET_CHANGES
 
   /** Finds the columns by which changes are compared. */
   object Resolution extends (SparkSession => Rule[LogicalPlan]) {
@@ -63,9 +68,6 @@ private[lakelog] object ComparedChanges {
       }
     }
   }
-
-  def isCompared(asked: ChangelogContext): Boolean =
-    asked.computeUpdates || asked.deduplicationMode != DeduplicationMode.NONE
 
   private def changelog(plan: LogicalPlan): Option[Changelog] = plan.collectFirst {
     case StreamingRelationV2(_, _, table: ChangelogTable, _, _, _, _, _, _) => table.changelog

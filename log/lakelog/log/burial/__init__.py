@@ -1,7 +1,7 @@
-"""How versions that have expired become tombstones.
+"""Turning expired versions into tombstones.
 
-Owns the order in which they do. Its one rule: what says that tombstones are there is put after them. It knows bases as
-they stand, not how they are made.
+Owns their order. Its one rule: objects that imply tombstones are put after those tombstones. It knows bases
+as stored, not how they are made.
 """
 
 from lakelog.log.burial.tombstones import (

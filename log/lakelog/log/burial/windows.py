@@ -1,31 +1,38 @@
-"""The windows of a base: in which order versions become tombstones, and how far that has come.
+"""The windows of a base: the order in which versions become tombstones, and the progress of that.
 
-The windows of a base begin after the version of the base before it, which was made once all versions up to there were
-tombstones. The last version of a window is its last tombstone, and a window is begun once those before it are done: so
-a cleaner that goes on after another finds by a search where, and looks at one window (see README.md, *Expiry*).
+A base's windows begin after the version of the base before it, which was made once all versions up to its own
+were tombstones. A window's last version becomes its last tombstone, and a window begins once those before it
+are done. So a cleaner that continues another's work finds its place by a search, and looks at one window (see
+log/README.md, *Expiry*).
 """
 
 from collections.abc import Iterable, Iterator
 
 from lakelog.log.errors import FormatError
-from lakelog.log.format import Base, Tombstone
-from lakelog.log.replay import BATCH_MAX, Replay
+from lakelog.log.format import LogBase, Tombstone
+from lakelog.log.replay import BATCH_MAX, LogReplay
 from lakelog.log.view import S
 
 BURIED_TOGETHER = 4096
-"""Versions of a window: so many at most can be commits among tombstones. It is part of the format: a cleaner that knows
-a smaller one would leave commits behind."""
+"""Versions of a window: at most so many commits can be among tombstones.
+
+This is part of the format. A cleaner with a smaller number would leave commits behind.
+"""
 
 
-def is_buried(replay: Replay[S], base: Base) -> bool:
-    """Return whether expiry up to `base` has ended, except perhaps for manifests and snapshots: the version of the base
-    is the last to become a tombstone. One GET."""
+def is_buried(replay: LogReplay[S], base: LogBase) -> bool:
+    """Return whether expiry up to `base` has ended, except perhaps for manifests and snapshots.
+
+    The version of the base is the last to become a tombstone. Makes a GET.
+    """
     return _is_tombstone(replay, base.root.version)
 
 
-def unfinished(replay: Replay[S], base: Base) -> list[range]:
-    """Return the windows of a base of which not all are tombstones, in their order; any version of the first one may be
-    one. One GET where there are none, else two and a search."""
+def unfinished(replay: LogReplay[S], base: LogBase) -> list[range]:
+    """Return a base's windows that are not all tombstones, in order; any version of the first may be a tombstone.
+
+    Makes a GET if there are none, else two and a search.
+    """
     if is_buried(replay, base):
         return []
     windows = windows_of(versions_of(replay, base))
@@ -39,23 +46,28 @@ def unfinished(replay: Replay[S], base: Base) -> list[range]:
     return windows[low:]
 
 
-def newest_tombstone(replay: Replay[S], base: Base) -> int:
-    """Return the newest version that is a tombstone, 0 where none is. One GET where expiry up to `base`, the last one,
-    has ended; else a search, and up to one for each version of a window."""
+def newest_tombstone(replay: LogReplay[S], base: LogBase) -> int:
+    """Return the newest version that is a tombstone, 0 if there is none.
+
+    Makes a GET if expiry up to `base`, the last base, has ended. Otherwise makes a search, and up to a GET
+    for each version of a window.
+    """
     for window in unfinished(replay, base)[:1]:
         for end in range(window[-1], window[0] - 1, -BATCH_MAX):
             versions = range(max(window[0], end - BATCH_MAX + 1), end + 1)
-            found = list(zip(versions, replay.get_versions(versions), strict=True))
-            for version, data in reversed(found):
+            versions_data = list(zip(versions, replay.get_versions(versions), strict=True))
+            for version, data in reversed(versions_data):
                 if data is not None and isinstance(replay.entry(version, data), Tombstone):
                     return version
         return window[0] - 1
     return base.root.version
 
 
-def versions_of(replay: Replay[S], base: Base) -> range:
-    """Return the versions that a base lets expire: after the base before it, up to its own. One GET, none for the first
-    base."""
+def versions_of(replay: LogReplay[S], base: LogBase) -> range:
+    """Return the versions that a base lets expire: after the base before it, up to its own.
+
+    Makes a GET, none for the first base.
+    """
     if base.number == 1:
         return range(1, base.root.version + 1)
     key = replay.keys.base(base.number - 1)
@@ -71,7 +83,7 @@ def windows_of(versions: range) -> list[range]:
 
 
 def runs(versions: Iterable[int]) -> Iterator[range]:
-    """Yield the runs of successive numbers, which are given in their order."""
+    """Yield the runs of successive numbers, from numbers in order."""
     run = range(0)
     for version in versions:
         if run and version == run.stop:
@@ -84,6 +96,6 @@ def runs(versions: Iterable[int]) -> Iterator[range]:
         yield run
 
 
-def _is_tombstone(replay: Replay[S], version: int) -> bool:
+def _is_tombstone(replay: LogReplay[S], version: int) -> bool:
     data = replay.store.get(replay.keys.commit(version))
     return data is not None and isinstance(replay.entry(version, data), Tombstone)

@@ -1,4 +1,4 @@
-"""What a check of stored objects finds, and what is to be done about each. Pure values."""
+"""The findings of a check of stored objects, and the next step for each. Pure values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Severity(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing found. `kind` is a stable word, `where` the URL of the object, `todo` the next step."""
+    """A finding. `kind` is a stable word, `where` the URL of the object, `todo` the next step."""
 
     severity: Severity
     kind: str
@@ -30,9 +30,9 @@ class Finding:
 
 @dataclass(slots=True)
 class Findings:
-    """What a check has found so far, what it has read, and where it reports its progress.
+    """The findings of a check so far, with counts of its reads and its progress reports.
 
-    `repaired` says as text what was repaired. Safe to share between threads.
+    `repaired` has a text for each repair. Threads may share it.
     """
 
     progress: Callable[[str], None] = lambda message: None
@@ -62,27 +62,36 @@ class Findings:
         return [finding for finding in self.found if finding.severity is severity]
 
     def take(self, other: Findings, before: Findings | None = None) -> None:
-        """Take over what another check has found and read. With `before`, what is worse than a note only where that had
-        found the same: of two reads at different moments, one can be older than what the other says."""
-        known = None if before is None else {(each.kind, each.where) for each in before.found}
-        for each in other.found:
-            if each.severity is Severity.NOTE or known is None or (each.kind, each.where) in known:
-                self._add(each.severity, each.kind, each.where, each.what, each.todo)
+        """Take over another check's findings and counts.
+
+        With `before`, findings worse than notes are taken only if `before` has them too. Of two reads at
+        different moments, the first can be older than the facts of the second.
+        """
+        earlier_findings = (
+            None if before is None else {(finding.kind, finding.where) for finding in before.found}
+        )
+        for finding in other.found:
+            if (
+                finding.severity is Severity.NOTE
+                or earlier_findings is None
+                or (finding.kind, finding.where) in earlier_findings
+            ):
+                self._add(finding.severity, finding.kind, finding.where, finding.what, finding.todo)
         with self._lock:
             self.checked += other.checked
 
     def by_severity(self) -> list[Finding]:
-        """Return the findings, the worst first, and those of one severity by the place of the object."""
-        return sorted(self.found, key=lambda each: (list(Severity).index(each.severity), each.where))
+        """Return the findings, worst first; findings of the same severity are ordered by the object's URL."""
+        return sorted(self.found, key=lambda finding: (list(Severity).index(finding.severity), finding.where))
 
     @property
     def worst(self) -> Severity | None:
-        """The worst severity among the findings, None where there are none."""
+        """The worst severity among the findings, None if there are none."""
         return next((severity for severity in Severity if self.of(severity)), None)
 
     def _add(self, severity: Severity, kind: str, where: str, what: str, todo: str) -> None:
         with self._lock:
-            # The same object can be met on several ways, as a manifest that many snapshots name.
+            # A check can meet an object repeatedly, such as a manifest that many snapshots name.
             if (kind, where) not in self._seen:
                 self._seen.add((kind, where))
                 self.found.append(Finding(severity=severity, kind=kind, where=where, what=what, todo=todo))

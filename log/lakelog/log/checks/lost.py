@@ -1,8 +1,9 @@
-"""What repairs have removed from a log: kept in `_log/_lost/`, with a list of what came from where and why.
+"""Objects that repairs removed from a log: kept in `_log/_lost/`, with a list of their sources and reasons.
 
-Each repair has a folder of its own there: the objects as they were, under the names that they had below `_log/`, and
-`list.json` about them, which is written after the copies and before anything is removed. No reader and no writer looks
-in there, and nothing deletes it but the purge of a dropped log. It must not know why an object is broken.
+Each repair has its own folder there. The folder has the objects as they were, under their names below
+`_log/`, and `list.json` about them. The list is written after the copies and before anything is removed.
+Readers and writers ignore the folder, and only the purge of a dropped log deletes it. This module must not
+know why an object is broken.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ TODO = "read list.json there, and delete the folder when none of it is needed"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One object that a repair has moved. `name` is its key below `_log/`, and below the repair's folder."""
+class MovedObject(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An object that a repair has moved. `name` is its key below `_log/`, and below the repair's folder."""
 
     name: str
     why: str
@@ -32,48 +33,50 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class LostList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one repair of the log `log_id` has moved, and what it has written: keys below `_log/`."""
+    """The keys below `_log/` that a repair of the log `log_id` has moved, and those that it has written."""
 
     format: int
     log_id: str
     time: str
-    moved: tuple[Moved, ...]
+    moved: tuple[MovedObject, ...]
     written: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class RemovedObject:
     """An object that a repair removes or replaces."""
 
     data: bytes
     why: str
 
 
-def keep(log: Log[S], log_id: str, leaving: Mapping[str, Leaving], written: Sequence[str]) -> str:
-    """Copy the objects at those keys, then write the list of them. Returns the folder that they are in."""
+def keep(log: Log[S], log_id: str, leaving: Mapping[str, RemovedObject], written: Sequence[str]) -> str:
+    """Copy the objects at those keys, then write the list of them. Returns their folder."""
     time = _EPOCH + timedelta(microseconds=log.options.clock_us())
     folder = f"{log.keys.lost}{time:%Y%m%dT%H%M%SZ}-{log.options.new_id()[:10]}/"
-    moved = []
-    for key, each in sorted(leaving.items()):
+    moved_objects = []
+    for key, leaving_object in sorted(leaving.items()):
         name = _name(log, key)
-        log.store.put(folder + name, each.data)
-        size_bytes, sha256 = len(each.data), hash_of(each.data)
-        moved.append(Moved(name=name, why=each.why, size_bytes=size_bytes, sha256=sha256))
-    listed = LostList(
+        log.store.put(folder + name, leaving_object.data)
+        size_bytes, sha256 = len(leaving_object.data), hash_of(leaving_object.data)
+        moved_objects.append(
+            MovedObject(name=name, why=leaving_object.why, size_bytes=size_bytes, sha256=sha256)
+        )
+    lost_list = LostList(
         format=FORMAT,
         log_id=log_id,
         time=f"{time:%Y-%m-%dT%H:%M:%SZ}",
-        moved=tuple(moved),
+        moved=tuple(moved_objects),
         written=tuple(_name(log, key) for key in written),
     )
-    log.store.put(folder + LIST, msgspec.json.format(msgspec.json.encode(listed)) + b"\n")
+    log.store.put(folder + LIST, msgspec.json.format(msgspec.json.encode(lost_list)) + b"\n")
     return folder
 
 
 def kept(log: Log[S], keys: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield, of each folder that has some of `keys`, which lie in `_lost/`, its URL and what it holds, in words.
+    """Yield the URL and a description of each folder that has some of `keys`, which are in `_lost/`.
 
-    Costs one GET for each folder.
+    Makes a GET for each folder.
     """
     folders: dict[str, list[str]] = {}
     for key in keys:
@@ -85,12 +88,12 @@ def kept(log: Log[S], keys: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield url, f"{len(objects):,} copies of a repair that was stopped before it removed anything"
             continue
         try:
-            listed = msgspec.json.decode(data, type=LostList)
+            lost_list = msgspec.json.decode(data, type=LostList)
         except msgspec.DecodeError as error:
             yield url, f"{len(objects):,} objects, and a list of them that cannot be read: {error}"
             continue
-        names = ", ".join(each.name for each in listed.moved)
-        yield url, f"a repair at {listed.time} moved here what it removed or replaced: {names}"
+        names = ", ".join(moved_object.name for moved_object in lost_list.moved)
+        yield url, f"a repair at {lost_list.time} moved here what it removed or replaced: {names}"
 
 
 def _name(log: Log[S], key: str) -> str:

@@ -1,6 +1,6 @@
-"""A store on top of another one: its own writes are seen in it, and never reach the other.
+"""A store on top of another store, which keeps its own writes and never passes them on.
 
-A repair is tried on it. It must not know what an object is for.
+A repair is tried on it. It must not know an object's purpose.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from lakelog.log.errors import NotFound
 from lakelog.log.stores import ObjectStore
 
 
-class Overlay:
-    """See ObjectStore. `written` are the objects that were put here, in the order of the puts. For one thread."""
+class StoreOverlay:
+    """An ObjectStore over `below`. `written` are the objects put here, in the order of the puts. For one thread."""
 
     def __init__(self, below: ObjectStore) -> None:
         self.below = below
@@ -27,9 +27,9 @@ class Overlay:
         return self.get_many([key])[0]
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
-        asked = [key for key in keys if key not in self.written and key not in self._removed]
-        found = dict(zip(asked, self.below.get_many(asked), strict=True)) if asked else {}
-        return [self.written.get(key, found.get(key)) for key in keys]
+        keys_below = [key for key in keys if key not in self.written and key not in self._removed]
+        objects = dict(zip(keys_below, self.below.get_many(keys_below), strict=True)) if keys_below else {}
+        return [self.written.get(key, objects.get(key)) for key in keys]
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         if self.get(key) is not None:
@@ -52,8 +52,8 @@ class Overlay:
         return iter(sorted(sizes.items(), key=lambda item: item[0].encode()))
 
     def list_folders(self, prefix: str) -> list[str]:
-        below = (key.removeprefix(prefix).partition("/") for key in self.list_after(prefix))
-        return sorted({folder for folder, slash, _ in below if slash})
+        relative_keys = (key.removeprefix(prefix).partition("/") for key in self.list_after(prefix))
+        return sorted({folder for folder, slash, _ in relative_keys if slash})
 
     def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
         return self.below.list_leftovers(prefix)

@@ -1,6 +1,7 @@
-"""What a check of one log knows as it comes from version to version, and whom it asks what events mean.
+"""The state of a check as it goes from version to version, and the judge that knows what events mean.
 
-A state has an origin, since the check believes no object that another one contradicts. It must not know of stores.
+A state has an origin, since the check believes no object that another object contradicts. It must not know of
+stores.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from lakelog.log.format import Commit, Json
-from lakelog.log.view import S, View
+from lakelog.log.view import LogView, S
 
 T = TypeVar("T", contravariant=True)
 
 
-class Judge(Protocol[T]):
+class LogJudge(Protocol[T]):
     """The part of a log's check that needs to know what events mean."""
 
     def manifests(self, state: Json) -> Mapping[str, str]:
@@ -24,31 +25,31 @@ class Judge(Protocol[T]):
         ...
 
     def difference(self, replayed: T, stored: T) -> str | None:
-        """Return how a stored state differs from the replayed one, None where they are the same. Reads manifests."""
+        """Return how a stored state differs from the replayed state, None if equal. Reads manifests."""
         ...
 
     def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
-        """Take note of a sound commit and its effect, in the order of versions; `blobs` are None where one is lost."""
+        """Record a sound commit and its effect, in version order. `blobs` is None if a blob is lost."""
         ...
 
     def expired(self) -> None:
-        """Forget the commits that have passed: they are before one that expired, and a cleaner has not come to them."""
+        """Forget the recorded commits, because a later commit expired and a cleaner has not reached them."""
         ...
 
     def begins(self, state: T) -> None:
-        """Take note of the state that the oldest readable version has, where that is a base's."""
+        """Record the state of the oldest readable version, if it is a base's."""
         ...
 
     def reads(self, state: T, fetch: Callable[[Sequence[str]], list[bytes]]) -> str:
-        """Return a hash of all that a reader gets to see of a state. Reads its manifests by `fetch`.
+        """Return a hash of everything that a reader sees of a state. Reads its manifests by `fetch`.
 
-        Raises LakelogError, or another of UNREADABLE, where a part of it cannot be read.
+        Raises LakelogError, or another error in UNREADABLE, if a part of it cannot be read.
         """
         ...
 
 
-class Origin(enum.Enum):
-    """What a state that a check has was derived from."""
+class StateOrigin(enum.Enum):
+    """The objects that a check's state was derived from."""
 
     NOTHING = enum.auto()
     COMMITS = enum.auto()
@@ -58,30 +59,35 @@ class Origin(enum.Enum):
 
     @property
     def is_replayed(self) -> bool:
-        """Whether no object that readers can do without was believed."""
-        return self in (Origin.COMMITS, Origin.BASE)
+        """Whether only objects that readers need were believed."""
+        return self in (StateOrigin.COMMITS, StateOrigin.BASE)
 
 
 @dataclass(slots=True)
-class Standing(Generic[S]):
-    """The state at the version that a check has come to. `spoiled`: it goes back to a manifest that is broken, so that
-    not all of it can be read."""
+class CheckStanding(Generic[S]):
+    """The state at a check's current version.
 
-    view: View[S] | None
-    origin: Origin
+    If it is `spoiled`, it depends on a broken manifest, so not all of it can be read.
+    """
+
+    view: LogView[S] | None
+    origin: StateOrigin
     spoiled: bool = False
 
     def lose(self) -> None:
-        self.view, self.origin, self.spoiled = None, Origin.NOTHING, False
+        self.view, self.origin, self.spoiled = None, StateOrigin.NOTHING, False
 
-    def take(self, view: View[S] | None, origin: Origin, *, spoiled: bool) -> None:
+    def take(self, view: LogView[S] | None, origin: StateOrigin, *, spoiled: bool) -> None:
         self.view, self.spoiled = view, spoiled and view is not None
-        self.origin = Origin.NOTHING if view is None else origin
+        self.origin = StateOrigin.NOTHING if view is None else origin
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
-    """A broken snapshot or hint. `alone`: that shows without reading the commits. `hash` is of the bytes seen."""
+class BrokenState:
+    """A broken snapshot or hint. `hash` is the hash of the bytes that were read.
+
+    If `alone` is True, it can be found broken without reading the commits.
+    """
 
     alone: bool
     hash: str

@@ -1,20 +1,20 @@
-"""Checking one log, offline: every object by itself, against its neighbours, and what is derived against a replay.
+"""Checking a log offline: every object by itself, against its neighbours, and derived objects against a replay.
 
-It reads everything once, in batches, and trusts no object: a broken one is reported and skipped, so that the rest is
-checked all the same. It changes nothing; `repair` writes what is derived anew.
+It reads everything once, in batches, and trusts no object. A broken object is reported and skipped, so the
+rest is still checked. It changes nothing; `repair` rewrites derived objects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
 from lakelog.log.checks import lost
 from lakelog.log.checks.findings import Findings
-from lakelog.log.checks.standing import Broken, Judge, Origin, Standing
-from lakelog.log.checks.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, said
-from lakelog.log.checks.verify_ids import Ids
+from lakelog.log.checks.standing import BrokenState, CheckStanding, LogJudge, StateOrigin
+from lakelog.log.checks.verify_derived import OBJECTS_AT_ONCE, RESTORE, DerivedObjects, said
+from lakelog.log.checks.verify_ids import RecentIds
 from lakelog.log.checks.verify_inbox import check_inbox
 from lakelog.log.decisions import commits_another
 from lakelog.log.errors import FormatError, LakelogError, NotFound, UnsupportedFormat
@@ -25,22 +25,22 @@ from lakelog.log.format import (
     Commit,
     Decision,
     Intent,
-    Settled,
+    SettledIntent,
     Tombstone,
     decode_entry,
     hash_of,
 )
-from lakelog.log.listing import Listing, list_log
+from lakelog.log.listing import LogListing, list_log
 from lakelog.log.log import Log
 from lakelog.log.replay import broken_link
-from lakelog.log.view import UNREADABLE, S, View, advance, effective, empty_view
+from lakelog.log.view import UNREADABLE, LogView, S, advance, effective, empty_view
 
 ALL_TOGETHER = "restore the objects of this log from one backup"
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionRead:
-    """The object where an intent says that its decision is: `decision` is None where it is missing or broken."""
+    """The object at the place of an intent's decision. `decision` is None if it is missing or broken."""
 
     where: str
     decision: Decision | None
@@ -49,30 +49,31 @@ class DecisionRead:
 
 
 @dataclass(slots=True)
-class Verified(Generic[S]):
-    """The result of the check of a log. `view` is the newest state that could be derived, None where none could.
+class VerifiedLog(Generic[S]):
+    """The result of a log's check. `view` is the newest state that could be derived, None if there is none.
 
-    `head` is the newest version there is and `first` the oldest that can be read. `complete` says whether `view` is
-    what readers have to see, `origin` what it was derived from, and `spoiled` whether not all of it can be read, since
-    a manifest is broken. `broken` are the snapshots that are broken, by their keys, and `hint` is the hash of the
-    hint's bytes ("" where there was none). `roots` are the versions that snapshots are of. `intents` are
-    those of all commits by their versions, with what became of them (None: undecided). `undecided` is the intent that
-    stands at the head without a decision, `unread` are the versions at which nothing sound stands. `committed` are the
-    ids of the expired commits of transactions that committed. `evidence` says whether a snapshot, hint or base says
-    that a transaction committed, and its decision does not: then they are to be kept.
+    `head` is the newest version, and `first` the oldest that can be read. `complete` says whether `view` is
+    the state that readers have to see. `origin` is its source, and `spoiled` says whether a broken manifest
+    makes part of it unreadable. `broken` are the broken snapshots by key. `hint` is the hash of the hint's
+    bytes ("" if there was none). `roots` are the versions of snapshots.
+
+    `intents` are those of all commits by version, each with its outcome (None: undecided). `undecided` is the
+    intent at the head without a decision. `unread` are the versions without a sound entry. `committed` are
+    the ids of the expired commits of transactions that committed. `evidence` says whether a snapshot, hint or
+    base says that a transaction committed, although its decision does not. Those objects must then be kept.
     """
 
     log_id: str
     head: int
     first: int
-    view: View[S] | None
+    view: LogView[S] | None
     complete: bool
-    origin: Origin = Origin.NOTHING
+    origin: StateOrigin = StateOrigin.NOTHING
     spoiled: bool = False
-    broken: dict[str, Broken] = field(default_factory=dict)
+    broken: dict[str, BrokenState] = field(default_factory=dict)
     hint: str = ""
     roots: list[int] = field(default_factory=list)
-    intents: dict[int, tuple[Intent, Settled | None]] = field(default_factory=dict)
+    intents: dict[int, tuple[Intent, SettledIntent | None]] = field(default_factory=dict)
     log_ids: list[str] = field(default_factory=list)
     undecided: Commit | None = None
     unread: set[int] = field(default_factory=set)
@@ -82,26 +83,28 @@ class Verified(Generic[S]):
 
 def verify(
     log: Log[S],
-    judge: Judge[S],
+    judge: LogJudge[S],
     findings: Findings,
     *,
     log_id: str | None = None,
-) -> Verified[S]:
-    """Check the log. `log_id` is what it has to be, where the catalog knows it. NotFound where there is no log.
+) -> VerifiedLog[S]:
+    """Check the log. `log_id` is the id it must have, if the catalog knows it. Raises NotFound if there is no log.
 
-    Costs three LISTs and about one GET for each object below `_log/`, in parallel rounds.
+    Makes three LISTs and about a GET for each object below `_log/`, in parallel rounds.
     """
     hint = log.store.get(log.keys.latest)
     listing = list_log(log.store, log.keys)
     if listing.is_empty:
         raise NotFound(f"there is no log at {log.location}; check the location")
-    derived = Derived(log, judge, findings, listing, hint)
+    derived = DerivedObjects(log, judge, findings, listing, hint)
     derived.read()
     checking = _Verification(log, judge, findings, listing, derived, log_id)
     result = checking.run()
     result.broken, result.hint = derived.broken, "" if hint is None else hash_of(hint)
-    listed = (log.keys.snapshot_version(key) for key in listing.snapshots)
-    result.roots = sorted({*derived.roots, *(version for version in listed if version is not None)})
+    snapshot_versions = (log.keys.snapshot_version(key) for key in listing.snapshots)
+    result.roots = sorted(
+        {*derived.roots, *(version for version in snapshot_versions if version is not None)}
+    )
     derived.finish(result.head, checking.standing)
     check_inbox(log, findings, listing.inbox, result.head)
     for folder, text in lost.kept(log, listing.lost):
@@ -122,10 +125,10 @@ class _Verification(Generic[S]):
     def __init__(
         self,
         log: Log[S],
-        judge: Judge[S],
+        judge: LogJudge[S],
         findings: Findings,
-        listing: Listing,
-        derived: Derived[S],
+        listing: LogListing,
+        derived: DerivedObjects[S],
         log_id: str | None,
     ) -> None:
         self.log = log
@@ -135,27 +138,29 @@ class _Verification(Generic[S]):
         self.derived = derived
         last_base = derived.last_base
         self.own_id = log_id or (None if last_base is None else last_base.log_id)
-        self.standing = Standing[S](empty_view(log.projection), Origin.COMMITS)
+        self.standing = CheckStanding[S](empty_view(log.projection), StateOrigin.COMMITS)
         self.time_us = 0
-        self.result = Verified[S](log_id="", head=listing.versions.last, first=1, view=None, complete=False)
+        self.result = VerifiedLog[S](
+            log_id="", head=listing.versions.last, first=1, view=None, complete=False
+        )
         self._named: set[str] = set()
-        self._ids = Ids()
+        self._ids = RecentIds()
 
-    def run(self) -> Verified[S]:
-        result, before = self.result, None
+    def run(self) -> VerifiedLog[S]:
+        result, previous = self.result, None
         if not self.listing.versions:
             where = self._at(1)
             self.findings.damage("commit-missing", where, "all commits of this log are missing", RESTORE)
         last: tuple[int, Commit | Tombstone | None] | None = None
         for version, entry in self._entries():
             if last is not None:
-                before = self._step(*last, before, entry)
+                previous = self._step(*last, previous, entry)
             last = version, entry
         if last is not None:
-            self._step(*last, before, None)
-        decided = result.head - (result.undecided is not None)
+            self._step(*last, previous, None)
+        decided_head = result.head - (result.undecided is not None)
         result.view = view = self.standing.view
-        result.complete = view is not None and view.version == decided
+        result.complete = view is not None and view.version == decided_head
         result.origin, result.spoiled = self.standing.origin, self.standing.spoiled
         if view is not None:
             result.log_id = view.log_id
@@ -169,9 +174,9 @@ class _Verification(Generic[S]):
         return result
 
     def _entries(self) -> Iterator[tuple[int, Commit | Tombstone | None]]:
-        """Yield what is at each version from 1 on, None for what is missing or broken, which is reported.
+        """Yield the entry at each version from 1 on, None if it is missing or broken, which is reported.
 
-        Of a long hole only the first version is yielded: a key can be forged that has any number.
+        Of a long hole only the first version is yielded, because a key with any number can be forged.
         """
         head, log = self.result.head, self.log
         for first, last in self.listing.versions.ranges():
@@ -199,7 +204,7 @@ class _Verification(Generic[S]):
             )
             return None
         try:
-            entry = decode_entry(data, where, self.log.options.features)
+            entry = decode_entry(data, where, self.log.replay.features)
         except UnsupportedFormat as error:
             self.findings.damage("unsupported", where, str(error), "upgrade lakelog, then check again")
             return None
@@ -224,25 +229,25 @@ class _Verification(Generic[S]):
         before: Commit | Tombstone | None,
         following: Commit | Tombstone | None,
     ) -> Commit | Tombstone | None:
-        """Take one entry: `before` is the sound one before it, `following` that after it. Returns it if it is sound."""
+        """Take an entry between the sound entry `before` and the entry `following`. Returns it if it is sound."""
         if entry is None or not self._continues(before, entry, following):
             self.result.unread.add(version)
             self.standing.lose()
             return None
         if not self.result.log_ids or self.result.log_ids[-1] != entry.log_id:
             self.result.log_ids.append(entry.log_id)
-        settled = None
+        outcome = None
         if isinstance(entry, Commit):
             self._named.update(sidecar.name for sidecar in entry.sidecars)
             if entry.intent is not None:
-                settled = self._settled(entry, entry.intent, following)
-                self.result.intents[entry.version] = (entry.intent, settled)
-                if settled is None:
+                outcome = self._settled(entry, entry.intent, following)
+                self.result.intents[entry.version] = (entry.intent, outcome)
+                if outcome is None:
                     return self._leave_undecided(entry)
-            self._apply(entry, settled)
+            self._apply(entry, outcome)
         else:
             self._pass_tombstone(entry)
-        self._check_time(entry, settled)
+        self._check_time(entry, outcome)
         self.derived.compare(entry, self.standing)
         return entry
 
@@ -252,15 +257,15 @@ class _Verification(Generic[S]):
         entry: Commit | Tombstone,
         following: Commit | Tombstone | None,
     ) -> bool:
-        """Return whether an entry belongs here, or report which of two that do not fit together is the wrong one."""
+        """Return whether an entry belongs here. Of two entries that do not fit, report the wrong one."""
         fits_after = following is not None and broken_link(entry, following) is None
         if before is None:
-            wrong = "is not version 1" if entry.version == 1 and entry.prev else None
+            problem = "is not version 1" if entry.version == 1 and entry.prev else None
             if self.own_id not in (None, entry.log_id) and not fits_after:
-                wrong = f"belongs to log {entry.log_id}, and this is the place of {self.own_id}"
-            if wrong:
-                self._foreign(entry.version, f"{wrong}: it was copied or moved")
-            return not wrong
+                problem = f"belongs to log {entry.log_id}, and this is the place of {self.own_id}"
+            if problem:
+                self._foreign(entry.version, f"{problem}: it was copied or moved")
+            return not problem
         link = broken_link(before, entry)
         if link is None:
             return True
@@ -268,12 +273,12 @@ class _Verification(Generic[S]):
             self._foreign(1, f"is not what version 2 continues ({self._at(2)} {link})")
             self.standing.lose()
             return True
-        other = (
+        doubt = (
             ""
             if following is not None or self.own_id == before.log_id
             else f", or {self._at(before.version)} is wrong"
         )
-        self._foreign(entry.version, f"{link}{other}")
+        self._foreign(entry.version, f"{link}{doubt}")
         return False
 
     def _foreign(self, version: int, what: str) -> None:
@@ -281,54 +286,65 @@ class _Verification(Generic[S]):
 
     def _settled(
         self, commit: Commit, intent: Intent, following: Commit | Tombstone | None
-    ) -> Settled | None:
-        """Return what became of an intent, from the commit after it and from its decision, which have to agree."""
-        said = following.settles if isinstance(following, Commit) else None
-        kept = self.derived.committed(commit)
-        read = read_decision(self.log, commit)
-        if read.is_void:
+    ) -> SettledIntent | None:
+        """Return the outcome of an intent, from the commit after it and from its decision, which have to agree."""
+        stated_outcome = following.settles if isinstance(following, Commit) else None
+        derived_outcome = self.derived.committed(commit)
+        decision_read = read_decision(self.log, commit)
+        if decision_read.is_void:
             self.findings.note(
                 "intent-void",
-                read.where,
+                decision_read.where,
                 f"is an intent of transaction {intent.txn}, in which this log takes no part: it counts as aborted",
                 "find out which client wrote this object",
             )
-        if kept is not None and (read.decision is None or read.decision.outcome != COMMITTED):
+        if derived_outcome is not None and (
+            decision_read.decision is None or decision_read.decision.outcome != COMMITTED
+        ):
             self.result.evidence = True
-        if read.decision is None:
-            if said is None and kept is not None:
-                said = kept
-            if following is not None or read.broken or kept is not None:
+        if decision_read.decision is None:
+            if stated_outcome is None and derived_outcome is not None:
+                stated_outcome = derived_outcome
+            if following is not None or decision_read.broken or derived_outcome is not None:
                 self.findings.damage(
-                    "decision-altered" if read.broken else "decision-missing",
-                    read.where,
-                    (read.broken or f"the decision of transaction {intent.txn} is missing")
+                    "decision-altered" if decision_read.broken else "decision-missing",
+                    decision_read.where,
+                    (decision_read.broken or f"the decision of transaction {intent.txn} is missing")
                     + f"; {self._at(commit.version)} is its intent"
-                    + ("" if kept is None else ", and what was derived from it says that it committed"),
+                    + (
+                        ""
+                        if derived_outcome is None
+                        else ", and what was derived from it says that it committed"
+                    ),
                     RESTORE,
                 )
-            return said
-        decided = read.decision.settled
-        too_early = decided.outcome == COMMITTED and decided.time_us < commit.time_us
-        if kept is not None and (too_early or decided.outcome != COMMITTED):
-            self._disagrees(read, decided, f"what was derived from {self._at(commit.version)}", kept)
-            if too_early and said is None:
-                return kept
-        if said is not None and said != decided:
-            self._disagrees(read, decided, self._at(commit.version + 1), said)
-            return said
-        if commits_another(read.decision, commit):
+            return stated_outcome
+        decided_outcome = decision_read.decision.settled
+        too_early = decided_outcome.outcome == COMMITTED and decided_outcome.time_us < commit.time_us
+        if derived_outcome is not None and (too_early or decided_outcome.outcome != COMMITTED):
+            self._disagrees(
+                decision_read,
+                decided_outcome,
+                f"what was derived from {self._at(commit.version)}",
+                derived_outcome,
+            )
+            if too_early and stated_outcome is None:
+                return derived_outcome
+        if stated_outcome is not None and stated_outcome != decided_outcome:
+            self._disagrees(decision_read, decided_outcome, self._at(commit.version + 1), stated_outcome)
+            return stated_outcome
+        if commits_another(decision_read.decision, commit):
             self.findings.damage(
                 "decision-disagrees",
-                read.where,
+                decision_read.where,
                 f"does not commit version {commit.version} of {self.log.location}, whose intent names it",
                 ALL_TOGETHER,
             )
-        return decided
+        return decided_outcome
 
-    def _disagrees(self, read: DecisionRead, decided: Settled, other: str, said: Settled) -> None:
-        what = f"says {_as_text(decided)}, and {other} says {_as_text(said)}"
-        self.findings.damage("decision-disagrees", read.where, what, ALL_TOGETHER)
+    def _disagrees(self, read: DecisionRead, decided: SettledIntent, other: str, said: SettledIntent) -> None:
+        message = f"says {_as_text(decided)}, and {other} says {_as_text(said)}"
+        self.findings.damage("decision-disagrees", read.where, message, ALL_TOGETHER)
 
     def _leave_undecided(self, commit: Commit) -> Commit:
         if commit.version == self.result.head:
@@ -345,17 +361,17 @@ class _Verification(Generic[S]):
             self.standing.lose()
         return commit
 
-    def _apply(self, commit: Commit, settled: Settled | None) -> None:
-        """Fold a commit into the view, where there is one."""
+    def _apply(self, commit: Commit, settled: SettledIntent | None) -> None:
+        """Fold a commit into the view, if there is a view."""
         standing = self.standing
         if standing.view is None or standing.view.version != commit.version - 1:
             self.derived.before(commit, standing)
         effect = effective(commit, settled)
         blobs = [] if effect is None else self._sidecars(commit)
         where = self._at(commit.version)
-        for what in () if effect is None else self._ids.passed(effect):
+        for problem in () if effect is None else self._ids.passed(effect):
             todo = "see whether its rows or names are there twice; find out which client wrote this object"
-            self.findings.damage("change-twice", where, what, todo)
+            self.findings.damage("change-twice", where, problem, todo)
         try:
             if effect is not None:
                 self.judge.passed(effect, blobs)
@@ -365,13 +381,28 @@ class _Verification(Generic[S]):
             standing.view = advance(
                 standing.view, commit, commit.hash, blobs, self.log.projection, where, settled
             )
+            if effect is not None:
+                self._check_features(standing.view, effect, blobs)
         except UNREADABLE as error:
             kind = "unsupported" if isinstance(error, UnsupportedFormat) else "commit-disagrees"
             self.findings.damage(kind, where, said(error, where), ALL_TOGETHER)
             standing.lose()
 
+    def _check_features(self, after: LogView[S], commit: Commit, blobs: Sequence[bytes]) -> None:
+        """Report features that a commit uses and that neither it nor a commit before it names."""
+        used = self.log.projection.uses(commit, blobs)
+        unnamed = (used.readers - {*after.features}) | (used.writers - {*after.writer_features})
+        if unnamed:
+            self.findings.damage(
+                "feature-unnamed",
+                self._at(commit.version),
+                f"uses {', '.join(sorted(unnamed))}, and no version up to it names this, so that clients that do not "
+                "know it read the log wrongly, or write to it wrongly",
+                "find out which client wrote this object, and upgrade it",
+            )
+
     def _sidecars(self, commit: Commit) -> list[bytes] | None:
-        """Return the commit's sidecars, None where one is missing or broken, which is reported."""
+        """Return the commit's sidecars, None if any is missing or broken, which is reported."""
         keys = [self.log.keys.sidecar(sidecar.name) for sidecar in commit.sidecars]
         blobs = list[bytes]()
         for sidecar, key, data in zip(
@@ -385,7 +416,9 @@ class _Verification(Generic[S]):
                 self.findings.damage(
                     "sidecar-altered", where, f"is not what version {commit.version} names", RESTORE
                 )
-            elif commit.version > self._expired:  # else expiry deletes sidecars before it writes tombstones
+            elif (
+                commit.version > self._expired
+            ):  # otherwise expiry deletes sidecars before it writes tombstones
                 self.findings.damage(
                     "sidecar-missing", where, f"is missing, and version {commit.version} needs it", RESTORE
                 )
@@ -415,7 +448,7 @@ class _Verification(Generic[S]):
             )
         self.result.first = max(self.result.first, self._expired)
 
-    def _check_time(self, entry: Commit | Tombstone, settled: Settled | None) -> None:
+    def _check_time(self, entry: Commit | Tombstone, settled: SettledIntent | None) -> None:
         effect = effective(entry, settled)
         if effect is None:
             return
@@ -432,7 +465,7 @@ class _Verification(Generic[S]):
         return self.log.replay.at(self.log.keys.commit(version))
 
 
-def _as_text(settled: Settled) -> str:
+def _as_text(settled: SettledIntent) -> str:
     return settled.outcome if settled.outcome == ABORTED else f"{settled.outcome} at {settled.time_us} µs"
 
 
@@ -445,8 +478,8 @@ def read_decision(log: Log[S], commit: Commit) -> DecisionRead:
     if place is None:
         where = log.replay.at(log.keys.commit(commit.version))
         txn = commit.intent.txn if commit.intent is not None else ""
-        void = Decision(format=FORMAT, txn=txn, commit_id=commit.commit_id, outcome=ABORTED)
-        return DecisionRead(where, void, is_void=True)
+        void_decision = Decision(format=FORMAT, txn=txn, commit_id=commit.commit_id, outcome=ABORTED)
+        return DecisionRead(where, void_decision, is_void=True)
     try:
         return DecisionRead(place.location, place.read())
     except FormatError as error:

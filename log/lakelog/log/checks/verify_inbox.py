@@ -1,4 +1,4 @@
-"""The check of a log's inbox: what is left over there, and what is no proposal. Nothing there is a part of the log."""
+"""The check of a log's inbox: leftovers, and objects that are not proposals. Nothing there is a part of the log."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -13,27 +13,31 @@ TODO = "leave it to vacuum: nothing reads it any more, and what it proposes is d
 
 
 def check_inbox(log: Log[S], findings: Findings, keys: Sequence[str], head: int) -> None:
-    """Note how many objects are of no use any more, and each that is not the proposal that its key names: of the first
-    few hundred, which are read in one round."""
+    """Note the number of useless objects, and each object that is not the proposal that its key names.
+
+    Only the first few hundred objects are read, in a single round.
+    """
     if not keys:
         return
     findings.count("proposals", len(keys))
-    over = [key for key in keys if (until := log.keys.inbox_until(key)) is not None and until <= head]
-    if over:
-        what = f"{len(over):,} objects are left here from windows that are over"
-        findings.note("proposals-left", log.replay.at(log.keys.inbox.removesuffix("/")), what, TODO)
-    gone = set(over)
-    named = list(islice((key for key in keys if key not in gone and not log.keys.is_wish(key)), READ_MAX))
-    for key, data in zip(named, log.store.get_many(named), strict=True):
+    expired_keys = [key for key in keys if (until := log.keys.inbox_until(key)) is not None and until <= head]
+    if expired_keys:
+        message = f"{len(expired_keys):,} objects are left here from windows that are over"
+        findings.note("proposals-left", log.replay.at(log.keys.inbox.removesuffix("/")), message, TODO)
+    expired_set = set(expired_keys)
+    proposal_keys = list(
+        islice((key for key in keys if key not in expired_set and not log.keys.is_wish(key)), READ_MAX)
+    )
+    for key, data in zip(proposal_keys, log.store.get_many(proposal_keys), strict=True):
         where = log.replay.at(key)
         if data is None:
-            continue  # it was decided meanwhile
+            continue  # it was decided since
         try:
-            proposal = proposal_at(key, data, log.keys, where, tuple(log.options.features))
+            proposal = proposal_at(key, data, log.keys, where, log.replay.features)
         except FormatError as error:
             findings.note("proposal-unreadable", where, f"no client will commit it: {error}", TODO)
             continue
         findings.count("bytes read", len(data))
         if proposal.seen > head:
-            what = f"it saw version {proposal.seen}, and the log is at version {head}"
-            findings.note("proposal-unreadable", where, f"no client will commit it: {what}", TODO)
+            message = f"it saw version {proposal.seen}, and the log is at version {head}"
+            findings.note("proposal-unreadable", where, f"no client will commit it: {message}", TODO)

@@ -1,12 +1,12 @@
-"""What work costs: requests, bytes, attempts, the threads that it is done by, and the commits that it makes.
+"""The costs of work: requests, bytes, attempts, its threads, and the commits that it makes.
 
-Rule: nothing here changes what happens, and where no one asks, it costs a look at one variable.
-It must not know what the work is for.
+Rule: nothing here changes what happens. If no caller asks, it costs a look at a variable. It must not know
+the purpose of the work.
 """
 
 from lakelog.log.costs.noted import NotedCommit, note_commit, noting_commits
 from lakelog.log.costs.tally import (
-    Tally,
+    CostTally,
     asked,
     attempted,
     open_to_read,
@@ -16,12 +16,12 @@ from lakelog.log.costs.tally import (
     tally_now,
     waiting,
 )
-from lakelog.log.costs.threads import Threads
+from lakelog.log.costs.threads import TallyThreads
 
 __all__ = [
     "NotedCommit",
-    "Tally",
-    "Threads",
+    "CostTally",
+    "TallyThreads",
     "asked",
     "attempted",
     "note_commit",

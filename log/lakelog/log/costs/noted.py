@@ -1,7 +1,7 @@
-"""Which commits a piece of work makes, for a caller who asks: each by its log, its version and its id.
+"""The commits that work makes, for a caller who asks: each with its log, version and id.
 
-Rule: what is noted has happened, by this try or an earlier one; work that goes on in other threads is not the caller's.
-It must not know what a commit says.
+Rule: a noted commit has happened, by this try or an earlier try. Work in other threads is not the caller's.
+It must not know the content of a commit.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NotedCommit:
-    """A commit of the log at `location`, which is the url of its root."""
+    """A commit of the log whose root has the URL `location`."""
 
     location: str
     version: int
@@ -24,17 +24,17 @@ _NOTING: ContextVar[list[NotedCommit] | None] = ContextVar("lakelog_noting", def
 
 @contextmanager
 def noting_commits() -> Iterator[list[NotedCommit]]:
-    """Inside, commits are noted, in their order."""
-    noted: list[NotedCommit] = []
-    before = _NOTING.set(noted)
+    """Note commits inside this context, in order."""
+    commits: list[NotedCommit] = []
+    token = _NOTING.set(commits)
     try:
-        yield noted
+        yield commits
     finally:
-        _NOTING.reset(before)
+        _NOTING.reset(token)
 
 
 def note_commit(location: str, version: int, commit_id: str) -> None:
-    """Note a commit, if anyone asks."""
-    noted = _NOTING.get()
-    if noted is not None:
-        noted.append(NotedCommit(location, version, commit_id))
+    """Note a commit, if a caller asks."""
+    commits = _NOTING.get()
+    if commits is not None:
+        commits.append(NotedCommit(location, version, commit_id))

@@ -1,8 +1,8 @@
-"""What a piece of work costs: requests to stores, their bytes, and what commits went through.
+"""The costs of work: requests to stores, their bytes, and the difficulties of its commits.
 
-Stores and commits report what they do by `asked`, `read` and the like. It is logged, and added to the tally of the
-thread, where it has one: `threads` has what hands a tally on to other threads.
-One rule: a tally decides nothing. It must not know what the work is, nor who reads the tally.
+Stores and commits report by `asked`, `read` and the like. Reports are logged, and added to the thread's tally
+if it has one; `threads` hands a tally on to other threads. One rule: a tally decides nothing. It must not
+know the work, or the reader of the tally.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from lakelog.log.clocks import steady_clock_us
 
 _REQUESTS = logging.getLogger("lakelog.log.requests")
 _COMMITS = logging.getLogger("lakelog.log.commits")
-# What a program does not ask for is not printed, not even what is a warning: it decides by its own handlers.
+# Without handlers, nothing is printed, not even warnings: a program decides by its own handlers.
 logging.getLogger("lakelog").addHandler(logging.NullHandler())
 
 
-class Tally:
-    """Counts, of any number of threads.
+class CostTally:
+    """Counts, for any number of threads.
 
-    `requests` are those to stores, by kind: get, put_if_absent, put, list, delete, head, open, copy. On S3 each is a
-    request by HTTP, those included that the client library sends again; of a folder, an operation on it. The bytes are
-    those of objects. `attempts` are versions of logs that were put, or met another's there; `rebases` are changes that
-    were decided after versions of others; `waits` are times that the work waited for another writer, or before it
-    tried again, for `waited_s` in all.
+    `requests` are counts of requests to stores by kind: get, put_if_absent, put, list, delete, head, open,
+    copy. On S3 each is an HTTP request, including those that the client library resends. In a folder, each is
+    an operation. The bytes are those of objects. `attempts` counts puts of log versions, including those that
+    lost. `rebases` counts changes that were decided after versions of others. `waits` counts pauses for
+    another writer, or before another try, with `waited_s` in total.
     """
 
     def __init__(self) -> None:
@@ -59,12 +59,12 @@ class Tally:
             self.waited_s += waited_s
 
 
-_NOW: ContextVar[Tally | None] = ContextVar("lakelog_tally", default=None)
+_NOW: ContextVar[CostTally | None] = ContextVar("lakelog_tally", default=None)
 
 
 @contextmanager
-def tallied(tally: Tally | None) -> Iterator[None]:
-    """Inside, what this thread does is added to `tally`, and to no other."""
+def tallied(tally: CostTally | None) -> Iterator[None]:
+    """Add this thread's work inside this context to `tally`, and to no other."""
     token = _NOW.set(tally)
     try:
         yield
@@ -72,8 +72,8 @@ def tallied(tally: Tally | None) -> Iterator[None]:
         _NOW.reset(token)
 
 
-def tally_now() -> Tally | None:
-    """Return what this thread's work is added to."""
+def tally_now() -> CostTally | None:
+    """Return the tally of this thread's work."""
     return _NOW.get()
 
 
@@ -96,26 +96,28 @@ def read(size_bytes: int) -> None:
 
 
 class CountedFile(io.FileIO):
-    """A local file, open to be read, whose bytes are added to the tally of the thread that has opened it: libraries
-    read it by threads of their own."""
+    """A local file for reading, whose bytes are added to the tally of the thread that opened it.
 
-    def __init__(self, fd: int, tally: Tally) -> None:
+    Libraries read it in threads of their own.
+    """
+
+    def __init__(self, fd: int, tally: CostTally) -> None:
         super().__init__(fd, "rb")
         self._tally = tally
 
     def readinto(self, buffer: Any, /) -> int | None:
-        found = super().readinto(buffer)
-        self._tally.bytes(found or 0, 0)
-        return found
+        count = super().readinto(buffer)
+        self._tally.bytes(count or 0, 0)
+        return count
 
     def readall(self) -> bytes:
-        found = super().readall()
-        self._tally.bytes(len(found), 0)
-        return found
+        content = super().readall()
+        self._tally.bytes(len(content), 0)
+        return content
 
 
 def open_to_read(fd: int) -> BinaryIO:
-    """Return the file of a descriptor, to be read."""
+    """Return a descriptor's file, for reading."""
     tally = _NOW.get()
     if tally is None:
         return os.fdopen(fd, "rb")
@@ -138,14 +140,14 @@ def rebased(location: str, version: int, passed: int) -> None:
 
 
 def waiting(wait: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `wait`, of which each call is noted."""
+    """Return `wait` with each call noted."""
 
     def noted(*arguments: Any) -> Any:
-        begun_us = steady_clock_us()
+        start_us = steady_clock_us()
         try:
             return wait(*arguments)
         finally:
-            waited_s = (steady_clock_us() - begun_us) / 1e6
+            waited_s = (steady_clock_us() - start_us) / 1e6
             _COMMITS.info("waited %.3f s for another writer, or before another try", waited_s)
             tally = _NOW.get()
             if tally is not None:

@@ -1,4 +1,4 @@
-"""Threads that work for the one that hands work over: what they do is added to its tally."""
+"""Threads for handed-over work: their costs are added to the tally of the thread that hands it over."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Threads(ThreadPoolExecutor):
-    """A pool whose threads have, for each piece of work, what the thread has that hands it over: its tally, and the
-    facts about its writer."""
+class TallyThreads(ThreadPoolExecutor):
+    """A pool whose threads run each task in its submitter's context: its tally, and the facts about its writer."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         return super().submit(copy_context().run, fn, *args, **kwargs)

@@ -1,10 +1,11 @@
-"""Proving a store before it is used: what lakelog needs of one, tried on the store itself.
+"""Testing a store before it is used: lakelog's needs of a store, tried on the store itself.
 
-Rule: a check says what was seen; what could not be found out is unknown, never good. All objects are below one folder
-of the doctor's own, and are removed. It must not know logs: only stores, and what `store` promises of them.
+Rule: a check reports observations; a result that could not be determined is unknown, never good. All objects
+are below the doctor's own folder, and are removed. It must not know logs, only stores and the promises of
+`store`.
 """
 
 from lakelog.log.doctor.examine import examine
-from lakelog.log.doctor.report import Check, Report, Verdict
+from lakelog.log.doctor.report import CheckVerdict, DoctorReport, StoreCheck
 
-__all__ = ["Check", "Report", "Verdict", "examine"]
+__all__ = ["StoreCheck", "DoctorReport", "CheckVerdict", "examine"]

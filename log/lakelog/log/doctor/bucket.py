@@ -1,4 +1,4 @@
-"""What a bucket is set to do with objects by itself: versions, locks, lifecycle rules; and uploads in parts.
+"""A bucket's own settings for objects: versions, locks, lifecycle rules; and multipart uploads.
 
 An answer that may not be read, or that a server does not have, is unknown.
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from lakelog.log.doctor.report import Check, Verdict, judged, unknown
+from lakelog.log.doctor.report import CheckVerdict, StoreCheck, judged, unknown
 from lakelog.log.errors import LakelogError
 from lakelog.log.stores.s3_errors import error_code, http_status
 from lakelog.log.stores.s3_store import PART_SIZE_BYTES, S3Store
 
-PART_SIZE_MIN_BYTES = 5 * 1024 * 1024  # of S3's own definition
+PART_SIZE_MIN_BYTES = 5 * 1024 * 1024  # from S3's own definition
 SLOW_CLASSES = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 """Storage classes whose objects cannot be read until they are restored."""
 
@@ -21,7 +21,7 @@ OWN_PREFIX = "use a bucket, or a prefix, that the rule does not reach"
 
 
 def server(store: S3Store) -> str:
-    """Return what the server calls itself; empty where it does not."""
+    """Return the server's name for itself; empty if it has none."""
     try:
         answer = store.call("head_bucket")
     except Exception as error:
@@ -29,17 +29,17 @@ def server(store: S3Store) -> str:
     return str(answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("server", ""))
 
 
-def versioning(store: S3Store) -> Check:
+def versioning(store: S3Store) -> StoreCheck:
     name = "versioning"
 
-    def of(answer: Any) -> Check:
+    def of(answer: Any) -> StoreCheck:
         status = answer.get("Status", "")
         if status != "Enabled":
-            return Check(name=name, verdict=Verdict.GOOD, what=f"{status.lower() or 'off'}")
+            return StoreCheck(name=name, verdict=CheckVerdict.GOOD, what=f"{status.lower() or 'off'}")
         mfa = " and can be removed with MFA only" if answer.get("MFADelete") == "Enabled" else ""
-        return Check(
+        return StoreCheck(
             name=name,
-            verdict=Verdict.NOTE,
+            verdict=CheckVerdict.NOTE,
             what=f"on: what lakelog deletes or replaces stays as a noncurrent version{mfa}, and takes space",
             todo="add a lifecycle rule with NoncurrentVersionExpiration, as long as you want to be able to go back",
         )
@@ -47,23 +47,25 @@ def versioning(store: S3Store) -> Check:
     return _asked(name, "s3:GetBucketVersioning", lambda: store.call("get_bucket_versioning"), of)
 
 
-def object_lock(store: S3Store) -> Check:
+def object_lock(store: S3Store) -> StoreCheck:
     name = "object lock"
 
-    def of(answer: Any) -> Check:
+    def of(answer: Any) -> StoreCheck:
         lock = answer.get("ObjectLockConfiguration", {})
-        kept = lock.get("Rule", {}).get("DefaultRetention", {})
+        retention = lock.get("Rule", {}).get("DefaultRetention", {})
         if lock.get("ObjectLockEnabled") != "Enabled":
-            return Check(name=name, verdict=Verdict.GOOD, what="off")
-        if not kept:
-            return Check(
-                name=name, verdict=Verdict.NOTE, what="on, without a default retention: no object is locked"
+            return StoreCheck(name=name, verdict=CheckVerdict.GOOD, what="off")
+        if not retention:
+            return StoreCheck(
+                name=name,
+                verdict=CheckVerdict.NOTE,
+                what="on, without a default retention: no object is locked",
             )
-        span = f"{kept['Days']} days" if kept.get("Days") else f"{kept.get('Years')} years"
-        return Check(
+        span = f"{retention['Days']} days" if retention.get("Days") else f"{retention.get('Years')} years"
+        return StoreCheck(
             name=name,
-            verdict=Verdict.WARNING,
-            what=f"on, {kept.get('Mode', '').lower()} for {span}: what expire and vacuum delete takes space until "
+            verdict=CheckVerdict.WARNING,
+            what=f"on, {retention.get('Mode', '').lower()} for {span}: what expire and vacuum delete takes space until "
             "then, and so does each version of a hint",
             todo="remove the default retention: S3 also refuses plain writes to such a bucket",
         )
@@ -77,10 +79,10 @@ def object_lock(store: S3Store) -> Check:
     )
 
 
-def lifecycle(store: S3Store) -> Check:
+def lifecycle(store: S3Store) -> StoreCheck:
     name = "lifecycle"
 
-    def of(answer: Any) -> Check:
+    def of(answer: Any) -> StoreCheck:
         rules = [rule for rule in answer.get("Rules", ()) if _reaches(rule, store.prefix)]
         faults = [fault for rule in rules for fault in _harms(rule)]
         if faults:
@@ -94,10 +96,14 @@ def lifecycle(store: S3Store) -> Check:
             if aborts
             else "add a rule with AbortIncompleteMultipartUpload: parts of interrupted uploads take space"
         )
-        what = f"{len(rules)} rules reach this place, none deletes or archives objects there"
+        message = f"{len(rules)} rules reach this place, none deletes or archives objects there"
         if costs:
-            return Check(name=name, verdict=Verdict.NOTE, what=f"{what}; {'; '.join(costs)}", todo=todo)
-        return Check(name=name, verdict=Verdict.GOOD if aborts else Verdict.NOTE, what=what, todo=todo)
+            return StoreCheck(
+                name=name, verdict=CheckVerdict.NOTE, what=f"{message}; {'; '.join(costs)}", todo=todo
+            )
+        return StoreCheck(
+            name=name, verdict=CheckVerdict.GOOD if aborts else CheckVerdict.NOTE, what=message, todo=todo
+        )
 
     return _asked(
         name,
@@ -109,11 +115,14 @@ def lifecycle(store: S3Store) -> Check:
 
 
 def _reaches(rule: Mapping[str, Any], place: str) -> bool:
-    """Whether a rule may concern an object below `place`. Those with tags do not: lakelog's objects have none."""
-    chosen = rule.get("Filter") or {}
-    chosen = chosen.get("And") or chosen
-    prefix = str(chosen.get("Prefix", rule.get("Prefix", "")))
-    is_of_tags = bool(chosen.get("Tag") or chosen.get("Tags"))
+    """Return whether a rule may affect an object below `place`.
+
+    Rules with tags cannot, because lakelog's objects have no tags.
+    """
+    rule_filter = rule.get("Filter") or {}
+    rule_filter = rule_filter.get("And") or rule_filter
+    prefix = str(rule_filter.get("Prefix", rule.get("Prefix", "")))
+    is_of_tags = bool(rule_filter.get("Tag") or rule_filter.get("Tags"))
     return (
         rule.get("Status") == "Enabled"
         and not is_of_tags
@@ -142,9 +151,9 @@ def _costs(rule: Mapping[str, Any]) -> Iterator[str]:
         yield f"the rule {name!r} moves objects to {to}, where reads cost more"
 
 
-def parts(store: S3Store, key: str) -> list[Check]:
-    """Upload in parts of the least size, and of the size that data files from Python have; then abort an upload."""
-    found = []
+def parts(store: S3Store, key: str) -> list[StoreCheck]:
+    """Upload in parts of the least size, and of the size of Python's data files; then abort an upload."""
+    checks = []
     for name, sizes in (
         ("multipart: parts of 5 MiB", (PART_SIZE_MIN_BYTES, PART_SIZE_MIN_BYTES, 1)),
         ("multipart: parts of 32 MiB", (PART_SIZE_BYTES, 1)),
@@ -159,36 +168,36 @@ def parts(store: S3Store, key: str) -> list[Check]:
                     ]
                     for number, size in enumerate(sizes, 1)
                 ]
-                listed = [{"ETag": tag, "PartNumber": number} for number, tag in enumerate(tags, 1)]
+                part_entries = [{"ETag": tag, "PartNumber": number} for number, tag in enumerate(tags, 1)]
                 store.call(
-                    "complete_multipart_upload", key, UploadId=upload, MultipartUpload={"Parts": listed}
+                    "complete_multipart_upload", key, UploadId=upload, MultipartUpload={"Parts": part_entries}
                 )
             except BaseException:
                 store.call("abort_multipart_upload", key, UploadId=upload)
                 raise
             size = int(store.call("head_object", key)["ContentLength"])
         except Exception as error:
-            found.append(Check(name=name, verdict=Verdict.BAD, what=_answer(error), todo=todo))
+            checks.append(StoreCheck(name=name, verdict=CheckVerdict.BAD, what=_answer(error), todo=todo))
             continue
         faults = [] if size == sum(sizes) else [f"the object has {size} bytes in place of {sum(sizes)}"]
-        found.append(judged(name, faults, "uploaded", todo))
-    return [*found, _aborted(store, key)]
+        checks.append(judged(name, faults, "uploaded", todo))
+    return [*checks, _aborted(store, key)]
 
 
-def _aborted(store: S3Store, key: str) -> Check:
+def _aborted(store: S3Store, key: str) -> StoreCheck:
     name = "multipart: abort"
     try:
         upload = store.call("create_multipart_upload", key)["UploadId"]
         store.call("upload_part", key, UploadId=upload, PartNumber=1, Body=b"part")
         store.call("abort_multipart_upload", key, UploadId=upload)
     except Exception as error:
-        return Check(
+        return StoreCheck(
             name=name,
-            verdict=Verdict.WARNING,
+            verdict=CheckVerdict.WARNING,
             what=f"{_answer(error)}: interrupted uploads stay, and take space",
             todo="grant s3:AbortMultipartUpload there, and add a lifecycle rule that aborts uploads",
         )
-    return Check(name=name, verdict=Verdict.GOOD, what="aborted")
+    return StoreCheck(name=name, verdict=CheckVerdict.GOOD, what="aborted")
 
 
 def remove_versions(store: S3Store, folder: str) -> None:
@@ -197,14 +206,14 @@ def remove_versions(store: S3Store, folder: str) -> None:
     while True:
         page = store.call("list_object_versions", Prefix=prefix)
         names = [
-            {"Key": each["Key"], "VersionId": each["VersionId"]}
-            for each in (*page.get("Versions", ()), *page.get("DeleteMarkers", ()))
+            {"Key": version["Key"], "VersionId": version["VersionId"]}
+            for version in (*page.get("Versions", ()), *page.get("DeleteMarkers", ()))
         ]
         if not names:
             break
-        failed = store.call("delete_objects", Delete={"Objects": names, "Quiet": True}).get("Errors")
-        if failed:
-            raise OSError(f"{len(failed)} versions: {failed[0].get('Code')}")
+        errors = store.call("delete_objects", Delete={"Objects": names, "Quiet": True}).get("Errors")
+        if errors:
+            raise OSError(f"{len(errors)} versions: {errors[0].get('Code')}")
 
 
 def abort_uploads(store: S3Store, folder: str) -> None:
@@ -215,8 +224,8 @@ def abort_uploads(store: S3Store, folder: str) -> None:
 
 
 def _asked(
-    name: str, action: str, ask: Callable[[], Any], of: Callable[[Any], Check], absent: str | None = None
-) -> Check:
+    name: str, action: str, ask: Callable[[], Any], of: Callable[[Any], StoreCheck], absent: str | None = None
+) -> StoreCheck:
     try:
         answer = ask()
     except Exception as error:
@@ -237,7 +246,7 @@ def _asked(
 
 
 def _answer(error: Exception) -> str:
-    """Return what the server answered, without its text, which could hold credentials."""
+    """Return the server's answer in short, without its text, which could contain credentials."""
     status = http_status(error)
     if status is None:
         return f"no answer ({type(error).__name__})"

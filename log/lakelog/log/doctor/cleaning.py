@@ -1,12 +1,12 @@
-"""What an examination has written, and its removal; what earlier ones left that were killed.
+"""The objects that an examination wrote, and their removal; also those of earlier examinations that were killed.
 
-Rule: only what is below an examination's own folder is removed, and what is said to be gone was looked for. Another
-examination's folder is removed once its name is a day old, when it no longer runs.
+Rule: only objects below an examination's own folder are removed, and each claim that they are gone is
+checked. Another examination's folder is removed once its name is a day old, since that examination no longer
+runs.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from lakelog.log.clocks import host_clock_us
-from lakelog.log.doctor import bucket
-from lakelog.log.doctor.report import Check, Verdict, unknown
-from lakelog.log.doctor.rights import Rights
+from lakelog.log.doctor.kinds import kind_of
+from lakelog.log.doctor.report import CheckVerdict, StoreCheck, unknown
+from lakelog.log.doctor.rights import StoreRights
 from lakelog.log.errors import LakelogError, PermissionDenied
 from lakelog.log.grammar import DOCTOR_FOLDER as FOLDER
 from lakelog.log.ids import new_id
 from lakelog.log.stores.counting_store import CountingStore
-from lakelog.log.stores.local_store import LocalStore
-from lakelog.log.stores.s3_store import S3Store
 from lakelog.log.stores.store import ObjectStore
 
 ENDED_AFTER = timedelta(days=1)
@@ -31,11 +29,11 @@ _TIME = "%Y%m%dT%H%M%S"
 
 
 def new_folder() -> str:
-    """Return the folder of a new examination, whose name says when it began."""
+    """Return the folder of a new examination, whose name shows its start."""
     return f"{FOLDER}/{_now():{_TIME}}Z-{new_id()}"
 
 
-class Noting(CountingStore):
+class NotingStore(CountingStore):
     """A store that remembers the keys that may have been written."""
 
     def __init__(self, inner: ObjectStore) -> None:
@@ -63,20 +61,20 @@ class Noting(CountingStore):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remains:
-    """What one examination wrote: `keys` may be there, and more, below `folder`."""
+class ExaminationRemains:
+    """The objects that an examination wrote: `keys`, which may exist, and perhaps more below `folder`."""
 
     store: ObjectStore
     folder: str
     keys: frozenset[str]
-    rights: Rights
+    rights: StoreRights
 
-    def remove(self) -> Check:
-        """Remove all of it, and look whether it is gone."""
+    def remove(self) -> StoreCheck:
+        """Remove all objects, and check whether they are gone."""
         name, todo = "left behind", f"remove what is below {self.store.url}/{self.folder}"
-        keys, failed = set(self.keys), ""
+        keys, failure = set(self.keys), ""
         may_list = not self.rights.missing("list")
-        left: Sequence[str] | None = None
+        remaining_keys: Sequence[str] | None = None
         with suppress(LakelogError):
             keys |= {key for key, _ in self.store.list_leftovers(f"{self.folder}/")}
             if may_list:
@@ -84,103 +82,83 @@ class Remains:
         try:
             self.store.delete(sorted(keys))
         except LakelogError as error:
-            failed = f": {error}"
+            failure = f": {error}"
         with suppress(LakelogError):
-            left = self._still_there(keys)
-        versions = self._versions() if keys else None
-        _remove_directories(self.store, self.folder)
-        if left or (left is None and failed):
-            count = len(keys) if left is None else len(left)
-            what = f"{'up to ' if left is None else ''}{count} objects{failed}"
-            return Check(name=name, verdict=Verdict.WARNING, what=what, todo=todo)
-        if versions is not None:
-            return Check(name=name, verdict=versions[0], what=versions[1], todo=todo)
-        if left is None:
+            remaining_keys = self._still_there(keys)
+        kind = kind_of(self.store)
+        rest_result = kind.remove_rest(self.folder, len(self.keys)) if keys else None
+        kind.remove_folders(self.folder)
+        if remaining_keys or (remaining_keys is None and failure):
+            count = len(keys) if remaining_keys is None else len(remaining_keys)
+            message = f"{'up to ' if remaining_keys is None else ''}{count} objects{failure}"
+            return StoreCheck(name=name, verdict=CheckVerdict.WARNING, what=message, todo=todo)
+        if rest_result is not None:
+            return StoreCheck(name=name, verdict=rest_result[0], what=rest_result[1], todo=todo)
+        if remaining_keys is None:
             return unknown(
                 name, f"{len(keys)} objects were deleted, and whether they are gone cannot be read"
             )
-        return Check(name=name, verdict=Verdict.GOOD, what="nothing")
+        return StoreCheck(name=name, verdict=CheckVerdict.GOOD, what="nothing")
 
     def _still_there(self, keys: Iterable[str]) -> Sequence[str] | None:
-        """Return what can still be seen; None where that may not be read."""
+        """Return the keys that can still be seen; None if they may not be read."""
         if not self.rights.missing("list"):
-            listed = list(self.store.list_after(f"{self.folder}/"))
-            return [*listed, *(key for key, _ in self.store.list_leftovers(f"{self.folder}/"))]
+            listed_keys = list(self.store.list_after(f"{self.folder}/"))
+            return [*listed_keys, *(key for key, _ in self.store.list_leftovers(f"{self.folder}/"))]
         keys = list(keys)
         if keys and self.rights.missing("get what is absent"):
             return None
         return [key for key in keys if self.store.get(key) is not None]
 
-    def _versions(self) -> tuple[Verdict, str] | None:
-        """Remove noncurrent versions, and parts of uploads. Return what may be left of them, and how bad that is."""
-        if not isinstance(self.store, S3Store):
-            return None
-        with suppress(Exception):
-            bucket.abort_uploads(self.store, self.folder)
-        known = bucket.versioning(self.store)
-        if known.what == "off":
-            return None
-        try:
-            bucket.remove_versions(self.store, self.folder)
-        except Exception as error:
-            if known.verdict is Verdict.UNKNOWN:
-                return Verdict.UNKNOWN, "no object; whether noncurrent versions are there may not be read"
-            return (
-                Verdict.WARNING,
-                f"noncurrent versions of {len(self.keys)} objects ({type(error).__name__})",
-            )
-        return None
 
-
-def remove_of_others(store: ObjectStore, folder: str, rights: Rights) -> Check | None:
-    """Remove what examinations left that began long ago; return what is to be said of them, if there are any."""
+def remove_of_others(store: ObjectStore, folder: str, rights: StoreRights) -> StoreCheck | None:
+    """Remove the remains of old examinations; return the check about them, if there are any."""
     name = "left behind by others"
     if rights.missing("list"):
         return None
     try:
-        folders = [f"{FOLDER}/{each}" for each in store.list_folders(f"{FOLDER}/")]
+        folders = [f"{FOLDER}/{other_folder}" for other_folder in store.list_folders(f"{FOLDER}/")]
     except LakelogError as error:
         return unknown(name, str(error))
-    others = [each for each in folders if each != folder]
-    ended = [each for each in others if _has_ended(each.removeprefix(f"{FOLDER}/"))]
-    left = [
+    other_folders = [other_folder for other_folder in folders if other_folder != folder]
+    old_folders = [
+        other_folder for other_folder in other_folders if _has_ended(other_folder.removeprefix(f"{FOLDER}/"))
+    ]
+    bad_checks = [
         check
-        for each in ended
-        for check in [Remains(store=store, folder=each, keys=frozenset(), rights=rights).remove()]
-        if check.verdict is not Verdict.GOOD
+        for other_folder in old_folders
+        for check in [
+            ExaminationRemains(store=store, folder=other_folder, keys=frozenset(), rights=rights).remove()
+        ]
+        if check.verdict is not CheckVerdict.GOOD
     ]
-    if left:
-        return Check(name=name, verdict=Verdict.WARNING, what=left[0].what, todo=left[0].todo)
-    running = len(others) - len(ended)
-    said = [
-        *([f"what {len(ended)} earlier examinations had left was removed"] if ended else []),
-        *([f"{running} other examinations run now, or were killed"] if running else []),
+    if bad_checks:
+        return StoreCheck(
+            name=name, verdict=CheckVerdict.WARNING, what=bad_checks[0].what, todo=bad_checks[0].todo
+        )
+    running_count = len(other_folders) - len(old_folders)
+    messages = [
+        *([f"what {len(old_folders)} earlier examinations had left was removed"] if old_folders else []),
+        *([f"{running_count} other examinations run now, or were killed"] if running_count else []),
     ]
-    todo = f"where none runs, remove what is below {store.url}/{FOLDER}" if running else ""
-    return Check(name=name, verdict=Verdict.NOTE, what="; ".join(said), todo=todo) if said else None
+    todo = f"where none runs, remove what is below {store.url}/{FOLDER}" if running_count else ""
+    return (
+        StoreCheck(name=name, verdict=CheckVerdict.NOTE, what="; ".join(messages), todo=todo)
+        if messages
+        else None
+    )
 
 
 def _has_ended(name: str) -> bool:
-    found = _OWN_NAME.fullmatch(name)
-    if found is None:
+    match = _OWN_NAME.fullmatch(name)
+    if match is None:
         return False
     try:
-        began = datetime.strptime(found[1], _TIME).replace(tzinfo=UTC)
+        start = datetime.strptime(match[1], _TIME).replace(tzinfo=UTC)
     except ValueError:
         return False
-    return _now() - began > ENDED_AFTER
+    return _now() - start > ENDED_AFTER
 
 
 def _now() -> datetime:
     return datetime.fromtimestamp(host_clock_us() // 1_000_000, UTC)
-
-
-def _remove_directories(store: ObjectStore, folder: str) -> None:
-    """Remove the folders that are empty now, but not the place itself."""
-    if isinstance(store, LocalStore):
-        own = f"{store.url}/{folder}"
-        below = [each for each, _, _ in os.walk(own, topdown=False)]
-        with suppress(OSError):
-            for directory in dict.fromkeys([*below, own, f"{store.url}/{FOLDER}"]):
-                if os.path.isdir(directory):
-                    os.rmdir(directory)

@@ -1,29 +1,25 @@
-"""The examination: all checks in their order, below one folder of the doctor's own, which is removed at the end."""
+"""The examination: all checks in order, below the doctor's own folder, which is removed at the end."""
 
 from __future__ import annotations
 
-import os
 import platform
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from statistics import median
 
 from lakelog.log.clocks import host_clock_us
-from lakelog.log.doctor import bucket, races, reads
-from lakelog.log.doctor.cleaning import Noting, Remains, new_folder, remove_of_others
-from lakelog.log.doctor.file_system import file_system
+from lakelog.log.doctor import races, reads
+from lakelog.log.doctor.cleaning import ExaminationRemains, NotingStore, new_folder, remove_of_others
+from lakelog.log.doctor.kinds import StoreKind, kind_of
 from lakelog.log.doctor.processes import COMMAND, processes
-from lakelog.log.doctor.report import CannotTry, Check, Report, Verdict, unknown
-from lakelog.log.doctor.rights import Rights, try_all
+from lakelog.log.doctor.report import CannotTry, CheckVerdict, DoctorReport, StoreCheck, unknown
+from lakelog.log.doctor.rights import StoreRights, try_all
 from lakelog.log.errors import LakelogError, PermissionDenied
 from lakelog.log.format import COMMIT_SIZE_MAX
-from lakelog.log.stores.local_store import LocalStore
 from lakelog.log.stores.s3_errors import are_credentials_unusable
-from lakelog.log.stores.s3_store import S3Store
 from lakelog.log.stores.store import ObjectStore
 
 RACES = 50
@@ -37,12 +33,12 @@ def examine(
     races_max: int = RACES,
     racer: Sequence[str] = COMMAND,
     progress: Callable[[str], None] = lambda message: None,
-) -> Report:
-    """Try on a store all that lakelog needs of one. `open` returns a new client of it each time.
+) -> DoctorReport:
+    """Try all of lakelog's needs on a store. `open` returns a new client of it each time.
 
-    Writes about 10 MB below `_doctor/` of the store, on S3 50 MB, and removes them, also where it is interrupted. Takes
-    seconds to a minute. Raises StorageError where the store does not answer at all, or does not know the credentials.
-    What fails later is in the report.
+    Writes about 10 MB below `_doctor/` of the store, on S3 50 MB, and removes them, even if it is
+    interrupted. Takes seconds to a minute. Raises StorageError if the store does not answer at all, or does
+    not know the credentials. Later failures are in the report.
     """
     run = _Run(open, races_max, racer, progress)
     run.reach()
@@ -50,7 +46,7 @@ def examine(
         run.all()
     finally:
         run.clean()
-    return Report(facts=run.facts, checks=tuple(run.checks))
+    return DoctorReport(facts=run.facts, checks=tuple(run.checks))
 
 
 @dataclass(slots=True)
@@ -59,22 +55,23 @@ class _Run:
     races_max: int
     racer: Sequence[str]
     progress: Callable[[str], None]
-    checks: list[Check] = field(default_factory=list)
+    checks: list[StoreCheck] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
     folder: str = field(default_factory=new_folder)
     plain: ObjectStore = field(init=False)
-    store: Noting = field(init=False)
+    kind: StoreKind = field(init=False)
+    store: NotingStore = field(init=False)
     reader: ObjectStore = field(init=False)
-    rights: Rights = field(default_factory=Rights)
-    directories: list[str] = field(default_factory=list)
+    rights: StoreRights = field(default_factory=StoreRights)
 
     def __post_init__(self) -> None:
         self.plain = self.open()
-        self.store, self.reader = Noting(self.plain), self.open()
+        self.kind = kind_of(self.plain)
+        self.store, self.reader = NotingStore(self.plain), self.open()
 
     def all(self) -> None:
         self._name_facts()
-        clock = reads.Clock(self.open, f"{self.folder}/now")
+        clock = reads.ClockReading(self.open, f"{self.folder}/now")
         self.progress("rights")
         self.rights = try_all(self.store, self.folder)
         self.checks += self.rights.checks
@@ -97,54 +94,48 @@ class _Run:
         )
         clock.look()
         self.checks.append(clock.check())
-        if isinstance(self.plain, LocalStore):
-            self.checks.append(file_system(self.plain.url))
-        if isinstance(self.plain, S3Store):
-            self._bucket(self.plain)
+        self.progress("settings, uploads in parts")
+        self.checks += self.kind.settings()
+        if self.kind.has_uploads:
+            self.checks += self._uploads()
 
     def reach(self) -> None:
-        """Raise where the store does not answer, or not to these credentials: then nothing can be said of it."""
-        if isinstance(self.plain, LocalStore):
-            path = f"{self.plain.url}/{self.folder}"
-            while not os.path.isdir(path):
-                self.directories.append(path)
-                path = os.path.dirname(path)
+        """Raise if the store does not answer, or not to these credentials, because then nothing can be said of it."""
+        self.kind.begin(self.folder)
         try:
             self.plain.get(f"{self.folder}/absent")
-        except PermissionDenied as refused:
-            if are_credentials_unusable(refused):
+        except PermissionDenied as error:
+            if are_credentials_unusable(error):
                 raise
-            # The rights say more.
+            # The check of rights shows more.
 
     def _name_facts(self) -> None:
-        now = datetime.fromtimestamp(host_clock_us() // 1_000_000, UTC)
+        start = datetime.fromtimestamp(host_clock_us() // 1_000_000, UTC)
         self.facts |= {
             "store": self.plain.url,
-            "time": f"{now:%Y-%m-%d %H:%M:%SZ}",
+            "time": f"{start:%Y-%m-%d %H:%M:%SZ}",
             "lakelog": metadata.version("lakelog"),
             "python": platform.python_version(),
             "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         }
-        if isinstance(self.plain, S3Store):
-            libraries = (f"{each} {metadata.version(each)}" for each in ("botocore", "s3fs"))
-            self.facts["client"] = f"{self.plain.client}; {', '.join(libraries)}"
-            self.facts["server"] = bucket.server(self.plain) or "does not say"
-            self.facts |= self.plain.address
+        self.facts |= self.kind.facts()
 
     def _race(self) -> None:
-        who, name = f"{races.RACERS} threads", "put-if-absent: threads"
-        untried = self.rights.unknown("put-if-absent", "conditional put", "get")
-        if untried is not None:
-            self.checks.append(untried)
+        racers_text, name = f"{races.RACERS} threads", "put-if-absent: threads"
+        unknown_check = self.rights.unknown("put-if-absent", "conditional put", "get")
+        if unknown_check is not None:
+            self.checks.append(unknown_check)
             return
         keys = [f"{self.folder}/races/{number:04}" for number in range(self.races_max)]
         self.checks += self._guarded(
             name,
             lambda: [
-                races.judge(name, races.threads(self.store, self.reader, keys, RACES_AT_MOST_US), who),
+                races.judge(
+                    name, races.threads(self.store, self.reader, keys, RACES_AT_MOST_US), racers_text
+                ),
             ],
         )
-        if isinstance(self.plain, LocalStore):
+        if self.kind.has_processes:
             of_processes = "put-if-absent: processes"
             self.checks += self._guarded(of_processes, lambda: [self._race_of_processes(of_processes)])
         single = f"{self.folder}/single"
@@ -160,46 +151,40 @@ class _Run:
             lambda: [races.large(self.store, self.reader, f"{single}/large", COMMIT_SIZE_MAX)],
         )
 
-    def _race_of_processes(self, name: str) -> Check:
+    def _race_of_processes(self, name: str) -> StoreCheck:
         races_max = min(self.races_max, RACES_OF_PROCESSES)
         keys = [f"{self.folder}/processes/{number:04}" for number in range(races_max)]
         self.store.written |= set(keys)
-        # The folder is there before the racers are: what they race for is the key alone.
+        # The folder exists before the racers start, so they race for the key alone.
         self.store.put(f"{self.folder}/processes/ready", b"")
-        who = f"{races.RACERS} threads of 4 processes"
-        return races.judge(name, processes(self.reader, keys, self.racer), who)
+        racers_text = f"{races.RACERS} threads of 4 processes"
+        return races.judge(name, processes(self.reader, keys, self.racer), racers_text)
 
-    def _bucket(self, store: S3Store) -> None:
-        self.progress("settings of the bucket, uploads in parts")
-        for ask in (bucket.versioning, bucket.object_lock, bucket.lifecycle):
-            self.checks.append(ask(store))
-        untried = self.rights.unknown("multipart", "put", "get")
-        if untried is not None:
-            self.checks.append(untried)
-        else:
-            key = f"{self.folder}/parts"
-            self.store.written.add(key)
-            self.checks += bucket.parts(store, key)
+    def _uploads(self) -> list[StoreCheck]:
+        unknown_check = self.rights.unknown("multipart", "put", "get")
+        if unknown_check is not None:
+            return [unknown_check]
+        key = f"{self.folder}/parts"
+        self.store.written.add(key)
+        return self.kind.uploads(key)
 
-    def _guarded(self, name: str, check: Callable[[], list[Check]]) -> list[Check]:
-        """Return the checks, or one that is bad where the store fails in their midst."""
+    def _guarded(self, name: str, check: Callable[[], list[StoreCheck]]) -> list[StoreCheck]:
+        """Return the checks, or a bad check if the store fails during them."""
         try:
             return check()
         except LakelogError as error:
-            what = f"the store failed: {error}"
-            return [Check(name=name, verdict=Verdict.BAD, what=what, todo=races.UNRELIABLE)]
+            message = f"the store failed: {error}"
+            return [StoreCheck(name=name, verdict=CheckVerdict.BAD, what=message, todo=races.UNRELIABLE)]
         except CannotTry as error:
             return [unknown(name, str(error), "run the doctor again, where the host has more to spare")]
 
     def clean(self) -> None:
-        """Remove all that was written, and what killed examinations left; look whether it is gone."""
-        remains = Remains(
+        """Remove all written objects, and the remains of killed examinations; check whether they are gone."""
+        remains = ExaminationRemains(
             store=self.plain, folder=self.folder, keys=frozenset(self.store.written), rights=self.rights
         )
         self.checks.append(remains.remove())
         of_others = remove_of_others(self.plain, self.folder, self.rights)
         if of_others is not None:
             self.checks.append(of_others)
-        for directory in self.directories:
-            with suppress(OSError):  # another client has begun to use it
-                os.rmdir(directory)
+        self.kind.end()

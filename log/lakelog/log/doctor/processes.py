@@ -1,4 +1,4 @@
-"""The same race between processes: on a folder, threads share more with each other than clients do."""
+"""The same race between processes, because threads share more in a folder than clients do."""
 
 from __future__ import annotations
 
@@ -9,42 +9,44 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from lakelog.log.clocks import steady_clock_us
-from lakelog.log.doctor.races import RACERS, Outcome, Race, stored
+from lakelog.log.doctor.races import RACERS, KeyRace, RacerOutcome, stored
 from lakelog.log.doctor.report import CannotTry
 from lakelog.log.stores.store import ObjectStore
 
 PROCESSES = 4
 AHEAD_US = 20_000
-"""So long before a race its key is sent, for all to be waiting."""
+"""How long before a race its key is sent, so that all racers are waiting."""
 
-# Not from the working folder: what lies there is not this program's.
+# Modules of the working folder are ignored, because they are not this program's.
 COMMAND = (sys.executable, "-P", "-m", "lakelog.log.doctor.racer")
 
 
-def processes(reader: ObjectStore, keys: Sequence[str], command: Sequence[str] = COMMAND) -> list[Race]:
-    """Have 32 racers in four processes race for one key after the other. CannotTry where a process fails."""
-    each = RACERS // PROCESSES
-    running: list[subprocess.Popen[str]] = []
+def processes(reader: ObjectStore, keys: Sequence[str], command: Sequence[str] = COMMAND) -> list[KeyRace]:
+    """Have 32 racers in four processes race for each key. Raises CannotTry if a process fails."""
+    racers_per_process = RACERS // PROCESSES
+    racer_processes: list[subprocess.Popen[str]] = []
     try:
         for number in range(PROCESSES):
-            running.append(_started([*command, reader.url, str(number * each), str(each)]))
-        for racer in running:
+            racer_processes.append(
+                _started([*command, reader.url, str(number * racers_per_process), str(racers_per_process)])
+            )
+        for racer in racer_processes:
             _line(racer)
         races = []
         for key in keys:
             moment_us = steady_clock_us() + AHEAD_US
-            for racer in running:
+            for racer in racer_processes:
                 assert racer.stdin is not None
-                with suppress(BrokenPipeError):  # it has ended, as its missing answer says
+                with suppress(BrokenPipeError):  # it has ended, as its missing answer shows
                     racer.stdin.write(f"{moment_us} {key}\n")
                     racer.stdin.flush()
-            race = Race(key)
-            for racer in running:
-                race.outcomes += [Outcome(**outcome) for outcome in json.loads(_line(racer))]
+            race = KeyRace(key)
+            for racer in racer_processes:
+                race.outcomes += [RacerOutcome(**outcome) for outcome in json.loads(_line(racer))]
             races.append(stored(reader, race))
         return races
     finally:
-        for racer in running:
+        for racer in racer_processes:
             racer.kill()
             racer.communicate()
 

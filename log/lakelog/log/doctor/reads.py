@@ -1,4 +1,4 @@
-"""What a reader sees after a writer was answered, by clients that share no connection; and the clocks of both."""
+"""A reader's results right after a write, by clients that share no connection; and the clocks of both."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from lakelog.log.clocks import host_clock_us, steady_clock_us
 from lakelog.log.doctor.races import created
-from lakelog.log.doctor.report import Check, Verdict, judged, unknown
-from lakelog.log.doctor.rights import Rights
+from lakelog.log.doctor.report import CheckVerdict, StoreCheck, judged, unknown
+from lakelog.log.doctor.rights import StoreRights
 from lakelog.log.errors import StorageError
 from lakelog.log.stores.store import ObjectStore
 
@@ -20,27 +20,27 @@ WAVERS_MAX_S = 1.0
 STALE = "use another store, or take the cache, proxy or replication away that is between: old answers are not harmless"
 
 CREATED, REPLACED = b"created", b"replaced since"
-"""What an object holds, in two sizes."""
+"""The content of an object, in two sizes."""
 
 
 def visibility(
     store: ObjectStore,
     reader: ObjectStore,
     folder: str,
-    rights: Rights,
+    rights: StoreRights,
     rounds: int,
     took_us: dict[str, list[int]],
-) -> list[Check]:
+) -> list[StoreCheck]:
     """Write, replace and delete objects, and read and list them at once by another client."""
-    needed = {
+    needed_actions = {
         "reads after writes": ("put", "conditional put", "get", "get what is absent"),
         "lists after writes": ("conditional put", "list"),
         "reads after deletes": ("put", "get", "get what is absent", "delete"),
         "lists after deletes": ("put", "list", "delete"),
     }
     faults: dict[str, list[str]] = defaultdict(list)
-    untried = {name: rights.unknown(name, *actions) for name, actions in needed.items()}
-    may = {name for name, check in untried.items() if check is None}
+    unknown_checks = {name: rights.unknown(name, *actions) for name, actions in needed_actions.items()}
+    may = {name for name, check in unknown_checks.items() if check is None}
 
     def expect(name: str, holds: bool, fault: str) -> None:
         if not holds:
@@ -48,11 +48,11 @@ def visibility(
 
     def expect_read(name: str, key: str, data: bytes | None, fault: str) -> None:
         if name in may:
-            began_us = steady_clock_us()
-            found = reader.get(key)
+            start_us = steady_clock_us()
+            read_data = reader.get(key)
             if data == CREATED:
-                took_us["get"].append(steady_clock_us() - began_us)
-            expect(name, found == data, fault.format(_short(found)))
+                took_us["get"].append(steady_clock_us() - start_us)
+            expect(name, read_data == data, fault.format(_short(read_data)))
 
     def expect_listed(name: str, prefix: str, sizes: dict[str, int], fault: str) -> None:
         if name in may:
@@ -61,12 +61,13 @@ def visibility(
     for number in range(rounds if not rights.missing("put", "conditional put") else 0):
         prefix = f"{folder}/reads/{number:04}"
         key = f"{prefix}/object"
-        # A reader of a log asks for the next version before it is there: that must not be remembered.
+        # A reader of a log requests the next version before it exists, and no cache may remember that
+        # absence.
         expect_read("reads after writes", key, None, "an object was there that no client wrote")
         expect_listed("lists after writes", prefix, {}, "a list had a key that no client wrote")
-        began_us = steady_clock_us()
+        put_start_us = steady_clock_us()
         created(store, key, CREATED)
-        took_us["put-if-absent"].append(steady_clock_us() - began_us)
+        took_us["put-if-absent"].append(steady_clock_us() - put_start_us)
         expect_read("reads after writes", key, CREATED, "after its creation, a read returned {}")
         expect_listed(
             "lists after writes", prefix, {key: len(CREATED)}, "a list lacked an object just created"
@@ -82,7 +83,7 @@ def visibility(
             expect_listed("lists after deletes", prefix, {}, "a list had an object just deleted")
     return [
         check or judged(name, faults[name], f"{rounds} times, by another client", STALE)
-        for name, check in untried.items()
+        for name, check in unknown_checks.items()
     ]
 
 
@@ -94,12 +95,12 @@ def _short(found: bytes | None) -> str:
     return "nothing" if found is None else repr(found[:20].decode(errors="replace"))
 
 
-def order(store: ObjectStore, folder: str, rights: Rights) -> Check:
-    """Lists are in the order of the keys' bytes, and begin after the key that they are given."""
+def order(store: ObjectStore, folder: str, rights: StoreRights) -> StoreCheck:
+    """Return the check that lists are in the order of the keys' bytes, and begin after the given key."""
     name, prefix = "lists in order", f"{folder}/order/"
-    untried = rights.unknown(name, "put", "list")
-    if untried is not None:
-        return untried
+    unknown_check = rights.unknown(name, "put", "list")
+    if unknown_check is not None:
+        return unknown_check
     keys = [
         f"{prefix}{part}"
         for part in ("00000000000000000009.json", "00000000000000000010.json", "A", "a/b", "b", "ä")
@@ -119,10 +120,11 @@ def order(store: ObjectStore, folder: str, rights: Rights) -> Check:
 
 
 @dataclass(slots=True)
-class Clock:
-    """What the store's clock said at several moments, against this host's.
+class ClockReading:
+    """The store's clock at several moments, compared with this host's.
 
-    Each sample is the least and the most that the store can be ahead: its answer was made while it was waited for.
+    Each sample is the least and the most that the store can be ahead, as its answer was made while it was
+    waited for.
     """
 
     open: Callable[[], ObjectStore]
@@ -131,7 +133,7 @@ class Clock:
     unread: str = ""
 
     def look(self) -> None:
-        """Take a sample, by a client that knows no earlier answer."""
+        """Take a sample, by a client without earlier answers."""
         store, before_us, steady_us = self.open(), host_clock_us(), steady_clock_us()
         try:
             store_us = store.now_us(self.near)
@@ -142,33 +144,33 @@ class Clock:
         if store_us is None:
             self.unread = "the store did not say what time it is"
         else:
-            # S3 says whole seconds.
+            # S3 has whole seconds.
             self.ahead_s.append(((store_us - after_us) / 1e6, (store_us - before_us) / 1e6 + 1))
 
-    def check(self) -> Check:
+    def check(self) -> StoreCheck:
         if self.unread:
             return unknown("clock", self.unread)
         least, most = max(least for least, _ in self.ahead_s), min(most for _, most in self.ahead_s)
         if least - most > WAVERS_MAX_S:
-            return Check(
+            return StoreCheck(
                 name="clock",
-                verdict=Verdict.BAD if least - most > SKEW_MAX_S else Verdict.WARNING,
+                verdict=CheckVerdict.BAD if least - most > SKEW_MAX_S else CheckVerdict.WARNING,
                 what=f"answers of the store are at least {least - most:.1f} s apart about the time",
                 todo="set all clocks of the store by NTP, and cache none of its answers: commits are timed, and ages "
                 "judged, by its time",
             )
         skew = max(least, -most)
         if skew > SKEW_MAX_S:
-            return Check(
+            return StoreCheck(
                 name="clock",
-                verdict=Verdict.WARNING,
+                verdict=CheckVerdict.WARNING,
                 what=f"the store's clock is at least {skew:.0f} s {'ahead of' if least > 0 else 'behind'} this host's",
                 todo="set the wrong one of them by NTP: commits are timed, and ages judged, by the store's, and S3 "
                 "refuses requests of hosts that are 15 minutes off",
             )
         apart = max(abs(least), abs(most))
-        return Check(
+        return StoreCheck(
             name="clock",
-            verdict=Verdict.GOOD,
+            verdict=CheckVerdict.GOOD,
             what=f"the store's and this host's are at most {apart:.1f} s apart",
         )

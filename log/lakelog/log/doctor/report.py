@@ -1,4 +1,4 @@
-"""What an examination of a store finds: one verdict for each check. Pure values."""
+"""The findings of a store's examination: a verdict for each check. Pure values."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 
-class Verdict(enum.StrEnum):
-    """GOOD: seen to work. NOTE: good to know. WARNING: works, with a cost or a gap. UNKNOWN: could not be found out.
-    BAD: do not use the store as it is."""
+class CheckVerdict(enum.StrEnum):
+    """GOOD: seen to work. NOTE: good to know. WARNING: works, with a cost or a gap. UNKNOWN: not determined.
+
+    BAD: do not use the store as it is.
+    """
 
     GOOD = "good"
     NOTE = "note"
@@ -19,47 +21,47 @@ class Verdict(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One thing that was tried. `name` is stable, `what` says what was seen, `todo` the next step, if there is one."""
+class StoreCheck:
+    """A check: `name` is stable, `what` is the observation, and `todo` the next step, if any."""
 
     name: str
-    verdict: Verdict
+    verdict: CheckVerdict
     what: str
     todo: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """What is known of the store and of this client, and the checks in the order of their making. Holds no secrets."""
+class DoctorReport:
+    """Facts about the store and this client, and the checks in order. Contains no secrets."""
 
     facts: dict[str, str]
-    checks: tuple[Check, ...]
+    checks: tuple[StoreCheck, ...]
 
     @property
-    def worst(self) -> Verdict:
-        order = list(Verdict)
-        return max((check.verdict for check in self.checks), key=order.index, default=Verdict.UNKNOWN)
+    def worst(self) -> CheckVerdict:
+        order = list(CheckVerdict)
+        return max((check.verdict for check in self.checks), key=order.index, default=CheckVerdict.UNKNOWN)
 
-    def of(self, verdict: Verdict) -> list[Check]:
+    def of(self, verdict: CheckVerdict) -> list[StoreCheck]:
         return [check for check in self.checks if check.verdict is verdict]
 
 
 class CannotTry(Exception):
-    """This host cannot try it: nothing was seen of the store."""
+    """This host cannot try it, so nothing is known of the store."""
 
 
-def judged(name: str, faults: Iterable[str], good: str, todo: str) -> Check:
-    """Return a check that is bad by its first faults, or good where there are none."""
+def judged(name: str, faults: Iterable[str], good: str, todo: str) -> StoreCheck:
+    """Return a check that is bad with its first faults, or good if there are none."""
     faults = list(faults)
     if not faults:
-        return Check(name=name, verdict=Verdict.GOOD, what=good)
+        return StoreCheck(name=name, verdict=CheckVerdict.GOOD, what=good)
     more = f", and {len(faults) - FAULTS_SHOWN} more like these" if len(faults) > FAULTS_SHOWN else ""
-    what = "; ".join(faults[:FAULTS_SHOWN]) + more
-    return Check(name=name, verdict=Verdict.BAD, what=what, todo=todo)
+    message = "; ".join(faults[:FAULTS_SHOWN]) + more
+    return StoreCheck(name=name, verdict=CheckVerdict.BAD, what=message, todo=todo)
 
 
-def unknown(name: str, what: str, todo: str = "") -> Check:
-    return Check(name=name, verdict=Verdict.UNKNOWN, what=what, todo=todo)
+def unknown(name: str, what: str, todo: str = "") -> StoreCheck:
+    return StoreCheck(name=name, verdict=CheckVerdict.UNKNOWN, what=what, todo=todo)
 
 
 FAULTS_SHOWN = 3

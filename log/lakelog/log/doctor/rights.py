@@ -1,4 +1,4 @@
-"""What these credentials, or this user, may do: each action tried, and reported by its name."""
+"""The rights of these credentials, or this user: each action is tried, and reported by name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lakelog.log.doctor.races import created
-from lakelog.log.doctor.report import SEE_MESSAGE, Check, Verdict, unknown
+from lakelog.log.doctor.report import SEE_MESSAGE, CheckVerdict, StoreCheck, unknown
 from lakelog.log.errors import LakelogError, PermissionDenied
 from lakelog.log.stores.store import ObjectStore
 
@@ -33,30 +33,30 @@ ON_WHAT_IS_THERE = frozenset({"get", "delete"})
 
 
 @dataclass(slots=True)
-class Rights:
-    """What was allowed, and the checks of it."""
+class StoreRights:
+    """The allowed actions, and the checks of all actions."""
 
     allowed: set[str] = field(default_factory=set)
-    checks: list[Check] = field(default_factory=list)
+    checks: list[StoreCheck] = field(default_factory=list)
 
     def missing(self, *needed: str) -> list[str]:
-        return [each for each in needed if each not in self.allowed]
+        return [action for action in needed if action not in self.allowed]
 
-    def unknown(self, name: str, *needed: str) -> Check | None:
-        """Return what is to be said of a check that needs these actions, where one of them did not work."""
-        missing = self.missing(*needed)
-        if not missing:
+    def unknown(self, name: str, *needed: str) -> StoreCheck | None:
+        """Return the check that replaces a check whose needed actions did not work; None if all worked."""
+        missing_actions = self.missing(*needed)
+        if not missing_actions:
             return None
-        return unknown(name, f"needs what did not work above: {', '.join(missing)}")
+        return unknown(name, f"needs what did not work above: {', '.join(missing_actions)}")
 
 
-def try_all(store: ObjectStore, folder: str) -> Rights:
+def try_all(store: ObjectStore, folder: str) -> StoreRights:
     """Try each action once, below `folder`."""
-    key, other = f"{folder}/rights/put", f"{folder}/rights/conditional-put"
+    key, other_key = f"{folder}/rights/put", f"{folder}/rights/conditional-put"
     actions: dict[str, Callable[[], str | None]] = {
         "put": lambda: store.put(key, b"put"),
         "conditional put": lambda: (
-            None if created(store, other, b"put") else "a new key was refused as taken"
+            None if created(store, other_key, b"put") else "a new key was refused as taken"
         ),
         "get": lambda: _get(store, key, rights),
         "get what is absent": lambda: (
@@ -67,28 +67,31 @@ def try_all(store: ObjectStore, folder: str) -> Rights:
         "list": lambda: _list(store, f"{folder}/rights/"),
         "delete": lambda: store.delete([key]),
     }
-    rights = Rights()
-    for action, tried in actions.items():
+    rights = StoreRights()
+    for action, try_action in actions.items():
         name = f"right: {action}"
         if action in ON_WHAT_IS_THERE and rights.missing("put") and not store.is_bucket:
-            # A server refuses these to who may not do them, whether something is there or not. A system does not.
+            # A server refuses these if the right is missing, whether an object exists or not. An operating
+            # system does not.
             rights.checks.append(unknown(name, "nothing could be put there to try it on"))
             continue
         try:
-            wrong = tried()
-        except PermissionDenied as refused:
-            rights.checks.append(_refused(name, action, str(refused), store))
-        except LakelogError as failed:
+            problem = try_action()
+        except PermissionDenied as error:
+            rights.checks.append(_refused(name, action, str(error), store))
+        except LakelogError as failure:
             rights.checks.append(
-                Check(name=name, verdict=Verdict.BAD, what=f"it failed: {failed}", todo=SEE_MESSAGE)
+                StoreCheck(
+                    name=name, verdict=CheckVerdict.BAD, what=f"it failed: {failure}", todo=SEE_MESSAGE
+                )
             )
         else:
-            if wrong is None:
+            if problem is None:
                 rights.allowed.add(action)
-                rights.checks.append(Check(name=name, verdict=Verdict.GOOD, what="allowed"))
+                rights.checks.append(StoreCheck(name=name, verdict=CheckVerdict.GOOD, what="allowed"))
             else:
                 rights.checks.append(
-                    Check(name=name, verdict=Verdict.BAD, what=wrong, todo="use another store")
+                    StoreCheck(name=name, verdict=CheckVerdict.BAD, what=problem, todo="use another store")
                 )
     return rights
 
@@ -98,15 +101,17 @@ def _list(store: ObjectStore, prefix: str) -> None:
         pass
 
 
-def _get(store: ObjectStore, key: str, rights: Rights) -> str | None:
-    expected = None if rights.missing("put") else b"put"
-    return None if store.get(key) == expected else "it did not return what had been put"
+def _get(store: ObjectStore, key: str, rights: StoreRights) -> str | None:
+    expected_data = None if rights.missing("put") else b"put"
+    return None if store.get(key) == expected_data else "it did not return what had been put"
 
 
-def _refused(name: str, action: str, message: str, store: ObjectStore) -> Check:
-    verdict = Verdict.WARNING if action in CAN_DO_WITHOUT else Verdict.BAD
+def _refused(name: str, action: str, message: str, store: ObjectStore) -> StoreCheck:
+    verdict = CheckVerdict.WARNING if action in CAN_DO_WITHOUT else CheckVerdict.BAD
     if store.is_bucket:
         todo = f"grant {S3_ACTIONS[action]} there"
     else:
         todo = f"give this user the right to {FOLDER_ACTIONS.get(action, 'write')} in that folder"
-    return Check(name=name, verdict=verdict, what=f"refused ({message}); {NEEDED_FOR[action]}", todo=todo)
+    return StoreCheck(
+        name=name, verdict=verdict, what=f"refused ({message}); {NEEDED_FOR[action]}", todo=todo
+    )

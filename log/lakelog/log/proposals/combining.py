@@ -1,7 +1,7 @@
-"""One process that commits, for a while, what all have proposed: one version after another, each of all that it knows.
+"""A process that commits all proposals for a while, version after version, each with every change that it knows.
 
-The version's put-if-absent is all that decides. What a proposal may be applied to, the `Window` says: a client that
-puts a version has compared the ids of all versions since the one that the proposal's author saw.
+Only the version's put-if-absent decides. The `VersionWindow` says which proposals a version may apply. The client
+that puts a version has compared the ids of all versions since the head that a proposal's author saw.
 """
 
 from __future__ import annotations
@@ -13,126 +13,137 @@ from dataclasses import replace
 from typing import Generic
 
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
+from lakelog.log.following import following
 from lakelog.log.format import CHANGES_MAX, Commit, Proposal
-from lakelog.log.placing import following
-from lakelog.log.proposals.judging import Judged
-from lakelog.log.proposals.pending import Pending
-from lakelog.log.proposals.refusals import refusal_of
-from lakelog.log.proposals.waiting import Waiting, own_error, unknown
-from lakelog.log.view import Committed, Draft, Gathered, Projection, S, View
-from lakelog.log.writing import Decided, Placed, check_fence, check_may_follow
+from lakelog.log.proposals.pending import PendingChanges
+from lakelog.log.rounds.judging import JudgedVersion
+from lakelog.log.view import Draft, GatheredChanges, LogView, S, StateProjection
+from lakelog.log.writing import DecidedChange, PlacedCommit, check_fence, check_may_follow
 
 IDLE_ROUNDS = 3
-"""LISTs without a proposal of another process, after which each goes back to puts of its own: but not before one that
-had its outcome could come back."""
+"""LISTs without a proposal of another process, after which processes put their own versions again.
+
+Before that, a process that had its outcome gets time to come back.
+"""
 FOLLOWED_BY_ONE = 3
-"""Races lost after which a combiner looks whether there is yet more before its next put. Before, a look would cost it
-the lead that it gains on a writer which puts one version after the other."""
+"""Lost races after which a combiner checks for more versions before its next put.
+
+An earlier check would cost it the lead that it gains on a writer that puts version after version.
+"""
 CATCH_UP_MAX = 64
-"""Versions from before this process was there that are read for proposals that saw them."""
+"""Versions from before this process's start that are read because of proposals that saw them."""
 GATHERED_SIZE_MAX = 16 * 1024 * 1024
-"""Of the rows that one version gathers; what is above goes into the next one."""
+"""The bytes of rows that a version gathers. Further rows go into the next version."""
 
 
 def order_of(keys: Sequence[str], version: int) -> list[str]:
-    """Return the keys of proposals in the order in which their authors are to combine: another one after each
-    version."""
+    """Return proposal keys in their authors' order of combining, which changes with each version."""
     return sorted(keys, key=lambda key: zlib.crc32(f"{version} {key}".encode()))
 
 
 COLLECTED_AFTER_PUTS = 1 / 6
-"""How long after its put a version without a file has the inbox listed for the next one: the sooner, the more of what
-is proposed at sight of the version before comes a version later."""
+"""The delay after a put, in PUTs, before the inbox is listed for the next version.
+
+It applies to versions without a file. With a shorter delay, more proposals made on the version before come
+later.
+"""
 
 
-class Combining(Generic[S]):
-    """What a courier does while it commits for others."""
+class CourierRound(Generic[S]):
+    """The work of a courier while it commits for others."""
 
-    def __init__(self, pending: Pending[S]) -> None:
+    def __init__(self, pending: PendingChanges[S]) -> None:
         self._pending = pending
         self._inbox = pending.inbox
         self._replay = pending.replay
         self._unfit: set[str] = set()
-        """Keys of proposals that no version could be made with."""
+        """Keys of proposals that made a version impossible."""
         self._deleted: set[str] = set()
         self._left_alone: set[str] = set()
-        """Ids of changes of others with rows that nothing can be made of."""
-        self._gathered: tuple[list[str], Gathered[S]] | None = None
-        """What was written for rows, by the ids of their changes, and is in no version yet."""
+        """Ids of other clients' changes with rows that cannot be used."""
+        self._gathered: tuple[list[str], GatheredChanges[S]] | None = None
+        """The result written for rows, with the ids of their changes, that no version has yet."""
 
     def work(self) -> bool:
-        """Put versions until another client combines, or no caller waits. False where no other process proposes
-        anything any more."""
+        """Put versions until another client combines, or no caller waits.
+
+        Returns False if no other process proposes anything any more.
+        """
         goes_on = self._work()
-        self._discard()  # not after an exception: a version may have it, and if none has, vacuum finds it
+        self._discard()  # not after an exception, since a version may have it; if none has, vacuum finds it
         return goes_on
 
     def _work(self) -> bool:
-        pending, idle = self._pending, 0
+        pending, idle_rounds = self._pending, 0
         pace = pending.pace
         idle_since_s = called_s = pace.now_s()
         if self._catch_up():
             return True
-        while idle < IDLE_ROUNDS or pace.now_s() < idle_since_s + pace.linger_s:
+        while idle_rounds < IDLE_ROUNDS or pace.now_s() < idle_since_s + pace.linger_s:
             if pending.has_callers:
                 called_s = pace.now_s()
-            elif not idle and pace.now_s() < called_s + pace.linger_s and threading.main_thread().is_alive():
-                pass  # others would wait for long until they know that it combines no more
+            elif (
+                not idle_rounds
+                and pace.now_s() < called_s + pace.linger_s
+                and threading.main_thread().is_alive()
+            ):
+                pass  # otherwise other clients would wait long before they learn that it no longer combines
             elif not pending.wait_for_callers():
                 return True
             pending.take()
-            idle += 1
+            idle_rounds += 1
             if self._open_proposals():
-                idle, idle_since_s = 0, pace.now_s()
+                idle_rounds, idle_since_s = 0, pace.now_s()
             judged = self._judge()
             if not judged.decided:
-                for each in judged.refused:
-                    pending.give_back(each)  # it looks whether that is final
+                has_refused = bool(judged.refused)
+                self._give_back_refused(judged)
                 self._inbox.collect(pending.view.version)
-                if not judged.refused and not any(self._open_proposals()):
+                if not has_refused and not any(self._open_proposals()):
                     pending.sleep(pending.pace.put_s)
             elif not self._put(judged):
                 return True
         return False
 
     def _catch_up(self) -> bool:
-        """Begin with what is proposed, and know the versions since the oldest of it. Returns whether another client
-        combines."""
+        """Read the proposals, and the versions since the oldest of them. Returns whether another client combines."""
         pending, window = self._pending, self._pending.window
-        if pending.follow(following(self._replay, pending.view.version, None, batch=1, patient=True)):
+        if pending.follow(following(self._replay, pending.view.version, None, batch=1)):
             return True
         self._inbox.collect(pending.view.version)
-        seen = [proposal.seen for proposal in self._inbox.read.values() if proposal is not None]
-        since = max(min(seen, default=window.since), window.since - CATCH_UP_MAX, 0)
-        if since < window.since:
-            older = list(self._replay.effects(since + 1, window.since))
-            commits = [each for each in older if isinstance(each, Commit)]
-            if len(commits) == len(older):
-                window.add_before(commits, since)
+        heads_seen = [proposal.seen for proposal in self._inbox.read.values() if proposal is not None]
+        start = max(min(heads_seen, default=window.since), window.since - CATCH_UP_MAX, 0)
+        if start < window.since:
+            effects = list(self._replay.effects(start + 1, window.since))
+            commits = [effect for effect in effects if isinstance(effect, Commit)]
+            if len(commits) == len(effects):
+                window.add_before(commits, start)
         return False
 
     def _open_proposals(self) -> list[tuple[str, Proposal]]:
-        """Return the proposals of other processes that can be committed next, by their keys."""
+        """Return the proposals of other processes that can be committed next, with their keys."""
         pending = self._pending
-        found = []
+        open_proposals = []
         for key, proposal in self._inbox.read.items():
             if proposal is None or key in self._unfit or proposal.log_id != pending.view.log_id:
                 continue
-            waits = (
+            undecided_flags = (
                 change.commit_id not in pending.mine and not pending.window.is_decided(change.commit_id)
                 for change in proposal.changes
             )
-            if pending.window.is_open(proposal, pending.view.version + 1) and any(waits):
-                found.append((key, proposal))
-        return sorted(found, key=lambda item: (item[1].seen, item[0]))
+            if pending.window.is_open(proposal, pending.view.version + 1) and any(undecided_flags):
+                open_proposals.append((key, proposal))
+        return sorted(open_proposals, key=lambda item: (item[1].seen, item[0]))
 
     def _judge(self) -> _JudgedRound[S]:
         pending = self._pending
         judged = _JudgedRound(pending.view, self._replay.projection, pending.by_data.lets_pass)
-        for each in list(pending.mine.values()):
+        for change in list(pending.mine.values()):
             if judged.is_full:
                 break
-            self._judge_own(judged, each)
+            # Marked as proposed, it shows other clients that the version is a combiner's.
+            seen_version = change.cursor.proposed_seen if change.cursor.is_proposed else 0
+            pending.judge_change(judged, change, seen=seen_version)
         for key, proposal in self._open_proposals():
             if judged.is_full:
                 break
@@ -142,125 +153,104 @@ class Combining(Generic[S]):
             self._gather(judged)
         return judged
 
-    def _judge_own(self, judged: _JudgedRound[S], each: Waiting[S]) -> None:
-        placing = each.placing
-        writer = each.run(dict, self._pending.writer.writer)
-        try:
-            draft: Draft = each.run(placing.decide, judged.view, tuple(placing.passed))
-            check_may_follow(judged.before, draft, placing.location)
-            check_fence(judged.before, draft, placing.location)
-        except LakelogError as error:
-            if placing.is_open_elsewhere and error.is_for_good:
-                refused = Decided(placing.commit_id, placing.base, Draft(), writer)
-                judged.add_refused(refused, refusal_of(error))
-                judged.errors[placing.commit_id] = error
-            else:
-                judged.refused.append(each)
-            return
-        except Exception:
-            self._pending.give_back(each)  # its own put says what it is
-            return
-        try:
-            if draft.blobs:
-                raise ValueError("what has sidecars goes by itself")
-            if (judged.decided or judged.rows) and not judged.has_room_for(draft):
-                return
-            # As it was proposed, others see that the version is a combiner's.
-            seen = placing.proposed_seen if placing.is_proposed else 0
-            decided = Decided(placing.commit_id, placing.base, draft, writer, seen=seen)
-            if draft.rows:
-                judged.add_rows(decided)
-            else:
-                judged.add(decided)
-        except Exception:
-            self._pending.give_back(each)
+    def _give_back_refused(self, judged: _JudgedRound[S]) -> None:
+        while judged.refused:
+            self._pending.set_apart(judged.refused.pop()[0])  # its thread checks whether the refusal is final
 
     def _judge_proposal(self, judged: _JudgedRound[S], proposal: Proposal) -> None:
-        """Add the changes of a proposal that can be decided here; others are their authors' own to commit."""
+        """Add the changes of a proposal that can be decided here; their authors have to commit the others."""
         pending = self._pending
         for change in proposal.changes:
-            known = pending.window.is_decided(change.commit_id) or judged.has(change.commit_id)
-            if known or change.commit_id in pending.mine or change.commit_id in self._left_alone:
+            is_known = pending.window.is_decided(change.commit_id) or judged.has(change.commit_id)
+            if is_known or change.commit_id in pending.mine or change.commit_id in self._left_alone:
                 continue
-            features = tuple(proposal.features)
-            draft = Draft(events=change.events, write=change.write, features=features, rows=change.rows)
+            draft = Draft(events=change.events, write=change.write, rows=change.rows)
             try:
                 if not draft.rows:
                     draft = pending.by_data.redo(judged.view, draft)
                 check_may_follow(judged.before, draft, self._replay.location)
                 check_fence(judged.before, draft, self._replay.location)
-                decided = Decided(change.commit_id, change.base, draft, change.writer, seen=proposal.seen)
-                if draft.rows:
-                    judged.add_rows(decided)
-                elif judged.has_room_for(draft):
-                    judged.add(decided)
+                decided_change = DecidedChange(
+                    change.commit_id, change.base, draft, change.writer, seen=proposal.seen
+                )
+                if judged.has_room_for(draft):
+                    judged.add(decided_change)
             except Exception:
-                continue  # any client can have written it: it holds up no other one
+                continue  # Any client can have written it, so it must not hold up other changes.
 
     def _gather(self, judged: _JudgedRound[S]) -> None:
-        """Add the changes that have rows, and the one that they make together: after all others, so that it is known
-        what they stand on. Those of this process that cannot be among them go by themselves."""
+        """Add the changes that have rows, and the change that they make together.
+
+        This comes after all other changes, so that their base is known. Changes of this process that cannot
+        be included go by themselves.
+        """
         pending = self._pending
-        gathered = self._gathered_on(judged)
-        parts: list[Decided] = []
-        for i, each in enumerate(judged.rows):
-            events = None if gathered is None else gathered.events[i]
+        rows_result = self._gathered_on(judged)
+        parts: list[DecidedChange] = []
+        for i, change in enumerate(judged.rows):
+            events = None if rows_result is None else rows_result.events[i]
             if events is not None:
-                parts.append(replace(each, draft=Draft(events=events, features=each.draft.features)))
-            elif each.commit_id in pending.mine:
-                pending.give_back(pending.mine[each.commit_id])
+                parts.append(replace(change, draft=Draft(events=events)))
+            elif change.commit_id in pending.mine:
+                self._leave_out(judged, change)
             else:
-                self._left_alone.add(each.commit_id)
-        if gathered is None or not parts:
+                self._left_alone.add(change.commit_id)
+        if rows_result is None or not parts:
             return
-        id, before = self._replay.options.new_id(), judged.before
-        parts.append(Decided(id, before.version, gathered.draft, dict(pending.writer.writer)))
+        id, base_view = self._replay.options.new_id(), judged.before
+        parts.append(DecidedChange(id, base_view.version, rows_result.draft, dict(pending.writer.writer)))
         try:
-            check_fence(before, gathered.draft, self._replay.location)
+            check_fence(base_view, rows_result.draft, self._replay.location)
             judged.add_all(parts)
         except Exception:
-            # Nothing says of whose rows it is. Their authors have them still.
+            # The error does not show whose rows caused it. Their authors still have them.
             self._unfit.update(judged.keys)
-            for each in judged.rows:
-                if each.commit_id in pending.mine:
-                    pending.give_back(pending.mine[each.commit_id])
+            for change in judged.rows:
+                if change.commit_id in pending.mine:
+                    self._leave_out(judged, change)
 
-    def _gathered_on(self, judged: _JudgedRound[S]) -> Gathered[S] | None:
-        """Return what the rows make on the view so far. It is written once for as many races as it takes."""
-        ids = [each.commit_id for each in judged.rows]
+    def _leave_out(self, judged: _JudgedRound[S], decided: DecidedChange) -> None:
+        """Have a change of this process go by itself, because its rows cannot be gathered with other rows."""
+        own_change = self._pending.mine[decided.commit_id]
+        judged.leave_out(own_change)
+        self._pending.set_apart(own_change)
+
+    def _gathered_on(self, judged: _JudgedRound[S]) -> GatheredChanges[S] | None:
+        """Return the result for the rows on the view so far. It is written once for any number of races."""
+        ids = [change.commit_id for change in judged.rows]
         if self._gathered is not None and self._gathered[0] == ids:
             draft = self._gathered[1].again(judged.view)
             if draft is not None:
                 return replace(self._gathered[1], draft=draft)
         self._discard()
-        gathered = self._pending.by_data.gather(judged.view, [each.draft.rows for each in judged.rows])
-        if gathered is not None:
-            self._gathered = ids, gathered
-        return gathered
+        rows_result = self._pending.by_data.gather(judged.view, [change.draft.rows for change in judged.rows])
+        if rows_result is not None:
+            self._gathered = ids, rows_result
+        return rows_result
 
     def _discard(self) -> None:
         if self._gathered is not None:
-            gathered, self._gathered = self._gathered[1], None
-            gathered.discard()
+            rows_result, self._gathered = self._gathered[1], None
+            rows_result.discard()
 
     def _put(self, judged: _JudgedRound[S]) -> bool:
-        """Put the version, and see what is proposed meanwhile. Returns whether to go on."""
+        """Put the version, and at the same time read new proposals. Returns whether to go on."""
         goes_on: list[bool] = []
-        collected: list[dict[str, Proposal | None]] = []
+        collections: list[dict[str, Proposal | None]] = []
         works: list[Callable[[], None]] = [
             lambda: goes_on.append(self._put_anew(judged)),
-            lambda: collected.append(self._collected(judged)),
+            lambda: collections.append(self._collected(judged)),
         ]
-        decided = self._decided_keys()
-        if decided:
-            works.append(lambda: self._inbox.delete(decided))
+        decided_keys = self._decided_keys()
+        if decided_keys:
+            works.append(lambda: self._inbox.delete(decided_keys))
         try:
             self._pending.options.in_parallel(works)
         except StorageError:
             if not goes_on:
-                raise  # of the put; the others' next try says the same again, if it lasts
-        for read in collected:
-            self._inbox.read = read
+                raise  # This is the put's error. If other errors last, the next try reports them.
+        for proposals in collections:
+            self._inbox.read = proposals
         return goes_on[0]
 
     def _collected(self, judged: _JudgedRound[S]) -> dict[str, Proposal | None]:
@@ -269,38 +259,32 @@ class Combining(Generic[S]):
         return self._inbox.collected(judged.before.version)
 
     def _put_anew(self, judged: _JudgedRound[S]) -> bool:
-        """Put the version, and after a lost race one with what is left of it at once: who wins needs no read, and would
-        win again. Returns whether to go on: not where another client combines."""
-        pending, lost = self._pending, 0
+        """Put the version, and after each lost race the remaining changes at once. Returns whether to go on.
+
+        A winner needs no read before its next put, and would win again. Returns False if another client
+        combines.
+        """
+        pending, lost_races = self._pending, 0
         while judged.decided:
-            begun_s = pending.pace.now_s()
+            start_s = pending.pace.now_s()
             try:
-                put = self._put_version(judged)
+                result = pending.put(judged)
             except LakelogError as error:
                 return self._failed(error, judged)
-            pending.pace.measured_put(pending.pace.now_s() - begun_s)
-            if isinstance(put, Placed):
-                self._placed(put, judged)
+            pending.pace.measured_put(pending.pace.now_s() - start_s)
+            if isinstance(result, PlacedCommit):
+                self._placed(result, judged)
                 return True
-            batch, lost = 2 if lost >= FOLLOWED_BY_ONE else 0, lost + 1
-            found = following(self._replay, pending.view.version, put, batch=batch, patient=True)
-            if pending.follow(found):
+            judged.forget()
+            batch, lost_races = 2 if lost_races >= FOLLOWED_BY_ONE else 0, lost_races + 1
+            newer = following(self._replay, pending.view.version, result, batch=batch)
+            if pending.follow(newer):
                 return False
             judged = self._judge()
         return True
 
-    def _put_version(self, judged: _JudgedRound[S]) -> Placed[S] | bytes:
-        [*others, last] = judged.decided
-        if others or last.seen or last.refused is not None:
-            return self._pending.writer.put_together(judged.before, judged.decided)
-        each, writer = self._pending.mine[last.commit_id], self._pending.writer
-        put: Placed[S] | bytes = each.run(
-            writer.put, judged.before, last.draft, last.commit_id, base=last.base
-        )
-        return put
-
     def _decided_keys(self) -> list[str]:
-        """Return the keys of proposals that no client waits for: all of their changes are decided. Each once."""
+        """Return keys of fully decided proposals, which no client waits for. Each key comes once."""
         is_decided = self._pending.window.is_decided
         self._deleted &= self._inbox.read.keys()
         keys = [
@@ -313,56 +297,39 @@ class Combining(Generic[S]):
         self._deleted.update(keys)
         return keys
 
-    def _placed(self, placed: Placed[S], judged: _JudgedRound[S]) -> None:
+    def _placed(self, placed: PlacedCommit[S], judged: _JudgedRound[S]) -> None:
         pending, commit, self._gathered = self._pending, placed.commit, None
-        pending.view = pending.writer.settled(placed)
-        pending.trail.add(commit, None, placed.after)
+        pending.view = pending.settled(placed, judged)
         pending.window.add(commit.version, commit)
-        for decided in judged.decided:
-            each = pending.mine.get(decided.commit_id)
-            if each is not None:
-                error = judged.errors.get(decided.commit_id)
-                pending.end(each, error or Committed(pending.view, commit.version))
-        for each in judged.refused:
-            pending.give_back(each)
+        self._give_back_refused(judged)
         pending.pass_all(commit, None)
 
     def _failed(self, error: LakelogError, judged: _JudgedRound[S]) -> bool:
-        """See to what waits here after a put that failed. Others have other combiners, or go ahead."""
-        pending = self._pending
-        mine = [pending.mine[each.commit_id] for each in judged.decided if each.commit_id in pending.mine]
+        """Handle the waiting changes after a failed put, and return whether to go on.
+
+        Other processes have other combiners, or go ahead.
+        """
         if isinstance(error, CommitUnknown):
             self._gathered = None  # a version may have it
-            for each in mine:
-                pending.end(each, unknown(each.placing.commit_id, error.location, error.message))
-            return False
-        if isinstance(error, StorageError):
-            for each in mine:
-                if each.placing.is_proposed:
-                    pending.end(each, each.placing.unknown(str(error)))
-                else:
-                    pending.end(each, own_error(error))
-            return False
-        # They make a version that cannot be: each of this process by itself says which.
-        self._unfit.update(judged.keys)
-        for each in mine:
-            pending.give_back(each)
-        return True
+        is_final = isinstance(error, CommitUnknown | StorageError)
+        if not is_final:
+            self._unfit.update(judged.keys)  # they make an impossible version
+        self._pending.failed(error, judged)
+        return not is_final
 
 
-class _JudgedRound(Judged[S]):
-    """What was decided for one version. `errors` are those of what it refuses for good; `refused` is what may be
-    decided anew, `keys` are those of the proposals that were decided with it, and `rows` are changes whose rows are
-    yet to be gathered."""
+class _JudgedRound(JudgedVersion[S]):
+    """The decisions for a version, with rows. `keys` are those of the proposals decided with it.
+
+    `rows` are changes whose rows are yet to be gathered.
+    """
 
     def __init__(
-        self, before: View[S], projection: Projection[S], lets_pass: Callable[[Commit], bool]
+        self, before: LogView[S], projection: StateProjection[S], lets_pass: Callable[[Commit], bool]
     ) -> None:
         super().__init__(before, projection, lets_pass)
-        self.errors: dict[str, LakelogError] = {}
-        self.refused: list[Waiting[S]] = []
         self.keys: list[str] = []
-        self.rows: list[Decided] = []
+        self.rows: list[DecidedChange] = []
         self._rows_ids: set[str] = set()
         self._rows_size_bytes = 0
 
@@ -371,17 +338,22 @@ class _JudgedRound(Judged[S]):
         return super().is_full or self._rows_size_bytes > GATHERED_SIZE_MAX
 
     def has_room_for(self, draft: Draft) -> bool:
-        # Those that have rows, and the one that they make, are added last.
-        coming = len(self.rows) + 1 if self.rows else 0
-        return self._changes + coming + len(draft.carries) < CHANGES_MAX
+        if not self.decided and not self.rows:
+            return True
+        # Changes with rows, and the change that they make, are added last.
+        rows_changes = len(self.rows) + 1 if self.rows or draft.rows else 0
+        return self._changes + rows_changes + len(draft.carries) < CHANGES_MAX
 
     def has(self, commit_id: str) -> bool:
         return super().has(commit_id) or commit_id in self._rows_ids
 
-    def add_rows(self, decided: Decided) -> None:
-        """Note one whose rows are gathered with those of others. ValueError where there is no room for it."""
-        if self._changes + len(self.rows) + 2 > CHANGES_MAX:
-            raise ValueError("the version is full")
-        self.rows.append(decided)
-        self._rows_ids.add(decided.commit_id)
-        self._rows_size_bytes += len(decided.draft.rows)
+    def add(self, change: DecidedChange) -> None:
+        """Add a change, or keep it until its rows are gathered with other rows."""
+        if change.draft.blobs:
+            raise ValueError("what has sidecars goes by itself")
+        if not change.draft.rows:
+            self.fold(change)
+            return
+        self.rows.append(change)
+        self._rows_ids.add(change.commit_id)
+        self._rows_size_bytes += len(change.draft.rows)

@@ -1,9 +1,10 @@
-"""Changes that one process has others commit, and commits for others, in a thread behind those that wait for them.
+"""Changes that a process has others commit, and commits for others, in a thread behind the waiting threads.
 
-It begins where a log is contended, puts a proposal for what waits, and follows the log until each is decided. Where it
-sees no version of a combiner for a while, it becomes one (see `Combining`). It ends once nothing has waited for a
-while, or no other process has proposed anything. Each thread that waits gets an outcome, or its change back, to commit
-it as if there were no proposals: so nothing depends on this thread, and nothing is lost with it.
+It starts if a log is contended, puts a proposal for the waiting changes, and follows the log until each is
+decided. If it sees no combiner's version for a while, it combines itself (see `CourierRound`). It ends if
+nothing has waited for a while, or no other process has proposed anything. Each waiting thread gets an
+outcome, or its change back. It commits a returned change as if there were no proposals. So nothing depends on
+this thread, and nothing is lost with it.
 """
 
 from __future__ import annotations
@@ -12,27 +13,28 @@ import threading
 from dataclasses import replace
 
 from lakelog.log.errors import LakelogError, PermissionDenied, StorageError
-from lakelog.log.format import WINDOW, ProposedChange
-from lakelog.log.placing import following
-from lakelog.log.proposals.combining import Combining, order_of
+from lakelog.log.following import following
+from lakelog.log.format import ProposedChange
+from lakelog.log.proposals.combining import CourierRound, order_of
 from lakelog.log.proposals.inbox import proposals_of
-from lakelog.log.proposals.pending import Pending
-from lakelog.log.proposals.waiting import Waiting
-from lakelog.log.view import Draft, S
-from lakelog.log.writing import check_fence, check_may_follow
+from lakelog.log.proposals.pending import PendingChanges
+from lakelog.log.rounds.judging import part_of
+from lakelog.log.rounds.waiting import WaitingChange
+from lakelog.log.view import Draft, FeatureNames, S
+from lakelog.log.writing import DecidedChange, check_fence
 
 FAILURES_MAX = 8
 
 
-class Courier(Pending[S]):
-    """The thread, and what it proposes."""
+class ProposalCourier(PendingChanges[S]):
+    """The courier's thread, and its proposals."""
 
     _failures = 0
     begins_to_combine = False
-    """Whether others were found to wait for this process, which wins what races there are."""
+    """Whether other clients wait for this process, which wins the races there are."""
 
     def start(self) -> bool:
-        """Begin to work. False where no thread can begin any more."""
+        """Start to work. Returns False if no thread can start any more."""
         try:
             self.options.in_thread(f"proposals of {self.replay.location}", self.run)
         except RuntimeError:
@@ -47,9 +49,10 @@ class Courier(Pending[S]):
         except RuntimeError:
             if threading.main_thread().is_alive():
                 raise
-            # The interpreter ends, and begins no thread any more: those that wait go on as they can.
+            # The interpreter exits and starts no threads; waiting threads continue as they can.
         finally:
-            # Also where memory ran out: what waits is committed by its own thread, which knows what was proposed.
+            # This happens even without memory. Each waiting change is committed by its own thread, which
+            # knows its proposals.
             self.close()
 
     def _work(self) -> None:
@@ -63,11 +66,11 @@ class Courier(Pending[S]):
                         return
                     continue
                 self.take()
-                self._propose([each for each in self.mine.values() if not each.placing.proposed_until])
+                self._propose([change for change in self.mine.values() if not change.cursor.proposed_until])
                 if not self.mine:
                     continue
                 if (early_s := look_at_s - self.pace.now_s()) > 0:
-                    self.sleep(early_s)  # what arrives meanwhile is proposed, and is no reason to look
+                    self.sleep(early_s)  # changes that arrive now are proposed, and are no reason to look
                     continue
                 misses = 0 if self._look() else misses + 1
                 if self.pace.is_impatient and self._combines():
@@ -80,90 +83,96 @@ class Courier(Pending[S]):
                 if self._failures == FAILURES_MAX or isinstance(error, PermissionDenied):
                     return
             except LakelogError:
-                return  # each that waits meets it by itself
+                return  # each waiting change meets the error by itself
             look_at_s = self.pace.now_s() + self.pace.next_look_s(misses)
 
     def _combined_on(self) -> bool:
-        """Commit for all, and return whether to go on proposing once another one does."""
-        goes_on = Combining(self).work()
+        """Commit for all clients, and return whether to go on proposing once another client combines."""
+        goes_on = CourierRound(self).work()
         self.pace.start_waiting()
         self.is_my_turn = False
         return goes_on
 
     def _look(self) -> bool:
-        """Read the next version, if it is there, and what follows where this is late."""
+        """Read the next version if it exists, and the later ones if this is late."""
         looked_s, version = self.pace.now_s(), self.view.version
         data = self.replay.store.get(self.replay.keys.commit(version + 1))
         if data is None:
             self.pace.missed(looked_s)
             return False
-        self.follow(following(self.replay, version, data, batch=0, patient=True), looked_s=looked_s)
+        self.follow(following(self.replay, version, data, batch=0), looked_s=looked_s)
         return self.view.version > version
 
     # Proposing
 
-    def _propose(self, new: list[Waiting[S]]) -> None:
+    def _propose(self, new: list[WaitingChange[S]]) -> None:
+        if new:
+            self.replay.check_writable(self.view)
         drafts: dict[str, ProposedChange] = {}
-        features: set[str] = set()
-        for each in new:
-            change, draft = self._proposed(each)
-            if change is None:
-                self.give_back(each)
+        features = FeatureNames()
+        for waiting_change in new:
+            try:
+                change, used_features = self._proposed(waiting_change)
+            except Exception:
+                self.set_apart(waiting_change)
             else:
                 drafts[change.commit_id] = change
-                features.update(draft.features)
+                features |= used_features
         if not drafts:
             return
-        seen = self.view.version
-        parts = proposals_of(self.view.log_id, seen, sorted(features), list(drafts.values()))
+        seen_version = self.view.version
+        parts = proposals_of(self.view.log_id, seen_version, features, list(drafts.values()))
         for data, changes in parts:
-            waiting = [self.mine[change.commit_id] for change in changes]
+            waiting_changes = [self.mine[change.commit_id] for change in changes]
             if data is None:
-                self.give_back(waiting[0])
+                self.set_apart(waiting_changes[0])
                 continue
-            for each in waiting:
-                each.placing.proposed_seen = seen
-                each.placing.proposed_until = seen + WINDOW  # also where the answer is lost: it may be there
-            self._put(seen, waiting, data)
+            for waiting_change in waiting_changes:
+                waiting_change.cursor.proposed_seen = (
+                    seen_version  # even if the answer is lost, since the proposal may be there
+                )
+            self._put(seen_version, waiting_changes, data)
 
-    def _put(self, seen: int, waiting: list[Waiting[S]], data: bytes) -> None:
-        begun_s = self.pace.now_s()
-        first_id = waiting[0].placing.commit_id
+    def _put(self, seen: int, changes: list[WaitingChange[S]], data: bytes) -> None:
+        start_s = self.pace.now_s()
+        first_id = changes[0].cursor.commit_id
         try:
             self.inbox.put(seen, first_id, data)
         except StorageError:
-            for each in waiting:
-                self.give_back(each)  # as proposed: an earlier try may have had an effect, or have it later
+            for change in changes:
+                self.set_apart(change)  # as proposed: an earlier try may have had an effect, or have it later
             raise
-        self.pace.measured_put(self.pace.now_s() - begun_s)
+        self.pace.measured_put(self.pace.now_s() - start_s)
         self.proposed_keys.append(self.replay.keys.proposal(seen, first_id))
 
-    def _proposed(self, each: Waiting[S]) -> tuple[ProposedChange | None, Draft]:
-        """Return a change as it is proposed; None where it is for its own process to commit, or to be refused."""
-        placing = each.placing
-        try:
-            draft: Draft = each.run(placing.decide, self.view, tuple(placing.passed))
-            each.is_of_many = bool(draft.carries)
-            check_may_follow(self.view, draft, placing.location)
-            check_fence(self.view, draft, placing.location)
-            if not draft.rows:
-                self.by_data.redo(self.view, draft)
-        except Exception:
-            return None, Draft()
-        if replace(draft, events=(), write=None, features=(), rows=b"") != Draft():
-            return None, Draft()  # it has more than a proposal can say
-        change = ProposedChange(
-            commit_id=placing.commit_id,
-            base=placing.base,
-            writer=each.run(dict, self.writer.writer),
+    def _proposed(self, waiting_change: WaitingChange[S]) -> tuple[ProposedChange, FeatureNames]:
+        """Return a change as a proposal has it, with the features that it uses.
+
+        Raises if its process must commit it, or it is refused.
+        """
+        cursor, view = waiting_change.cursor, self.view
+        draft: Draft = waiting_change.run(cursor.decide, view)
+        waiting_change.is_of_many = bool(draft.carries)
+        check_fence(view, draft, cursor.location)
+        if replace(draft, events=(), write=None, rows=b"") != Draft():
+            raise ValueError("it has more than a proposal can contain")
+        features = FeatureNames()
+        writer = waiting_change.run(dict, self.writer.writer)
+        if not draft.rows:
+            self.by_data.redo(view, draft)
+            part = part_of(view, DecidedChange(cursor.commit_id, cursor.base, draft, writer))
+            features = self.replay.projection.uses(part, ())
+        return ProposedChange(
+            commit_id=cursor.commit_id,
+            base=cursor.base,
+            writer=writer,
             write=draft.write,
             events=draft.events,
             rows=draft.rows,
-        )
-        return change, draft
+        ), features
 
     def _combines(self) -> bool:
-        """Return whether it is on this process to combine: others may be before it, and are waited for once."""
+        """Return whether this process should combine now. Others may be first, and get a single chance."""
         if self.is_my_turn:
             return True
         order = order_of(self.inbox.list(self.view.version), self.view.version)

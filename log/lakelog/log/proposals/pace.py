@@ -1,7 +1,7 @@
-"""When to look for the next version, and how long to wait for one. None of this is safety: it saves requests and time.
+"""When to look for the next version, and how long to wait for it. Safety does not depend on it.
 
-A PUT is the unit, which each process measures for itself. Clocks may be wrong: what is learned of another client's is
-learned anew, and no wait is longer than a few intervals.
+This saves requests and time. The unit is a PUT, which each process measures for itself. Clocks may be wrong,
+so facts about another client's clock are learned again and again. No wait is longer than a few intervals.
 """
 
 from __future__ import annotations
@@ -13,28 +13,32 @@ from lakelog.log.format import Commit
 FIRST_PUT_S = 0.06
 PATIENCE_PUTS = 4.0, 8.0
 PATIENCE_ALONE_PUTS = 1.0, 2.0
-"""Where no version of a combiner was seen lately: it seems that there is none."""
+"""Used if no combiner's version was seen lately, so that there seems to be no combiner."""
 TURN_PUTS = 4.0
 """For each client that is to combine first: it lists, reads, writes a file and puts."""
 TURNS_MAX = 8
 LINGER_PUTS = 8.0
-"""How long after its last caller a process goes on: a caller that writes one thing after another comes back."""
+"""How long a process goes on after its last caller, because a caller that writes repeatedly comes back."""
 LINGER_MIN_S = 0.05
 COMPANY_PUTS = 0.2
-"""How long the first of several callers that had an outcome at once waits for the others."""
+"""How long the first of several callers with simultaneous outcomes waits for the others."""
 SLOWER_AT_ONCE = 4.0
-"""By what one PUT may be slower than the others to be taken for what PUTs take: a process may have been stopped in it,
-for a day, and is not to be patient for weeks."""
+"""The factor by which a PUT may exceed the average to count towards it.
+
+A process may have been stopped in a PUT for a day, and should not be patient for weeks.
+"""
 STALLED_S = 0.00001
-"""What passed by the log's time while that waits for a client's clock that was ahead: nothing is known by it."""
+"""The log's time advances by less after a client's clock was ahead, so such intervals show nothing."""
 EARLIER_PUTS = 0.005, 0.16
 EARLIER_GROWTH = 1.5
-"""How much earlier to look after a look that found its version: so much more each time, until one was too early, which
-costs a request. Who looks late once would stay so if it were always as little as at first."""
+"""How much earlier to look after each successful look, until a look was too early, which costs a request.
+
+The step grows, because a client that looks late would stay late with small steps.
+"""
 
 
-class Pace:
-    """What one process has measured of one log."""
+class LogPace:
+    """A process's measurements of a log."""
 
     def __init__(self, now_s: Callable[[], float], random: Callable[[], float]) -> None:
         self.now_s = now_s
@@ -43,7 +47,7 @@ class Pace:
         self._interval_s = 3 * FIRST_PUT_S
         self._last_put_s = 0.0  # by the clock of the client that put it
         self._lag_s: float | None = None
-        """Our clock ahead of theirs, and how long after its put a version is seen."""
+        """How far our clock is ahead of theirs, plus the delay until a version is seen after its put."""
         self._earlier_puts = EARLIER_PUTS[0]
         self._missed_s = 0.0  # when the next version was not there yet
         self._combined_s = float("-inf")
@@ -55,14 +59,14 @@ class Pace:
         self.put_s += 0.3 * (min(took_s, SLOWER_AT_ONCE * self.put_s) - self.put_s)
 
     def start_waiting(self, turns: int = 0) -> None:
-        """Be patient from now on: until `turns` others could have begun to combine, or for some PUTs."""
+        """Be patient from now on: until `turns` clients could have begun to combine, or for some PUTs."""
         is_alone = self.now_s() > self._combined_s + self.linger_s
         low, high = PATIENCE_ALONE_PUTS if is_alone else PATIENCE_PUTS
         puts = TURN_PUTS * min(turns, TURNS_MAX) if turns else low + (high - low) * self._random()
         self._since_s, self._patience_s = self.now_s(), puts * self.put_s
 
     def combined(self) -> None:
-        """Take note that another client combines, and wait for it from now on."""
+        """Record that another client combines, and wait for it from now on."""
         self._combined_s = self.now_s()
         self.start_waiting()
 
@@ -79,39 +83,44 @@ class Pace:
         return COMPANY_PUTS * self.put_s
 
     def seen(self, commit: Commit, *, looked_s: float | None = None) -> None:
-        """Learn from a version that was just found, by a look for it that began at `looked_s`, or behind another."""
+        """Learn from a version that was just found, by a look that began at `looked_s`, or after another version."""
         put_s = commit.time_us / 1e6
         if self._last_put_s:
-            passed_s = put_s - self._last_put_s
-            if passed_s < STALLED_S:
-                passed_s = min(self._interval_s, self.put_s)
-            self._interval_s += 0.3 * (min(passed_s, 8 * self.put_s) - self._interval_s)
+            elapsed_s = put_s - self._last_put_s
+            if elapsed_s < STALLED_S:
+                elapsed_s = min(self._interval_s, self.put_s)
+            self._interval_s += 0.3 * (min(elapsed_s, 8 * self.put_s) - self._interval_s)
         self._last_put_s = put_s
         if looked_s is not None:
             self._found(looked_s - put_s, self._missed_s - put_s if self._missed_s else None)
         self._missed_s = 0.0
 
     def _found(self, late_s: float, early_s: float | None) -> None:
-        """Move the time of the next look: a version is there so long after its put, and was not yet after `early_s`."""
-        least, most = EARLIER_PUTS
+        """Move the time of the next look: the version existed `late_s` after its put, but not `early_s` after it."""
+        least, greatest = EARLIER_PUTS
         lag_s = self._lag_s
         longest_s = self._interval_s + 4 * self.put_s
-        if early_s is not None and late_s - early_s <= longest_s:  # not a look for what it then put itself
+        if (
+            early_s is not None and late_s - early_s <= longest_s
+        ):  # not a look for a version that it then put itself
             self._lag_s = early_s + 0.75 * (late_s - early_s)
             self._earlier_puts = least
         elif lag_s is None or abs(late_s - lag_s) > longest_s:
-            self._lag_s = late_s  # of another client, with another clock
+            self._lag_s = late_s  # from another client, with another clock
         else:
             self._lag_s = min(lag_s, late_s) - self._earlier_puts * self.put_s
-            self._earlier_puts = min(EARLIER_GROWTH * self._earlier_puts, most)
+            self._earlier_puts = min(EARLIER_GROWTH * self._earlier_puts, greatest)
 
     def missed(self, looked_s: float) -> None:
         """Learn that the next version was not there yet when a look for it began."""
         self._missed_s = looked_s
 
     def next_look_s(self, misses: int) -> float:
-        """Return how long to wait before the next look, after so many that were too early. Each waits longer than the
-        one before it: where processors are what is short, looks of all would only make the version come later."""
+        """Return the wait before the next look, after so many looks that were too early.
+
+        Each wait is longer than the wait before. If processors are scarce, frequent looks would only delay
+        the version.
+        """
         if misses:
             soon_s = max(self.put_s / 6, self._interval_s / 4)
             return min(soon_s * (1 << min(misses - 1, 8)), max(self._interval_s, soon_s))

@@ -1,6 +1,7 @@
-"""What waits in this process for others to commit it, brought from one version of the log to the next.
+"""The changes that wait in this process for other clients, brought from version to version of the log.
 
-`submit` is for any thread, the rest for one. A thread that waits gets an outcome, or its change back.
+Any thread may call `submit`; the other methods are for a single thread. A waiting thread gets an outcome, or
+its change back.
 """
 
 from __future__ import annotations
@@ -9,83 +10,87 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Generic, Protocol
+from typing import Protocol
 
 from lakelog.log.changes import combined_ids
 from lakelog.log.errors import FormatError, LakelogError, StorageError
-from lakelog.log.format import Commit, Settled, Tombstone
-from lakelog.log.placing import REMEMBERED, Trail, following
-from lakelog.log.proposals.inbox import Inbox
-from lakelog.log.proposals.pace import Pace
-from lakelog.log.proposals.waiting import Waiting
-from lakelog.log.proposals.window import Window
-from lakelog.log.view import Committed, Draft, Gathered, S, View, effective
-from lakelog.log.writing import Writer
+from lakelog.log.following import REMEMBERED, Follower, VersionTrail, following
+from lakelog.log.format import Commit, SettledIntent, Tombstone
+from lakelog.log.proposals.inbox import ProposalInbox
+from lakelog.log.proposals.pace import LogPace
+from lakelog.log.proposals.window import VersionWindow
+from lakelog.log.rounds.commit_round import CommitRound
+from lakelog.log.rounds.waiting import WaitingChange
+from lakelog.log.view import CommittedChange, Draft, GatheredChanges, LogView, S, effective
+from lakelog.log.writing import LogWriter
 
 PASSED_OVER_MAX = 3
-"""Versions of combiners without a change that they could have had: it is then put by its own process."""
+"""Combiners' versions that may pass over a change. Then its own process puts it."""
 
 ASLEEP_MAX_S = 1.0
-"""How long an interpreter that ends waits for a courier that nothing waits for, whatever its store takes."""
+"""How long an exiting interpreter waits for an idle courier, however slow its store is."""
 
 
 class ByData(Protocol[S]):
-    """How a change that is data is decided by a client that did not make it; only for what adds to a state."""
+    """How a client decides another client's data changes. Only for changes that add to a state."""
 
     def lets_pass(self, commit: Commit) -> bool:
-        """Return whether changes that were decided before a version can be decided anew after it, by `redo`."""
+        """Return whether `redo` can decide earlier changes again after this commit."""
         ...
 
-    def redo(self, view: View[S], draft: Draft) -> Draft:
-        """Return a draft as its author would draft it on another view, behind versions that all let it pass. Raises
-        LakelogError where only its author knows, or for any other change."""
+    def redo(self, view: LogView[S], draft: Draft) -> Draft:
+        """Return a draft as its author would draft it on another view, after versions that all let it pass.
+
+        Raises LakelogError if only its author knows, or for any other change.
+        """
         ...
 
-    def gather(self, view: View[S], rows: Sequence[bytes]) -> Gathered[S] | None:
-        """Return one change of what several have as rows, in their order; None where that is not known here. The only
-        method that may write. What is wrong with the rows of one is no other's affair. Raises StorageError."""
+    def gather(self, view: LogView[S], rows: Sequence[bytes]) -> GatheredChanges[S] | None:
+        """Return a single change for the rows of several changes, in order; None if that is unknown here.
+
+        This is the only method that may write. A problem with a change's rows does not affect other changes.
+        Raises StorageError.
+        """
         ...
 
 
-class Pending(Generic[S]):
-    """The changes of one process that wait, and what it knows of the log."""
+class PendingChanges(CommitRound[S]):
+    """The waiting changes of a process, and its knowledge of the log."""
 
-    def __init__(self, writer: Writer[S], by_data: ByData[S], view: View[S]) -> None:
-        self.writer = writer
-        self.replay = writer.replay
+    def __init__(self, writer: LogWriter[S], by_data: ByData[S], view: LogView[S]) -> None:
+        super().__init__(writer, VersionTrail(writer.replay))
         self.options = writer.replay.options
         self.by_data = by_data
         self.view = view
-        self.trail: Trail[S] = Trail()
-        self.window = Window(view.version, by_data.lets_pass)
-        self.inbox = Inbox(writer.replay)
-        self.pace = Pace(self.options.monotonic_s, self.options.random)
-        self.mine: dict[str, Waiting[S]] = {}
-        """What waits, by commit id, at this view."""
+        self.window = VersionWindow(view.version, by_data.lets_pass)
+        self.inbox = ProposalInbox(writer.replay)
+        self.pace = LogPace(self.options.monotonic_s, self.options.random)
+        self.mine: dict[str, WaitingChange[S]] = {}
+        """The waiting changes at this view, by commit id."""
         self._passed_over: dict[str, int] = {}
         self.proposed_keys: deque[str] = deque(maxlen=REMEMBERED)
-        self._arrived: list[Waiting[S]] = []
+        self._arrived: list[WaitingChange[S]] = []
         self._bell = threading.Event()
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._closed = False
         self._served = 0
-        """Callers that had an outcome since the last one came."""
+        """Callers that had an outcome since the last caller came."""
         self.is_my_turn = False
 
     @property
     def is_at_work(self) -> bool:
         return not self._closed and self._pid == os.getpid()
 
-    def submit(self, each: Waiting[S]) -> bool:
-        """Take a change. False where this courier has ended, or is of the process that this one was forked from."""
+    def submit(self, change: WaitingChange[S]) -> bool:
+        """Take a change. Returns False if this courier has ended, or belongs to the parent process of a fork."""
         if self._pid != os.getpid():
             return False  # its lock may be held for ever
         with self._lock:
             if self._closed or not threading.main_thread().is_alive():
                 return False
-            self._arrived.append(each)
-            each.sent = True
+            self._arrived.append(change)
+            change.sent = True
         self._bell.set()
         return True
 
@@ -94,7 +99,7 @@ class Pending(Generic[S]):
         return bool(self.mine or self._arrived)
 
     def wait_for_callers(self) -> bool:
-        """Return once something waits; False where nothing does for a while."""
+        """Return True once a change waits, False if none does for a while."""
         until_s = self.pace.now_s() + self.pace.linger_s
         while not self.has_callers:
             left_s = until_s - self.pace.now_s()
@@ -104,135 +109,142 @@ class Pending(Generic[S]):
         return True
 
     def sleep(self, time_s: float) -> None:
-        """Wait, at most until something arrives."""
+        """Wait, at most until a change arrives."""
         if time_s > 0:
             self.options.wait(self._bell, time_s)
             self._bell.clear()
 
     def await_served(self) -> None:
-        """Wait a little for callers that had an outcome just now, so that what they write next goes together: the first
-        one would leave the others a PUT behind."""
+        """Wait a little for callers that had an outcome just now, so that their next changes go together.
+
+        The first alone would leave the others a PUT behind.
+        """
         until_s = self.pace.now_s() + self.pace.company_s
         while 0 < len(self._arrived) < self._served and (left_s := until_s - self.pace.now_s()) > 0:
             self.sleep(left_s)
 
     def take(self) -> None:
-        """Take what has arrived, and bring it and this courier to one version."""
+        """Take the arrived changes, and bring them and this courier to the same version."""
         self._bell.clear()
         with self._lock:
-            arrived, self._arrived = self._arrived, []
-        if arrived:
+            new_changes, self._arrived = self._arrived, []
+        if new_changes:
             self._served = 0
-        for each in arrived:
-            if each.placing.commit_id in self.mine:
-                self.give_back(each)  # a retry of another thread, which will find what became of it
+        for change in new_changes:
+            if change.cursor.commit_id in self.mine:
+                self.set_apart(change)  # a retry of another thread, which will find its outcome
                 continue
-            each.placing.trail = self.trail
             if not self.mine:
                 self.pace.start_waiting()
-            self.mine[each.placing.commit_id] = each
-        for each in list(self.mine.values()):
-            self._level(each)
+            self.mine[change.cursor.commit_id] = change
+        for change in list(self.mine.values()):
+            self._level(change)
 
-    def _level(self, each: Waiting[S]) -> None:
-        placing = each.placing
-        while each.done is None and placing.commit_id in self.mine:
-            if placing.view.version < self.view.version:
-                before = placing.view
-                self._pass_by(each, self.trail.following(before))
-                if placing.view is before:
-                    newer = following(self.replay, before.version, None, batch=1, patient=True)
-                    self._pass_by(each, newer)
-            elif placing.view.version > self.view.version:
-                self.follow(following(self.replay, self.view.version, None, batch=2, patient=True))
-            elif placing.view.hash != self.view.hash:
-                return self.give_back(each)  # it is of another log, which was at this place before
+    def _level(self, change: WaitingChange[S]) -> None:
+        cursor = change.cursor
+        while self.mine.get(cursor.commit_id) is change:
+            if cursor.view.version < self.view.version:
+                change_view = cursor.view
+                self._pass_by(change, self.trail.following(change_view))
+                if cursor.view is change_view:
+                    newer = following(self.replay, change_view.version, None, batch=1)
+                    self._pass_by(change, newer)
+            elif cursor.view.version > self.view.version:
+                self.follow(following(self.replay, self.view.version, None, batch=2))
+            elif cursor.view.hash != self.view.hash:
+                return self.set_apart(change)  # it belongs to another log, which was at this place before
             else:
                 return
 
     def follow(
         self,
-        newer: Iterable[tuple[Commit | Tombstone, Settled | None]],
+        newer: Iterable[Follower],
         *,
         looked_s: float | None = None,
     ) -> bool:
-        """Move on over what follows, with all that waits. Returns whether a version of another combiner was there.
-        `looked_s` is when a look for the first of it began."""
-        combined = False
-        for entry, settled in newer:
-            effect = effective(entry, settled)
-            after = self.replay.step(self.view, entry, settled)
-            if isinstance(entry, Tombstone) or after.version != entry.version:
-                self.view = self.replay.forward(after)
+        """Pass the next entries, with all waiting changes. Returns whether any was another combiner's version.
+
+        `looked_s` is when a look for the first entry began.
+        """
+        was_combined = False
+        for entry, outcome in newer:
+            effect = effective(entry, outcome)
+            next_view = self.trail.step(self.view, entry, outcome)
+            if isinstance(entry, Tombstone) or next_view.version != entry.version:
+                self.view = next_view
                 self.window.restart(self.view.version)
-                self.pass_all(entry, settled)
-                for each in list(self.mine.values()):
-                    self._level(each)
-                return combined
-            self.view = after
-            self.trail.add(entry, settled, after)
+                self.pass_all(entry, outcome)
+                for change in list(self.mine.values()):
+                    self._level(change)
+                return was_combined
+            self.view = next_view
             self.window.add(entry.version, effect)
-            self.pass_all(entry, settled)
+            self.pass_all(entry, outcome)
             if isinstance(effect, Commit):
                 self.pace.seen(effect, looked_s=looked_s)
                 looked_s = None
                 if combined_ids(effect):
-                    combined = True
+                    was_combined = True
                     self._was_combined()
-        return combined
+        return was_combined
 
     def _was_combined(self) -> None:
-        """Another client combines: go on waiting, but not for what it passes over."""
+        """Keep waiting because another client combines, except for changes that it passes over."""
         self.pace.combined()
         self.is_my_turn = False
-        for commit_id, each in list(self.mine.items()):
-            if each.placing.proposed_until:
+        for commit_id, change in list(self.mine.items()):
+            if change.cursor.proposed_until:
                 self._passed_over[commit_id] = self._passed_over.get(commit_id, 0) + 1
                 if self._passed_over[commit_id] > PASSED_OVER_MAX:
-                    self.give_back(each)
+                    self.set_apart(change)
 
-    def pass_all(self, entry: Commit | Tombstone, settled: Settled | None) -> None:
-        for each in list(self.mine.values()):
-            if each.placing.view.version == entry.version - 1:
-                self._pass_by(each, [(entry, settled)])
-            if each.placing.proposed_until and self.view.version >= each.placing.proposed_until:
-                self.give_back(each)
+    def pass_all(self, entry: Commit | Tombstone, settled: SettledIntent | None) -> None:
+        for change in list(self.mine.values()):
+            if change.cursor.view.version == entry.version - 1:
+                self._pass_by(change, [(entry, settled)])
+            if change.cursor.proposed_until and self.view.version >= change.cursor.proposed_until:
+                self.set_apart(change)
 
-    def _pass_by(self, each: Waiting[S], newer: Iterable[tuple[Commit | Tombstone, Settled | None]]) -> None:
+    def _pass_by(self, change: WaitingChange[S], newer: Iterable[Follower]) -> None:
+        if self.mine.get(change.cursor.commit_id) is not change:
+            return  # it was set apart, so only its own thread moves its cursor now
         try:
-            found = each.placing.rebase(newer)
+            commit = change.cursor.rebase(newer, self.trail)
         except StorageError:
             raise
         except LakelogError as error:
-            if isinstance(error, FormatError) or each.placing.will_be_refused(error):
-                self.give_back(each)  # what it is, its own thread meets, and knows that it was proposed
+            if isinstance(error, FormatError):
+                self.set_apart(change)  # its own thread meets the error, and knows that it was proposed
             else:
-                self.end(each, error)
+                self.end(change, error)
         except Exception as error:
-            self.end(each, error)
+            self.end(change, error)
         else:
-            if found is not None:
-                self.end(each, found)
+            if commit is not None:
+                self.end(change, commit)
+            elif change.cursor.refusal is not None:
+                self.set_apart(change)
 
     # Outcomes
 
-    def end(self, each: Waiting[S], done: Committed[S] | BaseException) -> None:
-        each.done = done
-        self._served += 1
-        self.give_back(each)
+    def end(self, change: WaitingChange[S], outcome: CommittedChange[S] | BaseException) -> None:
+        if self.mine.get(change.cursor.commit_id) is change:
+            change.done = outcome
+            self._served += 1
+            self.set_apart(change)
 
-    def give_back(self, each: Waiting[S]) -> None:
-        """Have its own thread go on: with the outcome, or to commit it without others where there is none."""
-        commit_id = each.placing.commit_id
-        if self.mine.get(commit_id) is each:
+    def set_apart(self, change: WaitingChange[S]) -> None:
+        """Have its own thread continue: with the outcome, or by committing the change without others."""
+        commit_id = change.cursor.commit_id
+        if self.mine.get(commit_id) is change:
             del self.mine[commit_id]
             self._passed_over.pop(commit_id, None)
-        each.returned.set()
+        change.returned.set()
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            arrived, self._arrived = self._arrived, []
-        for each in [*self.mine.values(), *arrived]:
-            self.give_back(each)
-        self.trail = Trail()  # it holds states
+            new_changes, self._arrived = self._arrived, []
+        for change in [*self.mine.values(), *new_changes]:
+            self.set_apart(change)
+        self.trail = VersionTrail(self.replay)  # it holds states

@@ -1,4 +1,4 @@
-"""What a client knows of the versions of a log that it has read: enough to know which proposals it may commit. Pure."""
+"""A client's knowledge of the versions that it has read, which decides the proposals it may commit. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from lakelog.log.changes import decided_ids
 from lakelog.log.format import WINDOW, Commit, Proposal, Tombstone
 
 
-class Window:
+class VersionWindow:
     """The versions after `since`, up to the newest that was added, without a gap.
 
-    `lets_pass` says of a version whether changes that were decided before it can be decided anew by their data.
+    `lets_pass` returns whether changes decided before a version can be decided again by their data.
     """
 
     def __init__(self, since: int, lets_pass: Callable[[Commit], bool]) -> None:
@@ -21,26 +21,26 @@ class Window:
         self._versions: deque[tuple[int, tuple[str, ...]]] = deque()
         self.since = since
         self.barrier = 0
-        """The newest version that changes from before it do not pass."""
+        """The newest version that earlier changes cannot pass."""
 
     def add(self, version: int, effect: Commit | Tombstone | None) -> None:
-        """Add the next version: None where it was aborted. Of an expired one too little is known."""
+        """Add the next version. None if it was aborted; an expired version restarts the window."""
         if isinstance(effect, Tombstone):
             self.restart(version)
         elif effect is not None:
             self._add(version, effect)
 
     def add_before(self, commits: list[Commit], since: int) -> None:
-        """Add versions from before, those after `since` that had an effect, in their order."""
-        older = self._versions
+        """Add earlier versions: those after `since` that had an effect, in order."""
+        newer_versions = self._versions
         self._versions, newer_barrier = deque(), self.barrier
         for commit in commits:
             self._add(commit.version, commit)
-        self._versions.extend(older)
+        self._versions.extend(newer_versions)
         self.since, self.barrier = since, max(self.barrier, newer_barrier)
 
     def restart(self, version: int) -> None:
-        """Know of no version up to this one."""
+        """Forget all versions up to this version."""
         self._ids.clear()
         self._versions.clear()
         self.since = version
@@ -49,7 +49,7 @@ class Window:
         return commit_id in self._ids
 
     def is_open(self, proposal: Proposal, version: int) -> bool:
-        """Return whether its changes may be applied in `version`, the next one, unless they are decided."""
+        """Return whether the next version, `version`, may apply its undecided changes."""
         in_window = proposal.seen < version <= proposal.until
         return in_window and proposal.seen >= max(self.since, self.barrier)
 

@@ -1,4 +1,4 @@
-"""A store that counts the requests to another one and their bytes, so that tests can hold budgets of these."""
+"""A store that counts the requests to another store and their bytes, so that tests can hold budgets."""
 
 import threading
 from collections import Counter
@@ -10,11 +10,11 @@ from lakelog.log.stores.store import ObjectStore
 
 
 class CountingStore:
-    """See ObjectStore; passes everything on to `inner`.
+    """An ObjectStore that passes everything on to `inner`.
 
-    `requests` counts requests, `rounds` sequential round trips (a get_many is one), `by_kind` requests by the
-    name of the operation: get, put_if_absent, put, list, delete, open. `bytes_read` and `bytes_written` are those of
-    whole objects: what is read of one that was opened is not among them.
+    `requests` counts requests, and `rounds` counts sequential round trips (such as a get_many). `by_kind`
+    counts requests by operation: get, put_if_absent, put, list, delete, open. `bytes_read` and
+    `bytes_written` are those of whole objects. Reads from opened objects are not counted.
     """
 
     def __init__(self, inner: ObjectStore) -> None:
@@ -35,14 +35,16 @@ class CountingStore:
         return self.by_kind.total()
 
     def side_by_side(self, works: Sequence[Callable[[], None]]) -> None:
-        """Run callables one after another, and count the rounds of the longest: as if all of them ran at once. For
-        `LogOptions.in_parallel`."""
-        begun = ended = self.rounds
+        """Run callables in sequence, but count only the rounds of the longest, as if they ran at once.
+
+        For `LogOptions.in_parallel`.
+        """
+        start = longest_end = self.rounds
         for work in works:
-            self.rounds = begun
+            self.rounds = start
             work()
-            ended = max(ended, self.rounds)
-        self.rounds = ended
+            longest_end = max(longest_end, self.rounds)
+        self.rounds = longest_end
 
     def _count(self, kind: str, requests: int = 1, *, written: int = 0) -> None:
         with self._lock:
@@ -63,16 +65,16 @@ class CountingStore:
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         if keys:
             self._count("get", len(keys))
-        found = self.inner.get_many(keys)
-        self._read(found)
-        return found
+        objects = self.inner.get_many(keys)
+        self._read(objects)
+        return objects
 
     def get_ranges(self, ranges: Sequence[ObjectRange]) -> list[bytes | None]:
         if ranges:
             self._count("get", len(ranges))
-        found = get_ranges(self.inner, ranges)
-        self._read(found)
-        return found
+        parts = get_ranges(self.inner, ranges)
+        self._read(parts)
+        return parts
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         self._count("put_if_absent", written=len(data))

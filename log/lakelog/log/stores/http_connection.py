@@ -1,8 +1,8 @@
-"""One connection to a server by HTTP/1.1, for one request at a time: sending it, and reading its answer, are two steps.
+"""An HTTP/1.1 connection to a server, for a single request at a time, which is sent and answered in two steps.
 
-So a thread can send many requests, by as many connections, before it reads the first answer. Nothing is sent again
-here, and no redirect is followed. An answer that is not whole is an error, as is one that is not HTTP.
-The client of the standard library takes three times as long for a small answer: it parses headers as e-mail has them.
+So a thread can send many requests over many connections before it reads the first answer. This module resends
+nothing and follows no redirect. Incomplete answers and answers that are not HTTP are errors. The standard
+library's client takes three times as long for a small answer, because it parses headers like e-mail.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 LINE_MAX = 64 * 1024
 HEADERS_MAX = 256
 SENT_AT_ONCE = 64 * 1024
-"""Bytes of a body that go in one piece with the head."""
+"""Bytes of a body that are sent together with the head."""
 
 
-class Server(NamedTuple):
-    """Whom to connect to; `tls` for https."""
+class HttpServer(NamedTuple):
+    """The address to connect to; `tls` for https."""
 
     host: str
     port: int
     tls: ssl.SSLContext | None = None
 
 
-class Answer(NamedTuple):
-    """Header names are in lower case."""
+class HttpResponse(NamedTuple):
+    """An answer. Header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -38,27 +38,29 @@ class Answer(NamedTuple):
 
 
 class ConnectFailed(ConnectionError):
-    """There is no connection: nothing was sent."""
+    """There is no connection, so nothing was sent."""
 
 
 class BrokenAnswer(ConnectionError):
-    """The answer ended before its end, or is not one."""
+    """The answer ended early, or is not an HTTP answer."""
 
 
 class HttpConnection:
-    """Not to be shared between threads at one time."""
+    """A connection. Threads may not use it at the same time."""
 
-    def __init__(self, server: Server, connect_timeout_s: float, read_timeout_s: float) -> None:
+    def __init__(self, server: HttpServer, connect_timeout_s: float, read_timeout_s: float) -> None:
         try:
-            made = socket.create_connection((server.host, server.port), connect_timeout_s)
+            new_socket = socket.create_connection((server.host, server.port), connect_timeout_s)
             try:
-                made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                new_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                new_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
                 self._socket = (
-                    made if server.tls is None else server.tls.wrap_socket(made, server_hostname=server.host)
+                    new_socket
+                    if server.tls is None
+                    else server.tls.wrap_socket(new_socket, server_hostname=server.host)
                 )
             except BaseException:
-                made.close()
+                new_socket.close()
                 raise
         except OSError as error:
             raise ConnectFailed(f"{type(error).__name__}: {error}") from error
@@ -70,13 +72,13 @@ class HttpConnection:
         """Whether the last answer was read to its end, and the server keeps the connection."""
 
     def is_dropped(self) -> bool:
-        """Return whether the server has closed it meanwhile, or has said what was not asked for."""
+        """Return whether the server has closed it, or has sent unrequested data."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(0))
 
     def send(self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"") -> None:
-        """Send a request. That it could not be sent to its end is raised by `answer`, unless there is an answer."""
+        """Send a request. If it could not be sent to its end, `answer` raises the error, unless there is an answer."""
         self.reusable = False
         self._asked, self._broken = method, None
         lines = [
@@ -93,36 +95,40 @@ class HttpConnection:
                 self._socket.sendall(head)
                 self._socket.sendall(body)
         except OSError as error:
-            # A server that refuses may have answered before it had read all, and closed.
+            # A server that refuses may answer before it has read everything, and then close.
             self._broken = error
 
-    def answer(self) -> Answer:
-        """Return the answer to what was sent. OSError, TimeoutError among them, where none came, or a part of one."""
+    def answer(self) -> HttpResponse:
+        """Return the answer to the request. Raises OSError (or TimeoutError) if it is absent or incomplete."""
         try:
             status = 100
             while status == 100:
-                status, kept, headers = self._head()
+                status, keeps_by_default, headers = self._head()
             body, ends = self._body(status, headers)
         except OSError as error:
             raise self._broken or error from None
-        closing = headers.get("connection", "").lower()
+        connection_header = headers.get("connection", "").lower()
         self.reusable = (
-            ends and self._broken is None and (closing != "close" if kept else closing == "keep-alive")
+            ends
+            and self._broken is None
+            and (connection_header != "close" if keeps_by_default else connection_header == "keep-alive")
         )
-        return Answer(status, headers, body)
+        return HttpResponse(status, headers, body)
 
     def close(self) -> None:
         self._reader.close()
         self._socket.close()
 
     def _head(self) -> tuple[int, bool, dict[str, str]]:
-        """Return status, whether connections are kept unless something else is said, and headers: in one piece, where
-        all of it is there and is as most servers send it, and line by line else."""
-        there = self._reader.peek()
-        end = there.find(b"\r\n\r\n")
+        """Return the status, whether connections are kept by default, and the headers.
+
+        Reads them at once if all are in the buffer in the usual form, otherwise line by line.
+        """
+        buffer = self._reader.peek()
+        end = buffer.find(b"\r\n\r\n")
         if end >= 0:
-            first, *lines = there[:end].split(b"\r\n")
-            if len(lines) <= HEADERS_MAX and there.count(b"\n", 0, end) == len(lines):
+            first, *lines = buffer[:end].split(b"\r\n")
+            if len(lines) <= HEADERS_MAX and buffer.count(b"\n", 0, end) == len(lines):
                 self._reader.read(end + 4)
                 return *_status(first), dict(map(_header, lines))
         return *_status(self._line()), self._headers()
@@ -179,8 +185,8 @@ class HttpConnection:
 
 
 def _status(line: bytes) -> tuple[int, bool]:
-    version, _, rest = line.partition(b" ")
-    code = rest[:3]
+    version, _, status_text = line.partition(b" ")
+    code = status_text[:3]
     if version not in (b"HTTP/1.1", b"HTTP/1.0") or not code.isdigit() or len(code) != 3:
         raise BrokenAnswer("this is not HTTP")
     return int(code), version == b"HTTP/1.1"

@@ -1,9 +1,9 @@
-"""Links in a folder that is a store: which of them are followed where something is written or deleted.
+"""Links in a folder that is a store, and which of them writes and deletions follow.
 
-A client that may write a folder of the warehouse can make a link there, say of its `data` to that of another table, and
-a vacuum of its own table with the rights of all would delete the other's files. So a link below the root is followed
-only where it belongs to this user, to root, or to the owner of the root. What is behind another one is not listed, and
-is refused to writes and deletions. Reading of one object follows all links.
+A client that may write a folder of the warehouse can make a link there, such as from its `data` to another
+table's. A vacuum of its own table with full rights would then delete the other table's files. So a link below
+the root is followed only if its owner is this user, root, or the owner of the root. Objects behind other
+links are not listed, and are refused to writes and deletions. Reading a single object follows all links.
 """
 
 import os
@@ -12,23 +12,23 @@ from collections.abc import Collection
 
 
 class ForeignLink(OSError):
-    """A folder that is written to, or deleted in, is behind a link of another user."""
+    """The folder of a write or deletion is behind another user's link."""
 
 
 def open_folder(root: str, folder: str) -> int:
-    """Return a descriptor of a folder below `root`, "" for that itself. ForeignLink, OSError."""
+    """Return a descriptor of a folder below `root`; "" is the root itself. Raises ForeignLink or OSError."""
     fd = os.open(root or "/", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        trusted = trusted_users(fd)
+        trusted_uids = trusted_users(fd)
         for part in folder.split("/") if folder else ():
-            found = os.stat(part, dir_fd=fd, follow_symlinks=False)
-            is_link = stat.S_ISLNK(found.st_mode)
-            if is_link and found.st_uid not in trusted:
-                raise ForeignLink(f"{part} is a link of the user {found.st_uid}")
+            link_stat = os.stat(part, dir_fd=fd, follow_symlinks=False)
+            is_link = stat.S_ISLNK(link_stat.st_mode)
+            if is_link and link_stat.st_uid not in trusted_uids:
+                raise ForeignLink(f"{part} is a link of the user {link_stat.st_uid}")
             follow = 0 if is_link else os.O_NOFOLLOW
-            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | follow, dir_fd=fd)
+            child_fd = os.open(part, os.O_RDONLY | os.O_DIRECTORY | follow, dir_fd=fd)
             os.close(fd)
-            fd = below
+            fd = child_fd
     except BaseException:
         os.close(fd)
         raise
@@ -36,28 +36,30 @@ def open_folder(root: str, folder: str) -> int:
 
 
 def trusted_users(root: str | int) -> set[int]:
-    """Return the users whose links are followed."""
+    """Return the ids of users whose links are followed."""
     return {0, os.getuid(), os.stat(root or "/").st_uid}
 
 
 def is_folder(entry: "os.DirEntry[str]", trusted: Collection[int]) -> bool:
-    """Return whether what was found in a folder is one, or a link to one that is followed."""
+    """Return whether a folder's entry is a folder, or a link to a folder that is followed."""
     return entry.is_dir() and (not entry.is_symlink() or entry.stat(follow_symlinks=False).st_uid in trusted)
 
 
 def check_folder(root: str, folder: str) -> None:
-    """Raise ForeignLink for a folder behind a link of another user; one that does not exist yet is none."""
+    """Raise ForeignLink for a folder behind another user's link. A missing folder is fine."""
     try:
         os.close(open_folder(root, folder))
     except ForeignLink:
         raise
     except OSError:
-        return  # the request itself says what is wrong
+        return  # the request itself reports the problem
 
 
 def open_object(path: str) -> int:
-    """Return a descriptor of a file to be read. FileNotFoundError for what is none: a pipe has no end, a device any
-    content."""
+    """Return a descriptor of a file for reading.
+
+    Raises FileNotFoundError if it is not a regular file: a pipe has no end, and a device any content.
+    """
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)

@@ -1,7 +1,7 @@
 """A folder as a store.
 
-Exclusive creation is a hard link from a finished temporary file: unlike O_EXCL it never shows half an object
-and never leaves a torn one under a taken name. Durable means: file synced, linked, directory synced.
+Exclusive creation is a hard link from a finished temporary file. Unlike O_EXCL it never shows half an object,
+and never leaves a torn object under a taken name. Durable means: file synced, linked, directory synced.
 """
 
 import errno
@@ -18,6 +18,7 @@ from lakelog.log.costs import asked, open_to_read, read
 from lakelog.log.errors import InvalidInput, NotFound, PermissionDenied, StorageError
 from lakelog.log.grammar import check_key, check_prefix, is_key
 from lakelog.log.ids import new_id
+from lakelog.log.stores.copying import Stamp
 from lakelog.log.stores.local_links import (
     ForeignLink,
     check_folder,
@@ -31,7 +32,7 @@ from lakelog.log.stores.ranges import ObjectRange
 T = TypeVar("T")
 
 FOLDER_TRIES = FILE_TRIES = 8
-TEMPORARY = ".lakelog-tmp-"  # a crash can leave one behind; no listing shows it
+TEMPORARY = ".lakelog-tmp-"  # a crash can leave such a file; no listing shows it
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -40,7 +41,10 @@ _NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ELOOP}
 
 
 class LocalStore:
-    """See ObjectStore. With fsync off, a crash of the machine (not of the process) may lose acknowledged commits."""
+    """A folder as an ObjectStore and StampedStore.
+
+    With fsync off, a crash of the machine (not of the process) may lose acknowledged commits.
+    """
 
     is_bucket = False
 
@@ -67,10 +71,10 @@ class LocalStore:
                 size = max(size, 0)
                 data = os.pread(fd, size if part.size is not None else size + 1, part.first)
                 while len(data) < size:  # a signal or a size above 2 GiB cuts reads short
-                    more = os.pread(fd, size - len(data), part.first + len(data))
-                    if not more:
+                    chunk = os.pread(fd, size - len(data), part.first + len(data))
+                    if not chunk:
                         break
-                    data += more
+                    data += chunk
                 read(len(data))
                 return data
             finally:
@@ -86,18 +90,18 @@ class LocalStore:
         return [self.get(key) for key in keys]
 
     def get_ranges(self, ranges: Sequence[ObjectRange]) -> list[bytes | None]:
-        return [self._get(each) for each in ranges]
+        return [self._get(part) for part in ranges]
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         path = self._path(key)
         asked("put_if_absent", self.url, key, written=len(data))
         try:
-            created = self._placed(key, path, data, _link)
+            is_created = self._placed(key, path, data, _link)
         except OSError as error:
             raise self._link_error(key, error) from error
-        if created:
+        if is_created:
             self._sync_directory(key, path)
-        return created
+        return is_created
 
     def put(self, key: str, data: bytes) -> None:
         path = self._path(key)
@@ -111,7 +115,7 @@ class LocalStore:
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
         asked("list", self.url, prefix)
         keys = self._keys(prefix, temporary=False, after=after)
-        # Of names of ASCII alone the order is the same, and a copy of a million of them is not made.
+        # ASCII names have the same order without it, which saves a copy of a million names.
         keys.sort(key=None if all(map(str.isascii, keys)) else os.fsencode)
         floor = os.fsencode(after)
         return (key for key in keys if os.fsencode(key) > floor)
@@ -125,19 +129,17 @@ class LocalStore:
             except OSError as error:
                 raise self._error("list", prefix, error) from error
 
-    def stamp_of(self, key: str) -> tuple[str | int, ...]:
-        """See `copying`."""
+    def stamp_of(self, key: str) -> Stamp:
         asked("head", self.url, key)
         try:
-            found = os.stat(self._path(key))
+            status = os.stat(self._path(key))
         except _ABSENT:
             raise NotFound(f"{self.url}/{key} does not exist") from None
         except OSError as error:
             raise self._error("read", key, error) from error
-        return found.st_ino, found.st_size, found.st_mtime_ns
+        return status.st_ino, status.st_size, status.st_mtime_ns
 
-    def list_stamps(self, prefix: str) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-        """See `copying`."""
+    def list_stamps(self, prefix: str) -> Iterator[tuple[str, Stamp]]:
         for key in self.list_after(prefix):
             with suppress(NotFound):
                 yield key, self.stamp_of(key)
@@ -147,19 +149,22 @@ class LocalStore:
         asked("list", self.url, prefix)
         try:
             check_folder(self._base, prefix.rstrip("/"))
-            trusted = trusted_users(self._base)
+            trusted_uids = trusted_users(self._base)
             with os.scandir(f"{self._base}/{prefix}") as entries:
-                return sorted((each.name for each in entries if is_folder(each, trusted)), key=os.fsencode)
+                return sorted(
+                    (entry.name for entry in entries if is_folder(entry, trusted_uids)), key=os.fsencode
+                )
         except (FileNotFoundError, NotADirectoryError, ForeignLink):
             return []
         except OSError as error:
             raise self._error("list", prefix, error) from error
 
     def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """A temporary file is locked while its process needs it, and the system releases the locks of a dead process.
+        """Yield unlocked temporary files. A file is locked while its process needs it and runs.
 
-        One that is needed may be among these, where a network file system hides locks from other machines, or before it
-        is locked. That does no harm: its writer cannot place it, sees that nothing was created, and writes it anew.
+        Needed files may be among these: before they are locked, or if a network file system hides locks from
+        other machines. This is harmless. The writer cannot place the file, sees that nothing was created, and
+        writes it again.
         """
         for key in self._keys(prefix, temporary=True):
             if not is_key(key):
@@ -172,12 +177,12 @@ class LocalStore:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 yield key, os.fstat(fd).st_size
             except OSError:
-                continue  # it is locked, or it cannot be known whether it is
+                continue  # it is locked, or that cannot be determined
             finally:
                 os.close(fd)
 
     def _keys(self, prefix: str, *, temporary: bool, after: str = "") -> list[str]:
-        """Return keys in any order; of those up to `after` most are left out."""
+        """Return keys in any order; most of those up to `after` are left out."""
         check_prefix(prefix)
         directory, _, _ = prefix.rpartition("/")
         keys: list[str] = []
@@ -195,8 +200,8 @@ class LocalStore:
             check_key(key)
         if keys:
             asked("delete", self.url, keys[0])
-        for directory, inside in itertools.groupby(keys, key=lambda key: key.rpartition("/")[0]):
-            self._delete(directory, [key.rpartition("/")[2] for key in inside])
+        for directory, folder_keys in itertools.groupby(keys, key=lambda key: key.rpartition("/")[0]):
+            self._delete(directory, [key.rpartition("/")[2] for key in folder_keys])
 
     def _delete(self, directory: str, names: Sequence[str]) -> None:
         try:
@@ -228,8 +233,10 @@ class LocalStore:
             raise self._error("read", key, error) from error
 
     def now_us(self, near: str = "") -> int | None:
-        """The file system's time, read from the stamps of the files written here (NFS: the server's). Before the first
-        of them, a file without a name is made beside `near`; None where this client may not."""
+        """Return the file system's time, read from the stamps of files written here (on NFS, the server's time).
+
+        Before the first of them, makes a file without a name beside `near`. None if this client may not.
+        """
         known_us = self._clock.now_us()
         if known_us is not None:
             return known_us
@@ -248,47 +255,51 @@ class LocalStore:
         return f"{self._base}/{key}"
 
     def _placed(self, key: str, path: str, data: bytes, place: Callable[[str, str], T]) -> T:
-        """Write a file beside `path`, and `place` it there: again where it is gone, as another process may have taken
-        it for left over before it was locked."""
+        """Write a file beside `path`, and `place` it there, again if it is gone.
+
+        Another process may have deleted it as a leftover before it was locked.
+        """
         for tries_left in reversed(range(FILE_TRIES)):
-            temporary, held = self._write_temporary(key, path, data)
+            temporary_path, fd = self._write_temporary(key, path, data)
             try:
-                return place(temporary, path)
+                return place(temporary_path, path)
             except FileNotFoundError:
                 if not tries_left:
                     raise
             finally:
-                self._unlink(temporary)
-                os.close(held)
+                self._unlink(temporary_path)
+                os.close(fd)
         raise AssertionError("the last try returns or raises")
 
     def _write_temporary(self, key: str, path: str, data: bytes) -> tuple[str, int]:
-        """Return the path of a new file with `data`, and the descriptor whose lock says that it is needed."""
-        temporary = f"{path[: path.rfind('/')]}/{TEMPORARY}{new_id()}"
+        """Return the path of a new file with `data`, and a descriptor that locks it while it is needed."""
+        temporary_path = f"{path[: path.rfind('/')]}/{TEMPORARY}{new_id()}"
         try:
             check_folder(self._base, key.rpartition("/")[0])
-            fd = self._create(temporary)
+            fd = self._create(temporary_path)
         except OSError as error:
             raise self._error("write", key, error, without_effect=True) from error
         try:
             _lock(fd)
-            written = os.write(fd, data)
-            while written < len(data):
-                written += os.write(fd, data[written:])
+            written_bytes = os.write(fd, data)
+            while written_bytes < len(data):
+                written_bytes += os.write(fd, data[written_bytes:])
             if self.fsync:
                 os.fsync(fd)
             self._clock.learn(stamp_us(fd))
         except BaseException as error:
-            self._unlink(temporary)
+            self._unlink(temporary_path)
             os.close(fd)
             if isinstance(error, OSError):
                 raise self._error("write", key, error, without_effect=True) from error
             raise
-        return temporary, fd
+        return temporary_path, fd
 
     def _create(self, path: str) -> int:
-        """Create a file, and the folders above it. Other programs remove folders that they find empty, so those may be
-        gone again in between."""
+        """Create a file, and the folders above it.
+
+        Other programs remove empty folders, so folders may be gone again before the file is created.
+        """
         for _ in range(FOLDER_TRIES):
             try:
                 return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -298,11 +309,11 @@ class LocalStore:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
 
     def _make_directory(self, directory: str) -> None:
-        missing = []
+        missing_folders = []
         while not os.path.isdir(directory):
-            missing.append(directory)
+            missing_folders.append(directory)
             directory = os.path.dirname(directory)
-        for path in reversed(missing):
+        for path in reversed(missing_folders):
             try:
                 os.mkdir(path)
             except FileExistsError:
@@ -315,7 +326,7 @@ class LocalStore:
         if self.fsync:
             try:
                 _sync(os.path.dirname(path))
-            except OSError as error:  # it is there, but a power cut might still take it away
+            except OSError as error:  # it exists, but a power cut might still remove it
                 location = f"{self.url}/{key}"
                 raise StorageError(
                     f"{location} was written but may not be durable: {error.strerror}; check the disk and try again",
@@ -326,7 +337,7 @@ class LocalStore:
         try:
             os.unlink(path)
         except OSError:
-            return  # a leftover costs space only
+            return  # a leftover only costs space
 
     def _walk(
         self,
@@ -344,7 +355,7 @@ class LocalStore:
         with entries:
             for entry in entries:
                 key = f"{directory}/{entry.name}" if directory else entry.name
-                # Of a million files, few may be wanted; texts of ASCII have the order of their bytes.
+                # Few of a million files may be needed. ASCII strings have the order of their bytes.
                 if key <= after and key.isascii() and entry.is_file(follow_symlinks=False):
                     continue
                 if is_folder(entry, trusted):
@@ -402,7 +413,7 @@ class LocalStore:
 
 
 def stamp_us(fd: int) -> int:
-    """Return when the file was written last, by the clock of its file system; some stamp whole seconds only."""
+    """Return the time of the file's last write, by the clock of its file system; some have only whole seconds."""
     return os.fstat(fd).st_mtime_ns // 1000
 
 
@@ -410,16 +421,16 @@ def _lock(fd: int) -> None:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        return  # without locks no process can take the file for left over: it could not lock it either
+        return  # without locks no process can take the file for a leftover, because it cannot lock it either
 
 
 def _link(temporary: str, path: str) -> bool:
-    """Return whether the file was created at `path` by this."""
+    """Return whether this call created the file at `path`."""
     try:
         os.link(temporary, path)
         return True
     except FileExistsError:
-        # A network file system may have linked it and lost the answer: the link count shows it.
+        # A network file system may have linked it and lost the answer; the link count shows it.
         return _links(temporary) > 1
 
 

@@ -13,7 +13,7 @@ from lakelog.log.stores.ranges import ObjectRange
 
 
 class MemoryStore:
-    """See ObjectStore. Stores of the same name share their objects within the process."""
+    """An ObjectStore in memory. Stores of the same name share their objects within the process."""
 
     is_bucket = False
     _named: ClassVar[dict[str, "MemoryStore"]] = {}
@@ -43,12 +43,12 @@ class MemoryStore:
         return [_counted(self._objects.get(key)) for key in keys]
 
     def get_ranges(self, ranges: Sequence[ObjectRange]) -> list[bytes | None]:
-        for each in ranges:
-            check_key(each.key)
+        for part in ranges:
+            check_key(part.key)
         if ranges:
             asked("get", self.url, ranges[0].key, len(ranges))
-        found = [(each, self._objects.get(each.key)) for each in ranges]
-        return [None if data is None else _counted(each.of(data)) for each, data in found]
+        parts_data = [(part, self._objects.get(part.key)) for part in ranges]
+        return [None if data is None else _counted(part.of(data)) for part, data in parts_data]
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         check_key(key)
@@ -80,8 +80,8 @@ class MemoryStore:
                 yield key, len(data)
 
     def list_folders(self, prefix: str) -> list[str]:
-        below = (key.removeprefix(prefix).partition("/") for key in self.list_after(prefix))
-        return sorted({folder for folder, slash, _ in below if slash})
+        relative_keys = (key.removeprefix(prefix).partition("/") for key in self.list_after(prefix))
+        return sorted({folder for folder, slash, _ in relative_keys if slash})
 
     def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
         return iter(())

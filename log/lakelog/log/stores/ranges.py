@@ -1,7 +1,7 @@
-"""Parts of objects, read in one round: what a reader needs of large ones.
+"""Parts of objects, read in a single round, for readers that need little of large objects.
 
-A store may do without: then whole objects are read, and cut here. What comes back is as long as was asked for, or
-shorter where the object is; the reader, who knows the hash of each part, notices.
+A store need not support this: then whole objects are read, and cut here. A result is shorter than requested
+if the object is. The reader knows the hash of each part, so it notices.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from lakelog.log.stores.store import ObjectStore
 
 
 class ObjectRange(NamedTuple):
-    """The bytes of an object from `first` on, `size` of them; None: all."""
+    """The bytes of an object from `first` on: `size` bytes, or all if it is None."""
 
     key: str
     first: int = 0
@@ -27,14 +27,14 @@ class RangedStore(Protocol):
     """A store that reads parts of objects."""
 
     def get_ranges(self, ranges: Sequence[ObjectRange]) -> list[bytes | None]:
-        """Return each part, or None where there is no such object; one parallel round, not one snapshot."""
+        """Return each part, None if its object is absent. Makes a parallel round, which is not a snapshot."""
         ...
 
 
 def get_ranges(store: ObjectStore, ranges: Sequence[ObjectRange]) -> list[bytes | None]:
-    """As `RangedStore.get_ranges`, of any store."""
+    """Do the same as `RangedStore.get_ranges`, for any store."""
     if isinstance(store, RangedStore):
         return store.get_ranges(ranges)
-    keys = list(dict.fromkeys(each.key for each in ranges))
-    found = dict(zip(keys, store.get_many(keys), strict=True))
-    return [None if (data := found[each.key]) is None else each.of(data) for each in ranges]
+    keys = list(dict.fromkeys(part.key for part in ranges))
+    objects = dict(zip(keys, store.get_many(keys), strict=True))
+    return [None if (data := objects[part.key]) is None else part.of(data) for part in ranges]

@@ -1,7 +1,7 @@
-"""The clients of one bucket: lakelog's own for the requests of a log, s3fs for the rest, each made when it is needed.
+"""The clients of a bucket: lakelog's own for the requests of a log, s3fs for the rest, each made on demand.
 
-Rule: neither outlives a fork, so each process has its own. Where the own client cannot serve a place, or the bucket
-turns out to be elsewhere, all goes through s3fs: see `s3_place`.
+Rule: neither outlives a fork, so each process has its own. If lakelog's own client cannot serve a place, or
+the bucket turns out to be elsewhere, everything goes through s3fs: see `s3_place`.
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import Any
 
 from lakelog.log.stores.s3_files import S3Files
 from lakelog.log.stores.s3_place import place_of
-from lakelog.log.stores.s3_wire import ATTEMPTS_MAX, CONNECTIONS_MAX, Elsewhere, Wire, knows
+from lakelog.log.stores.s3_wire import ATTEMPTS_MAX, CONNECTIONS_MAX, BucketClient, BucketElsewhere, knows
 
 CONNECT_TIMEOUT_S = 10
 READ_TIMEOUT_S = 60
@@ -20,17 +20,17 @@ READ_TIMEOUT_S = 60
 
 @dataclass(eq=False)
 class _Made:
-    """What one process has. `wire` is None once it is known that all goes through s3fs, for the reason `why`."""
+    """The clients of a process. `wire` is None if everything goes through s3fs, for the reason `why`."""
 
     pid: int
-    wire: Wire | None
+    wire: BucketClient | None
     why: str
     files: S3Files | None = None
 
 
 @dataclass(eq=False)
-class Clients:
-    """Threads may share it."""
+class S3Clients:
+    """The clients of a bucket. Threads may share them."""
 
     bucket: str
     endpoint: str | None
@@ -40,28 +40,30 @@ class Clients:
     _made: _Made | None = field(default=None, init=False)
 
     def call(self, operation: str, arguments: Mapping[str, Any]) -> Any:
-        """Send one request about the bucket; return what the AWS SDK does, with the body of an object as
-        bytes. Raises errors that `s3_errors` understands."""
-        (found,) = self.calls(operation, [arguments])
-        if isinstance(found, Exception):
-            raise found
-        return found
+        """Send a request about the bucket; return what the AWS SDK does, with an object's body as bytes.
+
+        Raises errors that `s3_errors` understands.
+        """
+        (result,) = self.calls(operation, [arguments])
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     def calls(self, operation: str, each: Sequence[Mapping[str, Any]]) -> list[Any]:
-        """Send requests side by side, and return what became of each: an error does not end the others."""
-        made = self._of_this_process()
-        if made.wire is not None and all(knows(operation, arguments) for arguments in each):
-            found: list[Any] = made.wire.calls(operation, each)
-            if not any(isinstance(one, Elsewhere) for one in found):
-                return found
-            # These requests had no effect: s3fs finds out where the bucket is, and asks there.
-            made.wire, made.why = None, "the bucket is in another region than the settings say"
+        """Send requests in parallel, and return the result of each. An error does not end the others."""
+        clients = self._of_this_process()
+        if clients.wire is not None and all(knows(operation, arguments) for arguments in each):
+            results: list[Any] = clients.wire.calls(operation, each)
+            if not any(isinstance(result, BucketElsewhere) for result in results):
+                return results
+            # These requests had no effect. s3fs finds the bucket's region, and repeats them there.
+            clients.wire, clients.why = None, "the bucket is in another region than the settings say"
         return self.files().calls(operation, each)
 
     def files(self) -> S3Files:
         """Return the client that is s3fs."""
-        made = self._of_this_process()
-        if made.files is None:
+        clients = self._of_this_process()
+        if clients.files is None:
             files = S3Files(
                 self.bucket,
                 endpoint=self.endpoint,
@@ -73,24 +75,24 @@ class Clients:
                 connections_max=CONNECTIONS_MAX,
             )
             with self._lock:
-                made.files = made.files or files
-        return made.files
+                clients.files = clients.files or files
+        return clients.files
 
     def described(self) -> str:
         """Return which client sends the requests of a log. Makes no request to S3."""
-        made = self._of_this_process()
-        return "lakelog" if made.wire is not None else f"s3fs ({made.why})"
+        clients = self._of_this_process()
+        return "lakelog" if clients.wire is not None else f"s3fs ({clients.why})"
 
     def _of_this_process(self) -> _Made:
-        made = self._made
-        if made is not None and made.pid == os.getpid():
-            return made
+        clients = self._made
+        if clients is not None and clients.pid == os.getpid():
+            return clients
         with self._lock:
-            made = self._made
-            if made is None or made.pid != os.getpid():
+            clients = self._made
+            if clients is None or clients.pid != os.getpid():
                 place, why = place_of(
                     self.bucket, endpoint=self.endpoint, region=self.region, path_style=self.path_style
                 )
-                wire = None if place is None else Wire(place, CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
-                made = self._made = _Made(os.getpid(), wire, why)
-        return made
+                wire = None if place is None else BucketClient(place, CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
+                clients = self._made = _Made(os.getpid(), wire, why)
+        return clients

@@ -1,7 +1,7 @@
-"""What failures of requests to S3 mean, whichever client sent them: distinguished by the HTTP status and S3's own code.
+"""The meaning of failed S3 requests from either client, by HTTP status and S3's own code.
 
-Both clients raise errors whose `response` is a dictionary as the AWS SDK has it. Nothing of the server's own text is
-quoted, as it could hold credentials.
+Both clients raise errors whose `response` is a dictionary like the AWS SDK's. The server's own text is never
+quoted, because it could contain credentials.
 """
 
 from typing import Any
@@ -22,10 +22,25 @@ _REFUSED = {
     "XAdminUserNotFound",
 }
 ELSEWHERE = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
+ONE_NAME = {
+    *(
+        "ExistingObjectIsDirectory",
+        "ObjectParentIsFile",
+        "ErrDirectoryNotEmpty",
+        "DirectoryObjectContainsData",
+    ),
+    *(
+        "ObjectExistsAsPrefix",
+        "XMinioObjectExistsAsDirectory",
+        "XMinioObjectExistsAsPrefix",
+        "XMinioParentIsObject",
+    ),
+}
+"""Errors of servers over folders (versitygw, MinIO) if an object's name is also a prefix of others."""
 
 
-class Refused(Exception):
-    """An answer that is no success, of lakelog's own client: `response` is as the AWS SDK's errors have it."""
+class RefusedAnswer(Exception):
+    """An unsuccessful answer to lakelog's own client; `response` is like that of the AWS SDK's errors."""
 
     def __init__(self, operation: str, status: int, code: str, headers: dict[str, str], resent: int) -> None:
         super().__init__(f"{operation} was answered with {status} ({code})")
@@ -36,27 +51,27 @@ class Refused(Exception):
 
 
 def http_status(error: BaseException) -> int | None:
-    """Return the status of the server's answer, None where there was none."""
+    """Return the status of the server's answer, None if there was none."""
     status = response_of(error).get("ResponseMetadata", {}).get("HTTPStatusCode")
     return status if isinstance(status, int) else None
 
 
 def error_code(error: BaseException) -> str:
-    """Return S3's word for what failed, such as NoSuchKey; empty where the answer had none."""
+    """Return S3's code for the failure, such as NoSuchKey; empty if the answer had none."""
     return str(response_of(error).get("Error", {}).get("Code", ""))
 
 
 def are_credentials_unusable(error: BaseException) -> bool:
-    """Whether a refusal is about the credentials themselves, and not about what they may do."""
+    """Return whether a refusal is about the credentials themselves, not about their rights."""
     return error_code(error) in _REFUSED or type(root(error)).__name__ in _NO_CREDENTIALS
 
 
 def root(error: BaseException) -> BaseException:
-    """Return the client library's own exception, which s3fs wraps in one that depends on the server."""
-    seen = 0
-    while error.__cause__ is not None and seen < 8:
+    """Return the client library's own exception, which s3fs wraps in varying exceptions."""
+    depth = 0
+    while error.__cause__ is not None and depth < 8:
         error = error.__cause__
-        seen += 1
+        depth += 1
     return error
 
 
@@ -73,13 +88,13 @@ def _resent(error: BaseException) -> int:
 
 
 def meaning(verb: str, location: str, error: Exception, *, bucket: str, endpoint: str | None) -> LakelogError:
-    """Return what a failure means that came as one tried to `verb` the object, or the prefix, at `location`."""
+    """Return the meaning of a failure to `verb` the object, or the prefix, at `location`."""
     if isinstance(error, LakelogError):
         return error
     status, code, name = http_status(error), error_code(error), type(root(error)).__name__
-    # An earlier attempt of the client library may have been applied before this answer.
+    # The client library may have resent, so an earlier attempt may have been applied before this answer.
     first_answer = _resent(error) == 0
-    where = f" at {endpoint}" if endpoint else ""
+    at_server = f" at {endpoint}" if endpoint else ""
     if name in _NO_CREDENTIALS:
         return PermissionDenied(
             f"cannot {verb} {location}: no usable AWS credentials ({name}); set AWS_ACCESS_KEY_ID and "
@@ -88,14 +103,14 @@ def meaning(verb: str, location: str, error: Exception, *, bucket: str, endpoint
         )
     if status == 404 and code == "NoSuchBucket":
         return StorageError(
-            f"cannot {verb} {location}: there is no bucket {bucket!r}{where}; create it, or correct the "
+            f"cannot {verb} {location}: there is no bucket {bucket!r}{at_server}; create it, or correct the "
             "location or the endpoint",
             location=location,
             without_effect=first_answer,
         )
     if code == "RequestTimeTooSkewed":
         return StorageError(
-            f"cannot {verb} {location}: the clock of this host is too far from that of the store{where} ({code}); "
+            f"cannot {verb} {location}: the clock of this host is too far from that of the store{at_server} ({code}); "
             "set it right",
             location=location,
             without_effect=first_answer,
@@ -117,26 +132,26 @@ def meaning(verb: str, location: str, error: Exception, *, bucket: str, endpoint
         return StorageError(message, location=location)
     if status == 501:
         return StorageError(
-            f"cannot {verb} {location}: the server{where} does not support it (501); use one that has conditional "
+            f"cannot {verb} {location}: the server{at_server} does not support it (501); use one that has conditional "
             "writes (If-None-Match)",
             location=location,
             without_effect=first_answer,
         )
     if status is None:
         return StorageError(
-            f"cannot {verb} {location}: no answer from the store{where} ({name}); check the endpoint and the "
+            f"cannot {verb} {location}: no answer from the store{at_server} ({name}); check the endpoint and the "
             "network, and try again",
             location=location,
         )
     if status == 404:
         return StorageError(
-            f"cannot {verb} {location}: the server{where} answered {code or 404}, but not as an S3 server; "
+            f"cannot {verb} {location}: the server{at_server} answered {code or 404}, but not as an S3 server; "
             "check the endpoint",
             location=location,
             without_effect=first_answer,
         )
     return StorageError(
-        f"cannot {verb} {location}: the store{where} answered {status} ({code}); try again",
+        f"cannot {verb} {location}: the store{at_server} answered {status} ({code}); try again",
         location=location,
         without_effect=first_answer and 400 <= status < 500 and status not in (408, 409, 412, 429),
     )

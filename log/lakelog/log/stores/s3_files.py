@@ -1,15 +1,15 @@
-"""The client for S3 that s3fs is: for all that `Wire` does not know, and for places that it cannot serve.
+"""The S3 client that s3fs is: for requests that `BucketClient` does not know, and for places that it cannot serve.
 
-Requests go through s3fs's session but are plain S3 calls: its cat asks for the size first, its exclusive open may
-overwrite, and its exceptions depend on the server. It resends by itself, so "taken" may be our own echo; the caller of
-put_if_absent settles that.
+Requests use s3fs's session but are plain S3 calls. The cat of s3fs first requests the size, its exclusive
+open may overwrite, and its exceptions depend on the server. It resends by itself, so "taken" may be our own
+echo; the caller of put_if_absent settles that.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from lakelog.log.errors import Unsupported
+from lakelog.log.errors import Unsupported, install_command
 from lakelog.log.stores.s3_errors import root
 from lakelog.log.stores.s3_requests import counted_session
 
@@ -43,14 +43,14 @@ class S3Files:
             from s3fs import S3FileSystem
         except ImportError:
             raise Unsupported(
-                f"s3://{bucket} needs s3fs; install it with: pip install 'lakelog[s3]'"
+                f"s3://{bucket} needs s3fs; install it with: {install_command('s3fs', 's3')}"
             ) from None
         config: dict[str, Any] = {
             "connect_timeout": connect_timeout_s,
             "read_timeout": read_timeout_s,
             "retries": {"total_max_attempts": attempts_max, "mode": "standard"},
             "max_pool_connections": connections_max,
-            # Checksums that not every server knows; the log has hashes of its own.
+            # Not every server knows these checksums, and the log has its own hashes.
             "request_checksum_calculation": "when_required",
             "response_checksum_validation": "when_required",
         }
@@ -64,7 +64,7 @@ class S3Files:
             use_listings_cache=False,
             skip_instance_cache=True,
         )
-        # One layer of resending: it counts, in the answer, whether there was an attempt before the last.
+        # Only one layer resends. Its answer counts whether there was an earlier attempt.
         self.fs.retries = 1
         self._bucket = bucket
         self._attempts_max = attempts_max
@@ -75,11 +75,11 @@ class S3Files:
         return sync(self.fs.loop, coroutine, *arguments, **named)
 
     def call(self, operation: str, arguments: Mapping[str, Any]) -> Any:
-        """Send one request; the body of an object is read, as bytes. Raises the client library's errors."""
+        """Send a request; an object's body is read as bytes. Raises the client library's errors."""
         return self.run(self._answer, operation, arguments)
 
     def calls(self, operation: str, each: Sequence[Mapping[str, Any]]) -> list[Any]:
-        """Send requests side by side, and return what became of each: an error does not end the others."""
+        """Send requests in parallel, and return the result of each. An error does not end the others."""
         return cast(list[Any], self.run(self._together, operation, each))
 
     async def _together(self, operation: str, each: Sequence[Mapping[str, Any]]) -> list[Any]:
@@ -87,20 +87,20 @@ class S3Files:
         return await asyncio.gather(*answers, return_exceptions=True)
 
     async def _answer(self, operation: str, arguments: Mapping[str, Any]) -> Any:
-        """A read whose answer broke off is retried, whatever the answer was going to be."""
-        tried = 0
+        """Return the answer. A read whose answer broke off is retried, whatever it would have been."""
+        attempts = 0
         while True:
-            tried += 1
+            attempts += 1
             body = False
             try:
                 answer = await self.fs._call_s3(operation, Bucket=self._bucket, **arguments)
                 if operation == "get_object":
-                    body = True  # the client resends what was refused, not what broke off
+                    body = True  # the client resends refused requests, but not broken answers
                     async with answer["Body"] as stream:
                         answer["Body"] = await stream.read()
             except Exception as error:
                 broke_off = body or (operation in _READS and type(root(error)).__name__ in _BROKEN)
-                if not broke_off or tried == self._attempts_max:
+                if not broke_off or attempts == self._attempts_max:
                     raise
             else:
                 return answer

@@ -1,4 +1,4 @@
-"""An S3 object to read from at any position. What follows is read along, as readers of Parquet go on from there."""
+"""An S3 object for reading at any position. Reads fetch later bytes too, where Parquet readers continue."""
 
 import io
 from collections.abc import Callable
@@ -10,8 +10,10 @@ BLOCK_SIZE_BYTES = 4 * 1024 * 1024
 
 
 class S3Input(io.RawIOBase):
-    """`fetch` returns the bytes from a position to another one; it retries by itself, and raises the store's errors.
-    `end` are the last bytes, where these were read already."""
+    """A reader of an object. `fetch` returns bytes between positions, retries, and raises the store's errors.
+
+    `end` is the object's last bytes, if they are already read.
+    """
 
     def __init__(self, size: int, fetch: Callable[[int, int], bytes], end: bytes = b"") -> None:
         super().__init__()
@@ -20,7 +22,7 @@ class S3Input(io.RawIOBase):
         self._position = 0
         self._block_at = size - len(end)
         self._block = end
-        # Libraries read it by threads of their own.
+        # Libraries read it in threads of their own.
         self._tally = tally_now()
 
     def readable(self) -> bool:
@@ -40,20 +42,20 @@ class S3Input(io.RawIOBase):
         return self._position
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return `size` bytes, all that are left by default. StorageError where they cannot be had."""
+        """Return `size` bytes, by default all that remain. Raises StorageError if they cannot be read."""
         first = self._position
         end = self._size if size is None or size < 0 else min(first + size, self._size)
         if first >= end:
             return b""
-        found = self._block[first - self._block_at : end - self._block_at] if first >= self._block_at else b""
-        if first + len(found) < end:
-            at = first + len(found)
+        data = self._block[first - self._block_at : end - self._block_at] if first >= self._block_at else b""
+        if first + len(data) < end:
+            at = first + len(data)
             with tallied(self._tally or tally_now()):
                 block = self._fetch(at, min(max(end, at + BLOCK_SIZE_BYTES), self._size))
             self._block_at, self._block = at, block
-            found += block[: end - at]
-        self._position = first + len(found)
-        return found
+            data += block[: end - at]
+        self._position = first + len(data)
+        return data
 
     def readall(self) -> bytes:
         return self.read()

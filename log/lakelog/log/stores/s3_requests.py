@@ -1,7 +1,7 @@
-"""Requests to S3 as they go over the wire: also those that the client library sends again, and each part of an object
-that is read or written in parts.
+"""S3 requests as sent over the wire, including resent requests and each part of a multipart transfer.
 
-The client library reports each before it is sent, in the context of its caller: `fsspec` hands it on to its loop.
+The client library reports each before it is sent, in its caller's context, which `fsspec` hands on to its
+loop.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ _WITH_CONTENT = {"PutObject", "UploadPart"}
 
 
 def counted_session() -> Any:
-    """Return a session of the client library, of which each request is noted."""
+    """Return a session of the client library with each request noted."""
     from aiobotocore.session import AioSession
 
     session = AioSession()
@@ -41,10 +41,10 @@ def _sent(request: Any, event_name: str, **_: Any) -> None:
     kind = _KINDS.get(operation, operation)
     if kind == "put" and request.headers.get("If-None-Match") is not None:
         kind = "put_if_absent"
-    written = int(request.headers.get("Content-Length") or 0) if operation in _WITH_CONTENT else 0
-    # Without the query, and what stands before an @: no part of it can be a key.
+    written_bytes = int(request.headers.get("Content-Length") or 0) if operation in _WITH_CONTENT else 0
+    # Without the query, and the text before an @, so that no part can be a key.
     address = urlsplit(request.url)
-    asked(kind, address.netloc.rpartition("@")[2], unquote(address.path).lstrip("/"), written=written)
+    asked(kind, address.netloc.rpartition("@")[2], unquote(address.path).lstrip("/"), written=written_bytes)
 
 
 def _answered(response_dict: dict[str, Any] | None, **_: Any) -> None:

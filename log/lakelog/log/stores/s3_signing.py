@@ -1,7 +1,7 @@
-"""Signatures of requests to S3: AWS's Signature Version 4, of headers, with the hash of the body.
+"""Signatures of S3 requests: AWS's Signature Version 4, over headers and the body's hash.
 
-Pure: the time comes in. What is signed is all headers that are given, `host` among them, and the body, so that a server
-refuses what was changed on the way. Tests hold it against the AWS SDK's own signer.
+Pure: the time comes in. It signs all given headers, including `host`, and the body, so a server refuses
+requests that were changed on the way. Tests compare it with the AWS SDK's own signer.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from urllib.parse import quote
 _EMPTY = hashlib.sha256(b"").hexdigest()
 
 
-class Keys(NamedTuple):
+class S3Credentials(NamedTuple):
     """Credentials as they are now."""
 
     access_key: str
@@ -22,7 +22,7 @@ class Keys(NamedTuple):
     token: str | None
 
     def __repr__(self) -> str:
-        return "Keys()"  # for no message has to show them
+        return "Keys()"  # no message needs to show them
 
 
 def encoded(text: str, safe: str = "") -> str:
@@ -31,7 +31,7 @@ def encoded(text: str, safe: str = "") -> str:
 
 
 def query_of(arguments: Mapping[str, str]) -> str:
-    """Return the query of a request in the one order that is signed."""
+    """Return the query of a request in the order that is signed."""
     return "&".join(sorted(f"{encoded(name)}={encoded(value)}" for name, value in arguments.items()))
 
 
@@ -43,31 +43,33 @@ def signed(
     body: bytes,
     *,
     at: str,
-    keys: Keys,
+    keys: S3Credentials,
     region: str,
 ) -> dict[str, str]:
-    """Return the headers of a request (names in lower case) with those that sign it. `path` and `query` are encoded,
-    `at` is the time, as 20260131T235959Z."""
+    """Return a request's headers (names in lower case) with those that sign it.
+
+    `path` and `query` are encoded, and `at` is the time, as 20260131T235959Z.
+    """
     digest = hashlib.sha256(body).hexdigest() if body else _EMPTY
     all_headers = {**headers, "x-amz-content-sha256": digest, "x-amz-date": at}
     if keys.token:
         all_headers["x-amz-security-token"] = keys.token
     names = sorted(all_headers)
-    named = ";".join(names)
+    signed_names = ";".join(names)
     lines = "".join([f"{name}:{' '.join(all_headers[name].split())}\n" for name in names])
-    request = f"{method}\n{path}\n{query}\n{lines}\n{named}\n{digest}"
+    request = f"{method}\n{path}\n{query}\n{lines}\n{signed_names}\n{digest}"
     scope = f"{at[:8]}/{region}/s3/aws4_request"
     text = f"AWS4-HMAC-SHA256\n{at}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
     signature = hmac.digest(_key(keys.secret_key, at[:8], region), text.encode(), "sha256").hex()
     all_headers["authorization"] = (
-        f"AWS4-HMAC-SHA256 Credential={keys.access_key}/{scope}, SignedHeaders={named}, Signature={signature}"
+        f"AWS4-HMAC-SHA256 Credential={keys.access_key}/{scope}, SignedHeaders={signed_names}, Signature={signature}"
     )
     return all_headers
 
 
 @lru_cache(maxsize=64)
 def _key(secret_key: str, day: str, region: str) -> bytes:
-    """Return the key of a day: it takes as long to make as all else of a signature."""
+    """Return the key of a day, cached because it takes as long as the rest of a signature."""
     key = f"AWS4{secret_key}".encode()
     for part in (day, region, "s3", "aws4_request"):
         key = hmac.digest(key, part.encode(), "sha256")

@@ -1,35 +1,49 @@
 """A prefix of an S3 bucket as a store.
 
-Requests are sent by `Wire`, or by s3fs where that knows more: see `s3_place`. Either resends reads, and s3fs also
-conditional puts, so "taken" may be our own echo; the caller of put_if_absent settles that. Failures are distinguished
-by the HTTP status and S3's code alone.
+`BucketClient` sends requests, or s3fs if it knows more: see `s3_place`. Either resends reads, and s3fs also resends
+conditional puts. So "taken" may be our own echo; the caller of put_if_absent settles that. Only the HTTP
+status and S3's code distinguish failures.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO, cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from lakelog.log.clocks import StoreClock
-from lakelog.log.errors import InvalidInput, LakelogError, NotFound, PermissionDenied, StorageError
+from lakelog.log.errors import (
+    InvalidInput,
+    LakelogError,
+    NotFound,
+    PermissionDenied,
+    StorageError,
+    Unsupported,
+)
 from lakelog.log.grammar import check_key, check_prefix
+from lakelog.log.stores.copying import Stamp
 from lakelog.log.stores.ranges import ObjectRange
-from lakelog.log.stores.s3_clients import Clients
-from lakelog.log.stores.s3_errors import error_code, http_status, meaning, response_of
+from lakelog.log.stores.s3_clients import S3Clients
+from lakelog.log.stores.s3_errors import ONE_NAME, error_code, http_status, meaning, response_of
 from lakelog.log.stores.s3_input import S3Input
+from lakelog.log.stores.store import ObjectStore
 
 PART_SIZE_BYTES = 32 * 1024 * 1024
 DELETE_MAX = 1000
+KEY_SIZE_MAX = 1024
 
 END_BYTES = 64 * 1024
-"""So much of the end of a Parquet file is read as it is opened: the footer of most, and all of small ones."""
+"""The bytes that are read from the end of a Parquet file on opening: most footers, and all of small files."""
 
+_DOCUMENT = {"ContentType": "application/json", "CacheControl": "no-cache"}
 _CONTENT_RANGE = re.compile(r"bytes [0-9]+-([0-9]+)/([0-9]+)")
 
 
 class S3Store:
-    """See ObjectStore. Credentials come from the AWS chain: environment, profile, container, instance."""
+    """A bucket as an ObjectStore, CopyingStore, StampedStore and DocumentStore.
+
+    Credentials come from the AWS chain: environment, profile, container, instance.
+    """
 
     is_bucket = True
 
@@ -43,23 +57,23 @@ class S3Store:
         self.prefix = f"{prefix}/" if prefix else ""  # of all keys here, in the bucket
         self._endpoint = endpoint
         self._region = region
-        self.clients = Clients(self._bucket, endpoint, region, path_style)
+        self.clients = S3Clients(self._bucket, endpoint, region, path_style)
         self._clock = StoreClock()
         self._date = ""
 
     @property
     def address(self) -> dict[str, str]:
-        """Which server it is, as far as that was said: `endpoint`, without a user, a password or keys, and `region`."""
+        """The given settings of the server: `endpoint`, without user, password or keys, and `region`."""
         parts = urlsplit(self._endpoint or "")
-        found = {
+        settings = {
             "endpoint": f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if self._endpoint else None,
             "region": self._region,
         }
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in settings.items() if value}
 
     @property
     def client(self) -> str:
-        """Which client sends the requests, and why, where it is s3fs. Makes no request."""
+        """Which client sends the requests, and why if it is s3fs. Makes no request."""
         return self.clients.described()
 
     def get(self, key: str) -> bytes | None:
@@ -69,8 +83,10 @@ class S3Store:
         return self.get_ranges([ObjectRange(key) for key in keys])
 
     def get_ranges(self, ranges: Sequence[ObjectRange]) -> list[bytes | None]:
-        asked = [{"Key": self._key(each.key), **_range_of(each)} for each in ranges]
-        answers = self.clients.calls("get_object", asked)
+        requests = [
+            {"Key": self._key(object_range.key), **_range_of(object_range)} for object_range in ranges
+        ]
+        answers = self.clients.calls("get_object", requests)
         return [self._found(part, answer) for part, answer in zip(ranges, answers, strict=True)]
 
     def _found(self, part: ObjectRange, answer: Any) -> bytes | None:
@@ -83,13 +99,13 @@ class S3Store:
         code = error_code(answer)
         if http_status(answer) == 416:
             return b""  # the object is shorter
-        if code == "NoSuchKey":  # a 404 may be about the bucket, the user or the address
+        if code == "NoSuchKey":  # other 404s may be about the bucket, the user or the address
             return None
         raise self.failure("read", part.key, answer) from answer
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         try:
-            # One request, never a multipart upload: only there the condition is sure to hold.
+            # A single request, never a multipart upload, because only it certainly holds the condition.
             self.call("put_object", key, Body=data, IfNoneMatch="*")
             return True
         except Exception as error:
@@ -107,8 +123,11 @@ class S3Store:
         except Exception as error:
             raise self.failure("write", key, error) from error
 
-    def copy_from(self, source: "S3Store", key: str, to: str) -> None:
-        """Create or replace the object `to` with the content of another one of the same server, which copies it."""
+    def can_copy_from(self, source: ObjectStore) -> bool:
+        return isinstance(source, S3Store) and source.address == self.address
+
+    def copy_from(self, source: ObjectStore, key: str, to: str) -> None:
+        assert isinstance(source, S3Store), "can_copy_from said so"
         paths = f"{source._bucket}/{source._key(key)}", f"{self._bucket}/{self._key(to)}"
         try:
             files = self.clients.files()
@@ -118,22 +137,58 @@ class S3Store:
         except Exception as error:
             raise self.failure("copy to", to, error) from error
 
-    def stamp_of(self, key: str) -> tuple[str | int, ...]:
-        """See `copying`."""
+    def stamp_of(self, key: str) -> Stamp:
         try:
             answer = self.call("head_object", key)
         except Exception as error:
-            # A HEAD's answer has no words: what else a 404 is about, the next request of this caller finds out.
+            # A HEAD's answer has no body. If a 404 has another cause, this caller's next request shows it.
             if http_status(error) == 404:
                 raise NotFound(f"{self.url}/{key} does not exist") from None
             raise self.failure("read", key, error) from error
         return str(answer["ETag"]), int(answer["ContentLength"])
 
-    def list_stamps(self, prefix: str) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-        """See `copying`."""
+    def list_stamps(self, prefix: str) -> Iterator[tuple[str, Stamp]]:
         for page in self.pages(prefix, {}):
             for entry in page.get("Contents", ()):
                 yield entry["Key"].removeprefix(self.prefix), (str(entry["ETag"]), int(entry["Size"]))
+
+    def address_of(self, prefix: str) -> str:
+        aws = f"https://s3.{self._region}.amazonaws.com" if self._region else "https://s3.amazonaws.com"
+        parts = urlsplit(self._endpoint or aws)
+        host = parts.netloc.rpartition("@")[2]  # without a password
+        base = parts.path.strip("/")
+        if self.clients.path_style:
+            path = [base, self._bucket, self.prefix, prefix]
+        else:
+            host, path = f"{self._bucket}.{host}", [base, self.prefix, prefix]
+        return "/".join(
+            [f"{parts.scheme}://{host}", *(quote(segment.strip("/")) for segment in path if segment)]
+        )
+
+    def takes_document(self, key: str) -> bool:
+        return len((self.prefix + key).encode()) <= KEY_SIZE_MAX
+
+    def put_document(self, key: str, data: bytes) -> str:
+        try:
+            answer = self.call("put_object", Key=self.prefix + key, Body=data, **_DOCUMENT)
+        except Exception as error:
+            if error_code(error) in ONE_NAME:
+                raise Unsupported(
+                    f"{self.url} cannot hold {key!r}: the server has no objects at and below one name; publish to "
+                    "another object store, or run lakelog serve"
+                ) from error
+            raise self.failure("write", key, error) from error
+        return str(answer["ETag"]).strip('"')
+
+    def delete_document(self, key: str) -> None:
+        # Deletes go singly, because a request for many is XML, which cannot contain control characters.
+        try:
+            self.call("delete_object", Key=self.prefix + key)
+        except Exception as error:
+            raise self.failure("delete", key, error) from error
+
+    def list_tags(self, prefix: str) -> Iterator[tuple[str, str]]:
+        return ((key, str(stamp[0]).strip('"')) for key, stamp in self.list_stamps(prefix))
 
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
         return (key for key, _ in self.list_sizes(prefix, after))
@@ -144,14 +199,16 @@ class S3Store:
                 yield entry["Key"].removeprefix(self.prefix), int(entry["Size"])
 
     def list_folders(self, prefix: str) -> list[str]:
-        before = self.prefix + prefix
+        full_prefix = self.prefix + prefix
         pages = self.pages(prefix, {"Delimiter": "/"})
-        found = (entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", ()))
-        return sorted({name.removeprefix(before).rstrip("/") for name in found} - {""})
+        folder_prefixes = (entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", ()))
+        return sorted({name.removeprefix(full_prefix).rstrip("/") for name in folder_prefixes} - {""})
 
     def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Abandoned uploads cannot be distinguished from those under way: a lifecycle rule of the bucket
-        (AbortIncompleteMultipartUpload) removes them."""
+        """Yield nothing, because abandoned uploads cannot be distinguished from those under way.
+
+        A lifecycle rule of the bucket (AbortIncompleteMultipartUpload) removes them.
+        """
         return iter(())
 
     def pages(self, prefix: str, arguments: dict[str, str]) -> Iterator[Any]:
@@ -174,20 +231,20 @@ class S3Store:
                 answer = self.call("delete_objects", Delete={"Objects": names, "Quiet": True})
             except Exception as error:
                 raise self.failure("delete", keys[start], error) from error
-            for failed in answer.get("Errors", ()):
-                location = f"s3://{self._bucket}/{failed.get('Key')}"
-                if failed.get("Code") == "AccessDenied":
+            for error_entry in answer.get("Errors", ()):
+                location = f"s3://{self._bucket}/{error_entry.get('Key')}"
+                if error_entry.get("Code") == "AccessDenied":
                     raise PermissionDenied(
                         f"may not delete {location}; grant s3:DeleteObject there", location=location
                     )
-                if failed.get("Code") != "NoSuchKey":
+                if error_entry.get("Code") != "NoSuchKey":
                     raise StorageError(
-                        f"cannot delete {location}: {failed.get('Code')}; try again", location=location
+                        f"cannot delete {location}: {error_entry.get('Code')}; try again", location=location
                     )
 
     def open_input(self, key: str) -> BinaryIO:
-        # A missing object shows here, and not in the first read. Readers of Parquet begin at the end: its bytes come
-        # with the size, by one request.
+        # A missing object shows here, not in the first read. Parquet readers begin at the end, so one request
+        # reads its bytes with the size.
         end = b""
         if key.endswith(".parquet"):
             etag, size, end = self._end_of(key)
@@ -212,7 +269,7 @@ class S3Store:
         return cast(BinaryIO, S3Input(size, fetch, end))
 
     def _end_of(self, key: str) -> tuple[str, int, bytes]:
-        """Return the tag and the size of an object, and its last bytes. NotFound where there is none."""
+        """Return an object's tag, size and last bytes. Raises NotFound if there is none."""
         try:
             answer = self.call("get_object", key, Range=f"bytes=-{END_BYTES}")
         except Exception as error:
@@ -221,7 +278,7 @@ class S3Store:
                 raise NotFound(f"{self.url}/{key} does not exist") from None
             if http_status(error) not in (416, 501):
                 raise self.failure("read", key, error) from error
-            answer = {}  # an empty object has no last bytes, and not every server knows to count from the end
+            answer = {}  # an empty object has no last bytes, and not every server can count from the end
         size = _whole_size(answer)
         if size is None:
             etag, size = cast(tuple[str, int], self.stamp_of(key))
@@ -232,7 +289,7 @@ class S3Store:
         return str(answer["ETag"]), size, end
 
     def now_us(self, near: str = "") -> int | None:
-        """The server's time: the Date of its last answer, a refusal too. Without any, one HEAD asks for it."""
+        """Return the server's time from its last answer, even a refusal. If there is none, makes a HEAD."""
         known_us = self._clock.now_us()
         if known_us is not None:
             return known_us
@@ -248,9 +305,10 @@ class S3Store:
         return self.prefix + key
 
     def call(self, operation: str, key: str | None = None, **arguments: Any) -> Any:
-        """Send one plain S3 request about the bucket, or the object of `key`. Raises the client library's errors.
+        """Send a plain S3 request about the bucket, or the object of `key`. Raises the client library's errors.
 
-        The server's time is noted, also where it refuses."""
+        Records the server's time, even from a refusal.
+        """
         if key is not None:
             arguments["Key"] = self._key(key)
         try:
@@ -272,16 +330,20 @@ class S3Store:
             self._clock.learn(server_us)
 
     def failure(self, verb: str, key: str, error: Exception) -> LakelogError:
-        """Return what a failure means, with the failure as its cause, also where it is not raised at once."""
-        found = meaning(verb, f"{self.url}/{key}", error, bucket=self._bucket, endpoint=self._endpoint)
-        if found is not error:
-            found.__cause__ = error
-        return found
+        """Return a failure's meaning, with the failure as its cause, even if it is not raised at once."""
+        lakelog_error = meaning(
+            verb, f"{self.url}/{key}", error, bucket=self._bucket, endpoint=self._endpoint
+        )
+        if lakelog_error is not error:
+            lakelog_error.__cause__ = error
+        return lakelog_error
 
 
 def _whole_size(answer: Any) -> int | None:
-    """Return how long the object is whose end was asked for; None where the answer does not say, or is of another
-    part: there are servers that take the last bytes for the first."""
+    """Return the whole size of an object whose end was requested; None if the answer does not show it.
+
+    Also None if the answer has another part, because some servers take the last bytes for the first.
+    """
     if "ETag" not in answer:
         return None
     if answer["ResponseMetadata"]["HTTPStatusCode"] == 200:

@@ -1,9 +1,9 @@
-"""Lakelog's own client for S3: the few requests that a log is made of, at a tenth of the processor time of s3fs.
+"""lakelog's own client for S3: the few requests of a log, with a tenth of the processor time of s3fs.
 
-`call` takes and returns what the AWS SDK does, for the operations and arguments that `knows` names. Reads, deletes and
-plain puts are sent again after a lost or a 5xx answer, with pauses that grow. **A conditional put is sent once**: where
-its answer is lost, it may have been applied, and a second one would find that the key is taken. It is sent again
-only where no connection was made. What a request costs is noted as it is sent.
+`call` takes and returns what the AWS SDK does, for the operations and arguments that `knows` accepts. Reads,
+deletes and plain puts are resent after a lost or a 5xx answer, with growing pauses. **A conditional put is
+sent once**. If its answer is lost, it may have been applied, and a second put would find the key taken. It is
+resent only if no connection was made. Each request's cost is noted when it is sent, and each pause too.
 """
 
 import base64
@@ -20,17 +20,17 @@ from urllib.parse import unquote_plus
 from xml.sax.saxutils import escape
 
 from lakelog.log.clocks import host_clock_us
-from lakelog.log.costs import asked, read
+from lakelog.log.costs import asked, read, waiting
 from lakelog.log.options import LogOptions
-from lakelog.log.stores.http_connection import Answer, BrokenAnswer, ConnectFailed, HttpConnection
-from lakelog.log.stores.s3_errors import ELSEWHERE, Refused
-from lakelog.log.stores.s3_place import Place
+from lakelog.log.stores.http_connection import BrokenAnswer, ConnectFailed, HttpConnection, HttpResponse
+from lakelog.log.stores.s3_errors import ELSEWHERE, RefusedAnswer
+from lakelog.log.stores.s3_place import BucketPlace
 from lakelog.log.stores.s3_signing import encoded, query_of, signed
 
 ATTEMPTS_MAX = 3
 CONNECTIONS_MAX = 64
 AT_ONCE_MAX = 32
-"""Requests of one caller that are under way at a time."""
+"""Requests of a caller that are under way at a time."""
 PAUSE_FIRST_S = 0.1
 _AGAIN = {429, 500, 502, 503, 504}
 _SLOW_DOWN = {"SlowDown", "RequestTimeout", "RequestLimitExceeded", "Throttling", "ThrottlingException"}
@@ -59,12 +59,12 @@ _KNOWN = {
 }
 
 
-class Elsewhere(Exception):
-    """The bucket is not where requests were sent. They had no effect."""
+class BucketElsewhere(Exception):
+    """The bucket is not at the address of the requests, which had no effect."""
 
 
 def knows(operation: str, arguments: Mapping[str, Any]) -> bool:
-    """Return whether `call` can send this request. What it does not know is left to another client."""
+    """Return whether `call` can send this request. Other requests are left to another client."""
     return operation in _KNOWN and arguments.keys() <= _KNOWN[operation][2]
 
 
@@ -85,10 +85,10 @@ class _Request:
 
 
 @dataclass(eq=False)
-class Wire:
-    """The client of one bucket, of one process: connections do not outlive a fork. Threads may share it."""
+class BucketClient:
+    """A process's client of a bucket, since connections do not outlive a fork. Threads may share it."""
 
-    place: Place
+    place: BucketPlace
     connect_timeout_s: float
     read_timeout_s: float
     options: LogOptions = field(default_factory=LogOptions)
@@ -99,21 +99,21 @@ class Wire:
         weakref.finalize(self, _close, self._idle)
 
     def call(self, operation: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Send one request; return what the AWS SDK does, with the body of an object as bytes.
+        """Send a request; return what the AWS SDK does, with an object's body as bytes.
 
-        Raises `Refused` for an answer that is no success, OSError where there is none, `Elsewhere`.
+        Raises `RefusedAnswer` for an unsuccessful answer, OSError if there is no answer, and `BucketElsewhere`.
         """
-        (found,) = self.calls(operation, [arguments])
-        if isinstance(found, Exception):
-            raise found
-        return found
+        (result,) = self.calls(operation, [arguments])
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     def calls(self, operation: str, each: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Exception]:
-        """Send requests side by side, and return what became of each: an error does not end the others."""
+        """Send requests in parallel, and return the result of each. An error does not end the others."""
         requests = [self._request(operation, arguments) for arguments in each]
         return [
-            _understood(request, found) if isinstance(found, Answer) else found
-            for request, found in zip(requests, self._ask(requests), strict=True)
+            _understood(request, answer) if isinstance(answer, HttpResponse) else answer
+            for request, answer in zip(requests, self._ask(requests), strict=True)
         ]
 
     def _request(self, operation: str, arguments: Mapping[str, Any]) -> _Request:
@@ -133,32 +133,35 @@ class Wire:
             kind = "put_if_absent"
         return _Request(operation, arguments.get("Key"), method, kind, query_of(query), headers, body)
 
-    def _ask(self, requests: Sequence[_Request]) -> list[Answer | Exception]:
-        """Send them all, and then read the answers in turn. A caller that has some under way does not wait for more
-        connections, but reads: so no two wait for each other."""
-        found: list[Answer | Exception] = []
+    def _ask(self, requests: Sequence[_Request]) -> list[HttpResponse | Exception]:
+        """Send all requests, and read the answers in turn.
+
+        A caller with requests under way does not wait for more connections, but reads answers. So no two
+        callers wait for each other.
+        """
+        answers: list[HttpResponse | Exception] = []
         under_way: deque[HttpConnection | Exception] = deque()
-        begun = 0
+        sent_count = 0
         try:
             for request in requests:
-                while begun < len(requests) and begun - len(found) < AT_ONCE_MAX:
-                    if not self._free.acquire(blocking=begun == len(found)):
+                while sent_count < len(requests) and sent_count - len(answers) < AT_ONCE_MAX:
+                    if not self._free.acquire(blocking=sent_count == len(answers)):
                         break
-                    begun += 1
-                    under_way.append(self._begin(requests[begun - 1]))
-                found.append(self._end(request, under_way))
+                    sent_count += 1
+                    under_way.append(self._begin(requests[sent_count - 1]))
+                answers.append(self._end(request, under_way))
                 self._free.release()
         finally:
-            # Only where a caller was interrupted.
-            for left in under_way:
-                if isinstance(left, HttpConnection):
-                    left.close()
-            for _ in range(begun - len(found)):
+            # This is only for interrupted callers.
+            for connection in under_way:
+                if isinstance(connection, HttpConnection):
+                    connection.close()
+            for _ in range(sent_count - len(answers)):
                 self._free.release()
-        return found
+        return answers
 
     def _begin(self, request: _Request) -> HttpConnection | Exception:
-        """Send a request, by a connection that is idle or new."""
+        """Send a request over an idle or new connection."""
         place = self.place
         path = place.path.rstrip("/") if request.key is None else place.path + encoded(request.key, "/")
         try:
@@ -177,8 +180,8 @@ class Wire:
             return error
         request.sent += 1
         bucket = "/" if request.key is None else f"/{request.key}"
-        written = len(request.body) if request.method == "PUT" else 0
-        asked(request.kind, place.host, f"{place.path.strip('/')}{bucket}".lstrip("/"), written=written)
+        written_bytes = len(request.body) if request.method == "PUT" else 0
+        asked(request.kind, place.host, f"{place.path.strip('/')}{bucket}".lstrip("/"), written=written_bytes)
         target = f"{path or '/'}?{request.query}" if request.query else path
         try:
             connection.send(request.method, target, headers, request.body)
@@ -187,43 +190,52 @@ class Wire:
             raise
         return connection
 
-    def _end(self, request: _Request, under_way: deque[HttpConnection | Exception]) -> Answer | Exception:
-        """Return what becomes of the first of those under way, which is `request`, sent again where that is sound."""
+    def _end(
+        self, request: _Request, under_way: deque[HttpConnection | Exception]
+    ) -> HttpResponse | Exception:
+        """Return the answer to `request`, the first of those under way. It is resent if that is safe."""
         for attempt in range(ATTEMPTS_MAX):
             if attempt:
-                self.options.sleep_s(PAUSE_FIRST_S * 2.0 ** (attempt - 1) * (0.5 + self.options.random()))
+                pause_s = PAUSE_FIRST_S * 2.0 ** (attempt - 1) * (0.5 + self.options.random())
+                waiting(self.options.sleep_s)(pause_s)
                 under_way.appendleft(self._begin(request))
-            found = self._answer(request, under_way)
-            if not self._is_to_be_repeated(request, found):
+            answer = self._answer(request, under_way)
+            if not self._is_to_be_repeated(request, answer):
                 break
-        if isinstance(found, Answer) and found.status not in (200, 204, 206):
-            return _refusal(request, found)
-        return found
+        if isinstance(answer, HttpResponse) and answer.status not in (200, 204, 206):
+            return _refusal(request, answer)
+        return answer
 
-    def _answer(self, request: _Request, under_way: deque[HttpConnection | Exception]) -> Answer | Exception:
+    def _answer(
+        self, request: _Request, under_way: deque[HttpConnection | Exception]
+    ) -> HttpResponse | Exception:
         connection = under_way[0]
         if isinstance(connection, Exception):
             under_way.popleft()
             return connection
         try:
-            found: Answer | Exception = connection.answer()
+            answer: HttpResponse | Exception = connection.answer()
         except OSError as error:
-            found = error
+            answer = error
         under_way.popleft()
         if connection.reusable:
             self._idle.append(connection)
         else:
             connection.close()
-        if isinstance(found, Answer) and request.operation == "get_object" and found.status in (200, 206):
-            read(len(found.body))
-        return found
+        if (
+            isinstance(answer, HttpResponse)
+            and request.operation == "get_object"
+            and answer.status in (200, 206)
+        ):
+            read(len(answer.body))
+        return answer
 
-    def _is_to_be_repeated(self, request: _Request, found: Answer | Exception) -> bool:
+    def _is_to_be_repeated(self, request: _Request, found: HttpResponse | Exception) -> bool:
         if isinstance(found, ConnectFailed):
             return True
         if not request.can_be_repeated:
             return False
-        if isinstance(found, Answer):
+        if isinstance(found, HttpResponse):
             return found.status in _AGAIN or (found.status == 400 and _code(found) in _SLOW_DOWN)
         return isinstance(found, OSError)
 
@@ -246,33 +258,35 @@ def _close(idle: deque[HttpConnection]) -> None:
 def _deletion(delete: Mapping[str, Any]) -> bytes:
     """Return the body of a request that deletes objects, perhaps versions of them."""
     objects = "".join(
-        "<Object>" + "".join(f"<{name}>{escape(text)}</{name}>" for name, text in each.items()) + "</Object>"
-        for each in delete["Objects"]
+        "<Object>"
+        + "".join(f"<{name}>{escape(text)}</{name}>" for name, text in identifier.items())
+        + "</Object>"
+        for identifier in delete["Objects"]
     )
     quiet = "<Quiet>true</Quiet>" if delete.get("Quiet") else ""
     return f'<Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{quiet}{objects}</Delete>'.encode()
 
 
-def _refusal(request: _Request, answer: Answer) -> Exception:
+def _refusal(request: _Request, answer: HttpResponse) -> Exception:
     code = _code(answer)
-    moved = answer.headers.get("x-amz-bucket-region") and answer.status in (301, 307, 400, 403)
-    if answer.status in (301, 307) or code in ELSEWHERE or (moved and answer.status == 400):
-        return Elsewhere(f"{request.operation} was answered with {answer.status} ({code})")
-    return Refused(request.operation, answer.status, code, answer.headers, request.sent - 1)
+    other_region = answer.headers.get("x-amz-bucket-region") and answer.status in (301, 307, 400, 403)
+    if answer.status in (301, 307) or code in ELSEWHERE or (other_region and answer.status == 400):
+        return BucketElsewhere(f"{request.operation} was answered with {answer.status} ({code})")
+    return RefusedAnswer(request.operation, answer.status, code, answer.headers, request.sent - 1)
 
 
-def _code(answer: Answer) -> str:
-    """Return S3's word in a refusal; empty where there is none, as in each answer to a HEAD."""
+def _code(answer: HttpResponse) -> str:
+    """Return S3's code in a refusal; empty if there is none, as in each answer to a HEAD."""
     try:
         return _text(_parsed(answer), "Code") or ""
     except BrokenAnswer:
         return ""
 
 
-def _understood(request: _Request, answer: Answer) -> dict[str, Any] | Exception:
+def _understood(request: _Request, answer: HttpResponse) -> dict[str, Any] | Exception:
     """Return a success as the AWS SDK has it."""
     headers = answer.headers
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "ResponseMetadata": {
             "HTTPStatusCode": answer.status,
             "HTTPHeaders": headers,
@@ -281,36 +295,36 @@ def _understood(request: _Request, answer: Answer) -> dict[str, Any] | Exception
     }
     try:
         if request.operation == "list_objects_v2":
-            return found | _page(_parsed(answer))
+            return result | _page(_parsed(answer))
         if request.operation == "delete_objects":
-            return found | {"Errors": list(_failed(_parsed(answer)))}
+            return result | {"Errors": list(_failed(_parsed(answer)))}
     except BrokenAnswer as error:
         return error
     if request.operation == "get_object":
-        found["Body"] = answer.body
+        result["Body"] = answer.body
         if "content-range" in headers:
-            found["ContentRange"] = headers["content-range"]
+            result["ContentRange"] = headers["content-range"]
     if "content-length" in headers and request.method in ("GET", "HEAD"):
-        found["ContentLength"] = int(headers["content-length"])
+        result["ContentLength"] = int(headers["content-length"])
     if "etag" in headers:
-        found["ETag"] = headers["etag"]
-    return found
+        result["ETag"] = headers["etag"]
+    return result
 
 
-def _parsed(answer: Answer) -> ET.Element:
-    """Return the XML of an answer, its names without the namespaces that some servers leave out."""
+def _parsed(answer: HttpResponse) -> ET.Element:
+    """Return an answer's XML, with names stripped of namespaces, which some servers leave out."""
     try:
-        parsed = ET.fromstring(answer.body)
+        document = ET.fromstring(answer.body)
     except ET.ParseError:
         raise BrokenAnswer("the answer is not S3's XML") from None
-    for each in parsed.iter():
-        each.tag = each.tag.rpartition("}")[2]
-    return parsed
+    for element in document.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    return document
 
 
 def _text(element: ET.Element, name: str) -> str | None:
-    found = element.find(name)
-    return None if found is None else found.text or ""
+    child = element.find(name)
+    return None if child is None else child.text or ""
 
 
 def _page(parsed: ET.Element) -> dict[str, Any]:
@@ -320,11 +334,15 @@ def _page(parsed: ET.Element) -> dict[str, Any]:
     page: dict[str, Any] = {
         "IsTruncated": _text(parsed, "IsTruncated") == "true",
         "Contents": [
-            {"Key": plain(_text(each, "Key") or ""), "ETag": _text(each, "ETag") or "", "Size": _size(each)}
-            for each in parsed.iterfind("Contents")
+            {
+                "Key": plain(_text(entry, "Key") or ""),
+                "ETag": _text(entry, "ETag") or "",
+                "Size": _size(entry),
+            }
+            for entry in parsed.iterfind("Contents")
         ],
         "CommonPrefixes": [
-            {"Prefix": plain(_text(each, "Prefix") or "")} for each in parsed.iterfind("CommonPrefixes")
+            {"Prefix": plain(_text(entry, "Prefix") or "")} for entry in parsed.iterfind("CommonPrefixes")
         ],
     }
     token = _text(parsed, "NextContinuationToken")
@@ -345,5 +363,5 @@ def _size(element: ET.Element) -> int:
 def _failed(parsed: ET.Element) -> Iterator[dict[str, str]]:
     if parsed.tag != "DeleteResult":
         raise BrokenAnswer("the answer is not about what was deleted")
-    for each in parsed.iterfind("Error"):
-        yield {"Key": _text(each, "Key") or "", "Code": _text(each, "Code") or ""}
+    for entry in parsed.iterfind("Error"):
+        yield {"Key": _text(entry, "Key") or "", "Code": _text(entry, "Code") or ""}

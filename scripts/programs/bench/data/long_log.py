@@ -1,8 +1,8 @@
-"""A table with a long history, written directly: real commits of a real writer, but of one process without a race.
+"""A table with a long history, written directly: a real writer's real commits, but in a single process without races.
 
-Each version is drafted as an append (or a deletion of one file) would be, and goes through the log's own writer, which
-encodes, hashes and folds it and has snapshots and hints written when they are due. What is left out is what costs the
-time of a million appends: the data file of each is a link to one of a few real files, and nothing is synced.
+Each version is drafted like an append, or like the deletion of a file. It goes through the log's own writer, which
+encodes, hashes and folds it, and writes snapshots and hints when they are due. To save the time of a million appends,
+each data file is a link to a shared real file, and nothing is synced.
 """
 
 from __future__ import annotations
@@ -16,29 +16,30 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from lakelog.catalog import Catalog, Table
-from lakelog.catalog.core.files import DataFile, RemovedFile
+from lakelog.catalog import Catalog, Table, engine
+from lakelog.catalog.core.files import DataFile
+from lakelog.catalog.core.files.data_file import RemovedFile
 from lakelog.catalog.core.state import FilesChanged, encode, table_events
 from lakelog.log import Draft, LocalStore, LogOptions
 from lakelog.log.format import WriteRef
 from lakelog.log.ids import new_id
-from lakelog.log.writing import Placed
+from lakelog.log.writing import PlacedCommit
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
 ROWS = pa.table({"id": [1, 2], "name": ["one", "two"]}, schema=SCHEMA)
 NAME = "history.t"
 
 DELETED_EVERY = 100
-"""One version of so many deletes a file that an earlier one added."""
+"""One of so many versions deletes a file of an earlier version."""
 
 DELETED_BACK = 1000
-"""It is one of the last so many."""
+"""The deleted file is among the last so many added files."""
 
 LINKS_MAX = 60_000
-"""Links to one file: ext4 allows 65,000."""
+"""Links to a file: ext4 allows 65,000."""
 
 STEP_US = 60_000_000
-"""Time between two versions: a million are about two years."""
+"""Time between two versions, so that a million versions span about two years."""
 
 
 class _Fast(LocalStore):
@@ -60,17 +61,17 @@ class _Fast(LocalStore):
 
 
 def write_history(warehouse: str, versions: int, progress: Callable[[int], None], *, end_us: int) -> str:
-    """Make a warehouse with `NAME` of so many versions, the last one at `end_us`; return the location of the table."""
+    """Make a warehouse whose table `NAME` has so many versions, the last at `end_us`. Return the table's location."""
     clock_us = end_us - versions * STEP_US
-    # Written here and now: a background thread would leave some out while it is busy.
+    # The writer does this in the foreground, because a busy background thread would leave some out.
     options = LogOptions(clock_us=lambda: clock_us, in_background=lambda name, work: work())
     store = _Fast(warehouse, fsync=False)
     catalog = Catalog(warehouse, log_options=options)
-    catalog.places.stores[catalog.places.warehouse] = store
+    engine.places(catalog).stores[engine.places(catalog).warehouse] = store
     catalog.create_namespace(NAME.partition(".")[0])
     table = catalog.create_table(NAME, SCHEMA).append(ROWS)
-    tracked = table.head.tracked
-    writer, view = tracked.log.writer, tracked.current()
+    tracked_log = table.table_head.tracked
+    writer, view = tracked_log.log.writer, tracked_log.current()
     folder = Path(table.location)
     real = _data_file(table)
     source, links = real.path, 0
@@ -80,8 +81,8 @@ def write_history(warehouse: str, versions: int, progress: Callable[[int], None]
         clock_us = end_us - (versions - view.version - 1) * STEP_US
         version, write = view.version + 1, WriteRef(id=new_id(), version=view.version)
         if version % DELETED_EVERY == 0 and recent:
-            gone = recent.pop(chance.randrange(len(recent)))
-            draft = Draft(events=encode([_delete(gone)]))
+            deleted_file = recent.pop(chance.randrange(len(recent)))
+            draft = Draft(events=encode([_delete(deleted_file)]))
         else:
             path = f"data/{view.version:020d}-{write.id}-00000.parquet"
             if links == LINKS_MAX:
@@ -97,17 +98,17 @@ def write_history(warehouse: str, versions: int, progress: Callable[[int], None]
                 RemovedFile(path=path, rows=file.rows, size_bytes=file.size_bytes),
             ]
             draft = Draft(events=encode([_append(file)]), write=write)
-        placed = writer.put(view, draft, write.id, base=view.version)
-        assert isinstance(placed, Placed), "no other client writes here"
-        view = writer.settled(placed)
+        commit = writer.put(view, draft, write.id, base=view.version)
+        assert isinstance(commit, PlacedCommit), "no other client writes here"
+        view = writer.settled(commit)
         if version % 10_000 == 0:
             progress(version)
     return table.location
 
 
 def _data_file(table: Table) -> DataFile:
-    """Return the one file that the table has, as its commit has it."""
-    commit = next(iter(table.head.tracked.log.commits(first=2)))
+    """Return the table's only file, as its commit records it."""
+    commit = next(iter(table.table_head.tracked.log.commits(first=2)))
     return next(
         file for event in table_events(commit) if isinstance(event, FilesChanged) for file in event.added
     )

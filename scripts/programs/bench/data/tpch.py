@@ -8,10 +8,10 @@ from pathlib import Path
 
 
 def lineitem(folder: Path, scale: float) -> Path:
-    """Return a folder with lineitem as Parquet, of that scale factor: 1 has 6 million rows."""
-    made = folder / "tpch"
+    """Return a folder with lineitem as Parquet. At scale factor 1 it has 6 million rows."""
+    dataset = folder / "tpch"
     program = Path(sys.executable).parent / "tpchgen-cli"
-    options = {"--scale-factor": f"{scale:g}", "--tables": "lineitem", "--output-dir": str(made)}
+    options = {"--scale-factor": f"{scale:g}", "--tables": "lineitem", "--output-dir": str(dataset)}
     command = [str(program), "parquet", *(f"{key}={value}" for key, value in options.items())]
     subprocess.run(command, check=True, capture_output=True)
-    return made
+    return dataset

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakelog.catalog import Catalog, FunctionDefinition, Token, ViewDefinition, col
+from lakelog.catalog import Catalog, FunctionDefinition, Token, ViewDefinition, col, engine
 from lakelog.log import LakelogError
 
 NO_TIME = dt.timedelta(0)
@@ -37,14 +37,16 @@ def prepare(warehouse: str) -> None:
     catalog.create_table("a.gone", SCHEMA).append(rows(5))
     catalog.drop_table("a.gone")
     catalog.create_table("lone", SCHEMA, location=f"{warehouse}-places/lone").append(rows(6))
-    catalog.commit_stage(catalog.stage("create", None, SCHEMA, location=f"{warehouse}-places/left"))
+    engine.commit_stage(
+        catalog, engine.stage(catalog, "create", None, SCHEMA, location=f"{warehouse}-places/left")
+    )
     catalog.create_namespace("lost")
     catalog.create_table("lost.t", SCHEMA)
     catalog.drop_namespace("lost", cascade=True)
-    catalog.create_view("a.v", view("SELECT 1"))
-    catalog.create_view("a.w", view("SELECT 2"))
+    engine.create_view(catalog, "a.v", view("SELECT 1"))
+    engine.create_view(catalog, "a.w", view("SELECT 2"))
     catalog.drop_view("a.w")
-    catalog.create_function("a.f", function("1"))
+    engine.create_function(catalog, "a.f", function("1"))
     catalog.save_cut("before")
     catalog.save_cut("before", namespace="a")
     catalog.create_table("spare", SCHEMA).append(rows(8))
@@ -89,9 +91,11 @@ OPERATIONS: dict[str, Operation] = {
     "create table at a place": Operation(
         lambda c, t: c.create_table("new", SCHEMA, location=f"{c.warehouse}-places/new")
     ),
-    "replace table": Operation(lambda c, t: c.commit_stage(c.stage("replace", "lone", SCHEMA))),
+    "replace table": Operation(
+        lambda c, t: engine.commit_stage(c, engine.stage(c, "replace", "lone", SCHEMA))
+    ),
     "create or replace table": Operation(
-        lambda c, t: c.commit_stage(c.stage("create-or-replace", "lone", SCHEMA))
+        lambda c, t: engine.commit_stage(c, engine.stage(c, "create-or-replace", "lone", SCHEMA))
     ),
     "rename table": Operation(lambda c, t: c.rename_table("a.t", "a.new", token=t), "a.t"),
     "move table": Operation(lambda c, t: c.rename_table("a.t", "a.sub.new", token=t), "a.t"),
@@ -99,11 +103,11 @@ OPERATIONS: dict[str, Operation] = {
         lambda c, t: c.register_table("a.left", f"{c.warehouse}-places/left", take_over=True, token=t), "a"
     ),
     "drop table": Operation(lambda c, t: c.drop_table("lone", token=t), "lone"),
-    "drop table by its place": Operation(lambda c, t: c.drop_table_at(f"{c.warehouse}-places/lone")),
+    "drop table by its place": Operation(lambda c, t: engine.drop_table_at(c, f"{c.warehouse}-places/lone")),
     "undrop table": Operation(lambda c, t: c.undrop_table("a.gone", token=t), "a"),
     "purge table": Operation(lambda c, t: c.drop_table("spare", purge=True, token=t), "spare", in_steps=True),
-    "create view": Operation(lambda c, t: c.create_view("a.new", view("SELECT 3"), token=t), "a"),
-    "replace view": Operation(lambda c, t: c.replace_view("a.v", view("SELECT 3"), token=t), "a"),
+    "create view": Operation(lambda c, t: engine.create_view(c, "a.new", view("SELECT 3"), token=t), "a"),
+    "replace view": Operation(lambda c, t: engine.replace_view(c, "a.v", view("SELECT 3"), token=t), "a"),
     "rename view": Operation(lambda c, t: c.rename_view("a.v", "a.sub.v", token=t), "a"),
     "drop view": Operation(lambda c, t: c.drop_view("a.v", token=t), "a"),
     "undrop view": Operation(lambda c, t: c.undrop_view("a.w", token=t), "a"),
@@ -135,20 +139,25 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "fast forward": Operation(lambda c, t: c.load_table("a.t").fast_forward("line", "other", token=t), "a.t"),
     "drop partition": Operation(
-        lambda c, t: c.load_table("a.t").drop_partitions([{"day": "d1"}], token=t), "a.t"
+        lambda c, t: engine.drop_partitions(c.load_table("a.t"), [{"day": "d1"}], token=t), "a.t"
     ),
     "rename partition": Operation(
-        lambda c, t: c.load_table("a.t").rename_partition({"day": "d1"}, {"day": "d7"}, token=t), "a.t"
+        lambda c, t: engine.rename_partition(c.load_table("a.t"), {"day": "d1"}, {"day": "d7"}, token=t),
+        "a.t",
     ),
     "truncate partition": Operation(
-        lambda c, t: c.load_table("a.t").truncate_partitions([{"day": "d1"}], token=t), "a.t"
+        lambda c, t: engine.truncate_partitions(c.load_table("a.t"), [{"day": "d1"}], token=t), "a.t"
     ),
     "add partition": Operation(
-        lambda c, t: c.load_table("a.t").add_partitions([{"day": "d7"}], token=t), "a.t"
+        lambda c, t: engine.add_partitions(c.load_table("a.t"), [{"day": "d7"}], token=t), "a.t"
     ),
-    "replace branch": Operation(lambda c, t: c.load_table("a.t").replace_branch("line", 2, token=t), "a.t"),
+    "replace branch": Operation(
+        lambda c, t: engine.replace_branch(c.load_table("a.t"), "line", 2, token=t), "a.t"
+    ),
     "drop branch": Operation(lambda c, t: c.load_table("a.t").drop_branch("line", token=t), "a.t"),
-    "create function": Operation(lambda c, t: c.create_function("a.new", function("1"), token=t), "a"),
+    "create function": Operation(
+        lambda c, t: engine.create_function(c, "a.new", function("1"), token=t), "a"
+    ),
     "drop function": Operation(lambda c, t: c.drop_function("a.f", token=t), "a"),
     "vacuum": Operation(_vacuum, in_steps=True, reports=True),
     "expire": Operation(lambda c, t: c.expire("a.t", retain_last=1, dry_run=False), in_steps=True),

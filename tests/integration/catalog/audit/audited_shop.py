@@ -9,10 +9,11 @@ import msgspec
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.core.state.features import KNOWN
 from lakelog.catalog.looking.audit.audit import AuditEntry
 from lakelog.log import Draft, Log, MemoryStore, wait_for_background
 from lakelog.log.format import decode_entry, encode
-from lakelog.log.keys import Keys
+from lakelog.log.keys import LogKeys
 
 
 def filled(catalog: Catalog) -> Catalog:
@@ -55,12 +56,12 @@ class Objects:
             tuple(name.split("."))
         )
         self.log: Log[Any] = found.tracked.log
-        self.keys = Keys(found.tracked.prefix)
+        self.keys = LogKeys(found.tracked.prefix)
 
     def commit(self, version: int) -> Any:
         data = self.store.get(self.keys.commit(version))
         assert data is not None
-        return decode_entry(data, "here")
+        return decode_entry(data, "here", KNOWN)
 
     def put(self, version: int, data: bytes) -> None:
         self.store.put(self.keys.commit(version), data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -16,9 +17,11 @@ from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable
 from lakelog.catalog.looking.audit.arrow_audit import AUDIT_SCHEMA, audit_table
 from lakelog.catalog.looking.audit.audit import AuditEntry
 from lakelog.log import Draft, LakelogError, MemoryStore, wait_for_background
-from lakelog.log.decisions import Decisions
+from lakelog.log.decisions import WarehouseDecisions
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
-from lakelog.log.together import Part, commit_together
+from lakelog.log.together import LogPart, commit_together
+
+MICROSECOND = dt.timedelta(microseconds=1)
 
 
 @pytest.fixture
@@ -50,7 +53,7 @@ def test_every_commit_is_listed_newest_first_in_the_order_of_each_log(
         "shop.eu.orders 2 append",
     ]
     assert entries == audit(newest_first=False)[::-1]
-    times = [entry.time_us for entry in entries]
+    times = [entry.committed_at for entry in entries]
     assert times == sorted(times, reverse=True)
     newest = entries[0]
     assert (newest.what, newest.kind, newest.dropped, newest.base) == ("commit", "table", False, 1)
@@ -76,18 +79,19 @@ def test_what_a_writer_says_of_itself_is_listed(
 def test_an_audit_is_narrowed_by_time_user_and_operation(
     warehouse: str, shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
-    before = audit()[0].time_us
+    before = audit()[0].committed_at
     Catalog(warehouse, writer={"user": "ada"}).load_table("shop.orders").append(rows(4)).truncate()
     Catalog(warehouse, writer={"user": "adam"}).load_table("shop.orders").append(rows(5))
-    assert brief(audit(since=before + 1)) == [
+    assert brief(audit(since=before + MICROSECOND)) == [
         "shop.orders 6 append",
         "shop.orders 5 truncate",
         "shop.orders 4 append",
     ]
-    assert audit(until=before) + audit(since=before + 1, newest_first=False) != []
-    assert audit(since=before + 1) + audit(until=before) == audit()
+    assert audit(until=before) + audit(since=before + MICROSECOND, newest_first=False) != []
+    assert audit(since=before + MICROSECOND) + audit(until=before) == audit()
     assert (
-        audit(until=before, newest_first=False) + audit(since=before + 1, newest_first=False) == audit()[::-1]
+        audit(until=before, newest_first=False) + audit(since=before + MICROSECOND, newest_first=False)
+        == audit()[::-1]
     )
     assert [entry.version for entry in audit(user="ada")] == [5, 4]
     assert [entry.version for entry in audit(user="ada*")] == [6, 5, 4]
@@ -104,14 +108,14 @@ def test_a_range_in_a_long_log_is_found_by_a_search(
     for newest_first in (True, False):
         found = audit(
             table="shop.orders",
-            since=entries[120].time_us,
-            until=entries[100].time_us,
+            since=entries[120].committed_at,
+            until=entries[100].committed_at,
             newest_first=newest_first,
         )
         expected = entries[100:121]
         assert found == (expected if newest_first else expected[::-1])
-    assert audit(table="shop.orders", since=entries[0].time_us) == entries[:1]
-    assert audit(table="shop.orders", until=entries[-1].time_us)[0] == entries[-1]
+    assert audit(table="shop.orders", since=entries[0].committed_at) == entries[:1]
+    assert audit(table="shop.orders", until=entries[-1].committed_at)[0] == entries[-1]
 
 
 def test_a_table_is_found_by_a_former_name_and_after_its_drop(
@@ -189,14 +193,14 @@ def test_an_empty_warehouse_has_no_history(audit: Callable[..., list[AuditEntry]
     assert audit() == []
 
 
-def both(shop: Catalog) -> list[Part[Any]]:
+def both(shop: Catalog) -> list[LogPart[Any]]:
     """Parts that set a property in two tables."""
     event = {"event": "table-altered", "set": {"a": "b"}, "removed": []}
     parts = []
     for name in ("shop.orders", "shop.eu.orders"):
         found = shop._tree.table(tuple(name.split(".")))
         parts.append(
-            Part(
+            LogPart(
                 found.tracked.location,
                 found.tracked.log,
                 found.tracked.current(),
@@ -209,14 +213,14 @@ def both(shop: Catalog) -> list[Part[Any]]:
 def test_the_entries_of_a_transaction_stand_together(
     shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
-    decisions = Decisions(MemoryStore.named(shop.warehouse))
+    decisions = WarehouseDecisions(MemoryStore.named(shop.warehouse))
     commit_together(both(shop), decisions=decisions)
     shop.load_table("shop.orders").append(rows(9))
     for newest_first in (True, False):
         entries = audit(newest_first=newest_first)
         of_it = [entry for entry in entries if entry.transaction is not None]
         assert {entry.name for entry in of_it} == {("shop", "orders"), ("shop", "eu", "orders")}
-        assert len({(entry.time_us, entry.commit_id, entry.transaction) for entry in of_it}) == 1
+        assert len({(entry.committed_at, entry.commit_id, entry.transaction) for entry in of_it}) == 1
         assert entries.index(of_it[1]) == entries.index(of_it[0]) + 1
     assert damage(audit()) == []
 
@@ -229,7 +233,9 @@ def test_an_aborted_transaction_is_not_listed_and_breaks_no_chain(
 
     before = audit()
     with pytest.raises(InvalidInput):
-        commit_together(both(shop), decisions=Decisions(MemoryStore.named(shop.warehouse)), validate=refuse)
+        commit_together(
+            both(shop), decisions=WarehouseDecisions(MemoryStore.named(shop.warehouse)), validate=refuse
+        )
     assert audit() == before
     shop.load_table("shop.orders").append(rows(9))
     assert audit()[1:] == before and audit()[0].version == 5
@@ -263,7 +269,7 @@ def test_an_audit_is_a_table_with_a_schema_that_stays(shop: Catalog) -> None:
     assert newest["name"] == "`shop`.`eu`.`orders`" and newest["operation"] == "append"
     assert msgspec.json.decode(newest["details"])["added_rows"] == 1
     assert table.column("name").to_pylist().count("") == 2
-    assert newest["time"].tzinfo is not None and newest["first_version"] is None
+    assert newest["committed_at"].tzinfo is not None and newest["first_version"] is None
 
 
 def test_an_audit_of_what_cannot_be_reached_is_an_error_and_no_silence(
@@ -293,4 +299,4 @@ def test_a_commit_that_links_and_unlinks_shows_both(
 
 def test_an_audit_is_of_all_history_and_not_of_a_moment(warehouse: str, shop: Catalog) -> None:
     with pytest.raises(Unsupported, match="without as_of"):
-        Catalog(warehouse, as_of=next(shop.audit()).time_us).audit()
+        Catalog(warehouse, as_of=next(shop.audit()).committed_at).audit()

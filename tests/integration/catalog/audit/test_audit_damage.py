@@ -185,3 +185,22 @@ def test_an_audit_beside_an_expiry_reports_what_has_expired_once(shop: Catalog, 
     retained = entries[:at] if newest_first else entries[at + 1 :]
     assert all(each.version > expired.version for each in retained if each.kind == "table")
     assert damage(entries) == []
+
+
+def test_versions_of_a_time_are_found_beside_those_that_cannot_be_read(
+    shop: Catalog, audit: Callable[..., list[AuditEntry]]
+) -> None:
+    alter(shop, "shop.orders", 600)
+    entries = [each for each in audit(table="shop.orders") if each.kind == "table"]
+    times = {each.version: each.committed_at for each in entries}
+    objects = Objects(shop, "shop.orders")
+    lost = {*range(60, 90), *range(300, 330), 470}
+    objects.store.delete([objects.keys.commit(version) for version in lost])
+
+    def found(**asked: dt.datetime | None) -> set[int]:
+        each_version = audit(table="shop.orders", **asked)
+        return {each.version for each in each_version if each.kind == "table" and each.what == "commit"}
+
+    for at in (1, 59, 75, 90, 200, 315, 331, 470, 471, 603):
+        assert found(since=times[at]) == {version for version in times if version >= at} - lost
+        assert found(until=times[at]) == {version for version in times if version <= at} - lost

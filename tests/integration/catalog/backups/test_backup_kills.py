@@ -11,7 +11,7 @@ from tests.integration.catalog.backups.test_backups import check_whole, ids
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.test_crashes import Death, DyingStore, quick
 
-from lakelog.catalog import Catalog, NoSuchTable
+from lakelog.catalog import Catalog, NoSuchTable, engine
 from lakelog.catalog.keeping.backups import restoring
 from lakelog.log import LogOptions, ObjectStore
 from lakelog.log.stores import MemoryStore
@@ -48,7 +48,7 @@ def dying(warehouse: str, also: str, writes: int, after: bool) -> Catalog:
     catalog = Catalog(warehouse, log_options=options)
     left = [writes]
     for url in (warehouse, also):
-        catalog.places.stores[url] = Dying(MemoryStore.named(url), left, after)
+        engine.places(catalog).stores[url] = Dying(MemoryStore.named(url), left, after)
     return catalog
 
 
@@ -104,8 +104,8 @@ def test_a_restore_that_dies_at_any_write_goes_on(after: bool) -> None:
         if not died:
             assert writes > 10
             return
-        if restored.places.store(target).get("_lakelog_restoring.json") or not list(
-            restored.places.store(target).list_after("")
+        if engine.places(restored).store(target).get("_lakelog_restoring.json") or not list(
+            engine.places(restored).store(target).list_after("")
         ):
             restored.restore_warehouse(place)
         assert ids(restored, "n.a") == [2] and ids(restored, "c") == [2], f"death at write {writes}"

@@ -64,7 +64,7 @@ def test_a_warehouse_comes_back_with_its_history(
     of_source = filled.load_table("n.a")
     for version in range(1, of_source.version + 1):
         assert ids(again, "n.a", version=version) == ids(filled, "n.a", version=version)
-    assert again.load_table("n.a").head.id == of_source.head.id
+    assert again.load_table("n.a").table_head.id == of_source.table_head.id
     assert [each.commit_id for each in again.load_table("n.a").history()] == [
         each.commit_id for each in of_source.history()
     ]
@@ -193,8 +193,8 @@ def test_a_table_comes_back_beside_the_one_that_is_there(filled: Catalog, place:
     source.overwrite(rows(0))
     made = filled.restore_table(place, "n.a", to="n.again")
     assert ids(filled, "n.again") == [1, 3, 4, 5, 10] and ids(filled, "n.a") == [0]
-    assert made.table.id != source.head.id and made.table.version == 1
-    assert made.table.state.next_row == source.head.state.next_row
+    assert made.table.id != source.table_head.id and made.table.version == 1
+    assert made.table.state.next_row == source.table_head.state.next_row
     check_whole(filled)
     with pytest.raises(TableExists):
         filled.restore_table(place, "n.a")

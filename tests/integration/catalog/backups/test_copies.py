@@ -14,7 +14,7 @@ from tests.integration.catalog.backups.test_backups import check_whole, filled, 
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.test_crashes import Death, quick
 
-from lakelog.catalog import Catalog, NoSuchTable, TableExists
+from lakelog.catalog import Catalog, NoSuchTable, TableExists, engine
 from lakelog.catalog.keeping.backups import CopyPlace
 from lakelog.catalog.keeping.backups.restoring import mark_at
 from lakelog.log import LogOptions, MemoryStore
@@ -29,7 +29,7 @@ def keys(url: str) -> list[str]:
 
 def check_same(source: Catalog, target: Catalog, name: str) -> None:
     table = source.load_table(name)
-    assert target.load_table(name).head.id == table.head.id
+    assert target.load_table(name).table_head.id == table.table_head.id
     for version in range(1, table.version + 1):
         assert ids(target, name, version=version) == ids(source, name, version=version)
     assert target.load_table(name).refs.keys() == table.refs.keys()
@@ -47,7 +47,7 @@ def test_a_copy_is_brought_up_to_date_until_it_is_finished(
         Catalog(elsewhere).create_table("t", SCHEMA)
     filled.load_table("b").append(rows(20))
     table = filled.create_table("n.c", SCHEMA).append(rows(1)).append(rows(2))
-    gone = table.head.all_files()["path"].to_pylist()
+    gone = table.table_head.all_files()["path"].to_pylist()
     filled.copy(elsewhere, finish=False)
     table.compact()
     filled.expire("n.c", retain_last=1, dry_run=False)
@@ -121,7 +121,7 @@ def test_a_table_and_a_namespace_are_copied_with_their_history(catalog: Catalog)
         copy.load_table("a.b.t").append(rows(50))
         copy.rename_table("a.b.t", "t")
         assert ids(copy, "t") == [2, 3, 8, 50] and ids(copy, "t", ref="old") == [1, 2, 3]
-        assert not copy.load_table("t").head.state.clones
+        assert not copy.load_table("t").table_head.state.clones
         copy.vacuum(dry_run=False)
         check_whole(copy)
 
@@ -141,9 +141,9 @@ def test_a_table_is_copied_into_a_warehouse_in_use(filled: Catalog, elsewhere: s
         filled.copy_table(elsewhere, "n.a")
     with pytest.raises(NoSuchTable):
         filled.copy_table(elsewhere, "n.nothing")
-    path = filled.load_table("b").head.all_files()["path"].to_pylist()[0]
-    [key] = [each for each in keys(filled.places.warehouse) if each.endswith(path)]
-    MemoryStore.named(filled.places.warehouse)._objects[key] += b"!"
+    path = filled.load_table("b").table_head.all_files()["path"].to_pylist()[0]
+    [key] = [each for each in keys(engine.places(filled).warehouse) if each.endswith(path)]
+    MemoryStore.named(engine.places(filled).warehouse)._objects[key] += b"!"
     with pytest.raises(FormatError, match="is not what the log of .* says"):
         filled.copy_table(elsewhere, "b")
 
@@ -248,7 +248,7 @@ def test_of_two_copies_at_once_the_one_that_began_last_goes_on_and_the_other_say
 
         first = client()
         interrupted = Interrupted(store, at, other)
-        first.places.stores[target] = interrupted  # type: ignore[assignment]
+        engine.places(first).stores[target] = interrupted  # type: ignore[assignment]
         try:
             first.copy(target)
         except InvalidInput as error:
@@ -286,7 +286,7 @@ def test_a_run_that_looks_just_before_another_one_finishes_removes_nothing_that_
 
         first = Catalog(target, log_options=LogOptions(in_background=lambda name, work: None))
         interrupted = Interrupted(store, at, other, lists_all)
-        first.places.stores[target] = interrupted  # type: ignore[assignment]
+        engine.places(first).stores[target] = interrupted  # type: ignore[assignment]
         try:
             first.finish_copy()
         except LakelogError as error:
@@ -310,7 +310,7 @@ def test_a_run_that_is_overtaken_leaves_no_cut_in_the_source() -> None:
 
         first = Catalog(warehouse)
         interrupted = Interrupted(MemoryStore.named(target), at, other, lists_all)
-        first.places.stores[target] = interrupted  # type: ignore[assignment]
+        engine.places(first).stores[target] = interrupted  # type: ignore[assignment]
         try:
             first.copy(target, finish=False)
         except InvalidInput as error:
@@ -337,7 +337,7 @@ def test_of_two_restores_at_once_none_takes_what_clients_wrote_for_a_clone_of_th
 
         first = Catalog(target, log_options=LogOptions(in_background=lambda name, work: None))
         interrupted = Interrupted(MemoryStore.named(target), at, other)
-        first.places.stores[target] = interrupted  # type: ignore[assignment]
+        engine.places(first).stores[target] = interrupted  # type: ignore[assignment]
         with suppress(InvalidInput):
             first.restore_warehouse(place)
         if interrupted.left >= 0:
@@ -411,8 +411,8 @@ def test_a_copy_that_dies_at_any_write_goes_on(name: str | None) -> None:
             assert writes > 20
             return
         catalog = quick(warehouse)
-        finished = catalog.places.store(target).get("_log/00000000000000000001.json") is not None
-        begun = catalog.places.store(target).get("_lakelog_restoring.json") is not None
+        finished = engine.places(catalog).store(target).get("_log/00000000000000000001.json") is not None
+        begun = engine.places(catalog).store(target).get("_lakelog_restoring.json") is not None
         if begun or not finished:
             catalog.copy(target, name)
         copy = Catalog(target)

@@ -15,7 +15,7 @@ from tests.integration.catalog.backups.test_backups import ids
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.test_crashes import Death
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.keeping.backups import deleting
 from lakelog.catalog.keeping.backups.place import BackupPlace
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
@@ -182,7 +182,7 @@ class Interrupted(Dying):
 def interrupted(warehouse: str, place: str, at: int, what: Callable[[], None]) -> tuple[Catalog, Interrupted]:
     catalog = dying(warehouse, new(), 1 << 40, False)
     store = Interrupted(MemoryStore.named(place), at, what)
-    catalog.places.stores[place] = store
+    engine.places(catalog).stores[place] = store
     return catalog, store
 
 
@@ -259,7 +259,9 @@ def test_random_lives_of_a_place(seed: int) -> None:
                 lasts = chance.choice([1 << 40, chance.randrange(30)])
                 with contextlib.suppress(Death):
                     dying(warehouse, place, lasts, chance.random() < 0.5).backup(place)
-            case _ if chance.random() < 0.4 and catalog.places.store(place).get("_lakelog_backups.json"):
+            case _ if chance.random() < 0.4 and engine.places(catalog).store(place).get(
+                "_lakelog_backups.json"
+            ):
                 known = [each.id for each in catalog.backups(place)]
                 lasts = chance.choice([1 << 40, chance.randrange(8)])
                 some = chance.sample(known, min(len(known), chance.randrange(3)))

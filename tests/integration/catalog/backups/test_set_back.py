@@ -12,7 +12,7 @@ from lakelog.catalog import Catalog, StreamBatch
 from lakelog.catalog.core.state import form_of
 from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.keeping.maintenance import Severity
-from lakelog.catalog.looking.changelog import ChangeStream, Limits, Stream, Versions
+from lakelog.catalog.looking.changelog import ChangeStream, StreamLimits, StreamVersions, TableStream
 from lakelog.log import MemoryStore
 from lakelog.log.errors import FormatError, InvalidInput
 
@@ -36,7 +36,7 @@ def test_a_client_that_begins_anew_goes_on(set_back: Catalog, client: Callable[[
     fresh.load_table("t").append(rows(5))
     check_whole(client())
     # The id of a row that once was is given again, to another row.
-    assert fresh.load_table("t").head.state.next_row == 3
+    assert fresh.load_table("t").table_head.state.next_row == 3
 
 
 def test_a_client_that_knows_more_commits_after_a_gap_and_fsck_finds_it(
@@ -57,20 +57,20 @@ def test_once_others_have_passed_it_is_an_error(set_back: Catalog, client: Calla
         set_back.load_table("t")
 
 
-@pytest.mark.parametrize("kind", [Stream, ChangeStream])
+@pytest.mark.parametrize("kind", [TableStream, ChangeStream])
 def test_a_stream_that_has_read_what_is_gone_stops_before_and_after_others_have_passed(
-    kind: type[Stream], warehouse: str, client: Callable[[], Catalog]
+    kind: type[TableStream], warehouse: str, client: Callable[[], Catalog]
 ) -> None:
     table = client().create_table("t", SCHEMA).append(rows(1)).append(rows(2))
     store = MemoryStore.named(warehouse)
     then = dict(store._objects)
 
-    def stream() -> Stream:
+    def stream() -> TableStream:
         found = client().load_table("t")
-        return kind(table=found, name="t", form=form_of(found.schema), since=1, versions=Versions())
+        return kind(table=found, name="t", form=form_of(found.schema), since=1, versions=StreamVersions())
 
     def at(text: str) -> str:
-        return stream().next(stream().position(text), Limits()).to_json()
+        return stream().next(stream().position(text), StreamLimits()).to_json()
 
     from_there = stream().head().to_json()
     begun = stream().start(version=1).to_json()

@@ -9,18 +9,18 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.rows_changed import compacted, deleted, rows, two_files, updated
 
-from lakelog.catalog import Catalog, Table
+from lakelog.catalog import Catalog, Table, engine
 from lakelog.catalog.core.parquet.reading import read_files
 from lakelog.catalog.core.state.stream_forms import form_of
 from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.looking.changelog.change_stream import ChangeStream
 from lakelog.catalog.looking.changelog.changelog import changes_schema
-from lakelog.catalog.looking.changelog.stream_positions import Limits, Position
-from lakelog.catalog.looking.changelog.stream_source import Stream
-from lakelog.catalog.looking.changelog.stream_versions import Versions
+from lakelog.catalog.looking.changelog.stream_positions import StreamLimits, StreamPosition
+from lakelog.catalog.looking.changelog.stream_source import TableStream
+from lakelog.catalog.looking.changelog.stream_versions import StreamVersions
 from lakelog.log.errors import FormatError, InvalidInput
 
-ALL = Limits()
+ALL = StreamLimits()
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def stream(table: Table, **more: object) -> ChangeStream:
     return ChangeStream(table=table, name="t", form=form_of(table.schema), since=table.version, **more)  # type: ignore[arg-type]
 
 
-def read(source: ChangeStream, start: Position, end: Position) -> pa.Table:
+def read(source: ChangeStream, start: StreamPosition, end: StreamPosition) -> pa.Table:
     assert isinstance(source.table, Table)
-    tracked = source.table.head.tracked
+    tracked = source.table.table_head.tracked
     schema, batches = read_files(
         tracked.store,
         tracked.prefix,
@@ -47,14 +47,14 @@ def read(source: ChangeStream, start: Position, end: Position) -> pa.Table:
     return pa.Table.from_batches(batches, schema)
 
 
-def batches(source: ChangeStream, position: Position, limits: Limits = ALL) -> Iterator[pa.Table]:
+def batches(source: ChangeStream, position: StreamPosition, limits: StreamLimits = ALL) -> Iterator[pa.Table]:
     """Yield what a query gets until there is nothing more."""
     for _ in range(100):
         end = source.position(source.next(position, limits).to_json())
         if end == position:
             return
         found = read(source, position, end)
-        assert read(replace(source, versions=Versions()), position, end) == found
+        assert read(replace(source, versions=StreamVersions()), position, end) == found
         yield found
         position = end
 
@@ -72,24 +72,24 @@ def test_the_contents_come_first_as_inserts_of_their_version(table: Table) -> No
 
 def test_versions_are_never_torn_apart(table: Table) -> None:
     source = stream(table)
-    found = [changes_in(batch) for batch in batches(source, source.start(version=1), Limits(files=1))]
+    found = [changes_in(batch) for batch in batches(source, source.start(version=1), StreamLimits(files=1))]
     assert [{version for version, _, _ in batch} for batch in found] == [{2}, {3}, {4}, {5}]
     assert found[2:] == [[(4, "delete", 1)], [(5, "delete", 2), (5, "insert", 2)]]
     [whole] = batches(source, source.start(version=1))
     assert changes_in(whole) == [change for batch in found for change in batch]
-    two = [changes_in(batch) for batch in batches(source, source.start(version=1), Limits(rows=20))]
+    two = [changes_in(batch) for batch in batches(source, source.start(version=1), StreamLimits(rows=20))]
     assert [{version for version, _, _ in batch} for batch in two] == [{2, 3}, {4, 5}]
 
 
 def test_changes_have_the_times_of_their_versions(table: Table) -> None:
     source = stream(table)
-    for limits in (Limits(files=1), ALL):
+    for limits in (StreamLimits(files=1), ALL):
         for batch in batches(source, source.start(version=1), limits):
             times = batch["_commit_timestamp"].cast(pa.int64()).to_pylist()
             for version, time in zip(batch["_commit_version"].to_pylist(), times, strict=True):
-                assert time == table.at(version=version).timestamp_us
+                assert time == table.at(version=version).table_head.time_us
     [whole] = batches(source, source.start())
-    assert set(whole["_commit_timestamp"].cast(pa.int64()).to_pylist()) == {table.timestamp_us}
+    assert set(whole["_commit_timestamp"].cast(pa.int64()).to_pylist()) == {table.table_head.time_us}
 
 
 def test_a_batch_says_whether_a_row_may_have_several_changes(table: Table) -> None:
@@ -134,7 +134,7 @@ def test_it_ends_at_the_given_version(table: Table) -> None:
 def test_it_ends_at_a_time_that_may_be_still_to_come(table: Table) -> None:
     later = table.append(rows(range(30, 31)))
     latest = later.append(rows(range(40, 41)))
-    ends = later.timestamp_us
+    ends = later.table_head.time_us
     for now, end_us, last in ((table, ends, 5), (later, ends, 6), (latest, ends, 6), (latest, ends - 1, 5)):
         source = stream(now, last_us=end_us)
         [batch] = batches(source, source.start(version=4))
@@ -146,7 +146,7 @@ def test_it_ends_at_a_time_that_may_be_still_to_come(table: Table) -> None:
 
 
 def test_an_end_that_has_expired_hides_no_version_that_was_not_read(catalog: Catalog, table: Table) -> None:
-    end_us = table.at(version=4).timestamp_us
+    end_us = table.at(version=4).table_head.time_us
     position = stream(table).start(version=3)
     catalog.expire("t", version=5, dry_run=False)
     source = stream(catalog.load_table("t"), last_us=end_us)
@@ -158,7 +158,7 @@ def test_an_end_that_has_expired_hides_no_version_that_was_not_read(catalog: Cat
 def test_a_table_that_was_replaced_is_followed_from_the_version_after_that(
     catalog: Catalog, table: Table
 ) -> None:
-    catalog.commit_stage(catalog.stage("replace", "t", table.schema))
+    engine.commit_stage(catalog, engine.stage(catalog, "replace", "t", table.schema))
     source = stream(catalog.load_table("t").append(rows(range(3))))
     for version in (5, 6):
         with pytest.raises(InvalidInput, match="replaced in version 6: start from version 7 or"):
@@ -169,7 +169,7 @@ def test_a_table_that_was_replaced_is_followed_from_the_version_after_that(
 
 def test_checkpoints_of_streams_of_additions_and_of_changes_are_not_mistaken(table: Table) -> None:
     changes = stream(table)
-    additions = Stream(table=table, name="t", form=changes.form, since=table.version)
+    additions = TableStream(table=table, name="t", form=changes.form, since=table.version)
     for own, other, words in (
         (changes, additions, "reads rows that are added, but this stream reads changes"),
         (additions, changes, "reads changes, but this stream reads rows that are added"),

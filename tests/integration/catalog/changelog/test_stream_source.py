@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from lakelog.catalog import Table, col
+from lakelog.catalog import Table, col, engine
 from lakelog.catalog.core.state.stream_forms import form_of
 from lakelog.catalog.errors import StreamStopped
-from lakelog.catalog.looking.changelog.stream_positions import Limits, Position
-from lakelog.catalog.looking.changelog.stream_source import Stream
-from lakelog.catalog.looking.changelog.stream_versions import Versions
+from lakelog.catalog.looking.changelog.stream_positions import StreamLimits, StreamPosition
+from lakelog.catalog.looking.changelog.stream_source import TableStream
+from lakelog.catalog.looking.changelog.stream_versions import StreamVersions
 from lakelog.log import FormatError, InvalidInput, Unsupported
 
 SCHEMA = pa.schema([("x", pa.int64())])
-ALL = Limits()
+ALL = StreamLimits()
 
 
 @pytest.fixture
@@ -32,32 +32,34 @@ def rows(*values: int) -> pa.Table:
     return pa.table({"x": pa.array(values, pa.int64())})
 
 
-def stream(table, **more) -> Stream:
-    return Stream(table=table, name="lake.t", form=form_of(table.schema), since=table.version, **more)
+def stream(table, **more) -> TableStream:
+    return TableStream(table=table, name="lake.t", form=form_of(table.schema), since=table.version, **more)
 
 
-def table_of(source: Stream) -> Table:
+def table_of(source: TableStream) -> Table:
     assert isinstance(source.table, Table)
     return source.table
 
 
-def refreshed(source: Stream) -> Stream:
-    return replace(source, table=table_of(source).refresh(), versions=Versions())
+def refreshed(source: TableStream) -> TableStream:
+    return replace(source, table=table_of(source).refresh(), versions=StreamVersions())
 
 
-def delivered(source: Stream, start, end) -> list[int]:
+def delivered(source: TableStream, start, end) -> list[int]:
     found: list[int] = []
     for path in source.files(start, end)["path"].to_pylist():
-        with source.table.head.tracked.store.open_input(f"{source.table.head.tracked.prefix}/{path}") as file:
+        with source.table.table_head.tracked.store.open_input(
+            f"{source.table.table_head.tracked.prefix}/{path}"
+        ) as file:
             found += pa.parquet.read_table(file).column(0).to_pylist()
     return found
 
 
-def batches(source: Stream, position, limits=ALL, until=None) -> tuple[list[list[int]], Position]:
+def batches(source: TableStream, position, limits=ALL, until=None) -> tuple[list[list[int]], StreamPosition]:
     """Return what a query gets, batch by batch, that asks until there is nothing more, and where it is then."""
     found: list[list[int]] = []
     for _ in itertools.repeat(None, 1000):
-        end = Position.from_json(source.next(position, limits, until).to_json())
+        end = StreamPosition.from_json(source.next(position, limits, until).to_json())
         if end == position:
             return found, position
         found.append(delivered(source, position, end))
@@ -78,7 +80,7 @@ def test_it_begins_at_a_version_a_time_or_with_what_is_to_come(table):
     source = stream(table)
     assert batches(source, source.start(version=1))[0] == [[1, 2, 3]]
     assert batches(source, source.start(version=3))[0] == [[3]]
-    time_us = table.at(version=3).timestamp_us
+    time_us = table.at(version=3).table_head.time_us
     assert batches(source, source.start(timestamp_us=time_us))[0] == [[3]]
     assert batches(source, source.start(timestamp_us=time_us + 1))[0] == []
     assert batches(source, source.start(timestamp_us=0))[0] == [[1, 2, 3]]
@@ -101,14 +103,14 @@ def test_it_does_not_begin_at_versions_that_there_are_not(table, version):
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [
-        (Limits(files=1), [[1, 2], [3], [4, 5, 6], [7]]),
-        (Limits(files=3), [[1, 2, 3, 4, 5, 6], [7]]),
-        (Limits(rows=3), [[1, 2, 3], [4, 5, 6], [7]]),
-        (Limits(rows=4), [[1, 2, 3], [4, 5, 6, 7]]),
-        (Limits(rows=2), [[1, 2], [3], [4, 5, 6], [7]]),
-        (Limits(bytes=1), [[1, 2], [3], [4, 5, 6], [7]]),
-        (Limits(files=2, rows=4), [[1, 2, 3], [4, 5, 6, 7]]),
-        (Limits(), [[1, 2, 3, 4, 5, 6, 7]]),
+        (StreamLimits(files=1), [[1, 2], [3], [4, 5, 6], [7]]),
+        (StreamLimits(files=3), [[1, 2, 3, 4, 5, 6], [7]]),
+        (StreamLimits(rows=3), [[1, 2, 3], [4, 5, 6], [7]]),
+        (StreamLimits(rows=4), [[1, 2, 3], [4, 5, 6, 7]]),
+        (StreamLimits(rows=2), [[1, 2], [3], [4, 5, 6], [7]]),
+        (StreamLimits(bytes=1), [[1, 2], [3], [4, 5, 6], [7]]),
+        (StreamLimits(files=2, rows=4), [[1, 2, 3], [4, 5, 6, 7]]),
+        (StreamLimits(), [[1, 2, 3, 4, 5, 6, 7]]),
     ],
 )
 def test_batches_have_as_much_as_they_may_and_a_file_at_least(table, version, limits, expected):
@@ -119,14 +121,14 @@ def test_batches_have_as_much_as_they_may_and_a_file_at_least(table, version, li
 @pytest.mark.parametrize("name", ["files", "bytes", "rows"])
 def test_a_batch_of_nothing_is_no_limit(name):
     with pytest.raises(InvalidInput, match="give 1 or more"):
-        Limits(**{name: 0})
+        StreamLimits(**{name: 0})
 
 
 def test_what_comes_after_its_target_is_left_for_later(table):
     source = stream(table)
     until = source.head()
     table.append(rows(4))
-    found, position = batches(refreshed(source), source.start(), Limits(files=1), until)
+    found, position = batches(refreshed(source), source.start(), StreamLimits(files=1), until)
     assert found == [[1, 2], [3]]
     assert batches(refreshed(source), position)[0] == [[4]]
 
@@ -215,9 +217,9 @@ def test_an_overwrite_of_nothing_only_adds(catalog):
 def compacted(table):
     from lakelog.catalog.core.parquet.ingest import written_files
 
-    write = table.begin_write()
-    files = written_files(table.head.tracked, table.metadata, write, table.to_arrow())
-    return table.commit_rows(write, "compact", files, removed=table.plan()["path"].to_pylist())
+    write = engine.begin_write(table)
+    files = written_files(table.table_head.tracked, table.metadata, write, table.to_arrow())
+    return engine.commit_rows(table, write, "compact", files, removed=table.plan()["path"].to_pylist())
 
 
 def test_a_compaction_changes_no_rows(table):
@@ -251,7 +253,7 @@ def test_comments_and_defaults_of_new_rows_do_not_stop_it(table):
 
 def test_a_table_that_was_replaced_or_created_anew_is_another_one(catalog, table):
     position = stream(table).start(version=2)
-    catalog.commit_stage(catalog.stage("replace", "t", SCHEMA), ())
+    engine.commit_stage(catalog, engine.stage(catalog, "replace", "t", SCHEMA), ())
     with pytest.raises(StreamStopped, match="was replaced in version 4.*a new checkpoint"):
         stream(table.refresh()).next(position, ALL)
     with pytest.raises(InvalidInput, match="replaced in version 4: start from version 4 or"):
@@ -263,7 +265,7 @@ def test_a_table_that_was_replaced_or_created_anew_is_another_one(catalog, table
 
 def test_versions_that_expired_before_they_were_read_stop_it(catalog, table):
     source = stream(table)
-    middle = source.next(source.start(version=2), Limits(files=1))
+    middle = source.next(source.start(version=2), StreamLimits(files=1))
     contents = source.start()
     for number in range(4, 8):
         table = table.append(rows(number))
@@ -274,7 +276,7 @@ def test_versions_that_expired_before_they_were_read_stop_it(catalog, table):
             StreamStopped, match=f"version {position.version} of lake.t, .* has expired before"
         ):
             refreshed(source).next(position, ALL)
-    oldest = refreshed(source).table.head.view.state.expired
+    oldest = refreshed(source).table.table_head.view.state.expired
     for version in (2, oldest):
         with pytest.raises(InvalidInput, match=f"have expired. Start from version {oldest + 1} or"):
             refreshed(source).start(version=version)
@@ -287,7 +289,7 @@ def test_versions_that_expired_before_they_were_read_stop_it(catalog, table):
 
 def test_a_first_batch_that_is_retried_begins_where_it_began(table):
     source = stream(table)
-    end = source.next(source.start(), Limits(files=1))
+    end = source.next(source.start(), StreamLimits(files=1))
     table.append(rows(4))
     late = refreshed(source)
     assert delivered(late, late.start(), end) == [1, 2]
@@ -299,20 +301,20 @@ def test_a_first_batch_that_is_retried_begins_where_it_began(table):
 @pytest.mark.parametrize("text", ["{}", "7", '{"format":1}', "not json"])
 def test_a_position_of_something_else_is_refused(text):
     with pytest.raises(FormatError, match="not a position in a lakelog table"):
-        Position.from_json(text)
+        StreamPosition.from_json(text)
 
 
 def test_a_position_of_a_later_format_is_refused(table):
     text = stream(table).start().to_json().replace('"format":1', '"format":2')
     with pytest.raises(FormatError, match="upgrade"):
-        Position.from_json(text)
+        StreamPosition.from_json(text)
 
 
 def test_a_batch_costs_a_get_for_each_version_and_none_when_it_is_read(table, monkeypatch):
     source = stream(table)
     table.append(rows(4)).append(rows(5))
     source = replace(source, table=table.refresh())
-    store, keys = source.table.head.tracked.store, []
+    store, keys = source.table.table_head.tracked.store, []
     for name in ("get", "get_many"):
         real = getattr(store, name)
         monkeypatch.setattr(store, name, lambda asked, real=real: (keys.append(asked), real(asked))[1])
@@ -360,7 +362,7 @@ def test_whatever_is_done_to_a_table_a_stream_delivers_each_row_that_was_added_o
         if rng.random() < 0.5:
             work()
         source = refreshed(source)
-        limits = Limits(*(rng.choice((None, rng.randint(1, 6))) for _ in range(3)))
+        limits = StreamLimits(*(rng.choice((None, rng.randint(1, 6))) for _ in range(3)))
         end = source.next(position, limits)
         seen += delivered(source, position, end)
         position = end
@@ -389,7 +391,7 @@ def test_what_the_same_transaction_did_before_a_replace_is_of_another_table(cata
             if change != "nothing":
                 inner = tx.load_table("t")
                 getattr(inner, change)(pa.table({inner.schema.names[0]: [8]}))
-            tx.commit_stage(tx.stage("replace", "t", pa.schema([("y", pa.int64())])))
+            engine.commit_stage(tx, engine.stage(tx, "replace", "t", pa.schema([("y", pa.int64())])))
             tx.load_table("t").append(pa.table({"y": [9]}))
         table = catalog.load_table("t")
         source = stream(table)
@@ -398,9 +400,9 @@ def test_what_the_same_transaction_did_before_a_replace_is_of_another_table(cata
 
 def test_a_stream_that_may_lose_rows_goes_on_after_what_has_expired(catalog, table):
     source = stream(table, skips_expired=True)
-    middle = source.next(source.start(version=2), Limits(files=1))
+    middle = source.next(source.start(version=2), StreamLimits(files=1))
     contents = source.start()
-    planned = source.next(middle, Limits(files=1))
+    planned = source.next(middle, StreamLimits(files=1))
     for number in range(4, 8):
         table = table.append(rows(number))
     end = refreshed(source).head()

@@ -12,7 +12,7 @@ import pytest
 from pyroaring import BitMap
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NamespaceExists, NoSuchTable, Table, TableExists
+from lakelog.catalog import Catalog, NamespaceExists, NoSuchTable, Table, TableExists, engine
 from lakelog.catalog.core.ddl import staging
 from lakelog.catalog.core.files import deletion_vectors
 from lakelog.catalog.keeping.clones import cloning, materializing
@@ -55,9 +55,9 @@ def test_a_clone_has_the_rows_and_no_file_of_its_own(catalog: Catalog, source: T
     clone = catalog.clone("a", "b")
     assert (ids(clone), clone.version, clone.row_count) == ([1, 3, 4, 5], 1, 4)
     assert (clone.schema, clone.properties) == (source.schema, source.properties)
-    store, prefix = clone.head.tracked.store, clone.head.tracked.prefix
+    store, prefix = clone.table_head.tracked.store, clone.table_head.tracked.prefix
     assert not list(store.list_sizes(f"{prefix}/data/"))
-    assert all(path.startswith(source.head.url) for path in clone.plan()["path"].to_pylist())
+    assert all(path.startswith(source.table_head.url) for path in clone.plan()["path"].to_pylist())
     assert [entry.operation for entry in clone.history()] == ["create, clone"]
     check_whole(catalog)
 
@@ -133,7 +133,7 @@ def test_a_purge_of_the_source_is_refused_by_the_names_of_its_clones(catalog: Ca
         catalog.drop_table("a", purge=True)
     assert catalog.table_exists("a")
     catalog.drop_table("b", purge=True)
-    assert not catalog.load_table("a").head.state.clones
+    assert not catalog.load_table("a").table_head.state.clones
     assert catalog.drop_table("a", purge=True)
 
 
@@ -141,7 +141,7 @@ def test_a_clone_in_a_dropped_namespace_is_named_by_its_place(catalog: Catalog, 
     catalog.create_namespace("n")
     clone = catalog.clone("a", "n.a")
     catalog.drop_namespace("n", cascade=True)
-    with pytest.raises(Unsupported, match=f"clones of it need, {clone.head.url}: materialize"):
+    with pytest.raises(Unsupported, match=f"clones of it need, {clone.table_head.url}: materialize"):
         catalog.drop_table("a", purge=True)
 
 
@@ -194,8 +194,8 @@ def test_a_clone_that_has_nothing_of_the_source_any_more_releases_it(catalog: Ca
     catalog.clone("a", "b")
     emptied(catalog, "b")
     vacuumed(catalog)
-    assert not catalog.load_table("b").head.state.origins
-    assert not catalog.load_table("a").head.state.clones
+    assert not catalog.load_table("b").table_head.state.origins
+    assert not catalog.load_table("a").table_head.state.clones
     assert catalog.drop_table("a", purge=True)
     assert ids(catalog.load_table("b")) == [99]
 
@@ -223,11 +223,11 @@ def test_what_dies_before_the_name_costs_space_only(
         with pytest.raises(Killed):
             catalog.clone("a", "b")
     assert not catalog.table_exists("b")
-    assert len(catalog.load_table("a").head.state.clones) == 1
+    assert len(catalog.load_table("a").table_head.state.clones) == 1
     check_whole(catalog)
     vacuumed(catalog)  # purges the log that no name leads to
     vacuumed(catalog)
-    assert not catalog.load_table("a").head.state.clones
+    assert not catalog.load_table("a").table_head.state.clones
     catalog.clone("a", "b")
 
 
@@ -236,7 +236,7 @@ def test_a_name_that_is_taken_leaves_no_promise_behind(catalog: Catalog, source:
     with pytest.raises(TableExists):
         catalog.clone("a", "b")
     assert catalog.clone("a", "b", if_not_exists=True).row_count == 0
-    assert not catalog.load_table("a").head.state.clones
+    assert not catalog.load_table("a").table_head.state.clones
 
 
 def test_a_reader_who_may_not_write_is_refused_by_name(
@@ -245,7 +245,7 @@ def test_a_reader_who_may_not_write_is_refused_by_name(
     def denied(tracked: Any, *arguments: Any) -> None:
         raise PermissionDenied("no right to put that object", location=tracked.location)
 
-    monkeypatch.setattr(type(source.head.tracked), "commit", denied)
+    monkeypatch.setattr(type(source.table_head.tracked), "commit", denied)
     monkeypatch.setattr(staging, "_give_up", lambda tracked, view: None)
     with pytest.raises(PermissionDenied, match="`b` cannot be a clone: `a` has to keep its files"):
         catalog.clone("a", "b")
@@ -257,7 +257,7 @@ def test_what_no_log_keeps_is_not_cloned(catalog: Catalog, source: Table, tmp_pa
         catalog.clone("ext", "b")
     source.create_branch("dev")
     with pytest.raises(Unsupported, match="is on dev"):
-        cloning.clone_table(catalog._tree, catalog.load_table("a", ref="dev").head, ("b",), None)
+        cloning.clone_table(catalog._tree, catalog.load_table("a", ref="dev").table_head, ("b",), None)
     with pytest.raises(Unsupported, match="not part of a transaction"), catalog.transaction() as tx:
         tx.clone("a", "b")
 
@@ -313,9 +313,9 @@ def test_a_clone_of_a_namespace_that_died_is_purged_as_a_whole(
         with pytest.raises(Killed):
             catalog.clone_namespace("n", "m")
     assert catalog.list_namespaces() == [("n",)]
-    assert len(catalog.load_table("n.deep.a").head.state.clones) == 1
+    assert len(catalog.load_table("n.deep.a").table_head.state.clones) == 1
     vacuumed(catalog)
-    assert not catalog.load_table("n.deep.a").head.state.clones
+    assert not catalog.load_table("n.deep.a").table_head.state.clones
     check_whole(catalog)
 
 
@@ -324,7 +324,7 @@ def test_materializing_copies_what_is_borrowed_and_ends_the_promise(catalog: Cat
     clone.create_branch("dev")
     clone.create_tag("first")
     done = catalog.load_table("b").materialize()
-    assert (done.files, done.tags, done.owners) == (2, ("first",), (source.head.url,))
+    assert (done.files, done.tags, done.owners) == (2, ("first",), (source.table_head.url,))
     table = catalog.load_table("b")
     assert ids(table) == ids(table.at(ref="dev")) == ids(table.at(ref="first")) == [1, 3, 4, 5]
     check_whole(catalog)
@@ -360,12 +360,12 @@ def test_a_change_that_was_prepared_before_finds_its_rows_in_the_copies(
     catalog: Catalog, source: Table
 ) -> None:
     clone = catalog.clone("a", "b")
-    write, positions = clone.begin_write(), base64.b64encode(BitMap([0]).serialize()).decode()
+    write, positions = engine.begin_write(clone), base64.b64encode(BitMap([0]).serialize()).decode()
     (path,) = [path for path, rows in zip(*_paths_and_rows(clone), strict=True) if rows == 2 and "-" in path][
         -1:
     ]
     clone.materialize()
-    clone.commit_rows(write, "delete", deletes=[{"path": path, "positions": positions}])
+    engine.commit_rows(clone, write, "delete", deletes=[{"path": path, "positions": positions}])
     assert len(ids(clone.refresh())) == 3
     check_whole(catalog)
 
@@ -377,7 +377,7 @@ def _paths_and_rows(table: Table) -> tuple[list[str], list[int]]:
 
 def test_a_clone_without_the_promise_is_found(catalog: Catalog, source: Table) -> None:
     clone = catalog.clone("a", "b")
-    tracked = source.head.tracked
+    tracked = source.table_head.tracked
     promises._ended(tracked, tracked.current(), [clone.id])
     found = catalog.fsck()
     assert [each.kind for each in found.of(Severity.DAMAGE)] == ["clone-not-kept"]
@@ -392,7 +392,7 @@ def test_a_promise_without_the_clone_is_found(
         # As by a client that may not write in the source's log.
         patched.setattr(purge, "end_at_origins", lambda *arguments: None)
         catalog.drop_table("b", purge=True)
-    store, lost = clone.head.tracked.store, catalog.load_table("c").head.tracked.prefix
+    store, lost = clone.table_head.tracked.store, catalog.load_table("c").table_head.tracked.prefix
     found = catalog.fsck("a")
     assert [each.kind for each in found.found] == ["clone-over"]
     store.delete(list(store.list_after(f"{lost}/")))
@@ -401,16 +401,16 @@ def test_a_promise_without_the_clone_is_found(
     assert not found.of(Severity.DAMAGE)
     client().vacuum("a", older_than=NOW, dry_run=False)
     # What is not known to be over is kept.
-    assert len(client().load_table("a").head.state.clones) == 1
+    assert len(client().load_table("a").table_head.state.clones) == 1
 
 
 def test_a_log_elsewhere_with_the_id_of_a_clone_ends_nothing(catalog: Catalog, source: Table) -> None:
     clone = catalog.clone("a", "b")
-    logs, origins = clone.head.logs, clone.head.state.origins
+    logs, origins = clone.table_head.logs, clone.table_head.state.origins
     promises.end_at_origins(logs, clone.id, f"n-{clone.id}/t-{clone.id}", origins)
-    assert list(source.refresh().head.state.clones) == [clone.id]
-    promises.end_at_origins(logs, clone.id, clone.head.tracked.location, origins)
-    assert not source.refresh().head.state.clones
+    assert list(source.refresh().table_head.state.clones) == [clone.id]
+    promises.end_at_origins(logs, clone.id, clone.table_head.tracked.location, origins)
+    assert not source.refresh().table_head.state.clones
 
 
 def test_a_clone_of_a_clone_whose_source_was_dropped_says_what_to_do(catalog: Catalog) -> None:

@@ -161,4 +161,4 @@ def ends(catalog: Catalog, there: set[str], what: str) -> None:
         catalog.drop_table(name)
     vacuum(catalog)
     vacuum(opened(catalog.warehouse))
-    assert not opened(catalog.warehouse).load_table("n.a").head.state.clones, what
+    assert not opened(catalog.warehouse).load_table("n.a").table_head.state.clones, what

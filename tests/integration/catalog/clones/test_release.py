@@ -18,7 +18,7 @@ def clone(catalog: Catalog) -> Table:
 
 
 def lose(clone: Table) -> None:
-    store, prefix = clone.head.tracked.store, clone.head.tracked.prefix
+    store, prefix = clone.table_head.tracked.store, clone.table_head.tracked.prefix
     store.delete(list(store.list_after(f"{prefix}/")))
 
 
@@ -32,7 +32,8 @@ def test_what_is_kept_for_a_clone_without_a_log_ends_by_its_id(
     )
     with pytest.raises(Unsupported):
         client().drop_table("a", purge=True)
-    assert not client().load_table("a").release_clone(clone.id).head.state.clones
+    assert list(client().load_table("a").release_clone(clone.id).table_head.state.clones) == [clone.id]
+    assert not client().load_table("a").release_clone(clone.id, dry_run=False).table_head.state.clones
     assert not client().fsck("a").found
     assert client().drop_table("a", purge=True)
 
@@ -41,11 +42,11 @@ def test_a_clone_that_is_there_is_not_released(
     catalog: Catalog, clone: Table, client: Callable[[], Catalog]
 ) -> None:
     with pytest.raises(Unsupported, match="the clone at .* is there, and needs files of `a`: materialize it"):
-        client().load_table("a").release_clone(clone.id)
+        client().load_table("a").release_clone(clone.id, dry_run=False)
     catalog.drop_table("b")
     with pytest.raises(Unsupported, match="is there"):
-        client().load_table("a").release_clone(clone.id)
-    assert list(client().load_table("a").head.state.clones) == [clone.id]
+        client().load_table("a").release_clone(clone.id, dry_run=False)
+    assert list(client().load_table("a").table_head.state.clones) == [clone.id]
 
 
 @pytest.mark.parametrize("left", ["2.json", "latest.json"])
@@ -53,11 +54,11 @@ def test_a_clone_with_a_part_of_its_log_is_not_released(
     clone: Table, client: Callable[[], Catalog], left: str
 ) -> None:
     clone.append(rows(3))
-    store, prefix = clone.head.tracked.store, clone.head.tracked.prefix
+    store, prefix = clone.table_head.tracked.store, clone.table_head.tracked.prefix
     store.put(f"{prefix}/_log/latest.json", b"damaged")
     store.delete([key for key in store.list_after(f"{prefix}/_log/") if not key.endswith(left)])
     with pytest.raises((Unsupported, FormatError), match="damaged and not gone|is missing although"):
-        client().load_table("a").release_clone(clone.id)
+        client().load_table("a").release_clone(clone.id, dry_run=False)
 
 
 def test_an_unknown_clone_is_refused_by_name(catalog: Catalog, clone: Table) -> None:
@@ -65,5 +66,5 @@ def test_an_unknown_clone_is_refused_by_name(catalog: Catalog, clone: Table) -> 
         catalog.load_table("a").release_clone("x")
     catalog.load_table("a").create_tag("first")
     with pytest.raises(InvalidInput):
-        catalog.load_table("a", ref="first").release_clone(clone.id)
-    assert catalog.load_table("a").head.state.clones
+        catalog.load_table("a", ref="first").release_clone(clone.id, dry_run=False)
+    assert catalog.load_table("a").table_head.state.clones

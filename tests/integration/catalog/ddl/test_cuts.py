@@ -12,7 +12,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, CommitConflict, NoSuchTable
 from lakelog.catalog.core.ddl import NeededVersions, kept_for_cuts, saved_cuts
-from lakelog.catalog.core.logs.consistent_cut import Cut
+from lakelog.catalog.core.logs.consistent_cut import ConsistentCut
 from lakelog.log import (
     AlreadyExists,
     FormatError,
@@ -35,7 +35,7 @@ def test_a_catalog_as_of_a_time_shows_what_was_there_also_what_was_dropped(
 ) -> None:
     catalog.create_namespace("a", {"k": "1"})
     catalog.create_table("a.t", SCHEMA).append(rows(1))
-    then = catalog.create_table("a.u", SCHEMA).append(rows(5)).timestamp_us
+    then = catalog.create_table("a.u", SCHEMA).append(rows(5)).committed_at
     catalog.load_table("a.t").append(rows(2))
     catalog.alter_namespace("a", set={"k": "2"})
     catalog.rename_table("a.t", "a.renamed")
@@ -55,7 +55,7 @@ def test_a_catalog_as_of_a_time_shows_what_was_there_also_what_was_dropped(
 
 def test_a_catalog_as_of_then_is_read_only(catalog: Catalog, warehouse: str) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(1))
-    old = as_of(warehouse, table.timestamp_us)
+    old = as_of(warehouse, table.committed_at)
     for change in (
         lambda: old.create_namespace("n"),
         lambda: old.create_table("u", SCHEMA),
@@ -78,7 +78,7 @@ def test_a_cut_by_time_never_tears_a_transaction(catalog: Catalog, warehouse: st
         with catalog.transaction() as tx:
             tx.load_table("a").append(rows(number))
             tx.load_table("b").append(rows(number))
-        times.append(catalog.load_table("a").timestamp_us)
+        times.append(catalog.load_table("a").table_head.time_us)
         catalog.load_table("b").alter([{"change": "set-property", "key": "n", "value": str(number)}])
     for count, time_us in enumerate(times):
         for moment, expected in ((time_us - 1, count), (time_us, count + 1)):
@@ -122,6 +122,7 @@ def test_a_saved_cut_is_the_catalog_as_it_was_when_it_was_saved(
 
 
 def test_a_damaged_cut_is_named(catalog: Catalog, warehouse: str) -> None:
+    catalog.create_namespace("a")
     cut = catalog.save_cut("friday")
     store = open_store(warehouse)
     data = store.get(f"_cut/{cut.object}")
@@ -142,7 +143,7 @@ def test_a_commit_is_later_than_all_that_its_process_has_read(warehouse: str) ->
     cause = fast.load_table("cause").append(rows(1))
     slow.load_table("cause")
     effect = slow.load_table("effect").append(rows(1))
-    assert effect.timestamp_us > cause.timestamp_us
+    assert effect.committed_at > cause.committed_at
 
 
 def test_a_cut_that_no_moment_has_is_a_conflict(catalog: Catalog, warehouse: str) -> None:
@@ -154,9 +155,9 @@ def test_a_cut_that_no_moment_has_is_a_conflict(catalog: Catalog, warehouse: str
     catalog.create_table("b", SCHEMA)
     catalog.create_table("c", SCHEMA)
     logs = catalog._logs
-    cut = Cut(logs)
+    cut = ConsistentCut(logs)
     catalog.load_table("a"), catalog.load_table("b"), catalog.load_table("c")
-    a, b, c = (catalog.load_table(name).head.tracked for name in "abc")
+    a, b, c = (catalog.load_table(name).table_head.tracked for name in "abc")
     assert cut.view_of(a).version == 1
     assert cut.view_of(b).version == 1
     slow_a.append(rows(1))
@@ -211,6 +212,7 @@ def test_a_cut_whose_save_is_retried_is_checked_as_it_was_saved_at_first(
 def test_a_cut_that_was_dropped_before_its_save_was_retried_is_not_there(
     catalog: Catalog, client: Client
 ) -> None:
+    catalog.create_namespace("a")
     token = catalog.token()
     catalog.save_cut("friday", token=token)
     assert catalog.save_cut("friday", token=token).object

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 from tests.integration.catalog.conftest import SCHEMA
 
-from lakelog.catalog import Catalog, CommitConflict, NamespaceNotEmpty, NoSuchTable, TableExists
+from lakelog.catalog import Catalog, CommitConflict, NamespaceNotEmpty, NoSuchTable, TableExists, engine
 from lakelog.catalog.core.schema.definition import FunctionDefinition, ViewColumn, ViewDefinition
 from lakelog.catalog.errors import FunctionExists, NoSuchFunction, NoSuchView, ViewExists
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
@@ -27,11 +27,11 @@ def another(catalog):
 
 
 def test_a_view_is_there_for_all_clients_as_it_was_defined(catalog):
-    catalog.create_view("n.v", ONE)
+    engine.create_view(catalog, "n.v", ONE)
     assert another(catalog).load_view("n.v") == ONE
     assert another(catalog).list_views("n") == [("n", "v")]
     assert catalog.list_tables("n") == []
-    assert catalog.load_relation("n.v") == ONE
+    assert engine.load_relation(catalog, "n.v") == ONE
     assert not catalog.table_exists("n.v")
     assert catalog.view_exists("n.v")
     assert not catalog.view_exists("n.w")
@@ -42,65 +42,66 @@ def test_a_view_is_there_for_all_clients_as_it_was_defined(catalog):
 
 
 def test_a_view_is_replaced_only_where_that_is_wanted(catalog):
-    catalog.create_view("n.v", ONE)
+    engine.create_view(catalog, "n.v", ONE)
     with pytest.raises(ViewExists):
-        catalog.create_view("n.v", TWO)
-    catalog.create_view("n.v", TWO, if_not_exists=True)
+        engine.create_view(catalog, "n.v", TWO)
+    engine.create_view(catalog, "n.v", TWO, if_not_exists=True)
     assert another(catalog).load_view("n.v") == ONE
-    catalog.create_view("n.v", TWO, or_replace=True)
+    engine.create_view(catalog, "n.v", TWO, or_replace=True)
     assert another(catalog).load_view("n.v") == TWO
-    catalog.replace_view("n.v", ONE, expected=TWO)
+    engine.replace_view(catalog, "n.v", ONE, expected=TWO)
     with pytest.raises(CommitConflict, match="changed by another client"):
-        another(catalog).replace_view("n.v", TWO, expected=TWO)
+        engine.replace_view(another(catalog), "n.v", TWO, expected=TWO)
     with pytest.raises(NoSuchView):
-        catalog.replace_view("n.w", ONE)
+        engine.replace_view(catalog, "n.w", ONE)
     assert another(catalog).load_view("n.v") == ONE
 
 
 def test_tables_and_views_share_their_names(catalog):
-    catalog.create_view("n.v", ONE)
+    engine.create_view(catalog, "n.v", ONE)
     catalog.create_table("n.t", SCHEMA)
     with pytest.raises(TableExists):
         catalog.create_table("n.v", SCHEMA)
     with pytest.raises(TableExists):
-        catalog.stage("create-or-replace", "n.v", SCHEMA)
+        engine.stage(catalog, "create-or-replace", "n.v", SCHEMA)
     with pytest.raises(TableExists):
         catalog.rename_table("n.t", "n.v")
     with pytest.raises(TableExists):
-        catalog.create_view("n.t", ONE, or_replace=True)
+        engine.create_view(catalog, "n.t", ONE, or_replace=True)
     with pytest.raises(TableExists):
         catalog.rename_view("n.v", "n.t")
     with pytest.raises(NoSuchView):
-        catalog.replace_view("n.t", ONE)
-    assert not catalog.drop_table("n.v")
-    assert not catalog.drop_view("n.t")
+        engine.replace_view(catalog, "n.t", ONE)
+    assert not catalog.drop_table("n.v", missing_ok=True)
+    with pytest.raises(NoSuchView):
+        catalog.drop_view("n.t")
     catalog.drop_table("n.t")
-    catalog.create_view("n.t", TWO)
+    engine.create_view(catalog, "n.t", TWO)
     with pytest.raises(TableExists):
         catalog.undrop_table("n.t")
-    catalog.create_function("n.v", PLUS)
+    engine.create_function(catalog, "n.v", PLUS)
     assert another(catalog).list_views("n") == [("n", "t"), ("n", "v")]
     assert another(catalog).list_functions("n") == [("n", "v")]
 
 
 def test_a_view_that_was_staged_against_wins_over_the_table(catalog):
-    stage = catalog.stage("create", "n.x", SCHEMA)
-    another(catalog).create_view("n.x", ONE)
+    stage = engine.stage(catalog, "create", "n.x", SCHEMA)
+    engine.create_view(another(catalog), "n.x", ONE)
     with pytest.raises(TableExists):
-        catalog.commit_stage(stage)
+        engine.commit_stage(catalog, stage)
     assert another(catalog).load_view("n.x") == ONE
 
 
 def test_renames_keep_what_is_defined(catalog):
     catalog.create_namespace("m")
-    catalog.create_view("n.v", ONE)
+    engine.create_view(catalog, "n.v", ONE)
     catalog.rename_view("n.v", "n.w")
     catalog.rename_view("n.w", "m.w")
     assert another(catalog).list_views("n") == []
     assert another(catalog).load_view("m.w") == ONE
     with pytest.raises(NoSuchView):
         catalog.rename_view("n.v", "n.y")
-    catalog.create_view("n.w", TWO)
+    engine.create_view(catalog, "n.w", TWO)
     with pytest.raises(ViewExists):
         catalog.rename_view("n.w", "m.w")
     assert another(catalog).load_view("n.w") == TWO
@@ -108,16 +109,16 @@ def test_renames_keep_what_is_defined(catalog):
 
 def test_what_was_dropped_is_listed_and_comes_back(catalog):
     catalog.create_namespace("m")
-    catalog.create_view("n.v", ONE)
-    catalog.create_function("n.f", PLUS)
+    engine.create_view(catalog, "n.v", ONE)
+    engine.create_function(catalog, "n.f", PLUS)
     assert catalog.drop_view("n.v")
-    assert not catalog.drop_view("n.v")
+    assert not catalog.drop_view("n.v", missing_ok=True)
     assert catalog.drop_function("n.f")
     assert {(entry.kind, entry.name) for entry in another(catalog).dropped("n")} == {
         ("view", ("n", "v")),
         ("function", ("n", "f")),
     }
-    catalog.create_view("n.v", TWO)
+    engine.create_view(catalog, "n.v", TWO)
     with pytest.raises(ViewExists):
         catalog.undrop_view("n.v")
     assert catalog.undrop_view("n.v", to="m.v") == ("m", "v")
@@ -130,19 +131,19 @@ def test_what_was_dropped_is_listed_and_comes_back(catalog):
 
 
 def test_functions_are_there_for_all_clients(catalog):
-    catalog.create_function("n.f", PLUS)
+    engine.create_function(catalog, "n.f", PLUS)
     with pytest.raises(FunctionExists):
-        catalog.create_function("n.f", PLUS)
-    catalog.create_function("n.f", PLUS, if_not_exists=True)
+        engine.create_function(catalog, "n.f", PLUS)
+    engine.create_function(catalog, "n.f", PLUS, if_not_exists=True)
     assert another(catalog).load_function("n.f") == PLUS
     assert another(catalog).function_exists("n.f")
-    assert not another(catalog).drop_function("n.g")
+    assert not another(catalog).drop_function("n.g", missing_ok=True)
     with pytest.raises(NoSuchFunction):
         catalog.load_function("n.g")
 
 
 def test_a_namespace_with_a_view_is_not_empty_and_comes_back_with_it(catalog):
-    catalog.create_view("n.v", ONE)
+    engine.create_view(catalog, "n.v", ONE)
     with pytest.raises(NamespaceNotEmpty, match="`v`"):
         catalog.drop_namespace("n")
     catalog.drop_namespace("n", cascade=True)
@@ -151,8 +152,8 @@ def test_a_namespace_with_a_view_is_not_empty_and_comes_back_with_it(catalog):
 
 
 def test_they_survive_a_snapshot_and_an_expiry(catalog):
-    catalog.create_view("n.v", ONE)
-    catalog.create_function("n.f", PLUS)
+    engine.create_view(catalog, "n.v", ONE)
+    engine.create_function(catalog, "n.f", PLUS)
     catalog.drop_function("n.f")
     for number in range(30):
         catalog.alter_namespace("n", set={"k": str(number)})
@@ -164,7 +165,7 @@ def test_they_survive_a_snapshot_and_an_expiry(catalog):
 
 
 def test_vacuum_forgets_what_was_dropped_too_long_ago(catalog):
-    catalog.create_view("n.v", ONE)
+    engine.create_view(catalog, "n.v", ONE)
     catalog.drop_view("n.v")
     done = catalog.vacuum(dropped_older_than=dt.timedelta(0), dry_run=True)
     assert "dropped-view" in {each.kind for each in done}
@@ -174,15 +175,15 @@ def test_vacuum_forgets_what_was_dropped_too_long_ago(catalog):
 
 
 def test_a_transaction_has_them_all_or_none(catalog):
-    catalog.create_view("n.old", ONE)
+    engine.create_view(catalog, "n.old", ONE)
     with catalog.transaction() as tx:
         tx.create_table("n.t", SCHEMA)
-        tx.create_view("n.v", ONE)
-        tx.replace_view("n.v", TWO)
-        tx.create_function("f", PLUS)
+        engine.create_view(tx, "n.v", ONE)
+        engine.replace_view(tx, "n.v", TWO)
+        engine.create_function(tx, "f", PLUS)
         tx.rename_view("n.old", "new")
         assert tx.load_view("n.v") == TWO
-        assert tx.load_relation("n.v") == TWO
+        assert engine.load_relation(tx, "n.v") == TWO
         assert not another(catalog).view_exists("n.v")
         assert tx.list_views() == [("new",)]
     fresh = another(catalog)
@@ -195,28 +196,28 @@ def test_a_transaction_has_them_all_or_none(catalog):
 
 def test_a_transaction_loses_against_another_of_the_same_name(catalog):
     tx = catalog.transaction()
-    tx.create_view("n.v", ONE)
-    another(catalog).create_view("n.v", TWO)
+    engine.create_view(tx, "n.v", ONE)
+    engine.create_view(another(catalog), "n.v", TWO)
     with pytest.raises(ViewExists):
         tx.commit()
     tx = catalog.transaction("serializable")
     assert tx.load_view("n.v") == TWO
     tx.create_table("n.t", SCHEMA)
-    another(catalog).replace_view("n.v", ONE)
+    engine.replace_view(another(catalog), "n.v", ONE)
     with pytest.raises(CommitConflict):
         tx.commit()
     assert not another(catalog).table_exists("n.t")
 
 
 def test_the_past_shows_them_as_they_were(catalog):
-    catalog.create_view("n.v", ONE)
+    engine.create_view(catalog, "n.v", ONE)
     catalog.save_cut("then")
-    catalog.create_view("n.v", TWO, or_replace=True)
+    engine.create_view(catalog, "n.v", TWO, or_replace=True)
     then = Catalog(catalog.warehouse, as_of="then")
     assert then.load_view("n.v") == ONE
     for change in (
-        lambda: then.create_view("n.w", ONE),
-        lambda: then.replace_view("n.v", TWO),
+        lambda: engine.create_view(then, "n.w", ONE),
+        lambda: engine.replace_view(then, "n.v", TWO),
         lambda: then.rename_view("n.v", "n.w"),
         lambda: then.drop_view("n.v"),
         lambda: then.undrop_view("n.v"),
@@ -228,8 +229,8 @@ def test_the_past_shows_them_as_they_were(catalog):
 
 def test_a_retry_is_one_change(catalog):
     token = catalog.token("n.v")
-    catalog.create_view("n.v", ONE, token=token)
-    another(catalog).create_view("n.v", ONE, token=token)
+    engine.create_view(catalog, "n.v", ONE, token=token)
+    engine.create_view(another(catalog), "n.v", ONE, token=token)
     dropping = catalog.token("n.v")
     assert catalog.drop_view("n.v", token=dropping)
     assert another(catalog).drop_view("n.v", token=dropping)
@@ -243,7 +244,7 @@ def test_a_retry_is_one_change(catalog):
 
 
 def test_the_audit_lists_definitions_and_drops(catalog):
-    catalog.create_view("n.v", ONE)
+    engine.create_view(catalog, "n.v", ONE)
     catalog.drop_view("n.v")
     said = [(entry.operations, entry.details.get("name")) for entry in catalog.audit(namespace="n")]
     assert (("define",), "v") in said
@@ -252,13 +253,61 @@ def test_the_audit_lists_definitions_and_drops(catalog):
 
 def test_what_cannot_be_stored_is_refused(catalog):
     with pytest.raises(InvalidInput, match="is not a definition|give a ViewDefinition"):
-        catalog.create_view("n.v", "SELECT 1")
+        engine.create_view(catalog, "n.v", "SELECT 1")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="language"):
-        catalog.create_function("n.f", FunctionDefinition(language="cobol", body=""))
+        engine.create_function(catalog, "n.f", FunctionDefinition(language="cobol", body=""))
     with pytest.raises(InvalidInput, match="limit"):
-        catalog.create_view("n.v", ViewDefinition(text="x" * 2_000_000, columns=()))
+        engine.create_view(catalog, "n.v", ViewDefinition(text="x" * 2_000_000, columns=()))
     with pytest.raises(InvalidInput, match="empty"):
-        catalog.create_view(("n", ""), ONE)
+        engine.create_view(catalog, ("n", ""), ONE)
     with pytest.raises(InvalidInput, match=r"lakelog\.x is not known"):
-        catalog.create_view("n.v", ViewDefinition(text="", columns=(), properties={"lakelog.x": "1"}))
+        engine.create_view(catalog, "n.v", ViewDefinition(text="", columns=(), properties={"lakelog.x": "1"}))
     assert another(catalog).list_views("n") == []
+
+
+def test_a_dropped_table_and_a_dropped_view_of_a_name_are_restored_apart(catalog):
+    catalog.create_table("n.x", SCHEMA)
+    catalog.drop_table("n.x")
+    engine.create_view(catalog, "n.x", ONE)
+    catalog.drop_view("n.x")
+    ids = {each.kind: each.id for each in another(catalog).dropped("n")}
+    with pytest.raises(NotFound, match="no view named"):
+        catalog.undrop_view("n.x", id=ids["table"])
+    with pytest.raises(NotFound, match="nothing named"):
+        catalog.undrop_table("n.x", id=ids["view"])
+    assert catalog.undrop_table("n.x") == ("n", "x")
+    assert catalog.undrop_view("n.x", to="n.y") == ("n", "y")
+    assert another(catalog).table_exists("n.x") and another(catalog).load_view("n.y") == ONE
+
+
+def test_all_that_follows_names_to_logs_passes_views_and_functions(catalog, tmp_path):
+    catalog.create_namespace("n.below")
+    for space in ("n", "n.below"):
+        for name in ("t", "gone"):
+            catalog.create_table(f"{space}.{name}", SCHEMA)
+        for name in ("v", "w"):
+            engine.create_view(catalog, f"{space}.{name}", ONE)
+            engine.create_function(catalog, f"{space}.{name}", PLUS)
+        catalog.drop_table(f"{space}.gone")
+        catalog.drop_view(f"{space}.w")
+        catalog.drop_function(f"{space}.w")
+    catalog.clone_namespace("n", "copied")
+    catalog.save_cut("all")
+    place = tmp_path.with_name(f"{tmp_path.name}-backup")
+    catalog.backup(place)
+    restored = Catalog(tmp_path.with_name(f"{tmp_path.name}-restored"))
+    restored.restore_warehouse(place)
+    for each in (another(catalog), Catalog(catalog.warehouse, as_of="all"), restored):
+        assert each.load_view("n.below.v") == ONE and each.load_function("n.v") == PLUS
+        assert each.list_tables("n.below") == [("n", "below", "t")]
+        assert each.list_views("n.below") == [("n", "below", "v")]
+        assert len(each.dropped("n", recursive=True)) == 6
+    catalog.drop_cut("all")
+    catalog.expire(retain_last=1, dry_run=False)
+    catalog.vacuum(dropped_older_than=dt.timedelta(0), dry_run=False)
+    assert another(catalog).dropped(recursive=True) == []
+    assert {each.kind for each in catalog.fsck(deep=True).found} == {"log-unlinked"}  # of the purged tables
+    assert {entry.kind for entry in catalog.audit()} == {"table", "namespace"}
+    catalog.drop_namespace("n", cascade=True)
+    catalog.undrop_namespace("n")
+    assert another(catalog).load_view("n.below.v") == ONE and another(catalog).table_exists("n.below.t")

@@ -11,7 +11,7 @@ from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.maintenance.test_vacuum_unlinked import Death, unlinked, written
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.core.ddl import staging
 from lakelog.catalog.keeping.maintenance.fsck import check_warehouse
 from lakelog.log import LocalStore, open_store, wait_for_background
@@ -39,7 +39,7 @@ def test_tables_are_created_below_the_location_of_their_namespace(catalog: Catal
     catalog.create_namespace("a", {"location": f"file:{place}/"})
     assert catalog.load_namespace("a")["location"] == str(place)
     table = catalog.create_table("a.t", SCHEMA).append(rows(1))
-    assert table.location.startswith(f"{place}/n-") and not table.own_location
+    assert table.location.startswith(f"{place}/n-") and not table.metadata.own_location
     assert len(files(place)) == 1
     catalog.create_namespace("a.b")
     assert not catalog.create_table("a.b.t", SCHEMA).location.startswith(str(place))
@@ -121,16 +121,16 @@ def test_creations_that_never_ended_are_found_there(
     catalog.create_namespace("b", {"location": str(place)})
     catalog.create_table("a.kept", SCHEMA).append(rows(7))
     creator = clock.client(warehouse)
-    begun = creator.stage("create", "a.begun", SCHEMA)
+    begun = engine.stage(creator, "create", "a.begun", SCHEMA)
     written(creator, begun, 1)
 
     def stop(*_arguments: Any) -> None:
         raise Death
 
-    lost = creator.stage("create", "b.lost", SCHEMA)
+    lost = engine.stage(creator, "create", "b.lost", SCHEMA)
     with monkeypatch.context() as patch, pytest.raises(Death):
         patch.setattr(staging, "_link", stop)
-        creator.commit_stage(lost, written(creator, lost, 2))
+        engine.commit_stage(creator, lost, written(creator, lost, 2))
     assert len(files(place)) == 3
     if former:
         catalog.alter_namespace("a", set={"location": str(tmp_path / "two")})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NoSuchTable, NoSuchWarehouse, TableExists
+from lakelog.catalog import Catalog, NoSuchTable, NoSuchWarehouse, TableExists, engine
 from lakelog.catalog.core.logs import places
-from lakelog.log import FormatError, InvalidInput, MemoryStore, open_store, wait_for_background
+from lakelog.log import FormatError, InvalidInput, MemoryStore, NotFound, open_store, wait_for_background
 
 Client = Callable[[], Catalog]
 
@@ -81,7 +82,7 @@ def test_dropping_a_name_whose_table_was_dropped_by_its_place_spares_the_next_on
     catalog.create_namespace("n")
     for name in ("a", "n.a"):
         catalog.create_table(name, SCHEMA, location=place)
-        catalog.drop_table_at(place)
+        engine.drop_table_at(catalog, place)
         catalog.create_table("b", SCHEMA, location=place).append(rows(1))
         if name == "a":
             assert client().drop_table("a")
@@ -109,12 +110,12 @@ def test_a_table_whose_folder_is_gone_can_be_dropped_and_does_not_block_its_name
 def test_the_loser_of_a_race_for_a_name_gives_its_place_back(
     catalog: Catalog, client: Client, place: str
 ) -> None:
-    stage = catalog.stage("create", "t", SCHEMA, location=place)
+    stage = engine.stage(catalog, "create", "t", SCHEMA, location=place)
     client().create_table("t", SCHEMA)
     with pytest.raises(TableExists):
-        catalog.commit_stage(stage)
-    late = catalog.stage("create", "u", SCHEMA, location=place)
-    assert catalog.commit_stage(late).append(rows(1)).row_count == 1
+        engine.commit_stage(catalog, stage)
+    late = engine.stage(catalog, "create", "u", SCHEMA, location=place)
+    assert engine.commit_stage(catalog, late).append(rows(1)).row_count == 1
 
 
 def test_a_log_that_a_crash_left_at_a_place_is_named_with_the_way_out(
@@ -130,7 +131,7 @@ def test_a_log_that_a_crash_left_at_a_place_is_named_with_the_way_out(
         client().create_table("t", SCHEMA, location=place)
     with pytest.raises(TableExists):
         client().create_table("t", SCHEMA, location=place, if_not_exists=True)
-    assert client().drop_table_at(place)
+    assert engine.drop_table_at(client(), place)
     assert client().create_table("t", SCHEMA, location=place).version == 3
 
 
@@ -140,7 +141,7 @@ def test_a_namespaces_folder_is_not_a_table(catalog: Catalog, client: Client) ->
     with pytest.raises(InvalidInput, match="not a table's"):
         client().table_at(catalog.warehouse)
     with pytest.raises(InvalidInput, match="not a table's"):
-        client().drop_table_at(catalog.warehouse)
+        engine.drop_table_at(client(), catalog.warehouse)
     with pytest.raises(InvalidInput):
         catalog.create_table("t", SCHEMA, location=catalog.warehouse)
 
@@ -164,7 +165,7 @@ def test_a_place_that_holds_something_else_is_refused(catalog: Catalog, place: s
 def test_a_place_inside_of_an_empty_warehouse_sets_it_up(tmp_path: Path) -> None:
     warehouse = tmp_path / "w"
     catalog = Catalog(warehouse)
-    catalog.commit_stage(catalog.stage("create", None, SCHEMA, location=f"{warehouse}/mine"))
+    engine.commit_stage(catalog, engine.stage(catalog, "create", None, SCHEMA, location=f"{warehouse}/mine"))
     assert Catalog(warehouse).list_tables() == []
     assert Catalog(warehouse).table_at(f"{warehouse}/mine").row_count == 0
 
@@ -177,23 +178,70 @@ def test_no_foreign_folder_is_taken_for_a_warehouse(tmp_path: Path, name: str) -
         Catalog(str(tmp_path)).create_namespace("a")
 
 
-def test_nothing_is_said_of_a_warehouse_that_is_not_there(tmp_path: Path) -> None:
-    catalog = Catalog(str(tmp_path / "wharehouse"))
-    asked: list[Callable[[], object]] = [
-        catalog.list_namespaces,
-        catalog.list_tables,
-        catalog.audit,
-        catalog.expire,
-        catalog.vacuum,
-        catalog.fsck,
-    ]
-    for ask in asked:
-        with pytest.raises(NoSuchWarehouse, match=r"wharehouse: check the path"):
-            ask()
-    (tmp_path / "wharehouse").mkdir()
-    for ask in asked:
-        ask()
-    assert list(tmp_path.rglob("*")) == [tmp_path / "wharehouse"]
+ABOUT_OTHER_PLACES = {
+    "backups", "delete_backups", "finish_copy", "import_table", "restore_table", "restore_warehouse", "table_at",
+    "verify_backup",
+}  # fmt: skip
+"""Methods that begin with another place than the warehouse."""
+FOR_NEW_WAREHOUSES = {
+    "begin", "create_namespace", "function_exists", "namespace_exists", "table_exists", "token", "transaction",
+    "view_exists",
+}  # fmt: skip
+"""Methods by which a program sets a warehouse up, step by step if need be."""
+METHODS = {name for name, _ in inspect.getmembers(Catalog, inspect.isfunction) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("method", sorted(METHODS - ABOUT_OTHER_PLACES - FOR_NEW_WAREHOUSES))
+@pytest.mark.parametrize("is_there", ["nothing", "file", "folder"])
+def test_each_call_names_a_mistyped_warehouse(tmp_path: Path, method: str, is_there: str) -> None:
+    Catalog(tmp_path / "warehouse").create_namespace("shop")
+    mistyped = tmp_path / "wharehouse"
+    if is_there == "file":
+        mistyped.write_text("precious")
+    elif is_there == "folder":
+        mistyped.mkdir()
+    call = getattr(Catalog(mistyped), method)
+    needed = {
+        name: {"schema": SCHEMA, "format": "parquet"}.get(name, "shop.orders")
+        for name, parameter in inspect.signature(call).parameters.items()
+        if parameter.default is parameter.empty
+    }
+    try:
+        answer = call(**needed)
+        if method in ("audit", "history"):
+            answer = list(answer)
+    except NotFound as error:
+        hint = "it is a file" if is_there == "file" else f"did you mean {tmp_path / 'warehouse'}?"
+        assert f"there is no warehouse at {mistyped}: " in str(error) and hint in str(error)
+    else:
+        assert is_there == "folder" and not needed, f"{method} has answered {answer}"
+    assert [path.name for path in tmp_path.iterdir() if path.name not in ("warehouse", mistyped.name)] == []
+    assert not mistyped.is_dir() or not list(mistyped.iterdir())
+
+
+@pytest.mark.parametrize(
+    "method", sorted(METHODS & FOR_NEW_WAREHOUSES - {"begin", "transaction", "save_cut"})
+)
+def test_a_program_may_ask_for_names_before_it_sets_a_warehouse_up(tmp_path: Path, method: str) -> None:
+    call = getattr(Catalog(tmp_path / "new"), method)
+    assert not call("shop") if method.endswith("_exists") else call("shop") is not NotImplemented
+
+
+def test_a_catalog_as_of_the_past_names_a_mistyped_warehouse(tmp_path: Path) -> None:
+    Catalog(tmp_path / "warehouse").create_namespace("shop")
+    past = "2026-01-01"
+    mistyped = Catalog(tmp_path / "wharehouse", as_of=past)
+    for call in (mistyped.list_tables, lambda: mistyped.load_table("shop.orders")):
+        with pytest.raises(NotFound, match=f"did you mean {tmp_path / 'warehouse'}"):
+            call()
+    with pytest.raises(NotFound, match="list its namespace"):
+        Catalog(tmp_path / "warehouse", as_of=past).load_table("shop.orders")
+
+
+def test_a_folder_of_a_warehouse_is_named_as_that(tmp_path: Path) -> None:
+    Catalog(tmp_path).create_namespace("shop")
+    with pytest.raises(NoSuchWarehouse, match=f"did you mean {tmp_path}"):
+        Catalog(tmp_path / "shop").list_tables()
 
 
 def test_an_examination_of_the_store_keeps_no_client_from_setting_it_up(tmp_path: Path) -> None:
@@ -291,8 +339,8 @@ def test_a_place_that_no_log_can_have_is_refused_before_anything_is_written(
 def test_places_are_given_as_paths(tmp_path: Path) -> None:
     catalog, mine, other = Catalog(tmp_path / "w", options={"fsync": "off"}), tmp_path / "t", tmp_path / "o"
     table = catalog.create_table("t", SCHEMA, location=mine)
-    write, bases = table.begin_write(), {str(mine): table.version}
-    assert catalog.token_at(mine).bases == catalog.token_of_write(mine, write).bases == bases
+    write, bases = engine.begin_write(table), {str(mine): table.version}
+    assert engine.token_at(catalog, mine).bases == engine.token_of_write(catalog, mine, write).bases == bases
     assert catalog.table_at(mine).append(rows(1)).location == str(mine)
     assert catalog.expire(location=mine, retain_last=1) and catalog.vacuum(location=mine)
     assert len(list(catalog.audit(location=mine))) == 2
@@ -302,6 +350,6 @@ def test_places_are_given_as_paths(tmp_path: Path) -> None:
     assert table.refresh().add_files(other / "parquet" / "two.parquet").row_count == 2
     assert catalog.import_table(other / "parquet", "imported", format="parquet").table
     for name in ("staged", "dropped"):
-        catalog.commit_stage(catalog.stage("create", None, SCHEMA, location=tmp_path / name))
+        engine.commit_stage(catalog, engine.stage(catalog, "create", None, SCHEMA, location=tmp_path / name))
     assert catalog.register_table("staged", tmp_path / "staged").location == str(tmp_path / "staged")
-    assert catalog.drop_table_at(tmp_path / "dropped")
+    assert engine.drop_table_at(catalog, tmp_path / "dropped")

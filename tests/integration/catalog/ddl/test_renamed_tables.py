@@ -20,9 +20,9 @@ from lakelog.catalog import (
     NoSuchTable,
     StreamBatch,
     Table,
-    TableEstimates,
     TableRenamed,
     col,
+    engine,
 )
 from lakelog.catalog.core import parquet
 from lakelog.catalog.core.logs import NameTree
@@ -30,7 +30,7 @@ from lakelog.catalog.core.logs.tracked_log import TrackedLog
 from lakelog.catalog.core.schema import ValuesTaken
 from lakelog.catalog.core.writes import compaction_commit
 from lakelog.catalog.core.writes.identity_rewrite import reserved
-from lakelog.catalog.read_together import read_together
+from lakelog.catalog.engine import TableEstimates
 from lakelog.log import ConflictError, LakelogError, LogOptions, wait_for_background
 
 Client = Callable[[], Catalog]
@@ -82,18 +82,18 @@ CHANGES: dict[str, Change] = {
     "delete of nothing": lambda table: table.delete(col("id") == 77),
     "alter": lambda table: table.alter([{"change": "set-property", "key": "k", "value": "v"}]),
     "compact": lambda table: table.compact(),
-    "add partitions": lambda table: table.add_partitions([{"region": "US"}]),
-    "rename partition": lambda table: table.rename_partition({"region": "EU"}, {"region": "US"}),
-    "truncate partitions": lambda table: table.truncate_partitions([{"region": "EU"}]),
-    "drop partitions": lambda table: table.drop_partitions([{"region": "EU"}]),
+    "add partitions": lambda table: engine.add_partitions(table, [{"region": "US"}]),
+    "rename partition": lambda table: engine.rename_partition(table, {"region": "EU"}, {"region": "US"}),
+    "truncate partitions": lambda table: engine.truncate_partitions(table, [{"region": "EU"}]),
+    "drop partitions": lambda table: engine.drop_partitions(table, [{"region": "EU"}]),
     "roll back": lambda table: table.rollback_to_version(1),
     "set version": lambda table: table.set_current_version(1),
     "tag": lambda table: table.create_tag("x"),
     "branch": lambda table: table.create_branch("x"),
     "drop branch": lambda table: table.drop_branch("b"),
     "fast-forward": lambda table: table.fast_forward("b", "main"),
-    "statistics": lambda table: table.commit_statistics(
-        TableEstimates(version=table.version, rows=3, size_bytes=1, columns={})
+    "statistics": lambda table: engine.commit_statistics(
+        table, TableEstimates(version=table.version, rows=3, size_bytes=1, columns={})
     ),
     "append on a branch": lambda table: table.at(ref="b").append(rows(9)),
     "delete on a branch": lambda table: table.at(ref="b").delete(col("id") == 1),
@@ -122,15 +122,19 @@ def test_what_was_prepared_before_a_rename_is_refused_after_it(
     catalog: Catalog, client: Client, held: Table, rename: Callable[[Catalog], None]
 ) -> None:
     on_branch, change = held.at(ref="b"), [{"change": "set-property", "key": "k", "value": "v"}]
-    appended, deleted, write = held.begin_write(), held.begin_write(), on_branch.begin_write()
+    appended, deleted, write = (
+        engine.begin_write(held),
+        engine.begin_write(held),
+        engine.begin_write(on_branch),
+    )
     token, altering = catalog.token("n.t"), catalog.token("n.t")
     paths = held.plan()["path"].to_pylist()
     rename(client())
     before = everything(client)
     prepared: list[Callable[[], object]] = [
-        lambda: held.commit_write(appended, "truncate", [], token=token),
-        lambda: held.commit_rows(deleted, "delete", removed=paths, condition=col("id") > 0),
-        lambda: on_branch.commit_write(write, "truncate", []),
+        lambda: engine.commit_write(held, appended, "truncate", [], token=token),
+        lambda: engine.commit_rows(held, deleted, "delete", removed=paths, condition=col("id") > 0),
+        lambda: engine.commit_write(on_branch, write, "truncate", []),
         lambda: held.alter(change, token=altering),
     ]
     now = "`n`.`t_old`" if rename is swap else "`m`.`t`"
@@ -163,7 +167,7 @@ def test_values_of_an_identity_column_are_not_taken_from_a_table_that_lost_the_n
     made = numbered(catalog, "n.numbered")
     client().rename_table("n.numbered", "n.other")
     with pytest.raises(TableRenamed):
-        reserved(made.head, [ValuesTaken(column=made.schema.find(("id",)).id, first=1, last=2)])
+        reserved(made.table_head, [ValuesTaken(column=made.schema.find(("id",)).id, first=1, last=2)])
     assert [entry.operation for entry in client().load_table("n.other").history(limit=1)] == ["move"]
     with catalog.transaction() as tx:
         tx.rename_table("n.other", "n.third")
@@ -198,21 +202,23 @@ def test_a_version_that_was_loaded_stays_readable_after_a_rename(
     swap(client())
     assert held.to_arrow().num_rows == 3
     assert held.at(version=2).to_arrow().num_rows == 2
-    assert [table.version for table in read_together([held, catalog.load_table("n.t")])][0] >= held.version
+    assert [table.version for table in engine.read_together([held, catalog.load_table("n.t")])][
+        0
+    ] >= held.version
     assert sum(1 for _ in held.history()) == held.version
 
 
 def test_a_write_that_happened_before_the_rename_is_not_reported_as_failed(
     catalog: Catalog, client: Client, held: Table
 ) -> None:
-    token, write = catalog.token("n.t"), held.begin_write()
+    token, write = catalog.token("n.t"), engine.begin_write(held)
     change = [{"change": "set-property", "key": "k", "value": "v"}]
     held.alter(change, token=token)
-    truncated = held.commit_write(write, "truncate", [])
+    truncated = engine.commit_write(held, write, "truncate", [])
     swap(client())
     assert held.alter(change, token=token).properties["k"] == "v"
     assert catalog.load_table("n.t").alter(change, token=token)
-    assert held.commit_write(write, "truncate", []).version >= truncated.version
+    assert engine.commit_write(held, write, "truncate", []).version >= truncated.version
     assert dict(client().load_table("n.t").properties) == {}
 
 
@@ -221,11 +227,11 @@ def test_a_write_that_happened_before_the_rename_is_not_reported_as_failed(
 def test_a_staged_replacement_never_replaces_a_table_that_lost_the_name(
     catalog: Catalog, client: Client, held: Table, kind: str, rename: Callable[[Catalog], None]
 ) -> None:
-    stage = catalog.stage(kind, "n.t", SCHEMA)
+    stage = engine.stage(catalog, kind, "n.t", SCHEMA)
     files = staged_files(stage, rows(50))
     rename(client())
     try:
-        catalog.commit_stage(stage, files)
+        engine.commit_stage(catalog, stage, files)
     except LakelogError:
         pass
     else:
@@ -301,7 +307,7 @@ def test_the_name_is_kept_by_snapshots_and_through_expiry(
     with pytest.raises(ConflictError, match="expired"):
         held.append(rows(9))
     cold = client().load_table("n.t_old")
-    assert cold.head.state.link == catalog.load_table("n.t_old").head.state.link
+    assert cold.table_head.state.link == catalog.load_table("n.t_old").table_head.state.link
     cold.append(rows(9))
     assert not client().fsck().found
 
@@ -314,7 +320,7 @@ def test_a_name_that_moves_while_it_is_resolved_leads_to_the_table_that_has_it_t
     swapped: list[int] = []
 
     def view(tree: NameTree, tracked: Any, fresh: Any) -> Any:
-        if tracked.location == held.head.tracked.location and not swapped:
+        if tracked.location == held.table_head.tracked.location and not swapped:
             swapped.append(1)
             swap(client())
             fresh.discard(tracked.location)
@@ -336,7 +342,7 @@ def test_a_name_that_moves_while_a_transaction_resolves_it_is_a_conflict(
 
     def load(tracked: TrackedLog[Any], beside: Any, hint: Any = None) -> Any:
         # The namespace has been read by then.
-        if tracked.location == held.head.tracked.location and not swapped:
+        if tracked.location == held.table_head.tracked.location and not swapped:
             swapped.append(1)
             swap(client())
         return real(tracked, beside, hint)

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 import pytest
+from tests import s3_servers
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import (
     Catalog,
     CommitConflict,
-    DataFile,
     NameReassigned,
     NoSuchNamespace,
     NoSuchTable,
-    Stage,
+    Observation,
     TableExists,
+    engine,
 )
 from lakelog.catalog.core.parquet.writing import write_files
-from lakelog.log import InvalidInput, open_store
+from lakelog.catalog.engine import DataFile, StagedTable
+from lakelog.log import InvalidInput, open_store, wait_for_background
 
 Client = Callable[[], Catalog]
 
 
-def staged_files(stage: Stage, data: pa.Table) -> list[DataFile]:
+def staged_files(stage: StagedTable, data: pa.Table) -> list[DataFile]:
     """Write `data` where the stage says, as an engine does."""
     inside = not stage.own_location
     store = open_store(stage.url.removesuffix("/" + stage.location) if inside else stage.url)
@@ -45,73 +48,73 @@ def staged_files(stage: Stage, data: pa.Table) -> list[DataFile]:
 def test_nothing_is_visible_before_the_commit_and_everything_after_it(
     catalog: Catalog, client: Client
 ) -> None:
-    stage = catalog.stage("create", "t", SCHEMA)
+    stage = engine.stage(catalog, "create", "t", SCHEMA)
     files = staged_files(stage, rows(1, 2))
     assert client().list_tables() == []
     with pytest.raises(NoSuchTable):
         client().load_table("t")
-    made = catalog.commit_stage(stage, files)
+    made = engine.commit_stage(catalog, stage, files)
     assert made.version == 1, "metadata and files are one commit"
     assert client().load_table("t").to_arrow() == rows(1, 2)
 
 
 def test_a_stage_can_be_committed_by_another_process_and_twice(catalog: Catalog, client: Client) -> None:
-    stage = catalog.stage("create-or-replace", "t", SCHEMA)
-    sent = msgspec.json.decode(msgspec.json.encode(stage), type=Stage)
+    stage = engine.stage(catalog, "create-or-replace", "t", SCHEMA)
+    sent = msgspec.json.decode(msgspec.json.encode(stage), type=StagedTable)
     assert sent == stage
     files = staged_files(stage, rows(1))
-    client().commit_stage(sent, files)
-    again = client().commit_stage(sent, files)
+    engine.commit_stage(client(), sent, files)
+    again = engine.commit_stage(client(), sent, files)
     assert again.to_arrow() == rows(1)
-    replace = client().stage("replace", "t", SCHEMA)
+    replace = engine.stage(client(), "replace", "t", SCHEMA)
     files = staged_files(replace, rows(2))
-    version = client().commit_stage(replace, files).version
-    assert client().commit_stage(replace, files).version == version
+    version = engine.commit_stage(client(), replace, files).version
+    assert engine.commit_stage(client(), replace, files).version == version
     assert client().load_table("t").to_arrow() == rows(2)
 
 
 def test_an_abandoned_stage_leaves_nothing_visible(catalog: Catalog, client: Client) -> None:
-    staged_files(catalog.stage("create", "t", SCHEMA), rows(1))
+    staged_files(engine.stage(catalog, "create", "t", SCHEMA), rows(1))
     assert client().list_tables() == []
     assert client().create_table("t", SCHEMA).to_arrow().num_rows == 0
 
 
 def test_of_two_stages_of_one_name_the_second_commit_fails(catalog: Catalog, client: Client) -> None:
-    one, other = catalog.stage("create", "t", SCHEMA), client().stage("create", "t", SCHEMA)
-    catalog.commit_stage(one, staged_files(one, rows(1)))
+    one, other = engine.stage(catalog, "create", "t", SCHEMA), engine.stage(client(), "create", "t", SCHEMA)
+    engine.commit_stage(catalog, one, staged_files(one, rows(1)))
     with pytest.raises(TableExists, match="`t`"):
-        client().commit_stage(other, staged_files(other, rows(2)))
+        engine.commit_stage(client(), other, staged_files(other, rows(2)))
     one, other = (
-        catalog.stage("create-or-replace", "t", SCHEMA),
-        client().stage("create-or-replace", "t", SCHEMA),
+        engine.stage(catalog, "create-or-replace", "t", SCHEMA),
+        engine.stage(client(), "create-or-replace", "t", SCHEMA),
     )
-    catalog.commit_stage(one, staged_files(one, rows(3)))
+    engine.commit_stage(catalog, one, staged_files(one, rows(3)))
     with pytest.raises(CommitConflict, match="replaced the table"):
-        client().commit_stage(other, staged_files(other, rows(4)))
+        engine.commit_stage(client(), other, staged_files(other, rows(4)))
     assert client().load_table("t").to_arrow() == rows(3)
 
 
 def test_staging_fails_early_on_what_is_wrong_already(catalog: Catalog) -> None:
     with pytest.raises(NoSuchTable):
-        catalog.stage("replace", "t", SCHEMA)
+        engine.stage(catalog, "replace", "t", SCHEMA)
     with pytest.raises(NoSuchNamespace):
-        catalog.stage("create-or-replace", "a.t", SCHEMA)
+        engine.stage(catalog, "create-or-replace", "a.t", SCHEMA)
     catalog.create_table("t", SCHEMA)
     with pytest.raises(TableExists):
-        catalog.stage("create", "t", SCHEMA)
+        engine.stage(catalog, "create", "t", SCHEMA)
     with pytest.raises(InvalidInput, match="upsert"):
-        catalog.stage("upsert", "t", SCHEMA)
+        engine.stage(catalog, "upsert", "t", SCHEMA)
     with pytest.raises(InvalidInput, match="name or a location"):
-        catalog.stage("create", None, SCHEMA)
+        engine.stage(catalog, "create", None, SCHEMA)
 
 
 def test_a_replace_keeps_id_and_history_and_changes_all_else(catalog: Catalog, client: Client) -> None:
     old = catalog.create_table("t", SCHEMA, properties={"k": "v"}, partition_by=["region"]).append(rows(1))
     schema = pa.schema([pa.field("id", pa.string())])
-    stage = catalog.stage("replace", "t", schema, properties={"l": "w"})
+    stage = engine.stage(catalog, "replace", "t", schema, properties={"l": "w"})
     assert client().load_table("t").to_arrow() == rows(1)
     data = pa.table({"id": ["x"]})
-    new = catalog.commit_stage(stage, staged_files(stage, data))
+    new = engine.commit_stage(catalog, stage, staged_files(stage, data))
     assert new.id == old.id
     assert new.version == old.version + 1
     seen = client().load_table("t")
@@ -125,27 +128,68 @@ def test_a_replace_of_a_table_that_is_gone_fails_and_create_or_replace_creates_i
     catalog: Catalog, client: Client
 ) -> None:
     catalog.create_table("t", SCHEMA).append(rows(1))
-    replace, either = catalog.stage("replace", "t", SCHEMA), catalog.stage("create-or-replace", "t", SCHEMA)
+    replace, either = (
+        engine.stage(catalog, "replace", "t", SCHEMA),
+        engine.stage(catalog, "create-or-replace", "t", SCHEMA),
+    )
     replaced, files = staged_files(replace, rows(2)), staged_files(either, rows(3))
     client().drop_table("t")
     with pytest.raises(NoSuchTable):
-        catalog.commit_stage(replace, replaced)
-    made = catalog.commit_stage(either, files)
+        engine.commit_stage(catalog, replace, replaced)
+    made = engine.commit_stage(catalog, either, files)
     assert made.version == 1
     assert client().load_table("t").to_arrow() == rows(3)
-    assert client().commit_stage(either, files).id == made.id
+    assert engine.commit_stage(client(), either, files).id == made.id
+
+
+def test_staged_files_of_a_dropped_table_that_are_gone_fail_the_statement(
+    catalog: Catalog, client: Client
+) -> None:
+    catalog.create_table("t", SCHEMA).append(rows(1))
+    stage = engine.stage(catalog, "create-or-replace", "t", SCHEMA)
+    files = staged_files(stage, rows(2))
+    client().drop_table("t")
+    store = open_store(catalog.warehouse)
+    store.delete([f"{stage.location}/{file.path}" for file in files])
+    with pytest.raises(NoSuchTable, match="its files were removed.*run the statement again"):
+        engine.commit_stage(catalog, stage, files)
+    assert client().list_tables() == []
+    assert engine.commit_stage(catalog, stage, staged_files(stage, rows(3))).to_arrow() == rows(3)
+
+
+@pytest.mark.s3
+def test_a_bucket_copies_the_staged_files_of_a_dropped_table_by_itself(tmp_path: Path) -> None:
+    seen: list[Observation] = []
+    with s3_servers.running("moto", tmp_path / "objects") as (server, bucket):
+        catalog = Catalog(f"s3://{bucket}/w", options=server.options, observe=seen.append)
+        catalog.create_table("t", SCHEMA)
+        stage = engine.stage(catalog, "create-or-replace", "t", SCHEMA)
+        store = open_store(catalog.warehouse, server.options)
+        files = write_files(
+            store, stage.location, stage.write, rows(*range(50_000)).to_reader(), stage.schema, stage.spec,
+            stage.sort_order, properties={"lakelog.write.target-file-size-bytes": "65536"},
+        )  # fmt: skip
+        catalog.drop_table("t")
+        data_bytes = sum(file.size_bytes for file in files)
+        seen.clear()
+        made = engine.commit_stage(catalog, stage, files)
+        wait_for_background()
+        (done,) = [each for each in seen if each.operation == "commit_stage"]
+        assert len(files) > 1 and done.requests["copy"] == len(files)
+        assert done.bytes_read + done.bytes_written < data_bytes
+        assert made.row_count == 50_000
 
 
 def test_a_replace_of_a_name_that_leads_to_another_table_by_now_fails(
     catalog: Catalog, client: Client
 ) -> None:
     catalog.create_table("t", SCHEMA)
-    stage = catalog.stage("create-or-replace", "t", SCHEMA)
+    stage = engine.stage(catalog, "create-or-replace", "t", SCHEMA)
     client().drop_table("t")
     client().create_table("t", SCHEMA).append(rows(9))
     files = staged_files(stage, rows(1))
     with pytest.raises(NameReassigned, match="was dropped and re-created.*run the statement again"):
-        catalog.commit_stage(stage, files)
+        engine.commit_stage(catalog, stage, files)
     assert client().load_table("t").to_arrow() == rows(9)
 
 
@@ -157,40 +201,40 @@ def test_a_create_or_replace_that_meets_a_new_table_says_to_run_it_again(
         catalog.create_table("other", SCHEMA).append(rows(9))
     if how == "drop and create":
         catalog.create_table("t", SCHEMA)
-    stage = catalog.stage("create-or-replace", "t", SCHEMA)
+    stage = engine.stage(catalog, "create-or-replace", "t", SCHEMA)
     files = staged_files(stage, rows(1))
     if how == "rename":
         client().rename_table("other", "t")
     else:
-        client().drop_table("t")
+        client().drop_table("t", missing_ok=True)
         client().create_table("t", SCHEMA).append(rows(9))
     with pytest.raises(NameReassigned, match="Nothing was changed: run the statement again to replace"):
-        catalog.commit_stage(stage, files)
+        engine.commit_stage(catalog, stage, files)
     assert client().load_table("t").to_arrow() == rows(9)
-    again = catalog.stage("create-or-replace", "t", SCHEMA)
-    catalog.commit_stage(again, staged_files(again, rows(1)))
+    again = engine.stage(catalog, "create-or-replace", "t", SCHEMA)
+    engine.commit_stage(catalog, again, staged_files(again, rows(1)))
     assert client().load_table("t").to_arrow() == rows(1)
-    create = catalog.stage("create-or-replace", "v", SCHEMA)
+    create = engine.stage(catalog, "create-or-replace", "v", SCHEMA)
     client().create_table("v", SCHEMA)
     with pytest.raises(NameReassigned, match="another client created `v`"):
-        catalog.commit_stage(create)
+        engine.commit_stage(catalog, create)
 
 
 def test_a_namespace_that_is_gone_by_the_commit_fails_it(catalog: Catalog, client: Client) -> None:
     catalog.create_namespace("a")
     catalog.create_table("a.u", SCHEMA)
     create, replace = (
-        catalog.stage("create", "a.t", SCHEMA),
-        catalog.stage("create-or-replace", "a.u", SCHEMA),
+        engine.stage(catalog, "create", "a.t", SCHEMA),
+        engine.stage(catalog, "create-or-replace", "a.u", SCHEMA),
     )
     client().drop_namespace("a", cascade=True)
     with pytest.raises(NoSuchNamespace):
-        catalog.commit_stage(create, staged_files(create, rows(1)))
+        engine.commit_stage(catalog, create, staged_files(create, rows(1)))
     with pytest.raises(NoSuchNamespace):
-        catalog.commit_stage(replace, staged_files(replace, rows(1)))
+        engine.commit_stage(catalog, replace, staged_files(replace, rows(1)))
     client().create_namespace("a")
     with pytest.raises(NoSuchNamespace):
-        catalog.commit_stage(create, staged_files(create, rows(1)))
+        engine.commit_stage(catalog, create, staged_files(create, rows(1)))
     assert client().list_tables("a") == []
 
 
@@ -198,26 +242,26 @@ def test_a_replace_goes_over_changed_properties_but_not_over_added_rows(
     catalog: Catalog, client: Client
 ) -> None:
     catalog.create_table("t", SCHEMA)
-    stage = catalog.stage("replace", "t", SCHEMA)
+    stage = engine.stage(catalog, "replace", "t", SCHEMA)
     client().load_table("t").alter([{"change": "set-property", "key": "k", "value": "v"}])
-    assert dict(catalog.commit_stage(stage, staged_files(stage, rows(1))).properties) == {}
-    stage = catalog.stage("replace", "t", SCHEMA)
+    assert dict(engine.commit_stage(catalog, stage, staged_files(stage, rows(1))).properties) == {}
+    stage = engine.stage(catalog, "replace", "t", SCHEMA)
     client().load_table("t").append(rows(2))
     with pytest.raises(CommitConflict, match="added files"):
-        catalog.commit_stage(stage, staged_files(stage, rows(3)))
+        engine.commit_stage(catalog, stage, staged_files(stage, rows(3)))
     assert client().load_table("t").to_arrow().sort_by("id") == rows(1, 2)
 
 
 def test_a_table_without_a_name_is_staged_by_its_place(catalog: Catalog, client: Client) -> None:
     place = "memory://elsewhere-" + catalog.warehouse.removeprefix("memory://") + "/x"
-    stage = catalog.stage("create", None, SCHEMA, location=place)
+    stage = engine.stage(catalog, "create", None, SCHEMA, location=place)
     with pytest.raises(NoSuchTable):
         client().table_at(place)
-    catalog.commit_stage(stage, staged_files(stage, rows(1)))
+    engine.commit_stage(catalog, stage, staged_files(stage, rows(1)))
     assert client().table_at(place).to_arrow() == rows(1)
     with pytest.raises(TableExists):
-        client().stage("create", None, SCHEMA, location=place)
-    assert client().drop_table_at(place)
-    assert not client().drop_table_at(place)
+        engine.stage(client(), "create", None, SCHEMA, location=place)
+    assert engine.drop_table_at(client(), place)
+    assert not engine.drop_table_at(client(), place)
     with pytest.raises(NoSuchTable):
         client().table_at(place)

@@ -64,7 +64,7 @@ def test_what_is_not_there_is_said_by_name(catalog: Catalog) -> None:
         catalog.create_table("a.t", SCHEMA)
     with pytest.raises(NoSuchTable):
         catalog.table_at("memory://nowhere/at-all")
-    assert not catalog.drop_table("a.t")
+    assert not catalog.drop_table("a.t", missing_ok=True)
 
 
 def test_a_renamed_table_is_the_same_table(catalog: Catalog, client: Client) -> None:
@@ -100,7 +100,7 @@ def test_a_dropped_table_is_gone_for_clients_that_hold_it(catalog: Catalog, clie
     with pytest.raises(NoSuchTable):
         held.alter([{"change": "set-property", "key": "a", "value": "b"}])
     assert catalog.list_tables() == []
-    assert not catalog.drop_table("t")
+    assert not catalog.drop_table("t", missing_ok=True)
     again = catalog.create_table("t", SCHEMA)
     assert again.id != held.id
     assert again.to_arrow().num_rows == 0
@@ -154,14 +154,14 @@ def test_the_past_is_found_by_version_and_by_time_and_is_read_only(catalog: Cata
     other = client()
     past = other.load_table("t", version=first.version)
     assert past.to_arrow() == rows(1)
-    assert other.load_table("t", timestamp_us=first.timestamp_us).version == first.version
+    assert other.load_table("t", timestamp=first.committed_at).version == first.version
     assert other.load_table("t").at(version=second.version).to_arrow()["key"].to_pylist() == [1, 2]
     with pytest.raises(InvalidInput, match="read-only"):
         past.append(rows(3))
     with pytest.raises(NotFound, match="99"):
         other.load_table("t", version=99)
     with pytest.raises(NotFound):
-        other.load_table("t", timestamp_us=1)
+        other.load_table("t", timestamp=1)
 
 
 def test_history_says_what_happened(catalog: Catalog) -> None:
@@ -180,7 +180,7 @@ def test_a_location_of_the_users_choice_is_used_as_it_is(
     place = str(tmp_path / "mine")
     table = catalog.create_table("t", SCHEMA, location=place).append(rows(1))
     assert table.location == place
-    assert table.own_location
+    assert table.metadata.own_location
     assert sorted(path.name for path in Path(place).iterdir()) == ["_log", "data"]
     assert client().load_table("t").to_arrow() == rows(1)
     assert client().table_at(place + "/").to_arrow() == rows(1)
@@ -244,3 +244,35 @@ def test_required_columns_stay_required(catalog: Catalog) -> None:
     with pytest.raises(InvalidInput, match="id"):
         table.append(pa.table({"id": pa.array([None], pa.int64()), "note": ["x"]}))
     assert table.refresh().version == table.version
+
+
+def test_a_name_without_a_table_is_not_dropped_in_silence(catalog: Catalog) -> None:
+    catalog.create_table("orders", SCHEMA)
+    for purge in (False, True):
+        with pytest.raises(NoSuchTable, match="did you mean .*orders"):
+            catalog.drop_table("order", purge=purge)
+        assert not catalog.drop_table("order", purge=purge, missing_ok=True)
+    with catalog.transaction() as transaction:
+        with pytest.raises(NoSuchTable):
+            transaction.drop_table("order")
+        assert transaction.drop_table("orders")
+    assert not catalog.table_exists("orders")
+
+
+def test_tables_are_listed_with_those_of_namespaces_below(catalog: Catalog) -> None:
+    for namespace in ("a", "a.b", "a.b.c", "z"):
+        catalog.create_namespace(namespace)
+    names = [("a", "b", "c", "deep"), ("a", "t"), ("root",), ("z", "t")]
+    for name in names:
+        catalog.create_table(name, SCHEMA)
+    assert catalog.list_tables(recursive=True) == names
+    assert catalog.list_tables("a", recursive=True) == names[:2]
+    assert catalog.list_tables("a.b") == [] and catalog.list_tables() == [("root",)]
+    with catalog.transaction() as transaction:
+        transaction.create_namespace("a.new")
+        transaction.create_table("a.new.t", SCHEMA)
+        transaction.drop_namespace("a.b", cascade=True)
+        assert transaction.list_tables("a", recursive=True) == [("a", "new", "t"), ("a", "t")]
+        assert catalog.list_tables("a", recursive=True) == names[:2]
+    with pytest.raises(NoSuchNamespace):
+        catalog.list_tables("a.b", recursive=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NamespaceExists, NoSuchNamespace, NoSuchTable, TableExists
+from lakelog.catalog import Catalog, NamespaceExists, NoSuchNamespace, NoSuchTable, TableExists, engine
 from lakelog.catalog.core.ddl import drop
 from lakelog.log import ConflictError, Draft, NotFound
 
@@ -68,11 +68,11 @@ def test_a_writer_that_held_the_table_before_the_drop_is_refused_after_it_is_res
 ) -> None:
     catalog.create_table("t", SCHEMA)
     held = client().load_table("t")
-    write = held.begin_write()
+    write = engine.begin_write(held)
     catalog.drop_table("t")
     catalog.undrop_table("t")
     with pytest.raises(ConflictError, match="dropped at version 2 and restored since"):
-        held.commit_write(write, "append", ())
+        engine.commit_write(held, write, "append", ())
     assert client().load_table("t").append(rows(1)).row_count == 1
 
 
@@ -143,7 +143,7 @@ def test_a_drop_beside_a_drop_and_an_undrop_seals_the_table(
 
 def test_a_table_dropped_by_its_place_can_be_restored_by_its_name(catalog: Catalog, client: Client) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(1))
-    assert client().drop_table_at(table.location)
+    assert engine.drop_table_at(client(), table.location)
     assert not client().table_exists("t")
     catalog.undrop_table("t")
     assert client().load_table("t").to_arrow() == rows(1)
@@ -152,7 +152,7 @@ def test_a_table_dropped_by_its_place_can_be_restored_by_its_name(catalog: Catal
 def test_what_was_purged_cannot_be_restored(catalog: Catalog, client: Client) -> None:
     table = catalog.create_table("t", SCHEMA)
     catalog.drop_table("t")
-    tracked = table.head.tracked
+    tracked = table.table_head.tracked
     tracked.commit(tracked.current(), lambda _view, _passed: Draft(purges=True))
     with pytest.raises(NotFound, match="purged"):
         client().undrop_table("t")

@@ -23,7 +23,7 @@ from tests.integration.catalog.clock import at_once
 from tests.integration.catalog.erasure.searching import Value, found_in
 from tests.integration.catalog.maintenance.test_vacuum_crashes import Death, DyingStore
 
-from lakelog.catalog import Catalog, StreamBatch, Table
+from lakelog.catalog import Catalog, StreamBatch, Table, engine
 from lakelog.catalog.core.files import ColumnEstimates, TableEstimates, manifest_bounds
 from lakelog.catalog.core.logs import TableHead, places, writing_as
 from lakelog.catalog.core.parquet import read_files
@@ -239,8 +239,8 @@ class Life:
                 columns[field.id] = ColumnEstimates(
                     type="long", distinct=len(values), min=min(values), max=max(values)
                 )
-        table.commit_statistics(
-            TableEstimates(version=table.version, rows=rows.num_rows, size_bytes=9, columns=columns)
+        engine.commit_statistics(
+            table, TableEstimates(version=table.version, rows=rows.num_rows, size_bytes=9, columns=columns)
         )
 
     # What must be, once it is forgotten
@@ -248,7 +248,7 @@ class Life:
     def named(self, key: str) -> str:
         """Return a key with the name of its table in place of the folder."""
         for name in self.names:
-            key = key.replace(self.catalog.load_table(name).head.tracked.location, f"<{name}>")
+            key = key.replace(self.catalog.load_table(name).table_head.tracked.location, f"<{name}>")
         return key
 
     def family(self) -> set[str]:
@@ -257,8 +257,8 @@ class Life:
         for name in ("a", "b"):
             space = self.catalog._tree.find_namespace((name,))
             assert space is not None
-            new += [(id, each.location) for id, each in space.view.state.dropped.items()]
-        new.append((self.table.id, self.table.head.tracked.location))
+            new += [(each.entry.id, each.entry.location) for each in space.view.state.dropped_logs()]
+        new.append((self.table.id, self.table.table_head.tracked.location))
         while new:
             id, location = new.pop()
             if id in found:
@@ -268,7 +268,7 @@ class Life:
             new += [(clone, promise.location) for clone, promise in state.clones.items()]
         tables = [*map(self.catalog.load_table, self.names), *self.dropped_tables()]
         former = {
-            table.id for table in tables if any(each.id in found for each in table.head.state.ancestors)
+            table.id for table in tables if any(each.id in found for each in table.table_head.state.ancestors)
         }
         return found | former
 
@@ -278,7 +278,7 @@ class Life:
             return set()
         found = self.matched[id]
         for table in self.tables:
-            for each in table.head.state.ancestors if table.id == id else ():
+            for each in table.table_head.state.ancestors if table.id == id else ():
                 found = found | {row for row in self.to_go(each.id) if row < each.until}
         return found
 
@@ -292,7 +292,7 @@ class Life:
                 fields = {field.name: field.id for field in version.schema.fields}
                 named_later |= {fields["flag"]} if "flag" in fields else set()
                 for ref in (None, *version.refs):
-                    line = version if ref is None else Table(version.head.on(ref))
+                    line = version if ref is None else Table(version.table_head.on(ref))
                     own = {field.name: field.id for field in line.schema.fields}
                     now = {each for each, id in own.items() if id in named_later or each == "flag"}
                     for row in rows_of(line):
@@ -306,22 +306,22 @@ class Life:
         for name in ("a", "b"):
             space = tree.find_namespace((name,))
             assert space is not None
-            for id, each in space.view.state.dropped.items():
-                tracked = tree.logs.table(each.location)
+            for each in space.view.state.dropped_logs():
+                tracked = tree.logs.table(each.entry.location)
                 view = tracked.at_its_place()
                 if not view.purged:
-                    found.append(Table(TableHead(tree.logs, tracked, view, id)))
+                    found.append(Table(TableHead(tree.logs, tracked, view, each.entry.id)))
         return found
 
     def unclear(self) -> list[str]:
         """Return the folders of tables in which rows may have the mark by names that no version that can be read has
         for it, or that no erasure of the table is about; also of those that keep files for such a table."""
-        places = {self.table.head.tracked.location: self.table.id}
+        places = {self.table.table_head.tracked.location: self.table.id}
         for space in ("a", "b"):
             state = self.catalog._tree.find_namespace((space,)).view.state
-            places |= {each.location: id for id, each in state.dropped.items()}
-            places |= {each.location: each.id for each in state.entries.get(RELATION, {}).values()}
-        clones = {table.id: set(table.head.state.clones) for table in self.tables}
+            places |= {each.entry.location: each.entry.id for each in state.dropped_logs()}
+            places |= {each.location: each.id for _, each in state.logs(RELATION)}
+        clones = {table.id: set(table.table_head.state.clones) for table in self.tables}
         ids = {
             id
             for id in places.values()
@@ -348,8 +348,8 @@ class Life:
         return found
 
     def versions(self, table: Table) -> list[Table]:
-        first = max(table.head.state.expired, 1)
-        return [Table(table.head.at_version(each)) for each in range(first, table.version + 1)]
+        first = max(table.table_head.state.expired, 1)
+        return [Table(table.table_head.at_version(each)) for each in range(first, table.version + 1)]
 
     def forget(self) -> None:
         """Forget, and check all that is left. AssertionError says what is wrong."""
@@ -388,7 +388,7 @@ class Life:
             had = self.to_go(self.catalog.load_table(name).id)
             for version in self.versions(self.catalog.load_table(name)):
                 for ref in (None, *version.refs):
-                    rows = rows_of(version if ref is None else Table(version.head.on(ref)))
+                    rows = rows_of(version if ref is None else Table(version.table_head.on(ref)))
                     visible |= {row["k"] for row in rows}
                     left = {row["k"] for row in rows if row["_row_id"] in had}
                     assert not left, f"version {version.version} of {name}, {ref}, still has {left}"
@@ -414,7 +414,7 @@ class Life:
 
 def rows_of(line: Table) -> list[dict[str, Any]]:
     """Return the rows of a line, with their ids as the last column."""
-    head = line.head
+    head = line.table_head
     _, batches = read_files(
         head.tracked.store,
         head.tracked.prefix,

@@ -16,10 +16,11 @@ from tests.integration.catalog.erasure.test_forgetting import client, store_of
 from tests.integration.catalog.erasure.test_what_stays import catalog, warehouse
 from tests.integration.catalog.maintenance.test_vacuum_crashes import Death
 
-from lakelog.catalog import Catalog, Table
+from lakelog.catalog import Catalog, Table, engine
 from lakelog.catalog.core.files import ColumnEstimates, TableEstimates
 from lakelog.catalog.core.logs import writing_as
-from lakelog.catalog.core.parquet import left_folders, temporary_folder
+from lakelog.catalog.core.parquet import left_folders
+from lakelog.catalog.core.parquet.temporary import temporary_folder
 from lakelog.catalog.keeping.clones import cloning
 from lakelog.log import wait_for_background
 from lakelog.log.errors import NotFound
@@ -148,13 +149,13 @@ def test_bounds_of_files_that_are_gone_are_written_anew(catalog: Catalog, wareho
 def test_statistics_of_rows_that_are_gone_go(catalog: Catalog, warehouse: str) -> None:
     table = people(catalog)
     seen = ColumnEstimates(type="string", distinct=3, min=ADA, max="c")
-    table = table.commit_statistics(
-        TableEstimates(version=table.version, rows=3, size_bytes=9, columns={2: seen})
+    table = engine.commit_statistics(
+        table, TableEstimates(version=table.version, rows=3, size_bytes=9, columns={2: seen})
     )
     catalog.load_table("a.t").delete("id = 1").compact(deleted_ratio=0.001)
     catalog.expire("a.t", version=catalog.load_table("a.t").version, dry_run=False)
     catalog.vacuum("a.t", older_than=NOW, dry_run=False, trust_clock=True)
-    assert catalog.load_table("a.t").estimates is not None
+    assert engine.estimates(catalog.load_table("a.t")) is not None
     assert catalog.forget("a.t", f"email = '{ADA}'", dry_run=False).is_needed
     assert left_in(warehouse) == set() and ids(catalog) == [2, 3]
 
@@ -209,7 +210,7 @@ def test_ids_that_a_clone_gave_itself_are_not_its_sources(catalog: Catalog) -> N
 
 def test_what_a_clone_that_was_stopped_has_left_is_named(catalog: Catalog, warehouse: str) -> None:
     table = people(catalog)
-    place = f"{table.head.tracked.location.rpartition('/')[0]}/t-{'a' * 26}"
+    place = f"{table.table_head.tracked.location.rpartition('/')[0]}/t-{'a' * 26}"
     store_of(warehouse).put(f"{place}/_log/sidecars/00000000000000000001-x.bin", ADA.encode())
     done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
     assert any("where no name leads" in each for each in done.left), done.left
@@ -249,7 +250,7 @@ def test_a_call_that_an_expiry_and_a_vacuum_get_in_the_way_of_begins_anew(
 
 KILLED = """
 import os, signal
-from lakelog.catalog.core.parquet import temporary_folder
+from lakelog.catalog.core.parquet.temporary import temporary_folder
 with temporary_folder("rows") as folder:
     (folder / "rows.duckdb").write_bytes(b"ZQXJ" * 1000)
     print(folder, flush=True)

@@ -92,15 +92,15 @@ def test_a_clone_that_begins_while_rows_are_erased_is_purged(
 ) -> None:
     people(catalog)
     source = client(warehouse).load_table("a.t")
-    look = looking.Looking.look
+    look = looking.ErasureSearch.look
 
     def late(self: Any, **how: Any) -> None:
         look(self, **how)
         with monkeypatch.context() as patch, pytest.raises(Death):
             patch.setattr(cloning, "promise_all", lambda *given: (_ for _ in ()).throw(Death()))
-            cloning.clone_table(client(warehouse)._tree, source.head, ("a", "c"), None)
+            cloning.clone_table(client(warehouse)._tree, source.table_head, ("a", "c"), None)
 
-    monkeypatch.setattr(looking.Looking, "look", late)
+    monkeypatch.setattr(looking.ErasureSearch, "look", late)
     assert catalog.forget("a.t", WHERE, dry_run=False).left == ()
     assert left_in(warehouse) == set() and is_whole(catalog)
 
@@ -116,7 +116,7 @@ def test_a_clone_that_moves_while_it_is_looked_at_stays(
 
     def late(self: TrackedLog[Any]) -> Any:
         view = at_its_place(self)
-        if self.location == clone.head.tracked.location and not moved:
+        if self.location == clone.table_head.tracked.location and not moved:
             moved.append(True)
             client(warehouse).rename_table("a.c", "b.c")
             if drops:
@@ -142,8 +142,8 @@ def test_a_clone_of_what_is_left_that_another_user_is_making_stays(
     condition: str, catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     people(catalog).alter([{"change": "set-clustering", "columns": [["email"]]}]).cluster()
-    end = looking.Looking.look_again_at_unlinked
-    look = looking.Looking.look_at_unlinked
+    end = looking.ErasureSearch.look_again_at_unlinked
+    look = looking.ErasureSearch.look_at_unlinked
     promise_all = cloning.promise_all
 
     def late(self: Any) -> None:
@@ -158,7 +158,7 @@ def test_a_clone_of_what_is_left_that_another_user_is_making_stays(
         client(warehouse).clone("a.t", "a.c")
 
     name = "look_again_at_unlinked" if condition == WHERE else "look_at_unlinked"
-    monkeypatch.setattr(looking.Looking, name, late)
+    monkeypatch.setattr(looking.ErasureSearch, name, late)
     assert catalog.forget("a.t", condition, dry_run=False).left == ()
     assert ids(client(warehouse), "a.c") == ids(client(warehouse)) and is_whole(catalog)
     assert left_in(warehouse) == set() or condition != WHERE
@@ -196,7 +196,7 @@ def test_a_clone_that_needs_no_file_of_its_source_any_more_is_a_clone(
     clone = catalog.load_table("a.c").update({"flag": "'x'", "email": f"'{ADA}'"}, "id > 0")
     catalog.expire("a.c", version=clone.version, dry_run=False)
     catalog.vacuum("a.c", older_than=dt.timedelta(0), dry_run=False, trust_clock=True)
-    assert not client(warehouse).load_table("a.t").head.state.clones
+    assert not client(warehouse).load_table("a.t").table_head.state.clones
     if drops:
         catalog.drop_table("a.c")
     assert catalog.forget("a.t", "id = 1", dry_run=False).left == ()

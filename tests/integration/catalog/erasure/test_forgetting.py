@@ -14,7 +14,7 @@ from tests.integration.catalog.clock import at_once
 from tests.integration.catalog.erasure.searching import Value, found_in
 from tests.integration.catalog.maintenance.test_vacuum_crashes import Death, DyingStore
 
-from lakelog.catalog import Catalog, Table, is_signed
+from lakelog.catalog import Catalog, Table, engine, is_signed
 from lakelog.catalog.core.files import ColumnEstimates, TableEstimates, manifest_bounds
 from lakelog.catalog.core.logs import places, writing_as
 from lakelog.catalog.core.parquet.ingest import written_files
@@ -74,15 +74,15 @@ def planted(warehouse: str) -> None:
     table = table.refresh().append(rows(5, marked=True)).delete(f"{WHERE} AND id > 5")
     seen = ColumnEstimates(type="long", distinct=6, min=1, max=NUMBER)
     known = TableEstimates(version=table.version, rows=9, size_bytes=9, columns={1: seen})
-    table = table.refresh().commit_statistics(known)
+    table = engine.commit_statistics(table.refresh(), known)
     catalog.expire("a.t", version=table.version, dry_run=False)
     table = table.alter([{"change": "set-property", "key": "k", "value": "v"}])
     with writing_as({"statement": f"DELETE FROM t WHERE name = '{NAME}'"}):
         table = table.append(rows(6, marked=True))
     # A file that no commit has, a proposal, and what a repair has moved away.
     table = catalog.load_table("a.t")
-    written_files(table.head.tracked, table.metadata, table.begin_write(), rows(9, marked=True))
-    log = table.head.tracked.log
+    written_files(table.table_head.tracked, table.metadata, engine.begin_write(table), rows(9, marked=True))
+    log = table.table_head.tracked.log
     proposal = {"kind": "proposal", "rows": base64.b64encode(NAME.encode() * 9).decode(), "name": NAME}
     store = store_of(warehouse)
     store.put(log.keys.proposal(table.version, "someone"), msgspec.json.encode(proposal))
@@ -228,11 +228,11 @@ def test_rows_that_come_in_meanwhile_are_forgotten_too_or_reported(warehouse: st
 
 def test_a_write_under_way_is_fenced_off(warehouse: str) -> None:
     other = client(warehouse).load_table("a.t")
-    write = other.begin_write()
-    files = written_files(other.head.tracked, other.metadata, write, rows(40, marked=True))
+    write = engine.begin_write(other)
+    files = written_files(other.table_head.tracked, other.metadata, write, rows(40, marked=True))
     client(warehouse).forget("a.t", WHERE, dry_run=False)
     with pytest.raises((WriteFenced, ConflictError)):
-        other.commit_write(write, "append", files)
+        engine.commit_write(other, write, "append", files)
     assert found_in(store_of(warehouse), MARKERS) == {}
 
 
@@ -291,12 +291,26 @@ def test_files_of_another_writer_are_left_only_if_that_is_asked_for(tmp_path: Pa
     assert (tmp_path / "source" / "part.parquet").exists()
 
 
+def test_a_receipt_has_no_value_that_is_in_a_path_of_another_writer(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    folder = tmp_path / "source" / "city=x y" / "email=ada@example.com"
+    folder.mkdir(parents=True)
+    pq.write_table(rows(1), folder / "part.parquet")
+    catalog = Catalog(str(tmp_path / "lake"), options={"fsync": "off"})
+    catalog.import_table(str(tmp_path / "source"), "t", format="parquet")
+    done = catalog.forget("t", "email = 'ada@example.com'", dry_run=False, leave_foreign=True)
+    assert any("/email=ada@example.com/part.parquet is another" in each for each in done.left)
+    assert done.statement is not None and "ada@" not in done.statement
+    assert "/source/city=…/email=…/part.parquet is another writer's, and stays" in done.statement
+
+
 def test_a_commit_that_an_expiry_left_behind_goes_too() -> None:
     """A copy that was made while versions expired may have one, and a cleaner of an older lakelog leaves some."""
     warehouse = f"memory://{uuid.uuid4().hex}"
     catalog = client(warehouse)
     table = catalog.create_table("t", SCHEMA).append(rows(1, marked=True)).append(rows(2))
-    log = table.head.tracked.log
+    log = table.table_head.tracked.log
     key = log.keys.commit(2)
     commit = log.store.get(key)
     assert commit is not None

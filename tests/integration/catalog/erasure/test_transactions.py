@@ -17,7 +17,7 @@ from tests.integration.catalog.maintenance.test_vacuum_crashes import Death
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.core.logs import commits, writing_as
-from lakelog.catalog.core.parquet import encoded_rows
+from lakelog.catalog.core.parquet.row_bytes import encoded_rows
 from lakelog.catalog.keeping.erasure import checking, forgetting
 from lakelog.log import Commit, Json, wait_for_background
 from lakelog.log.decisions import DecisionPlace
@@ -180,7 +180,7 @@ def test_a_proposal_of_a_client_that_died_goes_where_nothing_else_has_such_rows(
     what: str, tables: Catalog, warehouse: str
 ) -> None:
     table = tables.load_table("a.t")
-    log, seen = table.head.tracked.log, table.version
+    log, seen = table.table_head.tracked.log, table.version
     undecided(warehouse, two_tables)
     stopped = log.entry_at(seen + 1)
     table = client(warehouse).load_table("a.t").append(rows(3))
@@ -226,7 +226,7 @@ def test_a_proposal_to_a_namespace_of_a_client_that_died_goes_with_what_it_quote
 def test_what_a_repair_has_moved_away_is_named_if_nothing_else_has_such_rows(
     tables: Catalog, warehouse: str
 ) -> None:
-    log = tables.load_table("a.t").head.tracked.log
+    log = tables.load_table("a.t").table_head.tracked.log
     store_of(warehouse).put(f"{log.keys.lost}20260101-x/00000000000000000001.json", NAME.encode())
     done = client(warehouse).forget("a.t", WHERE, dry_run=False)
     assert not done.is_needed and ["_lost/" in each for each in done.left] == [True]

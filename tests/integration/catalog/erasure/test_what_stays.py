@@ -25,15 +25,15 @@ from tests.integration.catalog.erasure.test_forgetting import (
     store_of,
 )
 
-from lakelog.catalog import Catalog, Forgotten, StreamBatch, ViewColumn, ViewDefinition
+from lakelog.catalog import Catalog, Forgotten, StreamBatch, ViewColumn, ViewDefinition, engine
 from lakelog.catalog.core.files import ColumnEstimates, TableEstimates
 from lakelog.catalog.core.logs import writing_as
-from lakelog.catalog.core.parquet import encoded_rows
+from lakelog.catalog.core.parquet.row_bytes import encoded_rows
 from lakelog.catalog.core.state import form_of
 from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.keeping.erasure import ErasureWork
 from lakelog.catalog.keeping.upkeep import clustering
-from lakelog.catalog.looking.changelog import Limits, Stream, Versions
+from lakelog.catalog.looking.changelog import StreamLimits, StreamVersions, TableStream
 from lakelog.log import expiry, wait_for_background
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 from lakelog.log.format import Proposal, ProposedChange, encode
@@ -102,12 +102,12 @@ def test_bases_from_when_a_file_had_such_rows_are_emptied(catalog: Catalog, ware
     table = catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True))
     seen = ColumnEstimates(type="long", distinct=2, min=1, max=NUMBER)
     known = TableEstimates(version=table.version, rows=2, size_bytes=9, columns={1: seen})
-    table = table.commit_statistics(known)
+    table = engine.commit_statistics(table, known)
     catalog.expire("a.t", version=table.version, dry_run=False)
     table.refresh().delete(WHERE)
     known = TableEstimates(version=table.version, rows=1, size_bytes=9, columns={})
     catalog.load_table("a.t").compact()
-    table = catalog.load_table("a.t").commit_statistics(known)
+    table = engine.commit_statistics(catalog.load_table("a.t"), known)
     catalog.expire("a.t", version=table.version, dry_run=False)
     catalog.vacuum("a.t", older_than=dt.timedelta(0), dry_run=False, trust_clock=True)
     assert any("/bases/" in key for key in found_in(store_of(warehouse), MARKERS))
@@ -134,7 +134,7 @@ def test_a_clone_of_a_clone_is_released_by_both(catalog: Catalog, warehouse: str
 
 def test_what_a_repair_has_moved_away_is_said_to_go(catalog: Catalog, warehouse: str) -> None:
     table = catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True))
-    key = f"{table.head.tracked.log.keys.lost}20260101-x/00000000000000000001.json"
+    key = f"{table.table_head.tracked.log.keys.lost}20260101-x/00000000000000000001.json"
     store_of(warehouse).put(key, b"other")
     said = catalog.forget("a.t", WHERE)
     assert any(each.kind == "repairs" and "1 objects" in each.why for each in said.lost)
@@ -196,8 +196,8 @@ def test_definitions_that_quote_a_value_are_named_and_go_once_they_are_changed(
         return ViewDefinition(text=text, columns=(ViewColumn(name="id", type="long"),))
 
     catalog.create_namespace("b")
-    catalog.create_view("b.v", view(NAME))
-    catalog.create_view("a.v", view(NAME))
+    engine.create_view(catalog, "b.v", view(NAME))
+    engine.create_view(catalog, "a.v", view(NAME))
     check = {"kind": "check", "name": "c", "columns": [["name"]], "sql": f"name <> '{NAME}'"}
     table = catalog.create_table("a.t", SCHEMA).append(rows(1))
     table.alter([{"change": "add-constraint", "constraint": check}], looked_at=table).create_tag("x")
@@ -210,7 +210,7 @@ def test_definitions_that_quote_a_value_are_named_and_go_once_they_are_changed(
     table = catalog.load_table("a.t").alter([{"change": "drop-constraint", "name": "c"}])
     assert any("`a`.`t`, x: the constraint c quotes" in each for each in forgotten().left), "a tag has it"
     table.refresh().drop_tag("x")
-    catalog.replace_view("a.v", view("another"))
+    engine.replace_view(catalog, "a.v", view("another"))
     assert any("/t-" in key for key in found_in(store_of(warehouse), MARKERS))
     done = forgotten()
     assert done.left == () and {each.kind for each in done.tables if each.versions} == {"table", "namespace"}
@@ -218,7 +218,7 @@ def test_definitions_that_quote_a_value_are_named_and_go_once_they_are_changed(
     assert of_b is not None
     assert all(of_b.tracked.location in key for key in found_in(store_of(warehouse), MARKERS))
     assert not forgotten().is_needed and catalog.view_exists("a.v")
-    catalog.create_view("a.w", view(NAME))
+    engine.create_view(catalog, "a.w", view(NAME))
     catalog.drop_view("a.w")
     assert ["the dropped view w" in each for each in forgotten().left] == [True]
 
@@ -229,11 +229,11 @@ def test_an_expiry_that_finds_an_object_gone_is_done_again(
     catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True))
     expire, tried = expiry.expire, list[object]()
 
-    def beside_another(*what: Any) -> Any:
+    def beside_another(*what: Any, **options: Any) -> Any:
         tried.append(what)
         if len(tried) == 1:
             raise NotFound("a list of files is gone: another expiry has replaced it")
-        return expire(*what)
+        return expire(*what, **options)
 
     monkeypatch.setattr(expiry, "expire", beside_another)
     done = catalog.forget("a.t", WHERE, dry_run=False)
@@ -259,7 +259,7 @@ def test_what_was_computed_from_such_rows_meanwhile_is_refused(
         with pytest.raises(LakelogError, match="expired|forgotten"):
             table.cluster()
     with pytest.raises(LakelogError, match="expired|forgotten"):
-        table.commit_statistics(known)
+        engine.commit_statistics(table, known)
     assert found_in(store_of(warehouse), MARKERS) == {}
 
 
@@ -275,7 +275,7 @@ def test_a_statement_that_quotes_a_short_text_expires(catalog: Catalog, warehous
 
 def test_proposals_that_come_at_the_end_are_looked_into(catalog: Catalog, warehouse: str) -> None:
     table = catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True)).append(rows(2))
-    log = table.head.tracked.log
+    log = table.table_head.tracked.log
 
     def propose(*numbers: int, marked: bool = False) -> str:
         seen = catalog.load_table("a.t").version
@@ -396,9 +396,11 @@ def test_a_stream_that_writes_goes_on_after_an_erasure_and_one_that_reads_says_t
     table = catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True), batch=first)
     mark = table.stream_mark("s")
 
-    def stream() -> Stream:
+    def stream() -> TableStream:
         found = catalog.load_table("a.t")
-        return Stream(table=found, name="t", form=form_of(found.schema), since=1, versions=Versions())
+        return TableStream(
+            table=found, name="t", form=form_of(found.schema), since=1, versions=StreamVersions()
+        )
 
     checkpoints = [stream().start(version=1).to_json(), stream().head().to_json()]
     done = catalog.forget("a.t", WHERE, dry_run=False)
@@ -408,4 +410,4 @@ def test_a_stream_that_writes_goes_on_after_an_erasure_and_one_that_reads_says_t
     assert ids(catalog.load_table("a.t")) == [1, 5]
     for checkpoint in checkpoints:
         with pytest.raises(StreamStopped, match="has expired before it was read"):
-            stream().next(stream().position(checkpoint), Limits())
+            stream().next(stream().position(checkpoint), StreamLimits())

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from lakelog.catalog.core.files import DataFile, check_files, files_to_arrow
-from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.core.logs.places import WarehouseStores
 from lakelog.catalog.core.parquet import read_files
 from lakelog.catalog.core.schema import PartitionSpec, Schema
 from lakelog.catalog.formats.imports.delta import DeltaSource, delta_source
@@ -33,7 +33,7 @@ READER = ("columnMapping", "deletionVectors", "v2Checkpoint", "timestampNtz")
 
 
 def source_of(folder: Path | str, time_zone: str | None = None) -> DeltaSource:
-    return delta_source(str(folder), Places(str(folder), {}).open_url, time_zone=time_zone)
+    return delta_source(str(folder), WarehouseStores(str(folder), {}).open_url, time_zone=time_zone)
 
 
 def rows_of(folder: Path | str, files: Iterable[DataFile], version: SourceVersion) -> list[str]:
@@ -45,7 +45,7 @@ def _read(
     folder: Path | str, files: Sequence[DataFile], schema: Schema, specs: Sequence[PartitionSpec]
 ) -> pa.Table:
     check_files(files, schema, specs)
-    places = Places(str(folder), {})
+    places = WarehouseStores(str(folder), {})
     plan = files_to_arrow(files, schema, specs)
     found, batches = read_files(
         places.store(places.warehouse), "", plan, schema, specs, open_url=places.open_url

@@ -50,7 +50,7 @@ def test_adopted_files_go_when_no_version_has_them(source: Path, catalog: Catalo
     assert not adopted(catalog.vacuum("t", older_than=NOW, dry_run=False))
     fresh = Catalog(catalog.warehouse)
     assert not fresh.fsck(deep=True).found
-    state = fresh.load_table("t").head.state
+    state = fresh.load_table("t").table_head.state
     assert state.adopted is not None and not state.adopted.files.file_count
 
 

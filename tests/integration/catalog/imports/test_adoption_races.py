@@ -21,8 +21,9 @@ from tests.integration.catalog.imports.adopting import (
     source_with_two_files,
 )
 
-from lakelog.catalog import Catalog, CommitConflict, CommitUnknown, DoneInPart, Table
+from lakelog.catalog import Catalog, CommitConflict, CommitUnknown, DoneInPart
 from lakelog.catalog.core.logs import TableHead
+from lakelog.catalog.core.writes import file_changes
 from lakelog.catalog.formats.imports import first_import
 from lakelog.catalog.formats.imports.claims import CLAIM
 from lakelog.catalog.keeping.maintenance import adopted, adoption, other_owners, purge
@@ -60,7 +61,7 @@ def test_files_that_are_added_after_all_was_deleted_are_no_success(
     source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = catalog.create_table("other", pa.schema([("id", pa.int64())]))
-    during(monkeypatch, Table, "commit_write", lambda: adopt_and_delete(source, catalog.warehouse))
+    during(monkeypatch, file_changes, "commit_write", lambda: adopt_and_delete(source, catalog.warehouse))
     with pytest.raises(DoneInPart, match="files were added to `other`, and meanwhile the files in"):
         other.add_files(str(source / "kind=a"), ignore_extra_columns=True)
 
@@ -240,7 +241,7 @@ def test_a_vacuum_that_was_killed_is_done_again(
     assert len(files(source)) == 1
     (answer,) = let_go(catalog)
     assert answer.files == 1 and not files(source)
-    state = catalog.load_table("t").head.state
+    state = catalog.load_table("t").table_head.state
     assert state.adopted is not None and not state.adopted.files.file_count
 
 

@@ -157,6 +157,18 @@ def test_rows_come_back_where_the_source_went_back_unless_they_were_deleted_here
     assert ids(catalog) == [0, 1, 2, 3, 4, 6, 7, 8, 9]
 
 
+def test_a_merge_that_has_not_seen_a_row_come_back_does_not_insert_its_key_again(
+    source: Table, catalog: Catalog
+) -> None:
+    before = source.version
+    table = import_it(catalog, source := source.delete(col("id") < 3))
+    import_it(catalog, source.rollback_to_version(before))
+    key = pa.table({"id": [2], "n": pa.array([7], pa.int32())})
+    with pytest.raises(CommitConflict, match="should have seen"):
+        table.merge(key, on="target.id = source.id").when_not_matched_insert_all().execute()
+    assert ids(catalog) == list(range(10))
+
+
 def test_a_file_that_was_gone_does_not_come_back_with_rows_that_were_deleted_here(
     source: Table, catalog: Catalog
 ) -> None:

@@ -40,14 +40,14 @@ def test_history_and_later_versions_are_copied_and_the_source_may_go(
     assert catalog.import_table(source, "t", format="delta", copy=True, dry_run=True).added_files == 2
     catalog.import_table(source, "t", format="delta", copy=True)
     catalog.load_table("t").delete(col("id") == 6)
-    copied = catalog.load_table("t").head.all_files()["path"].to_pylist()
+    copied = catalog.load_table("t").table_head.all_files()["path"].to_pylist()
     assert len(copied) == 2 and all(path.startswith("data/") for path in copied)
     assert catalog.import_table(source, "t", format="delta").versions == 0
     DeltaTable(source).delete("id = 0")
     write_deltalake(source, pa.table({"id": [20], "kind": ["b"]}), mode="append")
     done = catalog.import_table(source, "t", format="delta")
     assert (done.added_files, done.removed_files, done.versions) == (2, 1, 1)
-    now = catalog.load_table("t").head.all_files()["path"].to_pylist()
+    now = catalog.load_table("t").table_head.all_files()["path"].to_pylist()
     assert len(set(now) & set(copied)) == 1
     shutil.rmtree(source)
     assert ids(catalog) == [2, 3, 4, 5, 7, 8, 20]

@@ -21,7 +21,7 @@ from tests.integration.catalog.imports.delta_logs import (
     versions_with_files,
 )
 
-from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.core.logs.places import WarehouseStores
 from lakelog.catalog.formats.imports.delta import delta_source
 from lakelog.catalog.formats.imports.delta.paths import file_url
 from lakelog.log import CountingStore
@@ -267,7 +267,7 @@ def test_a_table_on_another_store_costs_what_is_since_its_last_checkpoint(log: D
     log.checkpoint(f"{17:020d}.checkpoint.parquet", [*created(log), *adds])
     (log.folder / LOG / "_last_checkpoint").write_text('{"version": 17, "size": 20}')
     warehouse = f"memory://{uuid.uuid4().hex}"
-    places = Places(warehouse, {})
+    places = WarehouseStores(warehouse, {})
     store = CountingStore(places.store(warehouse))
     for path in (log.folder / LOG).iterdir():
         store.put(f"t/{LOG}/{path.name}", path.read_bytes())

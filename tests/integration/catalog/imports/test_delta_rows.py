@@ -17,7 +17,7 @@ from tests.integration.catalog.imports.delta_logs import (
     versions_with_files,
 )
 
-from lakelog.catalog.formats.imports.source import Source
+from lakelog.catalog.formats.imports.source import ImportSource
 
 DAYS = [dt.date(2024, 2, 29), dt.date(1969, 12, 31), None]
 
@@ -99,7 +99,7 @@ def test_a_log_that_was_cleaned_up_begins_at_its_checkpoint(life: Path) -> None:
 
 
 def test_what_the_table_says_of_itself(life: Path) -> None:
-    source: Source = source_of(life)
+    source: ImportSource = source_of(life)
     assert source.format == "delta" and source.url == str(life)
     assert source.identity == str(deltalake.DeltaTable(life).metadata().id)
     assert dict(source.properties) == {"comment": "of people"}

@@ -24,7 +24,7 @@ from tests.integration.catalog.imports.written import Folder
 from lakelog.catalog import Catalog
 from lakelog.catalog.core.logs import TrackedLog
 from lakelog.catalog.formats.imports.claims import CLAIM
-from lakelog.catalog.keeping.maintenance.other_owners import Sought
+from lakelog.catalog.keeping.maintenance.other_owners import SoughtFiles
 from lakelog.log.errors import InvalidInput
 
 
@@ -81,7 +81,7 @@ def test_a_table_s_own_second_name_of_a_file_keeps_it(tmp_path: Path, source: Pa
 
 
 def test_files_on_s3_are_found_under_each_spelling() -> None:
-    sought = Sought(["s3://b/t/f.parquet", "s3://b/t/g.parquet"])
+    sought = SoughtFiles(["s3://b/t/f.parquet", "s3://b/t/g.parquet"])
     assert sought.among(["s3a://b/t//f.parquet", "data/g.parquet", "gs://b/t/g.parquet"]) == {
         "s3://b/t/f.parquet"
     }
@@ -90,7 +90,7 @@ def test_files_on_s3_are_found_under_each_spelling() -> None:
 def test_a_place_behind_a_link_is_one_place_whether_its_file_is_there_or_not(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    sought = Sought([str(tmp_path / "real" / "f.parquet")])
+    sought = SoughtFiles([str(tmp_path / "real" / "f.parquet")])
     assert sought.among([str(tmp_path / "link" / "f.parquet")])
     assert not sought.among([str(tmp_path / "link" / "g.parquet")])
 

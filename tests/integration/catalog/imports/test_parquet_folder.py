@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakelog.catalog import Catalog, SourceDiverged
-from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.core.logs.places import WarehouseStores
 from lakelog.catalog.core.parquet import is_hidden
 from lakelog.catalog.core.schema import AtomicType, Field, StructType
 from lakelog.catalog.formats.imports import FolderTable, KnownFolder
@@ -175,7 +175,7 @@ def test_a_whole_bucket_is_a_folder() -> None:
     catalog = Catalog("memory://of-ours")
     tried = catalog.import_table("memory://of-others", "t", format="parquet", dry_run=True)
     assert (tried.added_files, tried.rows) == (2, 2)
-    store, key = Places("memory://of-ours", {}).open_url("s3a://bucket/")
+    store, key = WarehouseStores("memory://of-ours", {}).open_url("s3a://bucket/")
     assert (store.url, key) == ("s3://bucket", "")
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, DataFile, Table, col
+from lakelog.catalog import Catalog, Table, col, engine
 from lakelog.catalog.core.files import manifest_bounds, manifests, overlaps
+from lakelog.catalog.engine import DataFile
 from lakelog.log import wait_for_background
 
 Client = Callable[[], Catalog]
@@ -29,7 +30,7 @@ def small_packs() -> Iterator[None]:
 
 def grown(table: Table) -> Table:
     """Add files of all days, and write a snapshot."""
-    write = table.begin_write()
+    write = engine.begin_write(table)
     day = table.spec.fields[0].id
     files = [
         DataFile(
@@ -43,14 +44,14 @@ def grown(table: Table) -> Table:
         )
         for number in range(RUN)
     ]
-    table = table.commit_write(write, "append", files)
+    table = engine.commit_write(table, write, "append", files)
     wait_for_background()
-    table.head.tracked.log.snapshot(table.head.view)
+    table.table_head.tracked.log.snapshot(table.table_head.view)
     return table
 
 
 def packs_of(table: Table) -> set[str]:
-    return {each.stored.name for each in table.head.view.state.files.stored_in().manifests.entries}
+    return {each.stored.name for each in table.table_head.view.state.files.stored_in().manifests.entries}
 
 
 def test_a_client_whose_packs_have_expired_writes_a_snapshot_that_others_read(client: Client) -> None:

@@ -9,7 +9,8 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.ddl.test_staging import staged_files
 
-from lakelog.catalog import Catalog, DataFile, NoSuchTable, TableExists, col
+from lakelog.catalog import Catalog, NoSuchTable, TableExists, col, engine
+from lakelog.catalog.engine import DataFile
 from lakelog.log import CommitUnknown, expiry
 
 Client = Callable[[], Catalog]
@@ -72,7 +73,7 @@ def test_a_drop_is_known_again_after_its_log_expired(catalog: Catalog, client: C
     table = catalog.create_table("t", SCHEMA)
     token = catalog.token("t")
     catalog.drop_table("t", token=token)
-    expiry.expire(table.head.tracked.log, table.version + 1)
+    expiry.expire(table.table_head.tracked.log, table.version + 1)
     assert client().drop_table("t", token=token)
 
 
@@ -83,19 +84,19 @@ def test_a_retried_stage_is_known_by_its_commit_and_not_by_its_name(
     catalog.create_namespace("n")
     if kind != "create":
         catalog.create_table("n.t", SCHEMA)
-    stage = catalog.stage(kind, "n.t", SCHEMA)
+    stage = engine.stage(catalog, kind, "n.t", SCHEMA)
     files = staged_files(stage, rows(1))
-    id = catalog.commit_stage(stage, files).id
+    id = engine.commit_stage(catalog, stage, files).id
     client().rename_table("n.t", "n.u")
-    assert client().commit_stage(stage, files).id == id
+    assert engine.commit_stage(client(), stage, files).id == id
     client().create_table("n.t", SCHEMA)
-    assert client().commit_stage(stage, files).id == id
+    assert engine.commit_stage(client(), stage, files).id == id
     assert ids(client(), "n.t") == []
     client().drop_table("n.u")
-    client().commit_stage(stage, files)
+    engine.commit_stage(client(), stage, files)
     assert client().list_tables("n") == [("n", "t")]
     client().drop_namespace("n", cascade=True)
-    client().commit_stage(stage, files)
+    engine.commit_stage(client(), stage, files)
     assert client().list_namespaces() == []
 
 
@@ -105,16 +106,16 @@ def test_a_retried_stage_at_a_place_does_not_bring_its_table_back(
     place = str(tmp_path / "x")
     catalog.create_table("old", SCHEMA, location=place)
     catalog.drop_table("old")
-    stage = catalog.stage("create", None, SCHEMA, location=place)
-    catalog.commit_stage(stage)
-    catalog.drop_table_at(place)
-    other = client().stage("create", None, SCHEMA, location=place)
-    client().commit_stage(other)
+    stage = engine.stage(catalog, "create", None, SCHEMA, location=place)
+    engine.commit_stage(catalog, stage)
+    engine.drop_table_at(catalog, place)
+    other = engine.stage(client(), "create", None, SCHEMA, location=place)
+    engine.commit_stage(client(), other)
     with pytest.raises((TableExists, NoSuchTable)):
-        client().commit_stage(stage)
-    client().drop_table_at(place)
+        engine.commit_stage(client(), stage)
+    engine.drop_table_at(client(), place)
     with pytest.raises(NoSuchTable):
-        client().commit_stage(stage)
+        engine.commit_stage(client(), stage)
     with pytest.raises(NoSuchTable):
         client().table_at(place)
 
@@ -136,10 +137,10 @@ def test_a_retried_change_of_a_branch_says_that_it_happened_where_the_branch_is_
 
 def test_the_files_of_one_write_are_added_once(catalog: Catalog, client: Client) -> None:
     table = catalog.create_table("t", SCHEMA)
-    write = table.begin_write()
+    write = engine.begin_write(table)
     file = DataFile(path="data/x.parquet", size_bytes=1, rows=1)
-    first = table.commit_write(write, "append", [file])
-    again = client().load_table("t").commit_write(write, "append", [file])
+    first = engine.commit_write(table, write, "append", [file])
+    again = engine.commit_write(client().load_table("t"), write, "append", [file])
     assert (again.version, again.file_count) == (first.version, 1)
 
 
@@ -163,6 +164,22 @@ def test_what_the_handle_has_seen_is_no_conflict_however_old_the_token(
     other.load_table("t").overwrite(rows(9), token=token)
     assert ids(catalog, "t") == [9]
     token = other.token("t")
-    catalog.commit_stage(catalog.stage("replace", "t", SCHEMA))
+    engine.commit_stage(catalog, engine.stage(catalog, "replace", "t", SCHEMA))
     other.load_table("t").alter([{"change": "set-property", "key": "k", "value": "v"}], token=token)
     assert catalog.load_table("t").scan(filter=col("id") == 9).to_arrow().num_rows == 0
+
+
+@pytest.mark.parametrize("change", ["drop", "rename"])
+def test_a_client_that_knew_the_table_before_retries_what_a_newer_one_began(
+    catalog: Catalog, client: Client, change: str
+) -> None:
+    catalog.create_table("t", SCHEMA)
+    other = client()
+    other.load_table("t").set_properties({"a": "1"}).set_properties({"a": "2"})
+    token = other.token("t")
+    assert max(token.bases.values()) > 1
+    if change == "drop":
+        catalog.drop_table("t", token=token)
+    else:
+        catalog.rename_table("t", "u", token=token)
+    assert catalog.list_tables() == client().list_tables() == ([] if change == "drop" else [("u",)])

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, Table, Token, col
-from lakelog.catalog.core.logs import NothingToDo, Written
-from lakelog.catalog.core.state import Operation
+from lakelog.catalog import Catalog, CommitConflict, Table, Token, col, engine
+from lakelog.catalog.core.logs import NothingToDo, OperationFacts
+from lakelog.catalog.core.state import OperationKind
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.log import Draft
 from lakelog.log.errors import NotFound
@@ -25,7 +25,7 @@ def nothing(*_: object) -> Draft:
 
 
 def test_it_is_what_the_table_is(table: Table) -> None:
-    head = table.head
+    head = table.table_head
     assert (head.id, head.version, head.name, head.url) == (table.id, 2, "`t`", table.location)
     assert head.at_version(1).state.files.row_count == 0 and head.at_version(2) == head
     with pytest.raises(NotFound, match="has no version 3: its newest is 2"):
@@ -33,7 +33,7 @@ def test_it_is_what_the_table_is(table: Table) -> None:
 
 
 def test_a_commit_on_an_old_version_follows_what_was_committed_since(table: Table) -> None:
-    old, newer = table.head, table.append(rows(3))
+    old, newer = table.table_head, table.append(rows(3))
     seen: list[int] = []
 
     def decide(view: object, passed: Sequence[object]) -> Draft:
@@ -46,8 +46,12 @@ def test_a_commit_on_an_old_version_follows_what_was_committed_since(table: Tabl
 
 
 def test_the_same_token_is_the_same_commit(table: Table) -> None:
-    token = Token(commit_id="once", bases={table.head.tracked.location: 2})
-    assert table.head.commit(nothing, token).version == table.head.commit(nothing, token).version == 3
+    token = Token(commit_id="once", bases={table.table_head.tracked.location: 2})
+    assert (
+        table.table_head.commit(nothing, token).version
+        == table.table_head.commit(nothing, token).version
+        == 3
+    )
 
 
 def test_where_there_is_nothing_to_do_the_newest_version_is_returned(table: Table) -> None:
@@ -55,7 +59,7 @@ def test_where_there_is_nothing_to_do_the_newest_version_is_returned(table: Tabl
         raise NothingToDo("there is nothing to change")
 
     newer = table.append(rows(3))
-    assert table.head.commit_or_refresh(decide, None).version == newer.version
+    assert table.table_head.commit_or_refresh(decide, None).version == newer.version
 
 
 def test_a_dropped_table_is_distinguished_from_another_one_at_its_place(
@@ -65,20 +69,20 @@ def test_a_dropped_table_is_distinguished_from_another_one_at_its_place(
     old = catalog.create_table("own", SCHEMA, location=place)
     catalog.drop_table("own")
     with pytest.raises(NoSuchTable, match="it was dropped"):
-        old.head.commit(nothing)
+        old.table_head.commit(nothing)
     catalog.create_table("own", SCHEMA, location=place)
-    for attempt in (lambda: old.head.commit(nothing), lambda: old.head.at_least(1)):
+    for attempt in (lambda: old.table_head.commit(nothing), lambda: old.table_head.at_least(1)):
         with pytest.raises(NoSuchTable, match="another one is at its place"):
             attempt()
 
 
 def test_a_branch_leads_back_to_the_table(table: Table) -> None:
     table = table.create_branch("b")
-    on = table.head.on("b")
-    assert (on.ref, on.ref_id, table.head.ref_id) == ("b", table.refs["b"].id, None)
-    assert on.whole == table.head == table.head.whole == on.on("main")
+    on = table.table_head.on("b")
+    assert (on.ref, on.ref_id, table.table_head.ref_id) == ("b", table.refs["b"].id, None)
+    assert on.whole == table.table_head == table.table_head.whole == on.on("main")
     write = on.begin_write()
-    moved = table.at(ref="b").append(rows(3)).head
+    moved = table.at(ref="b").append(rows(3)).table_head
     assert (moved.at_write(write).version, moved.at_write(write).ref) == (on.version, "b")
     assert len(moved.files_only_here(on.view)) == 1 and not len(on.files_only_here(moved.view))
 
@@ -87,17 +91,17 @@ def test_a_handle_of_before_an_earlier_step_of_a_transaction_conflicts(
     catalog: Catalog, table: Table
 ) -> None:
     with catalog.begin() as transaction:
-        old = transaction.load_table("t").head
-        written = Written(old.version, old.schema, lambda kind: True)
-        old.check_own_steps(Operation.OVERWRITE, written)
+        old = transaction.load_table("t").table_head
+        written = OperationFacts(old.version, old.schema, lambda kind: True)
+        old.check_own_steps(OperationKind.OVERWRITE, written)
         transaction.load_table("t").append(rows(3))
         with pytest.raises(CommitConflict, match="an earlier change in the same transaction"):
-            old.check_own_steps(Operation.OVERWRITE, written)
+            old.check_own_steps(OperationKind.OVERWRITE, written)
         transaction.rollback()
 
 
 def test_only_files_that_match_in_part_have_to_be_read(table: Table) -> None:
     table = table.append(rows(3, 4))
     path = set(table.plan(col("id") == 4)["path"].to_pylist())
-    assert set(table.plan_partial(col("id") == 4)["path"].to_pylist()) == path
-    assert not table.plan_partial(col("id") < 100).num_rows
+    assert set(engine.plan_partial(table, col("id") == 4)["path"].to_pylist()) == path
+    assert not engine.plan_partial(table, col("id") < 100).num_rows

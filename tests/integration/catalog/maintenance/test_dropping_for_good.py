@@ -31,7 +31,7 @@ def test_nothing_is_left_of_a_purged_table_to_read_or_restore(catalog: Catalog, 
     assert data_files(catalog, table.location) == []
     with pytest.raises(NotFound):
         client().undrop_table("a.t", id=table.id)
-    assert not catalog.drop_table("a.t", purge=True)
+    assert not catalog.drop_table("a.t", purge=True, missing_ok=True)
     assert client().create_table("a.t", SCHEMA).append(rows(3)).row_count == 1
 
 

@@ -13,8 +13,9 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from lakelog.catalog import Catalog, Table
 from lakelog.catalog.core.ddl import saved_cuts
 from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.keeping.maintenance import expire
 from lakelog.log import InvalidInput, NotFound, open_store, wait_for_background
-from lakelog.log.replay import Replay
+from lakelog.log.replay import LogReplay
 
 DAY = dt.timedelta(days=1)
 
@@ -167,13 +168,13 @@ def test_retained_versions_are_read_only_where_files_were_removed(
 ) -> None:
     table = grown(catalog, 40)
     read: list[tuple[int, int]] = []
-    real = Replay.effects
+    real = LogReplay.effects
 
-    def effects(replay: Replay[Any], first: int, last: int) -> Any:
+    def effects(replay: LogReplay[Any], first: int, last: int) -> Any:
         read.append((first, last))
         return real(replay, first, last)
 
-    monkeypatch.setattr(Replay, "effects", effects)
+    monkeypatch.setattr(LogReplay, "effects", effects)
     catalog.expire("t", version=30)
     assert read == [(2, 30)]
     table.delete([("id", "<=", 1)]).append(rows(50))
@@ -188,9 +189,9 @@ def test_snapshots_from_before_an_expiry_are_used_after_it(
     grown(catalog, 200)
     wait_for_background()
     read: list[int] = []
-    real = Replay.get_versions
+    real = LogReplay.get_versions
 
-    def get_versions(replay: Replay[Any], versions: Any) -> Any:
+    def get_versions(replay: LogReplay[Any], versions: Any) -> Any:
         read.extend(versions)
         return real(replay, versions)
 
@@ -198,7 +199,7 @@ def test_snapshots_from_before_an_expiry_are_used_after_it(
     monkeypatch.setattr("lakelog.catalog.keeping.maintenance.expire.refresh_snapshot", lambda tracked: None)
     catalog.expire("t", version=30, dry_run=False)
     monkeypatch.undo()
-    monkeypatch.setattr(Replay, "get_versions", get_versions)
+    monkeypatch.setattr(LogReplay, "get_versions", get_versions)
     for version, least in ((None, 200), (190, 160)):
         read.clear()
         table = Catalog(warehouse).load_table("t", version=version)
@@ -314,7 +315,7 @@ def test_a_cut_that_is_saved_after_an_expiry_was_planned_still_holds_it_back(
     catalog: Catalog, client: Callable[[], Catalog], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, saver = grown(catalog, 3), client()
-    answers = iter([{}, {table.head.tracked.location: 3}])
+    answers = iter([{}, {table.table_head.tracked.location: 3}])
     monkeypatch.setattr(
         "lakelog.catalog.keeping.maintenance.expire.NeededVersions", lambda tree, settled=False: next(answers)
     )
@@ -394,3 +395,26 @@ def test_the_past_and_transactions_have_no_maintenance(catalog: Catalog) -> None
         catalog.transaction() as transaction,
     ):
         transaction.expire("t")
+
+
+def test_an_expiry_beside_another_one_plans_again_with_its_base(
+    catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown(catalog, 6)
+    planned = expire._unreachable
+    calls = 0
+
+    def after_another(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            # The real one, of another client, in the middle of this one's plan.
+            with monkeypatch.context() as context:
+                context.setattr(expire, "_unreachable", planned)
+                Catalog(warehouse).expire("t", version=5, dry_run=False)
+        return planned(*arguments)
+
+    monkeypatch.setattr(expire, "_unreachable", after_another)
+    assert plain(catalog.expire("t", version=7, dry_run=False)) == [("table", 2, 7)]
+    assert calls == 2
+    assert ids(catalog.load_table("t")) == [1, 2, 3, 4, 5, 6]

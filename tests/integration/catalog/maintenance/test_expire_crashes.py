@@ -28,7 +28,7 @@ def test_commits_that_are_left_among_tombstones_count_as_expired(warehouse: str,
     table = catalog.load_table("b.t")
     for number in range(2, 6):
         table = table.overwrite(rows(number))
-    tracked = table.head.tracked
+    tracked = table.table_head.tracked
     done = 0
 
     def some(works: Sequence[Callable[[], None]]) -> None:

@@ -12,10 +12,10 @@ import pytest
 from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA
 
-from lakelog.catalog import Catalog
-from lakelog.catalog.core.files import decode_table, encode_table
+from lakelog.catalog import Catalog, engine
+from lakelog.catalog.core.files.arrow_lists import decode_table, encode_table
 from lakelog.catalog.core.logs.tracked_log import TrackedLog
-from lakelog.catalog.core.schema import state_of
+from lakelog.catalog.core.schema.stored_types import state_of
 from lakelog.catalog.core.state import (
     RELATION,
     TABLE,
@@ -28,11 +28,12 @@ from lakelog.catalog.core.state import (
     paged_map,
     pages_in,
 )
+from lakelog.catalog.core.state.features import KNOWN
 from lakelog.catalog.core.state.name_pages import StoredPage
 from lakelog.log import CountingStore, Draft, LogOptions, MemoryStore
 from lakelog.log.errors import FormatError, StorageError, UnsupportedFormat
 from lakelog.log.expiry import expire
-from lakelog.log.format import Base, Root, decode_base, decode_root, hash_of
+from lakelog.log.format import LogBase, SnapshotRoot, decode_base, decode_root, hash_of
 from lakelog.log.format import encode as encode_object
 
 
@@ -92,10 +93,10 @@ def pages(tracked: TrackedLog[Any]) -> set[str]:
     }
 
 
-def hinted(tracked: TrackedLog[Any]) -> Root:
+def hinted(tracked: TrackedLog[Any]) -> SnapshotRoot:
     data = tracked.store.get(tracked.log.keys.latest)
     assert data is not None
-    return decode_root(data, "")
+    return decode_root(data, "", KNOWN)
 
 
 def names(catalog: Catalog) -> list[str]:
@@ -110,7 +111,7 @@ def test_a_cold_look_up_reads_one_page_and_the_list_all_others_in_one_round(
 ) -> None:
     store = CountingStore(MemoryStore.named(warehouse))
     cold = Catalog(warehouse, log_options=LogOptions(in_parallel=store.side_by_side))
-    cold.places.stores[cold.places.warehouse] = store
+    engine.places(cold).stores[engine.places(cold).warehouse] = store
     view = of(cold).current()
     assert len(hinted(many).uses or ()) == 10
     store.reset()
@@ -124,7 +125,7 @@ def test_a_cold_look_up_reads_one_page_and_the_list_all_others_in_one_round(
 
 def test_names_come_and_go_beside_pages(catalog: Catalog, client: Callable[[], Catalog], many: Any) -> None:
     other = client()
-    assert other.list_tables("n") and other.table_names("n").to_pylist() == ALL
+    assert other.list_tables("n") and engine.table_names(other, "n").to_pylist() == ALL
     for number in range(30):
         catalog.create_table(f"n.new{number}", SCHEMA)
         catalog.rename_table(f"n.new{number}", f"n.s{number:02d}")
@@ -158,7 +159,7 @@ def test_expiry_deletes_the_pages_that_its_base_does_not_need_and_readers_go_on(
     head = of(catalog).current().version
     at_head = of(reader).current()
     assert expire(many.log, head) == head
-    base = decode_base(many.store.get(many.log.keys.base(1)) or b"", "", number=1)
+    base = decode_base(many.store.get(many.log.keys.base(1)) or b"", "", KNOWN, number=1)
     assert pages(many) == set(base.root.uses or ()) and not before <= pages(many)
     # Pages of what it knows are gone: it reads its version anew, and where that has expired, the head.
     expected = sorted(["t0005", *(f"t{number:03d}" for number in range(330))])
@@ -196,7 +197,7 @@ def test_a_crash_between_pages_and_root_leaves_what_the_next_expiry_deletes(
     fresh = of(client())
     expire(fresh.log, head)
     assert pages(many) == set(
-        decode_base(many.store.get(many.log.keys.base(1)) or b"", "", number=1).root.uses or ()
+        decode_base(many.store.get(many.log.keys.base(1)) or b"", "", KNOWN, number=1).root.uses or ()
     )
     assert names(client()) == [f"t{number:03d}" for number in range(150)]
 
@@ -226,7 +227,7 @@ def test_fsck_names_a_page_that_is_missing_or_altered_and_writes_it_anew(
     assert names(client()) == ALL
 
 
-def lie(tracked: TrackedLog[Any], root: Root, change: Callable[[pa.Table], pa.Table]) -> Root:
+def lie(tracked: TrackedLog[Any], root: SnapshotRoot, change: Callable[[pa.Table], pa.Table]) -> SnapshotRoot:
     """Return a root that names another page, whose hash is right, in the place of its first."""
     state: Any = root.state
     first = StoredPage(*state["paged"][0]["pages"][0])
@@ -269,9 +270,9 @@ def test_fsck_names_a_forged_page_of_a_base(
 ) -> None:
     expire(many.log, many.current().version)
     key = many.log.keys.base(1)
-    base = decode_base(many.store.get(key) or b"", "", number=1)
+    base = decode_base(many.store.get(key) or b"", "", KNOWN, number=1)
     forged = msgspec.structs.replace(base, root=lie(many, base.root, change), hash="")
-    assert isinstance(forged, Base)
+    assert isinstance(forged, LogBase)
     many.store.put(key, encode_object(forged))
     many.store.delete([many.log.keys.latest, *many.store.list_after(many.log.keys.snapshots)])
     assert "base-disagrees" in findings(catalog)

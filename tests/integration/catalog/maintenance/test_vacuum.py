@@ -11,11 +11,12 @@ import pytest
 from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, DataFile, NoSuchTable, Table
+from lakelog.catalog import Catalog, NoSuchTable, Table, engine
 from lakelog.catalog.core.logs import places
-from lakelog.catalog.core.logs.cache import LogChange
+from lakelog.catalog.core.logs.cache import JointLogChange
 from lakelog.catalog.core.parquet.ingest import written_files
-from lakelog.catalog.keeping.maintenance import all_named
+from lakelog.catalog.engine import DataFile
+from lakelog.catalog.keeping.maintenance.reachable import all_named
 from lakelog.log import (
     CountingStore,
     Draft,
@@ -26,7 +27,7 @@ from lakelog.log import (
     open_store,
     wait_for_background,
 )
-from lakelog.log.replay import Replay
+from lakelog.log.replay import LogReplay
 
 NOW = dt.timedelta(0)
 
@@ -56,8 +57,8 @@ def files_in(store: ObjectStore, part: str = "/data/") -> set[str]:
 
 def begun(table: Table, *numbers: int) -> tuple[WriteRef, list[DataFile]]:
     """A write whose files are there, and not committed."""
-    write = table.begin_write()
-    return write, written_files(table.head.tracked, table.metadata, write, rows(*numbers))
+    write = engine.begin_write(table)
+    return write, written_files(table.table_head.tracked, table.metadata, write, rows(*numbers))
 
 
 def vacuumed(catalog: Catalog, **how: Any) -> dict[str, Any]:
@@ -103,7 +104,7 @@ def test_what_was_added_and_removed_in_retained_versions_stays_for_time_travel(
 ) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(1))
     table = table.truncate().append(rows(2)).truncate()
-    catalog.commit_stage(catalog.stage("replace", "t", SCHEMA))
+    engine.commit_stage(catalog, engine.stage(catalog, "replace", "t", SCHEMA))
     clock.days_later(30)
     begun(table.refresh(), 9)
     table.refresh().append(rows(3))
@@ -122,7 +123,7 @@ def test_what_is_there_is_judged_page_by_page_and_deleted_in_several_requests(
         table = table.append(rows(number))
         if number % 2:
             begun(table, 100 + number)
-    store.put(f"{table.head.tracked.prefix}/data/foreign.txt", b"")
+    store.put(f"{table.table_head.tracked.prefix}/data/foreign.txt", b"")
     table = table.delete([("id", "<", 5)])
     clock.days_later(9)
     table = table.append(rows(200))
@@ -141,10 +142,10 @@ def test_many_files_in_sidecars_are_reachable_too(
 ) -> None:
     monkeypatch.setattr("lakelog.catalog.core.logs.commits.SIDECAR_FROM_FILES", 1)
     table = catalog.create_table("t", SCHEMA, partition_by=["region"])
-    write = table.begin_write()
+    write = engine.begin_write(table)
     parts = [rows(number, region=region) for number, region in enumerate(["EU", "US", "ASIA"])]
-    files = written_files(table.head.tracked, table.metadata, write, pa.concat_tables(parts))
-    table = table.commit_write(write, "append", files).truncate()
+    files = written_files(table.table_head.tracked, table.metadata, write, pa.concat_tables(parts))
+    table = engine.commit_write(table, write, "append", files).truncate()
     clock.days_later(9)
     begun(table, 5)
     table.append(rows(6))
@@ -164,7 +165,7 @@ def test_a_write_under_way_keeps_its_files_until_it_is_older_than_the_limit(
     catalog.load_table("t").append(rows(3))
     answer = vacuumed(catalog)["`t`"]
     assert (answer.files, answer.waiting) == (0, 1)
-    assert ids(slow.commit_write(write, "append", files)) == [1, 2, 3]
+    assert ids(engine.commit_write(slow, write, "append", files)) == [1, 2, 3]
 
 
 def test_a_write_older_than_the_limit_is_refused_and_its_files_are_gone(
@@ -181,8 +182,8 @@ def test_a_write_older_than_the_limit_is_refused_and_its_files_are_gone(
     answer = vacuumed(catalog)["`t`"]
     assert (answer.files, answer.fence, answer.waiting) == (1, 3, 1)
     with pytest.raises(WriteFenced, match="started at version 2, and writes older than version 3"):
-        slow.commit_write(write, "append", files)
-    assert ids(fast.commit_write(newer, "append", newer_files)) == [1, 3, 4]
+        engine.commit_write(slow, write, "append", files)
+    assert ids(engine.commit_write(fast, newer, "append", newer_files)) == [1, 3, 4]
     assert ids(writer.load_table("t").append(rows(5))) == [1, 3, 4, 5]
 
 
@@ -210,7 +211,7 @@ def test_without_a_limit_every_write_that_has_begun_is_fenced_off(
     write, files = begun(table, 2)
     assert vacuumed(catalog, older_than=NOW)["`t`"].files == 1
     with pytest.raises(WriteFenced):
-        table.commit_write(write, "append", files)
+        engine.commit_write(table, write, "append", files)
     assert ids(table.refresh().append(rows(3))) == [1, 3]
 
 
@@ -222,13 +223,13 @@ def test_an_append_that_lands_during_a_vacuum_keeps_its_files(
     slow = writer.load_table("t")
     write, files = begun(slow, 2)
     begun(slow, 3)
-    tracked = catalog.load_table("t").head.tracked
+    tracked = catalog.load_table("t").table_head.tracked
     commit = type(tracked).commit
 
     def late(self: Any, *arguments: Any, **named: Any) -> Any:
         if self is tracked:
             # Its file was listed and belonged to nothing; it is committed before the fence.
-            slow.commit_write(write, "append", files)
+            engine.commit_write(slow, write, "append", files)
         return commit(self, *arguments, **named)
 
     monkeypatch.setattr(type(tracked), "commit", late)
@@ -241,12 +242,12 @@ def test_a_file_that_a_fenced_off_writer_puts_after_the_listing_is_the_next_runs
 ) -> None:
     catalog, writer = client(), client()
     slow = catalog.create_table("t", SCHEMA).append(rows(1))
-    write = writer.load_table("t").begin_write()
+    write = engine.begin_write(writer.load_table("t"))
     begun(slow, 5)
     assert vacuumed(catalog, older_than=NOW)["`t`"].files == 1
-    files = written_files(slow.head.tracked, slow.metadata, write, rows(2))
+    files = written_files(slow.table_head.tracked, slow.metadata, write, rows(2))
     with pytest.raises(WriteFenced):
-        writer.load_table("t").commit_write(write, "append", files)
+        engine.commit_write(writer.load_table("t"), write, "append", files)
     assert vacuumed(catalog, older_than=NOW)["`t`"].files == 1
     assert ids(slow.refresh()) == [1]
 
@@ -257,11 +258,11 @@ def test_a_write_of_unknown_outcome_is_retried_with_success_after_a_vacuum(
     catalog, writer = client(), client()
     table = catalog.create_table("t", SCHEMA)
     write, files = begun(writer.load_table("t"), 1)
-    writer.load_table("t").commit_write(write, "append", files)
+    engine.commit_write(writer.load_table("t"), write, "append", files)
     begun(table.refresh(), 2)
     vacuumed(catalog, older_than=NOW)
     # The same write again, as by a writer that did not get the answer: it is there, once.
-    assert ids(client().load_table("t").commit_write(write, "append", files)) == [1]
+    assert ids(engine.commit_write(client().load_table("t"), write, "append", files)) == [1]
 
 
 def test_a_file_is_committed_by_no_other_write_than_its_own(catalog: Catalog) -> None:
@@ -270,18 +271,18 @@ def test_a_file_is_committed_by_no_other_write_than_its_own(catalog: Catalog) ->
     newer = table.append(rows(3))
     # Its name says that a fence may have given it up, while this write is behind no fence.
     with pytest.raises(InvalidInput, match="was not written by write"):
-        newer.commit_write(newer.begin_write(), "append", files)
+        engine.commit_write(newer, engine.begin_write(newer), "append", files)
     with pytest.raises(InvalidInput, match="which has no id"):
-        newer.commit_write(None, "append", files)
-    stage = catalog.stage("replace", "t", SCHEMA)
+        engine.commit_write(newer, None, "append", files)
+    stage = engine.stage(catalog, "replace", "t", SCHEMA)
     with pytest.raises(InvalidInput, match="was not written by write"):
-        catalog.commit_stage(stage, files)
+        engine.commit_stage(catalog, stage, files)
     assert ids(newer.refresh()) == [1, 3]
 
 
 def test_foreign_files_are_counted_and_stay(catalog: Catalog, store: ObjectStore) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(1))
-    place = table.head.tracked.prefix
+    place = table.table_head.tracked.prefix
     foreign = [
         f"{place}/data/notes.txt",
         f"{place}/data/{0:020d}-foreign-1.parquet",
@@ -302,7 +303,7 @@ def test_sidecars_of_attempts_that_lost_go_and_those_of_commits_to_come_stay(
     catalog: Catalog, store: ObjectStore
 ) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(1))
-    place = f"{table.head.tracked.prefix}/_log/sidecars/"
+    place = f"{table.table_head.tracked.prefix}/_log/sidecars/"
     lost = f"{place}{2:020d}-{'a' * 26}-{'0' * 16}.bin"
     to_come = f"{place}{9:020d}-{'a' * 26}-{'0' * 16}.bin"
     for key in (lost, to_come):
@@ -317,10 +318,10 @@ def test_sidecars_of_retained_commits_stay(
 ) -> None:
     monkeypatch.setattr("lakelog.catalog.core.logs.commits.SIDECAR_FROM_FILES", 1)
     table = catalog.create_table("t", SCHEMA, partition_by=["region"])
-    write = table.begin_write()
+    write = engine.begin_write(table)
     parts = [rows(number, region=region) for number, region in enumerate(["EU", "US"])]
-    files = written_files(table.head.tracked, table.metadata, write, pa.concat_tables(parts))
-    table.commit_write(write, "append", files).append(rows(7))
+    files = written_files(table.table_head.tracked, table.metadata, write, pa.concat_tables(parts))
+    engine.commit_write(table, write, "append", files).append(rows(7))
     before = files_in(store, "/sidecars/")
     assert len(before) == 1 and vacuumed(catalog, older_than=NOW)["`t`"].objects == 0
     assert files_in(store, "/sidecars/") == before
@@ -353,7 +354,7 @@ def test_a_table_that_is_dropped_meanwhile_is_left_alone(
 ) -> None:
     catalog = client()
     begun(catalog.create_table("t", SCHEMA).append(rows(1)), 2)
-    tracked = catalog.load_table("t").head.tracked
+    tracked = catalog.load_table("t").table_head.tracked
     other, commit = client(), type(tracked).commit
 
     def late(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -379,9 +380,9 @@ def test_a_reopened_place_keeps_what_its_retained_versions_reach_and_takes_new_w
     begun(old, 2)
     assert vacuumed(catalog, older_than=NOW)["`t`"].files == 1
     catalog.drop_table("t")
-    stage = catalog.stage("create", "t", SCHEMA, location=place)
-    files = written_files(old.head.tracked, old.metadata, stage.write, rows(3))
-    new = catalog.commit_stage(stage, files)
+    stage = engine.stage(catalog, "create", "t", SCHEMA, location=place)
+    files = written_files(old.table_head.tracked, old.metadata, stage.write, rows(3))
+    new = engine.commit_stage(catalog, stage, files)
     assert ids(new) == [3]
     assert vacuumed(catalog, older_than=NOW)["`t`"].files == 0 and len(files_in(store, "mine/data")) == 2
     catalog.expire("t", retain_last=1, dry_run=False)
@@ -396,13 +397,13 @@ def test_a_creation_at_a_place_that_was_fenced_meanwhile_is_refused(
     place = f"{warehouse}/mine"
     old = catalog.create_table("t", SCHEMA, location=place).append(rows(1))
     catalog.drop_table("t")
-    stage = creator.stage("create", "t", SCHEMA, location=place)
-    files = written_files(old.head.tracked, old.metadata, stage.write, rows(3))
+    stage = engine.stage(creator, "create", "t", SCHEMA, location=place)
+    files = written_files(old.table_head.tracked, old.metadata, stage.write, rows(3))
     other = catalog.create_table("u", SCHEMA, location=place)
     assert vacuumed(catalog, older_than=NOW)["`u`"].files == 1
     catalog.drop_table("u")
     with pytest.raises(WriteFenced):
-        creator.commit_stage(stage, files)
+        engine.commit_stage(creator, stage, files)
     assert not catalog.table_exists("t") and other.location == place
     assert ids(catalog.create_table("t", SCHEMA, location=place).append(rows(4))) == [4]
 
@@ -473,7 +474,11 @@ def test_a_dry_run_writes_nothing_not_even_an_end_to_what_stands_undecided(
         table = catalog.load_table(name)
         draft = Draft(events=({"event": "table-altered", "set": {"k": "v"}},))
         changes.append(
-            LogChange(table.head.tracked, table.head.view, lambda view, passed, draft=draft: draft)  # type: ignore[misc]
+            JointLogChange(
+                table.table_head.tracked,
+                table.table_head.view,
+                lambda view, passed, draft=draft: draft,  # type: ignore[misc]
+            )
         )
     catalog._logs.commit_together(changes, validate=look)
     assert seen == [set()]
@@ -488,17 +493,17 @@ def test_of_retained_versions_those_are_read_that_can_have_a_file_that_is_left(
     write, files = begun(table, 90)
     begun(table, 91)
     clock.days_later(9)
-    table = table.append(rows(32)).commit_write(write, "append", files).truncate()
+    table = engine.commit_write(table.append(rows(32)), write, "append", files).truncate()
     clock.days_later(9)
     table.append(rows(33))
     read: list[tuple[int, int]] = []
-    real = Replay.effects
+    real = LogReplay.effects
 
-    def effects(replay: Replay[Any], first: int, last: int) -> Any:
+    def effects(replay: LogReplay[Any], first: int, last: int) -> Any:
         read.append((first, last))
         return real(replay, first, last)
 
-    monkeypatch.setattr(Replay, "effects", effects)
+    monkeypatch.setattr(LogReplay, "effects", effects)
     # All files are in older versions only, the first of them in version 2, but the one of a write that never ended.
     [answer] = client().vacuum("t")
     assert (answer.files, read) == (1, [(2, 35)])
@@ -527,6 +532,6 @@ def test_tags_of_the_same_files_are_held_once(client: Callable[[], Catalog], sto
     for number in range(3):
         table = table.append(rows(number)).create_tag(f"g{number}")
     table = table.delete("id = 0")
-    tracked = client().load_table("t").head.tracked
+    tracked = client().load_table("t").table_head.tracked
     held = all_named(tracked, tracked.current())
     assert sum(part.num_rows for part in held) == len(files_in(store)) == 3

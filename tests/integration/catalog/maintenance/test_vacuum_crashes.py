@@ -13,12 +13,12 @@ from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.maintenance.executors import executors
 
-from lakelog.catalog import Catalog, Table
+from lakelog.catalog import Catalog, Table, engine
 from lakelog.catalog.core.ddl import staging
 from lakelog.catalog.core.logs import places
 from lakelog.catalog.core.parquet.ingest import written_files
 from lakelog.catalog.core.schema import Metadata
-from lakelog.catalog.keeping.maintenance import engine
+from lakelog.catalog.keeping.maintenance import engine as bulk
 from lakelog.log import MemoryStore, NotFound, ObjectStore, open_store, wait_for_background
 from lakelog.log.burial import windows
 
@@ -85,14 +85,14 @@ def prepared(warehouse: str, clock: Clock) -> None:
         catalog.create_namespace(namespace)
     table = catalog.create_table("a.t", SCHEMA).append(rows(1)).append(rows(2))
     table = table.overwrite(rows(3)).append(rows(4))
-    written_files(table.head.tracked, table.metadata, table.begin_write(), rows(90))
+    written_files(table.table_head.tracked, table.metadata, engine.begin_write(table), rows(90))
     table.alter([{"change": "set-property", "key": "k", "value": "v"}])
     for name in ("a.dropped", "gone.t", "gone.sub.u"):
         catalog.create_table(name, SCHEMA).append(rows(80))
     catalog.drop_table("a.dropped")
     catalog.drop_namespace("gone", cascade=True)
     stuck(catalog, "a.lost")
-    stage = catalog.stage("create", "a.begun", SCHEMA)
+    stage = engine.stage(catalog, "create", "a.begun", SCHEMA)
     written(catalog, stage)
     catalog.vacuum(namespace="a", dry_run=False)
     clock.days_later(10)
@@ -110,11 +110,11 @@ def stuck(catalog: Catalog, name: str) -> None:
     def stop(stage: Any, namespace: Any) -> None:
         raise Death
 
-    stage = catalog.stage("create", name, SCHEMA)
+    stage = engine.stage(catalog, "create", name, SCHEMA)
     files = written(catalog, stage)
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Death):
         patch.setattr(staging, "_link", stop)
-        catalog.commit_stage(stage, files)
+        engine.commit_stage(catalog, stage, files)
 
 
 def ids(table: Table) -> list[int]:
@@ -144,8 +144,8 @@ def expire(catalog: Catalog) -> None:
 
 
 def expire_in_jobs(catalog: Catalog) -> None:
-    workers = executors(catalog.places.warehouse, random.Random(1))
-    with patch.object(windows, "BURIED_TOGETHER", 3), patch.object(engine, "MANY_VERSIONS", 1):
+    workers = executors(engine.places(catalog).warehouse, random.Random(1))
+    with patch.object(windows, "BURIED_TOGETHER", 3), patch.object(bulk, "MANY_VERSIONS", 1):
         catalog.expire(dry_run=False, engine=workers)
 
 

@@ -11,7 +11,7 @@ from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, NoSuchTable, Table
-from lakelog.catalog.core.state import Link
+from lakelog.catalog.core.state import NameLink
 from lakelog.catalog.keeping.maintenance import purge
 from lakelog.log import ConflictError, NotFound, ObjectStore, open_store
 
@@ -56,13 +56,13 @@ def test_a_table_that_was_dropped_long_ago_is_purged_and_one_of_yesterday_is_not
     clock.days_later(1)
     planned = catalog.vacuum()
     assert by_kind(planned)["dropped-table"] == ["`old`"]
-    assert store.get(f"{old.head.tracked.prefix}/{old.plan()['path'][0]}") is not None
+    assert store.get(f"{old.table_head.tracked.prefix}/{old.plan()['path'][0]}") is not None
     done = catalog.vacuum(dry_run=False)
     assert [(a.kind, a.files, a.size_bytes) for a in done] == [
         (a.kind, a.files, a.size_bytes) for a in planned
     ]
     assert done[0].files == 2
-    place = old.head.tracked.prefix
+    place = old.table_head.tracked.prefix
     assert not [key for key in store.list_after(f"{place}/data/")]
     assert not [key for key in store.list_after(f"{place}/_log/manifests/")]
     with pytest.raises(NotFound, match="can be restored"):
@@ -78,7 +78,7 @@ def test_what_is_left_of_a_purged_table_says_so_and_keeps_late_writers_out(
     catalog, late = client(), client()
     catalog.create_table("t", SCHEMA).append(rows(1))
     held = late.load_table("t")
-    place = held.head.tracked.prefix
+    place = held.table_head.tracked.prefix
     catalog.drop_table("t")
     clock.days_later(8)
     catalog.vacuum(dry_run=False)
@@ -88,7 +88,7 @@ def test_what_is_left_of_a_purged_table_says_so_and_keeps_late_writers_out(
         held.refresh()
     with pytest.raises(NoSuchTable, match="dropped"):
         client().table_at(held.location)
-    view = client()._logs.table(held.head.tracked.location).current()
+    view = client()._logs.table(held.table_head.tracked.location).current()
     assert view.purged and view.state.files.file_count == 0
     kinds = [data.split(b'"kind":"', 1)[1].split(b'"', 1)[0] for key in store.list_after(f"{place}/_log/0")
              if (data := store.get(key)) and key.removeprefix(f"{place}/_log/")[0] == "0"]  # fmt: skip
@@ -103,13 +103,13 @@ def test_a_restore_and_a_purge_exclude_each_other(client: Callable[[], Catalog],
     clock.days_later(8)
     namespace = catalog._tree.namespace(())
     [(kind, name, entry)] = purge.due(namespace.view.state, clock.now_us).values()
-    planned = purge.plan_purge(catalog._tree, kind, name, entry, link=Link(namespace="", name="t"))
+    planned = purge.plan_purge(catalog._tree, kind, name, entry, link=NameLink(namespace="", name="t"))
     assert planned is not None
     other.undrop_table("t")
     assert not purge.do(catalog._tree, planned)
     assert ids(catalog.load_table("t")) == [1]
     catalog.drop_table("t")
-    planned = purge.plan_purge(catalog._tree, kind, name, entry, link=Link(namespace="", name="t"))
+    planned = purge.plan_purge(catalog._tree, kind, name, entry, link=NameLink(namespace="", name="t"))
     assert planned is not None and purge.do(catalog._tree, planned)
     # The namespace still lists it, as after a crash: the log itself says that it is over.
     with pytest.raises(NotFound, match="purged"):
@@ -150,8 +150,8 @@ def test_a_namespace_is_purged_with_all_that_was_in_it_but_not_with_what_moved_a
     assert sorted(purged["dropped-table"]) == ["`a`.`b`.`u`", "`a`.`came`", "`a`.`gone`", "`a`.`t`"]
     assert sorted(purged["dropped-namespace"]) == ["`a`", "`a`.`b`"]
     for table in (*inside, came):
-        assert not list(store.list_after(f"{table.head.tracked.prefix}/data/"))
-    assert ids(client().load_table("keep.moved")) == [5] and moved.head.tracked.prefix.startswith("n-")
+        assert not list(store.list_after(f"{table.table_head.tracked.prefix}/data/"))
+    assert ids(client().load_table("keep.moved")) == [5] and moved.table_head.tracked.prefix.startswith("n-")
     with pytest.raises(NotFound):
         catalog.undrop_namespace("a")
     assert set(by_kind(catalog.vacuum())) == {"namespace", "table"}
@@ -181,7 +181,7 @@ def test_a_table_whose_objects_were_removed_by_hand_is_taken_off_the_list(
     catalog = client()
     table = catalog.create_table("t", SCHEMA)
     catalog.drop_table("t")
-    store.delete(list(store.list_after(f"{table.head.tracked.prefix}/")))
+    store.delete(list(store.list_after(f"{table.table_head.tracked.prefix}/")))
     clock.days_later(8)
     fresh = client()
     assert by_kind(fresh.vacuum(dry_run=False))["dropped-table"] == ["`t`"]
@@ -212,7 +212,7 @@ def test_the_age_of_what_is_purged_can_be_chosen(catalog: Catalog, clock: Clock)
 
 def test_foreign_files_of_a_purged_table_stay(catalog: Catalog, clock: Clock, store: ObjectStore) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(1))
-    foreign = f"{table.head.tracked.prefix}/data/notes.txt"
+    foreign = f"{table.table_head.tracked.prefix}/data/notes.txt"
     store.put(foreign, b"mine")
     catalog.drop_table("t")
     clock.days_later(8)

@@ -9,13 +9,15 @@ import pytest
 from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, Table
+from lakelog.catalog import Catalog, Table, engine
 from lakelog.catalog.core.ddl import staging
-from lakelog.catalog.core.ddl.staging import Stage
+from lakelog.catalog.core.ddl.staging import StagedTable
 from lakelog.catalog.core.logs import TrackedLog, scope
 from lakelog.catalog.core.parquet.ingest import written_files
 from lakelog.catalog.core.schema import Metadata
-from lakelog.catalog.core.state.namespace_state import Entry
+from lakelog.catalog.core.state.namespace_entries import (
+    NamespaceEntry,
+)
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.keeping.maintenance import orphans, purge
 from lakelog.catalog.transaction import Transaction
@@ -45,7 +47,7 @@ def ids(table: Table) -> list[int]:
     return sorted(table.to_arrow().column("id").to_pylist())
 
 
-def written(catalog: Catalog, stage: Stage, *numbers: int) -> Any:
+def written(catalog: Catalog, stage: StagedTable, *numbers: int) -> Any:
     """The files of a CREATE TABLE AS SELECT before its commit."""
     metadata = Metadata(
         schema=stage.schema, specs=(stage.spec,), sort_order=stage.sort_order, properties=stage.properties
@@ -66,12 +68,12 @@ def stuck(client: Callable[[], Catalog], monkeypatch: pytest.MonkeyPatch) -> Cal
 
     def begin() -> Any:
         creator = client()
-        stage = creator.stage("create", "a.t", SCHEMA)
+        stage = engine.stage(creator, "create", "a.t", SCHEMA)
         files = written(creator, stage, 1)
         with monkeypatch.context() as patch, pytest.raises(Death):
             patch.setattr(staging, "_link", stop)
-            creator.commit_stage(stage, files)
-        return lambda: creator.commit_stage(stage, files)
+            engine.commit_stage(creator, stage, files)
+        return lambda: engine.commit_stage(creator, stage, files)
 
     return begin
 
@@ -157,7 +159,7 @@ def test_files_without_a_log_go_when_they_were_met_longer_ago_than_the_limit(
 ) -> None:
     catalog, creator = client(), client()
     catalog.create_namespace("a")
-    stage = creator.stage("create", "a.t", SCHEMA)
+    stage = engine.stage(creator, "create", "a.t", SCHEMA)
     files = written(creator, stage, 1)
     clock.days_later(30)
     # Nothing shows how old they are: the age counts from here on.
@@ -169,7 +171,7 @@ def test_files_without_a_log_go_when_they_were_met_longer_ago_than_the_limit(
     assert unlinked(catalog.vacuum(dry_run=False)) == [("unlinked-table", 1, 0)]
     assert not [key for key in store.list_after("") if "/data/" in key]
     with pytest.raises(CommitConflict, match="took so long"):
-        creator.commit_stage(stage, files)
+        engine.commit_stage(creator, stage, files)
     assert catalog.list_tables("a") == []
     # The log that this attempt made all the same is the next run's.
     clock.days_later(4)
@@ -182,7 +184,7 @@ def test_lists_of_files_of_a_first_commit_that_was_never_made_go_with_the_folder
 ) -> None:
     catalog = client()
     catalog.create_namespace("a")
-    stage = catalog.stage("create", "a.t", SCHEMA)
+    stage = engine.stage(catalog, "create", "a.t", SCHEMA)
     keys = catalog._logs.table(stage.location).log.keys
     store.put(keys.sidecar(f"{1:020d}-{'a' * 26}-{'0' * 16}.bin"), b"files")
     catalog.vacuum(dry_run=False)
@@ -197,7 +199,7 @@ def test_what_is_left_of_a_log_without_commits_is_reported_and_left_alone(
 ) -> None:
     catalog = client()
     catalog.create_namespace("a")
-    stage = catalog.stage("create", "a.t", SCHEMA)
+    stage = engine.stage(catalog, "create", "a.t", SCHEMA)
     written(catalog, stage, 1)
     key = f"{stage.location}/_log/{what}/{1:020d}.json"
     store.put(key, b"all that is left of a table")
@@ -213,7 +215,7 @@ def test_a_first_commit_that_comes_while_its_folder_is_listed_stays(
 ) -> None:
     catalog, creator = client(), client()
     catalog.create_namespace("a")
-    stage = creator.stage("create", "a.t", SCHEMA)
+    stage = engine.stage(creator, "create", "a.t", SCHEMA)
     files = written(creator, stage, 1)
     catalog.vacuum(dry_run=False)
     clock.days_later(4)
@@ -221,7 +223,7 @@ def test_a_first_commit_that_comes_while_its_folder_is_listed_stays(
 
     def late(*given: Any) -> Any:
         monkeypatch.setattr(orphans, "all_of", list_all)
-        assert ids(creator.commit_stage(stage, files)) == [1]
+        assert ids(engine.commit_stage(creator, stage, files)) == [1]
         return list_all(*given)
 
     monkeypatch.setattr(orphans, "all_of", late)
@@ -235,12 +237,12 @@ def test_a_slow_create_as_select_that_ends_in_time_is_not_disturbed(
 ) -> None:
     catalog, creator = client(), client()
     catalog.create_namespace("a")
-    stage = creator.stage("create", "a.t", SCHEMA)
+    stage = engine.stage(creator, "create", "a.t", SCHEMA)
     files = written(creator, stage, 1)
     clock.days_later(2)
     catalog.vacuum(dry_run=False)
     clock.days_later(2)
-    assert ids(creator.commit_stage(stage, files)) == [1]
+    assert ids(engine.commit_stage(creator, stage, files)) == [1]
     clock.days_later(30)
     catalog.vacuum(dry_run=False)
     assert ids(client().load_table("a.t")) == [1]
@@ -275,7 +277,9 @@ def test_a_table_that_is_only_known_by_its_place_is_not_taken_for_unlinked(
 ) -> None:
     catalog = client()
     place = f"{warehouse}/mine"
-    catalog.commit_stage(catalog.stage("create", None, SCHEMA, location=place)).append(rows(1))
+    engine.commit_stage(catalog, engine.stage(catalog, "create", None, SCHEMA, location=place)).append(
+        rows(1)
+    )
     clock.days_later(30)
     assert unlinked(catalog.vacuum(dry_run=False)) == []
     assert ids(client().table_at(place)) == [1]
@@ -295,18 +299,18 @@ def test_a_move_between_the_look_and_the_seal_keeps_the_table(
 ) -> None:
     catalog, other = client(), client()
     table = old_table(catalog, clock)
-    home = catalog._logs.namespace(table.head.tracked.location.split("/")[0])
+    home = catalog._logs.namespace(table.table_head.tracked.location.split("/")[0])
     planned = purge.plan_purge(
         catalog._tree,
         "table",
         "t",
-        Entry(kind="table", id=table.id, location=table.head.tracked.location),
+        NamespaceEntry(kind="table", id=table.id, location=table.table_head.tracked.location),
         link=None,
     )
     assert planned is not None
     # As after a look that came between two moves of another client.
     other.rename_table("a.t", "b.t")
-    assert not orphans.remove(catalog._tree, orphans.Orphan(table.id, home, planned))
+    assert not orphans.remove(catalog._tree, orphans.OrphanLog(table.id, home, planned))
     assert ids(client().load_table("b.t")) == [1]
     # And what was forgotten in a namespace by mistake can still come back there by a move.
     other.rename_table("b.t", "a.t")
@@ -319,7 +323,7 @@ def test_a_move_between_the_looks_at_a_table_and_at_its_namespace_keeps_the_tabl
     """Its namespace was named by the version before the move, and the plan to purge it is of the one after."""
     catalog, other = client(), client()
     table = old_table(catalog, clock)
-    location, real, looks = table.head.tracked.location, TrackedLog.at_its_place, list[str]()
+    location, real, looks = table.table_head.tracked.location, TrackedLog.at_its_place, list[str]()
 
     def then_moved(tracked: TrackedLog[Any]) -> Any:
         view = real(tracked)
@@ -336,7 +340,7 @@ def test_a_move_between_the_looks_at_a_table_and_at_its_namespace_keeps_the_tabl
         found = orphans.find(fresh._tree, home, set(), clock.now_us, clock.now_us)
     assert looks == [location]
     assert not [orphan for orphan in found.logs if orphans.remove(fresh._tree, orphan)]
-    assert found == orphans.Orphans()
+    assert found == orphans.NamespaceOrphans()
     assert ids(client().load_table("b.t")) == [1]
 
 
@@ -369,7 +373,7 @@ def test_a_purged_folder_costs_one_get_in_later_runs(client: Callable[[], Catalo
     places = fresh._logs.places
     counting = places.stores[fresh.warehouse] = CountingStore(places.store(fresh.warehouse))
     looked = orphans.find(fresh._tree, found.namespaces[0], set(), clock.now_us, clock.now_us)
-    assert looked == orphans.Orphans()
+    assert looked == orphans.NamespaceOrphans()
     assert counting.by_kind == {"list": 1, "get": 5} and counting.rounds == 2
 
 

@@ -188,6 +188,27 @@ def test_files_that_do_not_fit_are_refused_by_name_and_nothing_changes(catalog, 
     assert table.refresh().version == 1
 
 
+def test_a_column_that_a_file_lacks_has_its_default_if_that_is_a_value(catalog, source):
+    data = pa.table({"id": [1]})
+    folder = source(data, "f.parquet")
+    table = catalog.create_table("t", data.schema).add_column("note", "string", default="none")
+    assert rows(table.add_files(folder)) == [{"id": 1, "note": "none"}]
+    lists = {"type": "array", "elementType": "long", "containsNull": True}
+    for name, type in (("v", "variant"), ("l", lists)):
+        table = catalog.create_table(name, data.schema).alter(
+            [
+                {"change": "add-column", "name": [name], "type": type},
+                {"change": "update-column-default", "name": [name], "default": {"current": "f(1)"}},
+            ]
+        )
+        with pytest.raises(
+            InvalidInput, match=r"lacks the column ., whose default f\(1\) is for new rows alone"
+        ):
+            table.add_files(folder)
+        table = table.refresh().update_column(name, default=None)
+        assert rows(table.add_files(folder)) == [{"id": 1, name: None}]
+
+
 def test_required_columns_and_lengths_that_a_footer_does_not_prove_are_refused(catalog, source):
     required = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string())])
     table = catalog.create_table("t", required)

@@ -11,9 +11,10 @@ import pytest
 from tests.everywhere import replaced
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, DataFile, StreamBatch, Table, col
+from lakelog.catalog import Catalog, CommitConflict, StreamBatch, Table, col, engine
 from lakelog.catalog.core import parquet
 from lakelog.catalog.core.logs import TableHead
+from lakelog.catalog.engine import DataFile
 from lakelog.log import CommitUnknown, NotFound
 
 Other = Callable[[Table], object]
@@ -55,8 +56,11 @@ def beaten(other: Other, table: Table) -> Iterator[None]:
 
 CHANGES = {
     "overwrite": (lambda table: table.overwrite(rows(9)), CommitConflict),
-    "rename": (lambda table: table.rename_partition({"region": "EU"}, {"region": "DE"}), CommitConflict),
-    "truncate": (lambda table: table.truncate_partitions([{"region": "EU"}]), None),
+    "rename": (
+        lambda table: engine.rename_partition(table, {"region": "EU"}, {"region": "DE"}),
+        CommitConflict,
+    ),
+    "truncate": (lambda table: engine.truncate_partitions(table, [{"region": "EU"}]), None),
     "delete": (lambda table: table.delete(col("id") == 1), None),
     "compact": (lambda table: table.append(rows(6)).compact(), None),
 }

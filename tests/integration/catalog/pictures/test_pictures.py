@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.audit.audited_shop import Objects, alter
 
-from lakelog.catalog import Catalog, InvalidInput, NoSuchTable, Sheet
-from lakelog.catalog.looking.pictures.model import Change, Picture
+from lakelog.catalog import Catalog, InvalidInput, NoSuchTable, Sheet, engine
+from lakelog.catalog.looking.pictures.model import ChangePicture, Picture
 from lakelog.catalog.names import identifier
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string(), "day": pa.date32()})
@@ -28,7 +28,7 @@ def orders(catalog: Catalog, **options: Any) -> Any:
     return catalog.create_table("shop.orders", SCHEMA, **options)
 
 
-def at(picture: Picture, version: int) -> Change:
+def at(picture: Picture, version: int) -> ChangePicture:
     return next(change for change in picture.changes if change.version == version)
 
 
@@ -144,7 +144,7 @@ def test_a_damaged_commit_is_named_and_hides_no_other(catalog: Catalog) -> None:
     alter(catalog, "shop.orders", 30)
     objects = Objects(catalog, "shop.orders")
     objects.put(9, b"{")
-    fresh = Catalog(table.head.logs.warehouse)
+    fresh = Catalog(table.table_head.logs.warehouse)
     facts = fresh.picture("shop.orders").facts
     assert any(change.kind == "damage" and change.version == 9 for change in facts.changes)
     assert {change.version for change in facts.changes if change.kind == "commit"} == set(range(1, 32)) - {9}
@@ -187,7 +187,7 @@ def test_no_secret_is_in_a_picture(catalog: Catalog) -> None:
         },
         comment="see s3://key:s3cr3tkey@bucket/ with password=hunter2",
     )
-    with catalog.writing_as(
+    with engine.writing_as(
         {"statement": "COPY FROM x WITH (password='hunter2', token='t0ken')", "query": "token=t0ken"}
     ):
         table.append(rows(1)).alter([{"change": "set-property", "key": "other.secret", "value": "hunter2"}])

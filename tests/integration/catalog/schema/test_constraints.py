@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, Table
-from lakelog.catalog.core.schema.constraints import Check, ForeignKey, PrimaryKey
+from lakelog.catalog import Catalog, CommitConflict, Table, engine
+from lakelog.catalog.core.schema.constraints import CheckConstraint, ForeignKey, PrimaryKey
 from lakelog.catalog.errors import (
     CheckViolated,
     ConstraintExists,
@@ -75,14 +75,14 @@ def test_constraints_are_kept_and_seen_by_others(client: Client, table: Table, o
     }
     table = table.alter([add(over(0)), add(KEY), add(foreign)])
     check, key, reference = other.refresh().constraints
-    assert isinstance(check, Check) and (check.sql, check.columns) == ("id > 0", (1,))
+    assert isinstance(check, CheckConstraint) and (check.sql, check.columns) == ("id > 0", (1,))
     assert isinstance(key, PrimaryKey) and not key.rely
     assert isinstance(reference, ForeignKey) and (reference.table, reference.rely) == (
         ("geo", "regions"),
         True,
     )
     assert [entry.operation for entry in table.history()] == ["add constraint", "create"]
-    table.head.tracked.log.snapshot(table.head.view)
+    table.table_head.tracked.log.snapshot(table.table_head.view)
     assert client().load_table("t").constraints == table.constraints
     table = table.alter([drop("PK")])
     assert [each.name for each in other.refresh().constraints] == ["over_0", "fk"]
@@ -90,21 +90,25 @@ def test_constraints_are_kept_and_seen_by_others(client: Client, table: Table, o
 
 
 def test_a_table_without_constraints_is_stored_as_it_was_before_there_were_any(table: Table) -> None:
-    root = json.dumps(table.head.tracked.log.projection.dump(table.head.view.state, 1).root)
+    root = json.dumps(table.table_head.tracked.log.projection.dump(table.table_head.view.state, 1).root)
     assert "constraints" not in root
     table = table.alter([add(KEY)])
-    assert "constraints" in json.dumps(table.head.tracked.log.projection.dump(table.head.view.state, 2).root)
+    assert "constraints" in json.dumps(
+        table.table_head.tracked.log.projection.dump(table.table_head.view.state, 2).root
+    )
 
 
 def test_a_staged_table_has_its_constraints_from_its_first_version(catalog: Catalog, client: Client) -> None:
-    stage = catalog.stage("create", "s", SCHEMA, constraints=[over(5), KEY])
-    assert [each.name for each in catalog.commit_stage(stage).constraints] == ["over_5", "pk"]
+    stage = engine.stage(catalog, "create", "s", SCHEMA, constraints=[over(5), KEY])
+    assert [each.name for each in engine.commit_stage(catalog, stage).constraints] == ["over_5", "pk"]
     table = client().load_table("s")
     with pytest.raises(CheckViolated):
         table.append(rows(5))
-    replaced = catalog.commit_stage(catalog.stage("replace", "s", SCHEMA, constraints=[over(1)]))
+    replaced = engine.commit_stage(
+        catalog, engine.stage(catalog, "replace", "s", SCHEMA, constraints=[over(1)])
+    )
     assert [each.name for each in replaced.constraints] == ["over_1"]
-    assert catalog.commit_stage(catalog.stage("replace", "s", SCHEMA)).constraints == ()
+    assert engine.commit_stage(catalog, engine.stage(catalog, "replace", "s", SCHEMA)).constraints == ()
 
 
 def test_names_are_taken_once_and_columns_have_to_be_there(table: Table) -> None:
@@ -174,10 +178,10 @@ def test_a_check_needs_a_proof_for_the_rows_that_are_there(table: Table) -> None
 
 def test_an_empty_partition_has_no_rows_that_need_a_proof(catalog: Catalog) -> None:
     table = catalog.create_table("parts", SCHEMA, partition_by=["id"])
-    table = table.append(rows(3, 5)).add_partitions([{"id": -1}, {"id": None}])
+    table = engine.add_partitions(table.append(rows(3, 5)), [{"id": -1}, {"id": None}])
     with_check = table.alter([add(over(2)), require("id")])
     assert not with_check.schema.find(["id"]).nullable and with_check.row_count == 2
-    emptied = with_check.truncate_partitions([{"id": 3}])
+    emptied = engine.truncate_partitions(with_check, [{"id": 3}])
     assert [each.name for each in emptied.alter([add(over(4))]).constraints] == ["over_2", "over_4"]
     with pytest.raises(RowsUnproven):
         emptied.alter([add(over(5))])
@@ -197,10 +201,10 @@ def test_what_was_looked_at_is_one_version(table: Table, other: Table) -> None:
 
 
 def test_rows_written_before_a_check_was_added_conflict_with_it(table: Table, other: Table) -> None:
-    write = other.begin_write()
+    write = engine.begin_write(other)
     table.alter([add(over(0))])
     with pytest.raises(CommitConflict, match="added a CHECK"):
-        other.commit_write(write, "append", [])
+        engine.commit_write(other, write, "append", [])
     for change in (other.overwrite, other.overwrite_partitions):
         with pytest.raises(CommitConflict, match="added a CHECK"):
             change(rows(-1))
@@ -209,9 +213,9 @@ def test_rows_written_before_a_check_was_added_conflict_with_it(table: Table, ot
 
 
 def test_keys_and_drops_of_constraints_conflict_with_no_writer(table: Table, other: Table) -> None:
-    write = other.begin_write()
+    write = engine.begin_write(other)
     table.alter([add(KEY)]).alter([drop("pk")])
-    other.commit_write(write, "append", [])
+    engine.commit_write(other, write, "append", [])
     base = other.refresh()
     table.refresh().alter([add(KEY)])
     base.overwrite(rows(1))
@@ -241,13 +245,13 @@ def test_not_null_needs_a_proof(table: Table, other: Table) -> None:
     nothing = pa.table({"id": [1], "region": [None], "amount": [None]}, schema=SCHEMA)
     table = table.append(rows(1, 2))
     assert not table.alter([require("id")]).schema.find(["id"]).nullable
-    write = other.begin_write()
+    write = engine.begin_write(other)
     table = table.refresh().append(nothing)
     with pytest.raises(RowsUnproven, match="region IS NOT NULL"):
         table.alter([require("region")])
     # Rows of a write that began before may have no value.
     with pytest.raises(CommitConflict, match="id is NOT NULL now"):
-        other.commit_write(write, "append", [])
+        engine.commit_write(other, write, "append", [])
     with pytest.raises(InvalidInput, match="NOT NULL"):
         table.append(pa.table({"id": [None], "region": ["EU"], "amount": [1.0]}, schema=SCHEMA))
 
@@ -300,10 +304,10 @@ def test_going_back_brings_back_no_rows_that_a_check_forbids(table: Table, other
     with pytest.raises(InvalidInput, match=r"rows of version 3 may violate CHECK \(id > 0\)"):
         table.set_current_version(3)
     assert table.set_current_version(2).row_count == 1
-    write = other.begin_write()
+    write = engine.begin_write(other)
     back = table.refresh().rollback_to_version(3)
     assert (back.constraints, back.row_count) == ((), 2)
     forward = back.rollback_to_version(5)
     assert [each.name for each in forward.constraints] == ["over_0"]
     with pytest.raises(CommitConflict):
-        other.commit_write(write, "append", [])
+        engine.commit_write(other, write, "append", [])

@@ -14,7 +14,7 @@ import pytest
 
 from lakelog.catalog import AtomicType, Catalog, Field, Schema, StructType, Table
 from lakelog.catalog.core.parquet import read_files
-from lakelog.catalog.core.schema import assign_ids
+from lakelog.catalog.core.schema.schema import assign_ids
 
 TYPES = {
     "id": "long", "small": "short", "real": "double", "single": "float", "price": "decimal(10,2)", "text": "string",
@@ -68,7 +68,7 @@ def make_table(catalog: Catalog, name: str = "lab.lived") -> Table:
                 "change": "add-column",
                 "name": ["added"],
                 "type": "integer",
-                "default": {"current": "7", "exists": "7"},
+                "default": {"current": "7"},
             },  # fmt: skip
         ]
     )

@@ -16,7 +16,8 @@ from tests.integration.catalog.tools import arrow_forms, arrow_givers
 from tests.integration.catalog.tools.arrow_forms import Column, comparable
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.core.parquet import stream_of, with_parts
+from lakelog.catalog.core.parquet.given_rows import stream_of
+from lakelog.catalog.core.parquet.plain_arrow import with_parts
 from lakelog.log.errors import InvalidInput
 
 COLUMNS = list(arrow_forms.columns(2))

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 from tests.integration.catalog.tools.tables import make_table
 
-from lakelog.catalog import Catalog, InvalidInput, NoSuchColumn, Table, Unsupported, col
+from lakelog.catalog import Catalog, InvalidInput, NoSuchColumn, Table, Unsupported, col, engine
 
 FORMS: list[Any] = [
     "id > 12 AND `word` <> 'é'",
@@ -33,8 +33,8 @@ def test_each_form_of_a_filter_is_taken_wherever_a_filter_is(table: Table, filte
 
     assert table.scan(filter=filter).to_arrow()["id"].to_pylist() == [13, 23]
     assert table.plan(filter).num_rows == table.scan(filter=filter).plan().num_rows == 2
-    assert table.plan_partial(filter).num_rows == 2
-    assert not table.can_delete(filter) and table.can_overwrite(filter)
+    assert engine.plan_partial(table, filter).num_rows == 2
+    assert not engine.can_delete(table, filter) and engine.can_overwrite(table, filter)
     assert rest(table.compact(filter)) == [1, 2, 3, 11, 12, 13, 21, 23, None]
     table = table.refresh().overwrite(pa.table({"id": [31], "Word": ["new"]}), filter)
     assert rest(table) == [1, 2, 3, 11, 12, 21, 31, None]
@@ -117,10 +117,11 @@ def test_notebooks_show_what_is_known_without_any_html_of_a_user_s(catalog: Cata
         "history": table.history()._repr_html_(),
         "history of a namespace": catalog.history("lab")._repr_html_(),
     }
+    assert repr(catalog) == f"<Catalog of {catalog.warehouse}>"
     for name, shown in html.items():
         assert "<b><" not in shown and "<script" not in shown and "<i>" not in shown, name
         assert len(shown) < 4000, name
-    assert "&lt;script&gt;" in html["table"] and "<td>1 in 1 files" in html["table"]
+    assert "&lt;script&gt;" in html["table"] and "<td>1 in 1 file," in html["table"]
     assert "11 more" in html["table"] and "&lt;i&gt;" in html["scan"]
     assert "<td>3</td>" in html["history"] and "<td>2</td>" not in html["history"]
     history = table.history()

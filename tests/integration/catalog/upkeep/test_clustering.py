@@ -14,12 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, DoneInPart, InvalidInput, Table
+from lakelog.catalog import Catalog, DoneInPart, InvalidInput, Table, engine
 from lakelog.catalog.core.parquet import read_files, written_rows
 from lakelog.catalog.core.parquet.curve_cuts import border
 from lakelog.catalog.core.parquet.curve_order import along_curve
 from lakelog.catalog.core.schema import curve_of
 from lakelog.catalog.core.state import clustering as planning
+from lakelog.catalog.engine.upkeep import plan_upkeep
 from lakelog.catalog.keeping.upkeep import clustering
 
 SCHEMA = pa.schema({"id": pa.int64(), "day": pa.date32(), "part": pa.string(), "pad": pa.string()})
@@ -107,7 +108,7 @@ def test_a_depth_is_kept_by_rewriting_more(catalog: Catalog) -> None:
 
 def overlap(table: Table) -> float:
     """Return how many files lie over a point, on average."""
-    files = table.head.all_files().select(["lo2", "hi2", "lo3", "hi3"]).to_pylist()
+    files = table.table_head.all_files().select(["lo2", "hi2", "lo3", "hi3"]).to_pylist()
     chance = random.Random(4)
     total = 0
     for _ in range(200):
@@ -167,7 +168,7 @@ def test_small_files_of_a_key_that_grows_are_joined(catalog: Catalog) -> None:
             table = table.refresh()
             assert len(table.plan()) <= 2 * planning.SMALL_MIN
     assert sorted(table.to_arrow()["id"].to_pylist()) == list(range(960))
-    assert rewritten(table, version) <= 5 * sum(table.head.all_files()["size"].to_pylist())
+    assert rewritten(table, version) <= 5 * sum(table.table_head.all_files()["size"].to_pylist())
 
 
 def test_a_limit_ends_a_call_and_the_next_one_goes_on(table: Table) -> None:
@@ -196,7 +197,7 @@ def test_files_of_a_part_of_a_run_end_where_it_was_cut(table: Table) -> None:
             break
         table = done
     assert of(table) == before and rewritten(table, version) < 3 * table.size_bytes
-    files = table.head.all_files()
+    files = table.table_head.all_files()
     spans = sorted(zip(*(files[name].to_pylist() for name in ("curve_low", "curve_high")), strict=True))
     assert all(low <= high for low, high in spans)
     deepest = max(sum(low < at < high for low, high in spans) for at in range(0, 65_536, 64))
@@ -240,7 +241,7 @@ def test_every_type_null_nan_and_skew(catalog: Catalog) -> None:
         expected = table.expected_of_clustering()
         assert expected.read_files == table.file_count and 0 < expected.overlap_after <= 3
         table = table.cluster()
-        assert 0 < table.clustering_overlap() <= 3
+        assert 0 < engine.clustering_overlap(table) <= 3
         table = table.append(some(100)).cluster() if number else table
         after = sorted(map(repr, table.scan().to_arrow().to_pylist()))
         assert len(after) == len(before) + (100 if number else 0)
@@ -303,11 +304,11 @@ def test_a_run_by_one_column_is_in_its_order_and_then_in_the_sort_order(catalog:
     ):
         table = table.cluster(full=True)
     # Names of files of a write have numbers, as they follow each other.
-    files = table.head.all_files().sort_by(
+    files = table.table_head.all_files().sort_by(
         [(name, "ascending") for name in ("curve_low", "curve_high", "path")]
     )
     assert files.num_rows >= 4
-    tracked, metadata = table.head.tracked, table.metadata
+    tracked, metadata = table.table_head.tracked, table.metadata
     _, batches = read_files(
         tracked.store, tracked.prefix, files, metadata.schema, metadata.specs, columns=["day", "part"]
     )
@@ -320,7 +321,7 @@ def test_rows_of_any_number_are_sorted_on_the_disk(table: Table) -> None:
     with patch.object(along_curve, "__kwdefaults__", {"piece_bytes": 100_000}):
         table = table.cluster()
     assert of(table) == before
-    files = table.head.all_files()
+    files = table.table_head.all_files()
     spans = sorted(zip(files["curve_low"].to_pylist(), files["curve_high"].to_pylist(), strict=True))
     assert all(one[1] <= two[0] for one, two in zip(spans, spans[1:], strict=False))
 
@@ -411,7 +412,7 @@ def test_what_is_expected_comes_true(catalog: Catalog, partitioned: bool) -> Non
         # Rows take another size in their new order.
         assert 0.6 * written <= expected.written_files <= 2 * written
         assert abs(expected.overlap_after - overlap(now)) < 0.3
-        assert abs(now.clustering_overlap() - overlap(now)) < 0.3
+        assert abs(engine.clustering_overlap(now) - overlap(now)) < 0.3
         if done:
             assert expected.new_boundaries == (now.version > table.version + len(done))
         assert expected.is_left == bool(now.expected_of_clustering(full=bool(how.get("full"))).read_files)
@@ -498,10 +499,10 @@ def test_branches_and_partitions(catalog: Catalog) -> None:
 
 def test_plans_are_pure_and_small_files_wait_where_asked(table: Table) -> None:
     table = table.cluster()
-    metadata, files = table.metadata, table.head.all_files()
+    metadata, files = table.metadata, table.table_head.all_files()
     curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
     assert curve is not None
-    goal = planning.ClusteringGoal(target_size_bytes=65_536, limit_bytes=1 << 40, fresh_min=3)
+    goal = planning.ClusteringTarget(target_size_bytes=65_536, limit_bytes=1 << 40, fresh_min=3)
     found, groups = planning.plan_clustering(files, metadata, curve, goal, until=table.version)
     assert not groups and not found.num_rows
 
@@ -514,7 +515,7 @@ def test_one_commit_serves_many_partitions_and_upkeep_says_and_does_it(catalog: 
     before, version = of(table), table.version
     (advice,) = [each for each in table.health().advice if each.action == "cluster"]
     assert (advice.level, advice.command, advice.reads_files) == ("should", "lakelog cluster t", 128)
-    assert advice.sql == "CALL lake.system.cluster(table => '`t`')" and not catalog.plan_upkeep()[0].compacts
+    assert advice.sql == "CALL lake.system.cluster(table => '`t`')" and not plan_upkeep(catalog)[0].compacts
     (due,) = catalog.maintain("t", dry_run=True)
     assert due.compacted.read_files == 128 and other(catalog).version == version
     (done,) = catalog.maintain("t")
@@ -522,12 +523,12 @@ def test_one_commit_serves_many_partitions_and_upkeep_says_and_does_it(catalog: 
     assert (done.compacted.read_files, done.compacted.written_files) == (128, 16)
     assert table.version == version + 2 and of(table) == before, "boundaries, and one commit for all"
     assert not [each for each in table.health().advice if each.action in ("cluster", "compact")]
-    assert catalog.plan_upkeep() == []
+    assert plan_upkeep(catalog) == []
     # What is deleted is the compaction's, which keeps the order.
     table = table.delete("day < DATE'2025-06-01'")
     (done,) = catalog.maintain("t")
     assert done.compacted.deleted_rows > 0
-    assert table.refresh().head.all_files()["curve_low"].null_count == 0
+    assert table.refresh().table_head.all_files()["curve_low"].null_count == 0
     first = other(catalog)
     for number in range(8):
         first = first.append(rows(200, chance, 90_000 + number * 200))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.audit.audited_shop import Objects
 
-from lakelog.catalog import Catalog, InvalidInput, NoSuchTable
+from lakelog.catalog import Catalog, InvalidInput, NoSuchTable, engine
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
 
@@ -64,7 +64,7 @@ def test_health_is_read_from_metadata_alone(catalog: Catalog) -> None:
     table = orders(catalog)
     for id in range(3):
         table = table.append(rows(id))
-    store, prefix = catalog.places.open(table.head.tracked.location)
+    store, prefix = engine.places(catalog).open(table.table_head.tracked.location)
     keys = [key for key, _ in store.list_sizes(f"{prefix}/data/")]
     store.delete(keys)
     assert len(keys) == 3

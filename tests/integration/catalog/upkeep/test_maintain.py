@@ -13,9 +13,10 @@ from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.test_crashes import Death, DyingStore
 from tests.unit.log.transactions import one_by_one
 
-from lakelog.catalog import Catalog, InvalidInput, NoSuchTable, Unsupported
+from lakelog.catalog import Catalog, InvalidInput, NoSuchTable, Unsupported, engine
 from lakelog.catalog.core.logs import places
 from lakelog.catalog.core.parquet.ingest import written_files
+from lakelog.catalog.engine.upkeep import plan_upkeep
 from lakelog.catalog.keeping.maintenance import Severity, vacuum_logs
 from lakelog.log import LogOptions, open_store
 from lakelog.log.errors import StorageError
@@ -113,7 +114,7 @@ def test_a_vacuum_is_due_once_in_the_time_of_its_age_and_after_an_expiry(
         clock.days_later(0.5)
         assert [each.error for each in catalog.maintain("shop.orders")] == [None]
         if day == 30:
-            head = table.refresh().head
+            head = table.refresh().table_head
             written_files(head.tracked, head.metadata, head.begin_write(), rows(99))
         clock.days_later(0.5)
         catalog.maintain("shop.orders")
@@ -191,10 +192,10 @@ def test_only_the_actions_that_are_named_are_done(catalog: Catalog) -> None:
     assert done.compacted.read_files == 0 and not done.is_left
     with pytest.raises(InvalidInput, match="compact, cluster, statistics, expire, vacuum"):
         catalog.maintain(actions=("count",))
-    (due,) = catalog.plan_upkeep()
+    (due,) = plan_upkeep(catalog)
     assert (due.path, due.compacts, due.statistics) == (("shop", "orders"), True, ())
     assert catalog.maintain("shop.orders", actions=("compact",))[0].compacted.read_files == 9
-    assert catalog.plan_upkeep() == []
+    assert plan_upkeep(catalog) == []
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_a_limit_that_is_none_is_refused(catalog: Catalog, limit: Any, said: str
 
 def test_it_stops_in_the_middle_of_a_step_where_it_is_asked_to_and_leaves_nothing(catalog: Catalog) -> None:
     table = filled(catalog, 9)
-    store, prefix = catalog.places.open(table.head.tracked.location)
+    store, prefix = engine.places(catalog).open(table.table_head.tracked.location)
     before = set(store.list_sizes(f"{prefix}/data/"))
     asked = iter([False, False, False, True])
     (left,) = catalog.maintain(stopped=lambda: next(asked, True))

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, CommitConflict
+from lakelog.catalog import Catalog, CommitConflict, engine
 from lakelog.catalog.core.files import ColumnEstimates, TableEstimates
 from lakelog.catalog.keeping.upkeep import automatic
 from lakelog.catalog.keeping.upkeep.automatic import wait_for_upkeep
 from lakelog.catalog.keeping.upkeep.clustering import ranked
-from lakelog.catalog.keeping.upkeep.statistics import EXACT_MAX, Distinct, refreshed
+from lakelog.catalog.keeping.upkeep.statistics import EXACT_MAX, DistinctCounter, refreshed
 from lakelog.log import LogOptions
 
 AUTO = {"lakelog.maintenance": "auto"}
@@ -32,27 +32,28 @@ def rows(*ids: int) -> pa.Table:
 def computed_once(table: Any) -> Any:
     """Return the table with statistics of all columns, as an engine computes them."""
     columns = {field.id: ColumnEstimates(type=str(field.type), distinct=1) for field in table.schema.fields}
-    return table.commit_statistics(
+    return engine.commit_statistics(
+        table,
         TableEstimates(
             version=table.version, rows=table.row_count, size_bytes=table.size_bytes, columns=columns
-        )
+        ),
     )
 
 
 def known(table: Any) -> dict[str, ColumnEstimates]:
-    estimates = table.refresh().estimates
+    estimates = engine.estimates(table.refresh())
     return {table.schema.field_by_id(id).name: each for id, each in estimates.columns.items()}
 
 
 def test_maintain_counts_anew_what_was_counted_once_and_is_a_tenth_older(catalog: Catalog) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(*range(100)))
-    assert catalog.maintain("t")[0].statistics == 0 and table.refresh().estimates is None
+    assert catalog.maintain("t")[0].statistics == 0 and engine.estimates(table.refresh()) is None
     table = computed_once(table).append(rows(*range(100, 109)))
     assert catalog.maintain("t")[0].statistics == 0
     table = table.append(rows(109))
     assert catalog.maintain("t", dry_run=True)[0].statistics == 2
     assert catalog.maintain("t")[0].statistics == 2 and catalog.maintain("t")[0].statistics == 0
-    estimates = table.refresh().estimates
+    estimates = engine.estimates(table.refresh())
     assert estimates is not None and (estimates.rows, estimates.added_since) == (110, 0)
     assert known(table)["id"] == ColumnEstimates(
         type="long", distinct=110, nulls=0, min=0, max=109, average_bytes=8, most_bytes=8
@@ -68,7 +69,7 @@ def test_rows_that_are_deleted_do_not_count(catalog: Catalog) -> None:
     table = table.delete("id >= 15 OR id = 0")
     catalog.maintain("t", actions=("statistics",))
     found = known(table)["id"]
-    assert (found.distinct, found.min, found.max, table.refresh().estimates.rows) == (14, 1, 14, 14)
+    assert (found.distinct, found.min, found.max, engine.estimates(table.refresh()).rows) == (14, 1, 14, 14)
 
 
 def test_each_type_is_counted_as_spark_counts_it(catalog: Catalog) -> None:
@@ -114,7 +115,7 @@ def test_each_type_is_counted_as_spark_counts_it(catalog: Catalog) -> None:
 @pytest.mark.parametrize("many", [0, 1, EXACT_MAX, EXACT_MAX + 1, 50_000, 1_000_000])
 def test_distinct_values_are_exact_where_they_are_few_and_about_right_beyond(many: int) -> None:
     hashes = np.random.default_rng(many).integers(0, 2**32, 2 * many, np.uint32)
-    real, counted = len(np.unique(hashes)), Distinct()
+    real, counted = len(np.unique(hashes)), DistinctCounter()
     for some in (hashes[: many // 2], hashes[many // 2 :], hashes[:many]):
         counted.add(some)
     assert abs(counted.count - real) <= (0 if real <= EXACT_MAX else 0.05 * real)
@@ -180,16 +181,16 @@ def test_dates_and_times_beyond_those_of_python_are_counted(catalog: Catalog) ->
 def test_values_that_are_erased_while_they_are_counted_come_to_no_statistics(catalog: Catalog) -> None:
     table = catalog.create_table("t", SCHEMA, cluster_by=["id"]).append(rows(1))
     before = computed_once(table).append(rows(7_345))
-    plan, said = before.head.plan_bound(None), []
+    plan, said = before.table_head.plan_bound(None), []
 
     def meanwhile(what: str) -> None:
         # The row is gone by then, and the commits that say so can still be read.
         if what.endswith("older versions expire"):
             with pytest.raises(CommitConflict, match="were erased while its statistics"):
-                refreshed(before.head, plan, ("id",), lambda: None)
+                refreshed(before.table_head, plan, ("id",), lambda: None)
             with pytest.raises(CommitConflict, match="were erased meanwhile"):
-                ranked(before.head)
+                ranked(before.table_head)
             said.append(what)
 
     assert not catalog.forget("t", "id = 7345", dry_run=False, progress=meanwhile).left and said
-    assert table.refresh().estimates is None and table.refresh().metadata.ranks is None
+    assert engine.estimates(table.refresh()) is None and table.refresh().metadata.ranks is None

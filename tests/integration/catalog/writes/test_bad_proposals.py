@@ -14,7 +14,8 @@ from tests.integration.catalog.writes.test_open_proposals import combine, leave_
 from tests.integration.catalog.writes.test_proposed_rows import ids, propose, rows, shaped, table
 
 from lakelog.catalog import Catalog, CommitUnknown, Table
-from lakelog.catalog.core.parquet import rows_written_in
+from lakelog.catalog.core.parquet.ingest import rows_written_in
+from lakelog.catalog.core.state.features import KNOWN
 from lakelog.log import StorageError
 from lakelog.log.format import Proposal, decode_proposal, encode
 from lakelog.log.stores import LocalStore
@@ -94,8 +95,8 @@ def test_a_forged_proposal_of_files_is_applied_by_no_client(
 def rewritten(table: Table, forge: Callable[[Proposal], Proposal]) -> None:
     """Leave a proposal of a file, changed as a forger does who can write the log's folder."""
     leave_proposed(lambda: table.append(rows(10)))
-    log = table.head.tracked.log
+    log = table.table_head.tracked.log
     [key] = log.store.list_after(log.keys.inbox)
     data = log.store.get(key)
     assert data is not None
-    log.store.put(key, encode(forge(decode_proposal(data, key))))
+    log.store.put(key, encode(forge(decode_proposal(data, key, KNOWN))))

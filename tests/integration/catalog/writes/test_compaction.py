@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.rows_changed import deleted
 
-from lakelog.catalog import Catalog, CommitConflict, Table, col
+from lakelog.catalog import Catalog, CommitConflict, Table, col, engine
 from lakelog.catalog.core.files.data_file import file_path
 from lakelog.catalog.core.parquet.copying import copied_files
-from lakelog.catalog.core.planning.bound import Constant
+from lakelog.catalog.core.planning.bound import ConstantCondition
 from lakelog.catalog.core.state.compaction import goal_of
-from lakelog.catalog.core.writes.compaction_commit import Rewritten
+from lakelog.catalog.core.writes.compaction_commit import RewrittenFiles
 from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log import WriteRef
 from lakelog.log.errors import CommitUnknown, InvalidInput, Unsupported
@@ -115,7 +115,7 @@ def test_files_of_an_earlier_partitioning_find_the_partitions_of_today(catalog: 
     table = table.alter([{"change": "add-partition-field", "field": "k"}])
     table = table.append(pa.table({"id": [100], "k": [0]}))
     table = table.compact()
-    assert table.partitions().num_rows == 2
+    assert engine.partitions(table).num_rows == 2
     assert {id: known(table)[id] for id in before} == before
     assert table.compact().file_count == 2
     check(catalog)
@@ -139,26 +139,26 @@ def test_files_that_shall_be_as_large_as_can_be_said_have_sizes_that_fit_into_64
     assert goal.most_bytes * 1000 < 2**63
 
 
-def written(table: Table) -> tuple[WriteRef, list[Rewritten]]:
+def written(table: Table) -> tuple[WriteRef, list[RewrittenFiles]]:
     """Write anew what is to be, a group in each partition."""
     goal = goal_of(table.properties, None, None)
-    files, groups = table.plan_compaction(goal, None, until=table.version, limit_bytes=1 << 40)
-    write = table.begin_write()
+    files, groups = engine.plan_compaction(table, goal, None, until=table.version, limit_bytes=1 << 40)
+    write = engine.begin_write(table)
     found, start = [], 0
     for number, group in enumerate(groups):
         part = files.slice(start, group.files)
         start += group.files
-        new = copied_files(table.head, part, Constant(False), write)
+        new = copied_files(table.table_head, part, ConstantCondition(False), write)
         assert len(new) == 1
         # Each call counts its files from 0 on, and the next one would write over them.
         store, prefix, path = (
-            table.head.tracked.store,
-            table.head.tracked.prefix,
+            table.table_head.tracked.store,
+            table.table_head.tracked.prefix,
             file_path(write, f"group-{number}"),
         )
         store.put(f"{prefix}/{path}", store.get(f"{prefix}/{new[0].path}"))
         store.delete([f"{prefix}/{new[0].path}"])
-        found.append(Rewritten(part["path"].to_pylist(), [msgspec.structs.replace(new[0], path=path)]))
+        found.append(RewrittenFiles(part["path"].to_pylist(), [msgspec.structs.replace(new[0], path=path)]))
     return write, found
 
 
@@ -166,18 +166,18 @@ def test_a_request_that_is_retried_when_its_version_has_expired_keeps_its_files(
     catalog: Catalog, table: Table
 ) -> None:
     write, groups = written(table)
-    table.commit_compaction(write, groups)
+    engine.commit_compaction(table, write, groups)
     catalog.load_table("t").append(rows(50))
     catalog.expire("t", retain_last=1, dry_run=False)
     with pytest.raises(CommitUnknown, match="has expired since"):
-        table.commit_compaction(write, groups)
+        engine.commit_compaction(table, write, groups)
 
 
 def test_appends_and_deletes_of_other_files_do_not_conflict(catalog: Catalog, table: Table) -> None:
     write, groups = written(table)
     assert len(groups) == 2
     other = catalog.load_table("t").append(rows(100, 101))
-    after, lost = table.commit_compaction(write, groups)
+    after, lost = engine.commit_compaction(table, write, groups)
     assert lost == [] and known(after) == known(other)
     check(catalog)
 
@@ -185,7 +185,7 @@ def test_appends_and_deletes_of_other_files_do_not_conflict(catalog: Catalog, ta
 def test_nothing_is_committed_where_others_have_changed_all_of_it(catalog: Catalog, table: Table) -> None:
     write, groups = written(table)
     catalog.load_table("t").truncate()
-    after, lost = table.commit_compaction(write, groups)
+    after, lost = engine.commit_compaction(table, write, groups)
     assert lost == [0, 1] and after.row_count == 0
     assert [entry.operation for entry in after.history(limit=1)] == ["truncate"]
 
@@ -216,14 +216,14 @@ def test_columns_that_are_renamed_meanwhile_fit_and_others_may_not(catalog: Cata
     write, groups = written(table)
     rename = {"change": "rename-column", "name": ["name"], "new_name": "title"}
     catalog.load_table("t").alter([rename])
-    after, lost = table.commit_compaction(write, groups)
+    after, lost = engine.commit_compaction(table, write, groups)
     assert lost == [] and after.schema.fields[1].name == "title"
     table = after.append(pa.table({"id": [60, 62], "title": ["a", "b"]}))
     write, groups = written(table)
     required = {"change": "update-column-nullability", "name": ["title"], "nullable": False}
     catalog.load_table("t").alter([required])
     with pytest.raises(CommitConflict, match="NOT NULL"):
-        table.commit_compaction(write, groups)
+        engine.commit_compaction(table, write, groups)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -15,13 +15,13 @@ import pytest
 from tests.integration.catalog.rows_changed import deleted, deletes_of
 from tests.integration.catalog.writes.test_compaction import BUCKETS, SCHEMA, check, known, rows, written
 
-from lakelog.catalog import Catalog, CommitConflict, Table, col
+from lakelog.catalog import Catalog, CommitConflict, Table, col, engine
 from lakelog.catalog.core.files import deletion_vectors
 from lakelog.catalog.core.files.data_file import DataFile
 from lakelog.catalog.core.logs.commits import Token
 from lakelog.catalog.core.parquet.copying import copied_files
 from lakelog.catalog.core.writes import file_changes, row_reader
-from lakelog.catalog.core.writes.compaction_commit import Rewritten
+from lakelog.catalog.core.writes.compaction_commit import RewrittenFiles
 from lakelog.log.errors import InvalidInput
 
 COPYING = [
@@ -61,8 +61,8 @@ def test_rows_that_others_change_meanwhile_are_dead_in_the_new_files(
         other(catalog).delete(col("id").is_in([20, 5]))
         other(catalog).update({"name": "'new'"}, col("id").is_in([21, 44, 30]))
         before = known(other(catalog))
-        token = Token(commit_id=write.id, bases={table.head.tracked.location: table.version})
-        after, lost = table.commit_compaction(write, groups, token=token)
+        token = Token(commit_id=write.id, bases={table.table_head.tracked.location: table.version})
+        after, lost = engine.commit_compaction(table, write, groups, token=token)
     assert lost == [] and known(after) == before
     assert files_of(after).isdisjoint({path for group in groups for path in group.removed})
     assert changed(after, table.version) == Counter(
@@ -74,7 +74,7 @@ def test_rows_that_others_change_meanwhile_are_dead_in_the_new_files(
     # A retry gives the same, whatever has happened since.
     other(catalog).append(rows(500)).compact(deleted_ratio=0)
     for asking in (table, other(catalog)):
-        assert asking.commit_compaction(write, groups, token=token)[1] == []
+        assert engine.commit_compaction(asking, write, groups, token=token)[1] == []
     assert set(known(other(catalog))) == {*before, 500}
     check(catalog, leftovers=True)
 
@@ -87,7 +87,7 @@ def test_rows_of_files_that_others_have_rewritten_are_dead_in_the_new_files(
     other(catalog).update({"name": "'new'"}, col("id") == 20)
     other(catalog).delete(col("id") == 41)
     before = known(other(catalog))
-    after, lost = table.commit_compaction(write, groups)
+    after, lost = engine.commit_compaction(table, write, groups)
     assert lost == [] and known(after) == before
     assert after.file_count == 2 + 2, "a new one in each partition, and the two that others have rewritten"
     again = after.compact(deleted_ratio=0)
@@ -104,7 +104,7 @@ def test_a_group_is_left_out_where_most_of_its_files_are_gone(catalog: Catalog, 
     ]
     other(catalog).delete(col("id").is_in(ids))
     before = known(other(catalog))
-    after, lost = table.commit_compaction(write, groups)
+    after, lost = engine.commit_compaction(table, write, groups)
     assert lost == [0] and known(after) == before
     assert len(of_first & files_of(after)) == 1
     check(catalog, leftovers=True)
@@ -119,7 +119,7 @@ def test_rows_that_come_back_meanwhile_are_not_lost(catalog: Catalog, table: Tab
     write, groups = written(table)
     back = other(catalog).set_current_version(table.version - 1)
     assert {3, 14, 44} < set(known(back))
-    after, lost = table.commit_compaction(write, groups)
+    after, lost = engine.commit_compaction(table, write, groups)
     assert lost and known(after) == known(back)
     live = files_of(after)
     assert all(live.issuperset(groups[at].removed) for at in lost)
@@ -131,7 +131,7 @@ def test_rows_that_came_back_and_went_again_are_as_they_were(catalog: Catalog, t
     assert not known(other(catalog))
     other(catalog).set_current_version(table.version - 1)
     again = deleted(other(catalog), [3, 14, 44, 7])
-    after, lost = table.commit_compaction(write, groups)
+    after, lost = engine.commit_compaction(table, write, groups)
     assert lost == [] and known(after) == known(again) and 7 not in known(after)
     check(catalog, leftovers=True)
 
@@ -139,7 +139,7 @@ def test_rows_that_came_back_and_went_again_are_as_they_were(catalog: Catalog, t
 def test_the_later_of_two_compactions_changes_nothing(catalog: Catalog, table: Table) -> None:
     write, groups = written(table)
     before = other(catalog).compact()
-    after, lost = table.commit_compaction(write, groups)
+    after, lost = engine.commit_compaction(table, write, groups)
     assert lost == [0, 1] and after.version == before.version and known(after) == known(before)
 
 
@@ -151,12 +151,12 @@ def test_ids_are_looked_up_in_parts_and_without_room_to_remember_them(
     monkeypatch.setattr(row_reader, "ROWS_LIMIT", 0)
     write, groups = written(table)
     other(catalog).delete(col("id") >= 12)
-    mine = table.begin_write()
+    mine = engine.begin_write(table)
     positions = deletes_of(table, [1, 2, 7])
-    after, lost = table.commit_compaction(write, groups)
+    after, lost = engine.commit_compaction(table, write, groups)
     assert lost == [] and set(known(after)) == set(range(12)) - {3}
     # The other way round, a writer finds its rows in the files of the compaction.
-    done = table.commit_rows(mine, "delete", deletes=positions, condition=col("id").is_in([1, 2, 7]))
+    done = engine.commit_rows(table, mine, "delete", deletes=positions, condition=col("id").is_in([1, 2, 7]))
     assert set(known(done)) == {0, 4, 5, 6, 8, 9, 10, 11}
     check(catalog, leftovers=True)
 
@@ -217,9 +217,9 @@ def test_files_without_row_ids_are_planned_anew_and_it_gives_up_where_others_are
 
 def test_a_file_is_in_one_group_only(table: Table) -> None:
     write, groups = written(table)
-    twice = Rewritten(groups[0].removed, groups[1].files)
+    twice = RewrittenFiles(groups[0].removed, groups[1].files)
     with pytest.raises(InvalidInput, match="occurs twice"):
-        table.commit_compaction(write, [groups[0], twice])
+        engine.commit_compaction(table, write, [groups[0], twice])
 
 
 def a_writer(catalog: Catalog, seconds: float, seed: int) -> tuple[set[int], dict[int, str]]:

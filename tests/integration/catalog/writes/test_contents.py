@@ -11,7 +11,8 @@ import pytest
 from pyarrow.dataset import dataset
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, DataFile, Table, col
+from lakelog.catalog import Catalog, CommitConflict, Table, col, engine
+from lakelog.catalog.engine import DataFile
 from lakelog.log import InvalidInput, wait_for_background
 
 Client = Callable[[], Catalog]
@@ -115,7 +116,7 @@ def test_an_append_goes_over_a_changed_schema_and_over_changed_partitioning(
 
 
 def test_an_append_does_not_go_over_a_replaced_table(catalog: Catalog, other: Table) -> None:
-    catalog.commit_stage(catalog.stage("replace", "t", SCHEMA))
+    engine.commit_stage(catalog, engine.stage(catalog, "replace", "t", SCHEMA))
     with pytest.raises(CommitConflict, match="replaced the table") as caught:
         other.append(rows(1))
     assert caught.value.version == 2
@@ -133,15 +134,15 @@ def test_an_overwrite_by_filter_replaces_what_matches(table: Table, other: Table
 def test_an_overwrite_conflicts_with_rows_added_where_it_replaces_only(table: Table, other: Table) -> None:
     table.append(rows(1))
     other = other.refresh()
-    write = other.begin_write()
+    write = engine.begin_write(other)
     table.append(rows(2, region="US"))
-    assert other.commit_write(write, "overwrite", (), filter=col("region") == "EU").version == 4
+    assert engine.commit_write(other, write, "overwrite", (), filter=col("region") == "EU").version == 4
     assert ids(table) == [2]
     stale = table.refresh()
-    write = stale.begin_write()
+    write = engine.begin_write(stale)
     other.append(rows(5, region="US"))
     with pytest.raises(CommitConflict, match="added files"):
-        stale.commit_write(write, "overwrite", (), filter=col("region") == "US")
+        engine.commit_write(stale, write, "overwrite", (), filter=col("region") == "US")
     assert ids(table) == [2, 5]
 
 
@@ -154,9 +155,9 @@ def test_partitions_are_overwritten_by_what_is_written_into_them(table: Table, o
 def test_overwritten_partitions_conflict_with_rows_added_there_only(table: Table, other: Table) -> None:
     table.append(rows(1))
     stale = other.refresh()
-    write = stale.begin_write()
+    write = engine.begin_write(stale)
     table.append(rows(2, region="US"))
-    assert stale.commit_write(write, "overwrite-partitions", ()).version == 4
+    assert engine.commit_write(stale, write, "overwrite-partitions", ()).version == 4
 
 
 def test_a_truncate_leaves_nothing_and_its_history_everything(table: Table) -> None:
@@ -169,8 +170,8 @@ def test_a_truncate_leaves_nothing_and_its_history_everything(table: Table) -> N
 
 def test_a_delete_removes_whole_files_by_their_partition_or_statistics_and_rows_else(table: Table) -> None:
     table.append(rows(1, 2)).append(rows(5, 6)).append(rows(7, region="US"))
-    assert table.refresh().can_delete(col("region") == "US")
-    assert not table.refresh().can_delete(col("id") == 1)
+    assert engine.can_delete(table.refresh(), col("region") == "US")
+    assert not engine.can_delete(table.refresh(), col("id") == 1)
     table.refresh().delete(col("region") == "US")
     assert ids(table) == [1, 2, 5, 6]
     table.refresh().delete(col("id") >= 5)
@@ -201,7 +202,7 @@ def test_many_files_in_one_commit_go_into_a_sidecar(table: Table, other: Table) 
 def test_files_without_their_partition_are_refused(table: Table) -> None:
     file = DataFile(path="data/x.parquet", size_bytes=1, rows=1)
     with pytest.raises(InvalidInput, match=r"data/x\.parquet"):
-        table.commit_write(table.begin_write(), "append", [file])
+        engine.commit_write(table, engine.begin_write(table), "append", [file])
     assert table.refresh().version == table.version
 
 
@@ -209,7 +210,7 @@ def test_a_writer_that_only_appends_keeps_its_manifests_few(client: Client, tabl
     for n in range(120):
         client().load_table("t").append(rows(n))
     wait_for_background()
-    log = client()._logs.table(client().load_table("t").head.tracked.location).log
+    log = client()._logs.table(client().load_table("t").table_head.tracked.location).log
     manifests = [key for key in log.store.list_after(log.keys.manifests)]
     root = log.store.get(log.keys.latest)
     assert root is not None
@@ -219,7 +220,7 @@ def test_a_writer_that_only_appends_keeps_its_manifests_few(client: Client, tabl
 
 def test_an_unknown_operation_is_refused(table: Table) -> None:
     with pytest.raises(InvalidInput, match="upsert"):
-        table.commit_write(table.begin_write(), "upsert", ())
+        engine.commit_write(table, engine.begin_write(table), "upsert", ())
 
 
 def test_every_acknowledged_append_of_many_threads_is_there_once(client: Client, table: Table) -> None:
@@ -253,10 +254,10 @@ def test_deleted_rows_are_not_brought_back(
     catalog: Catalog, table: Table, other: Table, replace: bool
 ) -> None:
     seen = table.append(rows(1)).append(rows(2, region="US"))
-    stage = catalog.stage("replace", "t", SCHEMA)
+    stage = engine.stage(catalog, "replace", "t", SCHEMA)
     other.refresh().delete(col("region") == "US")
     with pytest.raises(CommitConflict, match="removed files"):
-        catalog.commit_stage(stage) if replace else seen.overwrite(seen.to_arrow())
+        engine.commit_stage(catalog, stage) if replace else seen.overwrite(seen.to_arrow())
     assert ids(table) == [1]
     assert seen.overwrite(rows(5), col("region") == "EU").version == 5
     assert ids(table) == [5]
@@ -266,17 +267,17 @@ def test_a_filter_means_the_columns_that_had_its_names_then(catalog: Catalog) ->
     schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
     table = catalog.create_table("u", schema)
     table = table.append(pa.table({"a": [1], "b": [2]})).append(pa.table({"a": [2], "b": [1]}))
-    write = table.begin_write()
+    write = engine.begin_write(table)
     renames = [("a", "x"), ("b", "a"), ("x", "b")]
     table.alter([{"change": "rename-column", "name": [old], "new_name": new} for old, new in renames])
-    table.commit_write(write, "overwrite", (), filter=col("a") == 1)
+    engine.commit_write(table, write, "overwrite", (), filter=col("a") == 1)
     assert table.refresh().to_arrow().to_pydict() == {"b": [2], "a": [1]}
 
 
 def test_a_filter_without_a_use_and_an_overwrite_without_a_filter_are_refused(table: Table) -> None:
     with pytest.raises(InvalidInput, match="filter"):
-        table.commit_write(table.begin_write(), "append", (), filter=col("nonsense") == 1)
+        engine.commit_write(table, engine.begin_write(table), "append", (), filter=col("nonsense") == 1)
     with pytest.raises(InvalidInput, match="filter"):
-        table.commit_write(table.begin_write(), "overwrite", ())
+        engine.commit_write(table, engine.begin_write(table), "overwrite", ())
     with pytest.raises(InvalidInput, match="twice"):
         table.scan(columns=["id", "ID"])

@@ -16,7 +16,7 @@ from tests.integration.catalog.rows_changed import (
     two_files,
 )
 
-from lakelog.catalog import Catalog, CommitConflict, Table, col
+from lakelog.catalog import Catalog, CommitConflict, Table, col, engine
 from lakelog.catalog.core.parquet.copying import copied_files
 from lakelog.catalog.core.planning import bind
 from lakelog.catalog.core.schema.predicate import Predicate
@@ -130,26 +130,29 @@ def changes_in(details: Any) -> list[Any]:
 
 def test_a_filter_that_cannot_be_decided_exactly_is_refused(table: Table) -> None:
     unknown = Predicate("SPARK:Rand", ())
-    assert not table.can_overwrite(unknown)
+    assert not engine.can_overwrite(table, unknown)
     with pytest.raises(Unsupported):
         table.overwrite(rows(range(1)), unknown)
-    assert table.can_overwrite(col("id") == 1)
+    assert engine.can_overwrite(table, col("id") == 1)
 
 
 def test_rows_that_others_add_or_delete_meanwhile_are_not_lost(client: Any, table: Table) -> None:
     other = client().load_table("t")
-    write = table.begin_write()
+    write = engine.begin_write(table)
     other = other.append(rows(range(30, 32)))
-    assert ids(table.commit_write(write, "overwrite", (), filter=col("id").is_in([3, 4])))[-2:] == [30, 31]
+    assert ids(engine.commit_write(table, write, "overwrite", (), filter=col("id").is_in([3, 4])))[-2:] == [
+        30,
+        31,
+    ]
     for change in (
         lambda: other.refresh().append(rows(range(5, 6))),
         lambda: other.refresh().delete(col("id") == 7),
     ):
         stale = table.refresh()
-        write = stale.begin_write()
+        write = engine.begin_write(stale)
         change()
         with pytest.raises(CommitConflict):
-            stale.commit_write(write, "overwrite", (), filter=(col("id") >= 5) & (col("id") <= 8))
+            engine.commit_write(stale, write, "overwrite", (), filter=(col("id") >= 5) & (col("id") <= 8))
     assert ids(table) == [0, 1, 2, 5, 5, 6, 8, 9, *range(10, 20), 30, 31]
 
 
@@ -168,8 +171,8 @@ def test_rows_that_an_engine_has_found_are_taken_from_it_where_they_can_be_so(ta
     asked: dict[str, Any] = {"operation": "overwrite", "files": (), "filter": col("name").is_in(["n3", "n5"])}
     for wrong in ([positions(other, [3])], [positions(path, [10])], [positions(path, [3])] * 2):
         with pytest.raises(InvalidInput):
-            table.commit_write(table.begin_write(), deletes=wrong, **asked)
-    table = table.commit_write(table.begin_write(), deletes=[positions(path, [3, 5])], **asked)
+            engine.commit_write(table, engine.begin_write(table), deletes=wrong, **asked)
+    table = engine.commit_write(table, engine.begin_write(table), deletes=[positions(path, [3, 5])], **asked)
     assert ids(table) == [0, 1, 2, 4, *range(6, 20)]
 
 
@@ -179,18 +182,21 @@ def test_a_condition_that_only_an_engine_evaluates_takes_the_rows_that_it_has_fo
     unknown = Predicate("SPARK:(id % 4) = 3")
     asked: dict[str, Any] = {"operation": "overwrite", "files": (), "filter": (col("id") < 10) & unknown}
     with pytest.raises(Unsupported, match=r"SPARK:\(id % 4\) = 3"):
-        table.commit_write(table.begin_write(), **asked)
+        engine.commit_write(table, engine.begin_write(table), **asked)
     # Only the files are asked for in which the condition may be true.
     path, other = path_with(table, 3), path_with(table, 13)
-    assert table.plan_partial(asked["filter"])["path"].to_pylist() == [path]
+    assert engine.plan_partial(table, asked["filter"])["path"].to_pylist() == [path]
     with pytest.raises(InvalidInput, match="does not match"):
-        table.commit_write(table.begin_write(), deletes=[positions(other, [3])], **asked)
-    write = table.begin_write()
+        engine.commit_write(table, engine.begin_write(table), deletes=[positions(other, [3])], **asked)
+    write = engine.begin_write(table)
     stay = copied_files(
-        table.head, table.plan_partial(asked["filter"]), bind(col("id").is_in([3, 7]), table.schema), write
+        table.table_head,
+        engine.plan_partial(table, asked["filter"]),
+        bind(col("id").is_in([3, 7]), table.schema),
+        write,
     )
     found: dict[str, Any] = {"deletes": [positions(path, [3, 7])], "copies": stay if copies(table) else None}
-    after = table.commit_write(write, **found, **asked)
+    after = engine.commit_write(table, write, **found, **asked)
     assert ids(after) == [0, 1, 2, 4, 5, 6, 8, 9, *range(10, 20)]
     # What is not known may be true of rows that others add, and of those that were moved; not of others.
     for change in (
@@ -198,46 +204,46 @@ def test_a_condition_that_only_an_engine_evaluates_takes_the_rows_that_it_has_fo
         lambda: compacted(client().load_table("t")),
     ):
         stale = table.refresh()
-        place, write = path_with(stale, 0), stale.begin_write()
+        place, write = path_with(stale, 0), engine.begin_write(stale)
         change()
         with pytest.raises(CommitConflict):
-            stale.commit_write(write, deletes=[positions(place, [0])], copies=[], **asked)
+            engine.commit_write(stale, write, deletes=[positions(place, [0])], copies=[], **asked)
     stale = table.refresh()
-    write = stale.begin_write()
+    write = engine.begin_write(stale)
     client().load_table("t").append(rows(range(30, 31)))
-    assert 30 in ids(stale.commit_write(write, deletes=[], **asked))
+    assert 30 in ids(engine.commit_write(stale, write, deletes=[], **asked))
 
 
 def test_rows_that_an_engine_has_copied_are_taken_from_it(catalog: Catalog, table: Table) -> None:
     before, path = row_facts(table), path_with(table, 3)
-    write, plan = table.begin_write(), table.plan()
+    write, plan = engine.begin_write(table), table.plan()
     asked: dict[str, Any] = {"operation": "overwrite", "files": (), "filter": col("id").is_in([3, 5])}
     some = plan.filter(pa.array([each == path for each in plan["path"].to_pylist()]))
-    engines = copied_files(table.head, some, bind(asked["filter"], table.schema), write)
+    engines = copied_files(table.table_head, some, bind(asked["filter"], table.schema), write)
     with pytest.raises(InvalidInput, match="must copy the rows that stay: 9, not 8"):
-        table.commit_write(write, deletes=[positions(path, [3])], copies=engines, **asked)
-    after = table.commit_write(write, deletes=[positions(path, [3, 5])], copies=engines, **asked)
+        engine.commit_write(table, write, deletes=[positions(path, [3])], copies=engines, **asked)
+    after = engine.commit_write(table, write, deletes=[positions(path, [3, 5])], copies=engines, **asked)
     assert row_facts(after) == {id: row for id, row in before.items() if id not in (3, 5)}
     assert (engines[0].path in after.plan()["path"].to_pylist()) == copies(table)
 
 
 def test_copies_of_rows_that_a_compaction_has_moved_are_not_needed(catalog: Catalog, table: Table) -> None:
     before, path = row_facts(table), path_with(table, 3)
-    write, plan = table.begin_write(), table.plan()
+    write, plan = engine.begin_write(table), table.plan()
     filter = col("id").is_in([3, 5])
     some = plan.filter(pa.array([each == path for each in plan["path"].to_pylist()]))
-    engines = copied_files(table.head, some, bind(filter, table.schema), write)
+    engines = copied_files(table.table_head, some, bind(filter, table.schema), write)
     table.compact(target_size_bytes=1 << 20)
     deletes = [positions(path, [3, 5])]
-    after = table.commit_write(write, "overwrite", (), filter=filter, deletes=deletes, copies=engines)
+    after = engine.commit_write(table, write, "overwrite", (), filter=filter, deletes=deletes, copies=engines)
     assert row_facts(after) == {id: row for id, row in before.items() if id not in (3, 5)}
     assert after.file_count == 1 and "deletes" in after.plan().column_names
 
 
 def test_a_write_that_is_committed_again_is_one_commit(client: Any, table: Table) -> None:
-    write = table.begin_write()
-    first = table.commit_write(write, "overwrite", (), filter=col("id") < 3)
-    again = client().load_table("t").commit_write(write, "overwrite", (), filter=col("id") < 3)
+    write = engine.begin_write(table)
+    first = engine.commit_write(table, write, "overwrite", (), filter=col("id") < 3)
+    again = engine.commit_write(client().load_table("t"), write, "overwrite", (), filter=col("id") < 3)
     assert again.version == first.version
     assert ids(table) == list(range(3, 20))
 

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.core.files.column_statistics import ColumnEstimates, TableEstimates
 from lakelog.catalog.core.schema.arrow_types import schema_from_arrow
 from lakelog.catalog.core.schema.predicate import col
@@ -125,16 +125,16 @@ def test_rows_from_before_a_widening_are_found_by_their_new_type(catalog):
 
 
 def test_a_rollback_undoes_a_replace_and_setting_rows_over_one_is_refused(catalog, table):
-    stage = catalog.stage("replace", "t", pa.schema([("other", pa.string())]))
-    catalog.commit_stage(stage)
+    stage = engine.stage(catalog, "replace", "t", pa.schema([("other", pa.string())]))
+    engine.commit_stage(catalog, stage)
     replaced = catalog.load_table("t")
     with pytest.raises(InvalidInput, match="was replaced after version 3.*rollback_to_version"):
         replaced.set_current_version(3)
-    write = replaced.begin_write()
+    write = engine.begin_write(replaced)
     back = replaced.rollback_to_version(3)
     assert (rows(back), back.schema.names) == ([(1,), (2,)], ("id",))
     with pytest.raises(CommitConflict, match="replaced the table"):
-        replaced.commit_write(write, "append", [])
+        engine.commit_write(replaced, write, "append", [])
     back.append(ids(7))
     assert rows(back) == [(1,), (2,), (7,)]
 
@@ -197,7 +197,7 @@ def test_a_version_that_has_expired_cannot_come_back(catalog, table):
 
 
 def test_a_rollback_to_a_time(catalog, table):
-    time_us = table.at(version=2).timestamp_us
+    time_us = table.at(version=2).table_head.time_us
     assert rows(table.rollback_to_timestamp(time_us)) == [(1,)]
 
 
@@ -223,13 +223,13 @@ def test_a_write_under_way_goes_on_over_a_rollback_where_its_columns_still_fit(c
     newest.append(ids(8))
     assert rows(newest) == [(1,), (8,)]
     widened = newest.refresh().alter([{"change": "update-column-type", "name": ["id"], "type": "long"}])
-    write = widened.begin_write()
+    write = engine.begin_write(widened)
     widened.rollback_to_version(2)
     from lakelog.catalog.core.parquet.ingest import written_files
 
-    files = written_files(widened.head.tracked, widened.metadata, write, pa.table({"id": [2**40]}))
+    files = written_files(widened.table_head.tracked, widened.metadata, write, pa.table({"id": [2**40]}))
     with pytest.raises(CommitConflict, match="is a integer now, and was a long"):
-        widened.commit_write(write, "append", files)
+        engine.commit_write(widened, write, "append", files)
 
 
 def test_files_that_came_back_are_vacuumed_only_when_nothing_has_them(catalog, table):
@@ -256,22 +256,22 @@ def test_estimates_stay_with_the_columns_that_they_are_of_and_go_with_a_replace(
         )
 
     table.alter([{"change": "add-column", "name": ["n"], "type": "integer"}])
-    catalog.load_table("t").commit_statistics(estimates(4, n=0))
-    catalog.load_table("t").commit_statistics(estimates(4, id=2))
-    assert catalog.load_table("t").estimates.columns.keys() == {1, 2}
+    engine.commit_statistics(catalog.load_table("t"), estimates(4, n=0))
+    engine.commit_statistics(catalog.load_table("t"), estimates(4, id=2))
+    assert engine.estimates(catalog.load_table("t")).columns.keys() == {1, 2}
     older = catalog.load_table("t")
     catalog.load_table("t").append(ids(9))
-    older.commit_statistics(estimates(5, id=3))
+    engine.commit_statistics(older, estimates(5, id=3))
     now = Catalog(catalog.warehouse).load_table("t")
-    assert (now.estimates.version, now.estimates.added_since) == (5, 1)
-    assert {id: each.distinct for id, each in now.estimates.columns.items()} == {1: 3}
+    assert (engine.estimates(now).version, engine.estimates(now).added_since) == (5, 1)
+    assert {id: each.distinct for id, each in engine.estimates(now).columns.items()} == {1: 3}
     [entry] = now.history(limit=1)
     assert (entry.operation, entry.details) == ("compute statistics", {"version": 5, "rows": 2})
     for n in range(40):
         now = now.append(ids(n))
-    assert Catalog(catalog.warehouse).load_table("t").estimates == now.estimates
-    catalog.commit_stage(catalog.stage("replace", "t", pa.schema([("other", pa.string())])))
-    assert catalog.load_table("t").estimates is None
+    assert engine.estimates(Catalog(catalog.warehouse).load_table("t")) == engine.estimates(now)
+    engine.commit_stage(catalog, engine.stage(catalog, "replace", "t", pa.schema([("other", pa.string())])))
+    assert engine.estimates(catalog.load_table("t")) is None
     with pytest.raises(CommitConflict, match="replaced the table"):
-        now.commit_statistics(now.estimates)
+        engine.commit_statistics(now, engine.estimates(now))
     assert not catalog.fsck().found

@@ -10,13 +10,14 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, CatalogNames, Table, col
+from lakelog.catalog import Catalog, Table, col, engine
 from lakelog.catalog.core.files.data_file import ColumnStats
 from lakelog.catalog.core.parquet.ingest import written_files
-from lakelog.catalog.core.parquet.numbering import Numbering
+from lakelog.catalog.core.parquet.numbering import IdentityNumbering
 from lakelog.catalog.core.schema.identity import ValuesTaken, refuse_given
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
 from lakelog.catalog.core.state.events import IdentityTaken, encode
+from lakelog.catalog.engine import CatalogNames
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log import Draft
@@ -39,7 +40,7 @@ def create(
         {"name": "of", "type": "string", "nullable": True, "metadata": {}},
     ]
     schema = schema_from_spark({"type": "struct", "fields": fields})
-    return catalog.commit_stage(catalog.stage(kind, name, schema, **more))
+    return engine.commit_stage(catalog, engine.stage(catalog, kind, name, schema, **more))
 
 
 def of(*names: str | None) -> pa.Table:
@@ -79,7 +80,10 @@ def test_start_and_step_may_be_any(catalog: Catalog, start: int, step: int) -> N
     table = create(catalog, start=start, step=step)
     table = table.append(of("a")).append(of("b", "c"))
     assert ids(table) == sorted(start + step * n for n in range(3))
-    assert Catalog(catalog._logs.warehouse).load_table("t").identity_values()[0]["next"] == start + 3 * step
+    assert (
+        engine.identity_values(Catalog(catalog._logs.warehouse).load_table("t"))[0]["next"]
+        == start + 3 * step
+    )
 
 
 def test_values_end_where_a_bigint_does(catalog: Catalog) -> None:
@@ -168,7 +172,7 @@ def test_a_write_that_mixes_values_of_its_own_with_some_that_are_taken_conflicts
     late = written(theirs, given(9, None), {})
     mine.append(of("a"))
     with pytest.raises(CommitConflict, match="values of id from 1 on"):
-        theirs.commit_write(**late)
+        engine.commit_write(theirs, **late)
     assert ids(mine) == [1]
 
 
@@ -230,14 +234,14 @@ def test_what_cannot_be_an_identity_column_is_refused(catalog: Catalog) -> None:
 def test_files_of_others_cannot_be_added(catalog: Catalog) -> None:
     table = create(catalog)
     with pytest.raises(Unsupported, match="identity column"):
-        table.add_found_files([SimpleNamespace(path="elsewhere/a.parquet")])  # type: ignore[list-item]
+        engine.add_found_files(table, [SimpleNamespace(path="elsewhere/a.parquet")])  # type: ignore[list-item]
 
 
 def written(table: Table, rows: pa.Table, taken: dict[int, int]) -> dict[str, Any]:
     """What a write that knew of these values hands over to its commit."""
-    numbering = Numbering(table.schema, taken)
-    write = table.begin_write()
-    files = written_files(table.head.tracked, table.metadata, write, rows, numbering)
+    numbering = IdentityNumbering(table.schema, taken)
+    write = engine.begin_write(table)
+    files = written_files(table.table_head.tracked, table.metadata, write, rows, numbering)
     return {"write": write, "operation": "append", "files": files, "values": numbering.taken()}
 
 
@@ -248,14 +252,14 @@ def test_a_writer_that_loses_the_race_takes_other_values(
     mine, theirs = catalog.load_table("t"), client().load_table("t")
     late = written(theirs, of("c", "d", "e"), {})
     mine.append(of("a", "b"))
-    theirs = theirs.commit_write(**late)
+    theirs = engine.commit_write(theirs, **late)
     assert theirs.to_arrow().sort_by("id").to_pydict() == {"id": [1, 4, 7, 10, 13], "of": list("abcde")}
     assert [entry.operation for entry in theirs.history()][:2] == ["append", "take identity values"]
     assert theirs.scan(filter=col("id") == 13).to_arrow()["of"].to_pylist() == ["e"]
     assert theirs.plan(col("id") < 7).num_rows == 1
     assert fsck_finds(catalog) == []
     # The same request is the same commit, whatever became of its files.
-    assert theirs.commit_write(**late).version == theirs.version
+    assert engine.commit_write(theirs, **late).version == theirs.version
     assert list(fsck.check_warehouse(catalog._logs).of(Severity.NOTE)) == []
 
 
@@ -267,7 +271,7 @@ def test_a_write_that_loses_the_race_and_then_fails_leaves_nothing(
     late = written(theirs, of("c"), {})
     mine.append(of("a")).alter([{"change": "update-column-nullability", "name": ["of"], "nullable": False}])
     with pytest.raises(CommitConflict, match="NOT NULL now"):
-        theirs.commit_write(**late)
+        engine.commit_write(theirs, **late)
     assert ids(mine) == [1]
 
 
@@ -276,13 +280,13 @@ def test_a_merge_takes_values_for_the_rows_that_it_adds(
 ) -> None:
     table = create(catalog).append(of("a"))
     merged = written(table, of("b"), {1: 1})
-    after = table.commit_rows(merged["write"], "merge", merged["files"], values=merged["values"])
+    after = engine.commit_rows(table, merged["write"], "merge", merged["files"], values=merged["values"])
     assert ids(after) == [1, 2]
     late = written(after, of("c"), {1: 2})
     client().load_table("t").append(of("d"))
-    after = after.commit_rows(late["write"], "merge", late["files"], values=late["values"])
+    after = engine.commit_rows(after, late["write"], "merge", late["files"], values=late["values"])
     assert after.to_arrow().sort_by("id").to_pydict() == {"id": [1, 2, 3, 4], "of": list("abdc")}
-    again = after.commit_rows(late["write"], "merge", late["files"], values=late["values"])
+    again = engine.commit_rows(after, late["write"], "merge", late["files"], values=late["values"])
     assert again.version == after.version
     assert fsck_finds(catalog) == []
 
@@ -293,12 +297,17 @@ def test_a_merge_that_takes_other_values_still_sees_rows_like_its_own(
     table = create(catalog).append(of("a"))
     late = written(table, of("c"), {1: 1})
     other = written(client().load_table("t"), of("c"), {1: 1})
-    client().load_table("t").commit_rows(
-        other["write"], "merge", other["files"], values=other["values"], condition=col("of") == "c"
+    engine.commit_rows(
+        client().load_table("t"),
+        other["write"],
+        "merge",
+        other["files"],
+        values=other["values"],
+        condition=col("of") == "c",
     )
     with pytest.raises(CommitConflict, match="should have seen"):
-        table.commit_rows(
-            late["write"], "merge", late["files"], values=late["values"], condition=col("of") == "c"
+        engine.commit_rows(
+            table, late["write"], "merge", late["files"], values=late["values"], condition=col("of") == "c"
         )
     assert ids(table) == [1, 2]
     assert fsck_finds(catalog) == []
@@ -311,7 +320,7 @@ def test_a_merge_in_a_transaction_takes_values_that_no_other_writer_takes(
     with catalog.transaction() as transaction:
         table = transaction.load_table("t")
         merged = written(table, of("b"), {1: 1})
-        table.commit_rows(merged["write"], "merge", merged["files"], values=merged["values"])
+        engine.commit_rows(table, merged["write"], "merge", merged["files"], values=merged["values"])
         client().load_table("t").append(of("c"))
         transaction.load_table("t").append(of("d"))
     assert catalog.load_table("t").to_arrow().sort_by("id").to_pydict() == {
@@ -329,16 +338,16 @@ def test_rows_without_values_are_never_committed(catalog: Catalog, operation: st
     nothing = msgspec.structs.replace(file, stats={**file.stats, 1: ColumnStats(nulls=1)})
     with pytest.raises(InvalidInput, match="no value of the identity column id"):
         if operation == "merge":
-            table.commit_rows(late["write"], "merge", [nothing])
+            engine.commit_rows(table, late["write"], "merge", [nothing])
         else:
-            table.commit_write(late["write"], "append", [nothing])
+            engine.commit_write(table, late["write"], "append", [nothing])
     assert ids(table) == []
 
 
 def test_values_that_are_taken_twice_are_damage(catalog: Catalog) -> None:
     table = create(catalog).append(of("a"))
     twice = Draft(events=encode([IdentityTaken(column=1, first=1, last=1)]))
-    table.head.tracked.commit(table.head.tracked.current(), lambda view, passed: twice)
+    table.table_head.tracked.commit(table.table_head.tracked.current(), lambda view, passed: twice)
     assert fsck_finds(catalog) == [
         "identity-taken-twice: version 3 took the values 1 to 1 of the column 1, and some of 1 to 1 were taken before"
     ]
@@ -347,7 +356,7 @@ def test_values_that_are_taken_twice_are_damage(catalog: Catalog) -> None:
 def test_rows_with_values_that_no_writer_took_are_damage(catalog: Catalog) -> None:
     table = create(catalog)
     late = written(table, of("a", "b"), {1: 7})
-    table.commit_write(**{**late, "values": ()})
+    engine.commit_write(table, **{**late, "values": ()})
     assert [found.partition(":")[0] for found in fsck_finds(catalog)] == ["identity-not-taken"]
 
 
@@ -361,7 +370,7 @@ def test_a_client_cannot_say_that_it_took_what_it_cannot_have_taken(catalog: Cat
         [ValuesTaken(column=1, first=1, last=1), ValuesTaken(column=1, first=3, last=3)],
     ):
         with pytest.raises(InvalidInput):
-            table.commit_write(table.begin_write(), "append", (), values=values)
+            engine.commit_write(table, engine.begin_write(table), "append", (), values=values)
     assert table.refresh().version == table.version
 
 

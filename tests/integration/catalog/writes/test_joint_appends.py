@@ -17,7 +17,16 @@ from tests.integration.catalog.test_threads import side_by_side
 from tests.integration.catalog.writes.test_identity import create, given, of
 from tests.patience import PATIENCE_S, wait_until
 
-from lakelog.catalog import Catalog, CheckViolated, CommitConflict, NoSuchTable, Table, TableRenamed, Token
+from lakelog.catalog import (
+    Catalog,
+    CheckViolated,
+    CommitConflict,
+    NoSuchTable,
+    Table,
+    TableRenamed,
+    Token,
+    engine,
+)
 from lakelog.catalog.core.logs import places, writing_as
 from lakelog.catalog.core.state import FilesChanged, RowsAppended, TableEvent, encode
 from lakelog.catalog.core.writes import joint_appends
@@ -130,7 +139,7 @@ def together(
     threads = [threading.Thread(target=lead, daemon=True)]
     threads[0].start()
     assert puts.wait(PATIENCE_S)
-    turns = joint_appends._turns[table.head.tracked]
+    turns = joint_appends._turns[table.table_head.tracked]
     for i in range(len(appends)):
         threads.append(threading.Thread(target=append, args=(i,), daemon=True))
         threads[-1].start()
@@ -171,7 +180,7 @@ def test_an_append_that_is_alone_puts_a_file_and_a_plain_commit(store: Gated, ta
     store.asked.clear()
     after = table.append(rows(1, 2))
     assert store.asked == {"put data": 1, "put commit": 1}
-    [commit] = list(after.head.commits(newest_first=True))[:1]
+    [commit] = list(after.table_head.commits(newest_first=True))[:1]
     assert commit.changes == () and [event["event"] for event in commit.events] == ["files-changed"]
     assert "of_changes" not in commit.events[0] and ids(fresh()) == [1, 2]
 
@@ -224,7 +233,7 @@ def test_threads_that_never_stop_lose_and_double_nothing(
     def before(key: str) -> None:
         if is_data(key) and not met.is_set():
             met.set()
-            turns = joint_appends._turns[table.head.tracked]
+            turns = joint_appends._turns[table.table_head.tracked]
             wait_until(lambda: turns.waiting, "that another thread appends")
         take_a_moment(key)
 
@@ -346,7 +355,7 @@ def test_an_append_of_unknown_outcome_is_retried_by_its_own_id(
     unknown = [each for each in outcomes if isinstance(each, CommitUnknown)]
     assert len(unknown) == 3 and len({each.commit_id for each in unknown}) == 3
     assert ids(fresh()) == ([0, 1, 2, 3] if happened else [0])
-    bases = {table.head.tracked.location: 2}
+    bases = {table.table_head.tracked.location: 2}
     if is_expired:
         fresh().append(rows(10))
         fresh().append(rows(11))
@@ -368,7 +377,7 @@ def test_appends_to_two_tables_of_one_place_are_not_mixed(
 ) -> None:
     """One of them was loaded before the table was replaced, and says so."""
     old = catalog.load_table("t")
-    table = catalog.commit_stage(catalog.stage("replace", "t", schema_of(table)))
+    table = engine.commit_stage(catalog, engine.stage(catalog, "replace", "t", schema_of(table)))
     outcomes = together(store, table, [*own(table, 1), *own(old, 2), *own(table, 3)])
     assert isinstance(outcomes[1], CommitConflict)
     ok([outcomes[0], outcomes[2]])
@@ -376,7 +385,7 @@ def test_appends_to_two_tables_of_one_place_are_not_mixed(
 
 
 def schema_of(table: Table) -> Any:
-    return table.head.schema
+    return table.table_head.schema
 
 
 def test_what_constraints_refuse_of_one_is_its_own_error(store: Gated, table: Table) -> None:
@@ -464,7 +473,9 @@ def test_a_version_that_says_other_rows_of_its_authors_than_it_adds_is_damage(
     of_changes = {"count": 3, "rows": 2, "none": 2, "left": 0}[wrong]
     change = FilesChanged(operation="append", added_rows=3 if wrong == "rows" else 2, of_changes=of_changes)
     events: list[TableEvent] = [*([] if wrong == "none" else parts), *([] if wrong == "left" else [change])]
-    table.head.tracked.commit(table.head.tracked.current(), lambda view, passed: Draft(events=encode(events)))
+    table.table_head.tracked.commit(
+        table.table_head.tracked.current(), lambda view, passed: Draft(events=encode(events))
+    )
     assert [kind for kind in damage(catalog) if kind == "authors-rows"] == ["authors-rows"]
 
 

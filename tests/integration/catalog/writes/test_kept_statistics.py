@@ -25,7 +25,10 @@ def data(schema: pa.Schema, first: int, rows: int = 5) -> pa.Table:
 def kept(table: Table) -> set[str]:
     """Return the columns of which the log has statistics, in any file."""
     [added] = [
-        event for commit in table.refresh().head.commits() for event in commit.events if event.get("added")
+        event
+        for commit in table.refresh().table_head.commits()
+        for event in commit.events
+        if event.get("added")
     ][-1:]
     names = {field.id: field.name for field in table.metadata.schema.fields}
     return {names[int(id)] for file in added["added"] for id in file["stats"]}

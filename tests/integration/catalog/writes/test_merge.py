@@ -145,7 +145,7 @@ def test_plain_values_are_set_without_duckdb(table: Table, monkeypatch: pytest.M
 
     monkeypatch.setattr(builtins, "__import__", without_duckdb)
     assert seen(table.update({"n": 7}, col("id") == 1))[1] == ("n1", 7)
-    with pytest.raises(Unsupported, match=r"pip install 'lakelog\[duckdb\]'"):
+    with pytest.raises(Unsupported, match="pip install 'duckdb<3,>=1.4'"):
         table.upsert(source(1), on="id")
 
 
@@ -195,7 +195,7 @@ def test_files_that_the_keys_rule_out_are_not_read(catalog: Catalog) -> None:
     table = catalog.create_table("t", SCHEMA)
     for first in range(0, 50, 10):
         table = table.append(source(*range(first, first + 10)))
-    store, prefix = table.head.tracked.store, table.head.tracked.prefix
+    store, prefix = table.table_head.tracked.store, table.table_head.tracked.prefix
     for path in table.plan(col("id") < 40)["path"].to_pylist():
         if path not in table.plan(col("id").is_in([12, 45]))["path"].to_pylist():
             store.delete([f"{prefix}/{path}"])
@@ -508,7 +508,7 @@ def test_merges_of_other_keys_both_happen_and_of_one_key_only_one(table: Table) 
         table.update({"n": "n + 1"}, col("id") == 2)
     after = table.update({"n": "n + 1"}, col("id") == 3)
     assert after.row_count == 7 and seen(after)[2] == ("one", 2) and seen(after)[3] == ("n3", 4)
-    assert {each.kind for each in Catalog(after.head.logs.warehouse).fsck(deep=True).found} <= {
+    assert {each.kind for each in Catalog(after.table_head.logs.warehouse).fsck(deep=True).found} <= {
         "data-file-unused"
     }
 

@@ -23,12 +23,14 @@ from lakelog.catalog import (
     LogOptions,
     NotFound,
     Table,
+    engine,
 )
 from lakelog.catalog.core.ddl import staging
 from lakelog.catalog.core.logs import TrackedLog
+from lakelog.log import FeatureNames
 from lakelog.log.changes import refusal_in
 from lakelog.log.format import ProposedChange
-from lakelog.log.proposals.inbox import Inbox, proposals_of
+from lakelog.log.proposals.inbox import ProposalInbox, proposals_of
 
 SCHEMA = pa.schema({"id": pa.int64()})
 ROWS = pa.table({"id": [1]}, schema=SCHEMA)
@@ -41,9 +43,9 @@ def leave_proposed(change: Callable[[], object]) -> None:
         assert shared
         draft = decide(view, ())
         proposed = ProposedChange(commit_id=commit_id, base=base, write=draft.write, events=draft.events)
-        [(data, _)] = proposals_of(view.log_id, view.version, (), [proposed])
+        [(data, _)] = proposals_of(view.log_id, view.version, FeatureNames(), [proposed])
         assert data is not None
-        Inbox(tracked.log.replay).put(view.version, commit_id, data)
+        ProposalInbox(tracked.log.replay).put(view.version, commit_id, data)
         raise CommitUnknown("dead", commit_id=commit_id, location=tracked.location)
 
     with patch.object(TrackedLog, "commit", die), pytest.raises(CommitUnknown):
@@ -83,7 +85,7 @@ class Case:
 
 
 def staged(kind: str) -> Callable[[Catalog], Any]:
-    return lambda catalog: catalog.stage(kind, "n.new", SCHEMA)
+    return lambda catalog: engine.stage(catalog, kind, "n.new", SCHEMA)
 
 
 CASES = {
@@ -95,21 +97,21 @@ CASES = {
         lambda catalog: catalog.namespace_exists("n.new"),
     ),
     "a table": Case(
-        lambda catalog, stage: catalog.commit_stage(stage),
+        lambda catalog, stage: engine.commit_stage(catalog, stage),
         staged("create"),
         lambda other: other.create_table("n.new", SCHEMA),
         lambda other: other.drop_table("n.new"),
         lambda catalog: catalog.table_exists("n.new"),
     ),
     "a table whose name a view takes": Case(
-        lambda catalog, stage: catalog.commit_stage(stage),
+        lambda catalog, stage: engine.commit_stage(catalog, stage),
         staged("create"),
-        lambda other: other.create_view("n.new", ONE),
+        lambda other: engine.create_view(other, "n.new", ONE),
         lambda other: other.drop_view("n.new"),
         lambda catalog: catalog.table_exists("n.new"),
     ),
     "a table or another": Case(
-        lambda catalog, stage: catalog.commit_stage(stage),
+        lambda catalog, stage: engine.commit_stage(catalog, stage),
         staged("create-or-replace"),
         lambda other: other.create_table("n.new", SCHEMA),
         lambda other: other.rename_table("n.new", "n.old"),
@@ -117,9 +119,9 @@ CASES = {
         CommitConflict,
     ),
     "a view": Case(
-        lambda catalog, token: catalog.create_view("n.new", ONE, token=token),
+        lambda catalog, token: engine.create_view(catalog, "n.new", ONE, token=token),
         lambda catalog: catalog.token("n.new"),
-        lambda other: other.create_view("n.new", TWO),
+        lambda other: engine.create_view(other, "n.new", TWO),
         lambda other: other.drop_view("n.new"),
         lambda catalog: catalog.list_views("n"),
     ),
@@ -180,8 +182,8 @@ def test_a_retry_that_fails_for_what_is_in_the_way_now_is_not_committed_later(
 def test_a_table_is_not_refused_by_its_own_link_that_comes_meanwhile(
     catalog: Catalog, tmp_path: Path
 ) -> None:
-    stage, other = catalog.stage("create", "n.new", SCHEMA), Catalog(str(tmp_path))
-    leave_proposed(lambda: catalog.commit_stage(stage))
+    stage, other = engine.stage(catalog, "create", "n.new", SCHEMA), Catalog(str(tmp_path))
+    leave_proposed(lambda: engine.commit_stage(catalog, stage))
     other.create_table("n.new", SCHEMA)
     looked: list[bool] = []
 
@@ -195,7 +197,7 @@ def test_a_table_is_not_refused_by_its_own_link_that_comes_meanwhile(
 
     before = staging._committed_before
     with patch.object(staging, "_committed_before", look):
-        table = Catalog(str(tmp_path)).commit_stage(stage)
+        table = engine.commit_stage(Catalog(str(tmp_path)), stage)
     assert looked == [True]
     assert table.id == stage.table_id
 
@@ -231,11 +233,11 @@ def test_files_whose_base_has_expired_are_not_refused_while_others_may_commit_th
     catalog: Catalog, tmp_path: Path
 ) -> None:
     table, late = late_append(catalog)
-    leave_proposed(lambda: table.commit_write(**late))
+    leave_proposed(lambda: engine.commit_write(table, **late))
     catalog.expire("n.t", version=table.version, dry_run=False)
     retrying = Catalog(str(tmp_path)).load_table("n.t")
     with pytest.raises(NotFound, match="has expired"):
-        retrying.commit_write(**late)
+        engine.commit_write(retrying, **late)
     combine(tmp_path, table=True)
     assert table.refresh().row_count == 4
 
@@ -244,9 +246,9 @@ def test_files_that_were_committed_before_their_base_expired_are_found(
     catalog: Catalog, tmp_path: Path
 ) -> None:
     table, late = late_append(catalog)
-    done = table.commit_write(**late)
+    done = engine.commit_write(table, **late)
     catalog.expire("n.t", retain_last=1, dry_run=False)
-    again = Catalog(str(tmp_path)).load_table("n.t").commit_write(**late)
+    again = engine.commit_write(Catalog(str(tmp_path)).load_table("n.t"), **late)
     assert again.row_count == done.row_count == 4
 
 
@@ -255,21 +257,21 @@ def test_an_overwrite_that_happened_before_its_base_expired_is_found(
 ) -> None:
     table = catalog.load_table("n.t").append(ROWS)
     late = written(table, ROWS, {}) | {"operation": "truncate"}
-    done = table.commit_write(**late)
+    done = engine.commit_write(table, **late)
     done.append(ROWS)
     catalog.expire("n.t", retain_last=1, dry_run=False)
-    again = Catalog(str(tmp_path)).load_table("n.t").commit_write(**late)
+    again = engine.commit_write(Catalog(str(tmp_path)).load_table("n.t"), **late)
     assert (done.row_count, again.row_count) == (1, 2)
 
 
 def test_rows_that_were_changed_before_their_base_expired_are_found(catalog: Catalog, tmp_path: Path) -> None:
     table = catalog.load_table("n.t")
-    write, deletes = table.begin_write(), deletes_of(table, [1])
-    done = table.commit_rows(write, "delete", deletes=deletes)
-    late = table.begin_write()
+    write, deletes = engine.begin_write(table), deletes_of(table, [1])
+    done = engine.commit_rows(table, write, "delete", deletes=deletes)
+    late = engine.begin_write(table)
     catalog.load_table("n.t").append(ROWS).append(ROWS)
     catalog.expire("n.t", retain_last=1, dry_run=False)
     table = Catalog(str(tmp_path)).load_table("n.t")
-    assert table.commit_rows(write, "delete", deletes=deletes).row_count == done.row_count + 2
+    assert engine.commit_rows(table, write, "delete", deletes=deletes).row_count == done.row_count + 2
     with pytest.raises(NotFound, match="has expired"):
-        table.commit_rows(late, "delete", deletes=deletes)
+        engine.commit_rows(table, late, "delete", deletes=deletes)

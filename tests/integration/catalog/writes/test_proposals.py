@@ -64,7 +64,9 @@ def test_appends_that_others_commit_are_there_once_with_ids_authors_and_versions
         firsts = [(catalog, n * 2 + k) for n, catalog in enumerate(catalogs) for k in range(2)]
         at_once([append(each, (rounds * 2 * PROCESSES + n) * 1000) for each, n in firsts])
         rounds += 1
-        return any(combined_ids(commit) for commit in Catalog(str(tmp_path)).load_table("t").head.commits())
+        return any(
+            combined_ids(commit) for commit in Catalog(str(tmp_path)).load_table("t").table_head.commits()
+        )
 
     # Whether any process finds what another proposes is chance: they go on until it happens.
     wait_until(meet, "that one process commits what another proposes")
@@ -76,8 +78,8 @@ def test_appends_that_others_commit_are_there_once_with_ids_authors_and_versions
     assert table.version - 1 < count
     # Row ids follow one another, though several processes gave them, and rows of many share a file.
     assert sorted(table.scan(row_ids=True).to_arrow()["_row_id"].to_pylist()) == list(range(count))
-    assert table.head.all_files().num_rows < count
-    commits = list(table.head.commits())
+    assert table.table_head.all_files().num_rows < count
+    commits = list(table.table_head.commits())
     combined = [commit for commit in commits if combined_ids(commit)]
     assert combined
     history = [entry for entry in table.history() if entry.operation == "append"]

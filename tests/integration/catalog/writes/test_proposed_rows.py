@@ -16,16 +16,25 @@ from tests.integration.catalog.schema.test_constraints import add, over, require
 from tests.integration.catalog.writes.test_identity import create, fsck_finds, given, of, written
 from tests.integration.catalog.writes.test_open_proposals import combine, leave_proposed
 
-from lakelog.catalog import Catalog, CheckViolated, CommitConflict, CommitUnknown, LogOptions, Table, Token
+from lakelog.catalog import (
+    Catalog,
+    CheckViolated,
+    CommitConflict,
+    CommitUnknown,
+    LogOptions,
+    Table,
+    Token,
+    engine,
+)
 from lakelog.catalog.core.parquet import row_bytes
 from lakelog.catalog.core.parquet.conform import conform
 from lakelog.catalog.core.parquet.row_bytes import decoded_rows, encoded_rows
-from lakelog.catalog.core.schema import relaxed
+from lakelog.catalog.core.schema.identity import relaxed
 from lakelog.catalog.core.writes import arrow_rows
-from lakelog.log import FormatError, InvalidInput, Log, StorageError
+from lakelog.log import FeatureNames, FormatError, InvalidInput, Log, StorageError
 from lakelog.log.changes import refusal_in
 from lakelog.log.format import ProposedChange
-from lakelog.log.proposals.inbox import Inbox, proposals_of
+from lakelog.log.proposals.inbox import ProposalInbox, proposals_of
 
 NOW = dt.timedelta(0)
 SCHEMA = pa.schema({"id": pa.int64(), "part": pa.string()})
@@ -49,20 +58,20 @@ def table(tmp_path: Path) -> Table:
 
 
 def shaped(table: Table, data: pa.Table) -> bytes:
-    return encoded_rows(conform(data, relaxed(table.head.schema)))
+    return encoded_rows(conform(data, relaxed(table.table_head.schema)))
 
 
 def propose(table: Table, *all_rows: bytes, by: str = "them") -> list[str]:
     """Put a proposal of so many changes, as another process does; return their ids."""
     table = table.refresh()
-    tracked, seen = table.head.tracked, table.version
+    tracked, seen = table.table_head.tracked, table.version
     changes = [
         ProposedChange(commit_id=tracked.log.options.new_id(), base=seen, writer={"user": by}, rows=each)
         for each in all_rows
     ]
-    for data, part in proposals_of(table.head.id, seen, (), changes):
+    for data, part in proposals_of(table.table_head.id, seen, FeatureNames(), changes):
         assert data is not None
-        Inbox(tracked.log.replay).put(seen, part[0].commit_id, data)
+        ProposalInbox(tracked.log.replay).put(seen, part[0].commit_id, data)
     return [each.commit_id for each in changes]
 
 
@@ -94,16 +103,16 @@ def test_rows_and_files_together_are_no_more_changes_than_a_version_may_have(
     table: Table, tmp_path: Path
 ) -> None:
     for number in range(4):
-        leave_proposed(partial(table.commit_write, **written(table, rows(10 + number), {})))
+        leave_proposed(partial(engine.commit_write, table, **written(table, rows(10 + number), {})))
         propose(table, shaped(table, rows(20 + number)))
     with (
         patch("lakelog.log.proposals.combining.CHANGES_MAX", 5),
-        patch("lakelog.log.proposals.judging.CHANGES_MAX", 5),
+        patch("lakelog.log.rounds.judging.CHANGES_MAX", 5),
     ):
         for _ in range(4):
             combine(tmp_path, table=True, rows=rows(1))
     assert sorted(set(ids(table))) == [1, *range(10, 14), *range(20, 24)]
-    assert max(len(each.changes) for each in table.refresh().head.commits()) == 5
+    assert max(len(each.changes) for each in table.refresh().table_head.commits()) == 5
 
 
 def test_values_of_identity_columns_are_taken_by_who_combines(tmp_path: Path) -> None:
@@ -121,7 +130,7 @@ def test_values_of_identity_columns_are_taken_by_who_combines(tmp_path: Path) ->
     done = table.refresh()
     assert ids(done) == [1, 2, 3, 4, 5, 6]
     assert sorted(done.to_arrow()["of"].to_pylist()) == ["a", "b", "c", "mine", "mine", "mine"]
-    assert done.identity_values()[0]["next"] == 7
+    assert engine.identity_values(done)[0]["next"] == 7
     assert not fsck_finds(catalog)
 
 
@@ -131,14 +140,14 @@ def test_files_whose_values_others_took_get_other_values_and_are_not_refused(tmp
     table = create(catalog, "n.t")
     combine(tmp_path, table=True, rows=of("theirs"))
     late = written(table, of("mine"), {})
-    done = table.commit_write(**late)
+    done = engine.commit_write(table, **late)
     assert sorted(zip(*done.to_arrow().to_pydict().values(), strict=True)) == [(1, "theirs"), (2, "mine")]
-    assert done.commit_write(**late).version == done.version
+    assert engine.commit_write(done, **late).version == done.version
     assert not fsck_finds(catalog)
 
 
 def compressed(table: Table) -> bytes:
-    data, sink = conform(rows(666), relaxed(table.head.schema)), pa.BufferOutputStream()
+    data, sink = conform(rows(666), relaxed(table.table_head.schema)), pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_stream(sink, data.schema, options=options) as stream:
         stream.write_table(data)
@@ -190,7 +199,7 @@ def test_what_does_not_fit_is_left_alone_and_holds_up_no_other(table: Table, tmp
     combine(tmp_path, table=True, rows=rows(1))
     assert ids(table) == [1, 1, 10, 11]
     done = table.refresh()
-    [newest] = done.head.tracked.log.commits(done.version)
+    [newest] = done.table_head.tracked.log.commits(done.version)
     assert {each.commit_id for each in newest.changes} & set(left) == {left[1], left[-1]}
     assert not fsck_finds(Catalog(str(tmp_path)))
 
@@ -201,7 +210,7 @@ def test_bytes_that_are_no_rows_of_the_table_are_refused_when_they_are_read(
 ) -> None:
     data = make(table)
     try:
-        assert decoded_rows(data, table.head.schema).num_rows == 1
+        assert decoded_rows(data, table.table_head.schema).num_rows == 1
     except FormatError:
         return
     assert make in (BAD["against a CHECK"], BAD["NULL"])  # that is for the table's rules to say
@@ -214,7 +223,7 @@ def test_rows_that_were_shaped_for_another_table_are_their_authors_to_append(
     table.alter([{"change": "add-column", "name": ["more"], "type": "integer"}])
     combine(tmp_path, table=True, rows=rows(1))
     assert ids(table) == [1, 1]
-    token = Token(commit_id=id, bases={table.head.tracked.location: table.version})
+    token = Token(commit_id=id, bases={table.table_head.tracked.location: table.version})
     table.refresh().append(rows(10), token=token)
     assert ids(table) == [1, 1, 10]
 
@@ -244,9 +253,9 @@ def test_rows_that_another_client_commits_meanwhile_are_appended_once(
 ) -> None:
     def is_slow(log: Any, view: Any, decide: Any, *, commit_id: str, **more: Any) -> None:
         change = ProposedChange(commit_id=commit_id, base=view.version, rows=decide(view, ()).rows)
-        [(data, _)] = proposals_of(view.log_id, view.version, (), [change])
+        [(data, _)] = proposals_of(view.log_id, view.version, FeatureNames(), [change])
         assert data is not None
-        Inbox(log.replay).put(view.version, commit_id, data)
+        ProposalInbox(log.replay).put(view.version, commit_id, data)
         monkeypatch.undo()
         combine(tmp_path, table=True, rows=rows(1))
 
@@ -261,13 +270,13 @@ def test_rows_that_are_refused_after_they_were_proposed_are_refused_for_good(
 
     def meets_a_check(log: Any, view: Any, decide: Any, *, commit_id: str, **more: Any) -> None:
         asked.append(commit_id)
-        Catalog(table.head.logs.warehouse).load_table("n.t").alter([add(over(0))])
+        Catalog(table.table_head.logs.warehouse).load_table("n.t").alter([add(over(0))])
         assert decide(log.refresh(view), ()).rows  # who combines finds out
 
     proposing(monkeypatch, meets_a_check)
     with pytest.raises(CommitConflict, match="added a CHECK"):
         table.append(rows(-5))
-    log = table.head.tracked.log
+    log = table.table_head.tracked.log
     [refused] = [each for each in log.commits() if refusal_in(each, asked[0])]
     assert refused.version == table.refresh().version
 
@@ -347,6 +356,6 @@ def test_rows_pass_what_leaves_the_table_as_it_is_and_nothing_else(
     assert ids(done) == there
     assert not fsck_finds(Catalog(str(tmp_path)))
     # A retry is that change where it happened, and else happens now, or fails for good.
-    token = Token(commit_id=id, bases={done.head.tracked.location: 2})
+    token = Token(commit_id=id, bases={done.table_head.tracked.location: 2})
     if 10 in there:
         assert ids(done.append(rows(10), token=token)) == there

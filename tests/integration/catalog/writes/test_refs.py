@@ -13,13 +13,12 @@ from tests.integration.catalog.clock import at_once
 from tests.integration.catalog.conftest import rows
 from tests.integration.catalog.rows_changed import deleted, two_files, updated
 
-from lakelog.catalog import Catalog, StreamBatch, Table, col
+from lakelog.catalog import Catalog, StreamBatch, Table, col, engine
 from lakelog.catalog.core.schema.schema import Schema
 from lakelog.catalog.core.state.history import OPERATIONS
-from lakelog.catalog.core.state.refs import Line
+from lakelog.catalog.core.state.refs import ContentLine
 from lakelog.catalog.errors import CommitConflict, NoSuchRef, RefExists
 from lakelog.catalog.keeping.maintenance.fsck.judges import TableJudge
-from lakelog.catalog.read_together import read_together
 from lakelog.log import LogOptions
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
@@ -134,13 +133,13 @@ def test_a_branch_is_compacted_by_itself_and_the_rows_keep_their_ids(table: Tabl
 
 def test_a_tag_or_branch_is_replaced_only_where_it_is(table: Table, client: Client) -> None:
     with pytest.raises(NoSuchRef):
-        table.replace_tag("x")
+        engine.replace_tag(table, "x")
     table.create_tag("x", version=2)
     with pytest.raises(NoSuchRef, match="no branch x, but a tag"):
-        table.replace_branch("x")
+        engine.replace_branch(table, "x")
     with pytest.raises(RefExists):
         table.create_branch("x", if_not_exists=True)
-    table.refresh().replace_tag("x", version=3)
+    engine.replace_tag(table.refresh(), "x", version=3)
     assert ids(client().load_table("t", ref="x")) == [1, 2, 3]
 
 
@@ -180,7 +179,7 @@ def test_lines_that_are_read_together_are_of_one_moment(table: Table, client: Cl
         moving.load_table("t").delete(col("id") == 1)
         moving.load_table("t", ref="b").append(rows(9))
     late = here.load_table("t", ref="b")
-    read = read_together([main, late])
+    read = engine.read_together([main, late])
     assert [(found.ref, found.version, ids(found)) for found in read] == [
         ("main", late.version, [2, 3]),
         ("b", late.version, [1, 2, 3, 9]),
@@ -188,7 +187,7 @@ def test_lines_that_are_read_together_are_of_one_moment(table: Table, client: Cl
     assert ids(branch) == [1, 2, 3]
     client().load_table("t").drop_branch("b").append(rows(4))
     with pytest.raises(NoSuchRef):
-        read_together([here.load_table("t"), late])
+        engine.read_together([here.load_table("t"), late])
 
 
 def test_names_are_taken_once(table: Table) -> None:
@@ -207,7 +206,7 @@ def test_names_are_taken_once(table: Table) -> None:
         table.drop_branch("x")
     with pytest.raises(NoSuchRef):
         table.drop_tag("x").drop_tag("x")
-    assert not table.refresh().drop_tag("x", if_exists=True).refs
+    assert not table.refresh().drop_tag("x", missing_ok=True).refs
 
 
 def test_a_handle_of_a_branch_is_of_no_other_branch_of_that_name(table: Table) -> None:
@@ -272,12 +271,12 @@ def test_a_branch_goes_back_to_rows_that_it_had(table: Table) -> None:
 
 def test_a_table_with_branches_is_not_replaced(table: Table, catalog: Catalog) -> None:
     table.create_branch("b").create_tag("old")
-    stage = catalog.stage("replace", "t", pa.schema([("x", pa.int64())]))
+    stage = engine.stage(catalog, "replace", "t", pa.schema([("x", pa.int64())]))
     with pytest.raises(Unsupported, match="while it has branches"):
-        catalog.commit_stage(stage)
+        engine.commit_stage(catalog, stage)
     table.refresh().drop_branch("b")
-    stage = catalog.stage("replace", "t", pa.schema([("x", pa.int64())]))
-    catalog.commit_stage(stage)
+    stage = engine.stage(catalog, "replace", "t", pa.schema([("x", pa.int64())]))
+    engine.commit_stage(catalog, stage)
     assert ids(catalog.load_table("t", ref="old")) == [1, 2, 3]
     assert isinstance(catalog.load_table("t", ref="old").schema, Schema)
 
@@ -455,8 +454,8 @@ def test_rows_that_a_transaction_adds_to_a_branch_and_joins_have_its_version(
 
 
 def test_identity_values_are_given_once_over_all_lines(catalog: Catalog, client: Client) -> None:
-    stage = catalog.stage("create", "n", numbered())
-    table = catalog.commit_stage(stage)
+    stage = engine.stage(catalog, "create", "n", numbered())
+    table = engine.commit_stage(catalog, stage)
     row = pa.table({"x": ["a"]})
     table.append(row).create_branch("b")
     stale = client().load_table("n", ref="b")
@@ -528,7 +527,7 @@ def test_a_snapshot_names_what_lines_have_in_common_once(warehouse: str) -> None
         table = table.create_tag(name)
     table.create_branch("b")
     loaded = Catalog(warehouse).load_table("t")
-    state = loaded.head.view.state
+    state = loaded.table_head.view.state
     named = {
         manifest.stored.name
         for line in state.lines()
@@ -539,25 +538,31 @@ def test_a_snapshot_names_what_lines_have_in_common_once(warehouse: str) -> None
 
 
 def test_a_table_that_never_had_any_is_stored_as_before(table: Table) -> None:
-    root = table.head.tracked.log.projection.dump(table.head.view.state, 9).root
+    root = table.table_head.tracked.log.projection.dump(table.table_head.view.state, 9).root
     assert "refs" not in root and "main" not in root
-    assert "refs" in table.head.tracked.log.projection.dump(table.create_tag("x").head.view.state, 9).root
+    assert (
+        "refs"
+        in table.table_head.tracked.log.projection.dump(table.create_tag("x").table_head.view.state, 9).root
+    )
 
 
 def test_a_check_finds_a_snapshot_with_other_refs(table: Table) -> None:
-    true = table.create_branch("b").create_tag("x").head.view.state
-    judge = TableJudge(table.head.tracked.log.read_blobs)
+    true = table.create_branch("b").create_tag("x").table_head.view.state
+    judge = TableJudge(table.table_head.tracked.log.read_blobs)
     assert judge.difference(true, true) is None
     tag, branch = true.refs["x"], true.refs["b"]
     for wrong in (
         {"b": branch},
         {"b": branch, "x": replace(tag, version=1)},
         {"b": replace(branch, line=branch.line.changed()), "x": tag},
-        {"b": branch, "x": replace(tag, line=Line(contains={branch.id: 0}))},
+        {"b": branch, "x": replace(tag, line=ContentLine(contains={branch.id: 0}))},
     ):
         assert judge.difference(true, replace(true, refs=wrong)) == "other tags or branches than in a replay"
     # Clients of before did not note what a tag was made of.
-    assert judge.difference(true, replace(true, refs={"b": branch, "x": replace(tag, line=Line())})) is None
-    changed = table.refresh().at(ref="b").truncate().head.view.state.refs["b"].files
+    assert (
+        judge.difference(true, replace(true, refs={"b": branch, "x": replace(tag, line=ContentLine())}))
+        is None
+    )
+    changed = table.refresh().at(ref="b").truncate().table_head.view.state.refs["b"].files
     other = replace(true, refs={"b": replace(branch, files=changed), "x": tag})
     assert str(judge.difference(true, other)).startswith("of b: file_count is 0 there, and 2")

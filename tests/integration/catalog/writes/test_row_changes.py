@@ -19,7 +19,7 @@ from tests.integration.catalog.rows_changed import (
     updated,
 )
 
-from lakelog.catalog import Catalog, Table, col
+from lakelog.catalog import Catalog, Table, col, engine
 from lakelog.catalog.core.files.data_file import DataFile
 from lakelog.catalog.core.files.puffin import AROUND_BYTES, HEAD_BYTES, MAGIC
 from lakelog.log.errors import FormatError, InvalidInput
@@ -88,9 +88,9 @@ def test_large_vectors_stand_in_one_object_of_the_commit(catalog: Catalog) -> No
     count = 20_000
     for first in (0, count):
         table = table.append(rows(range(first, first + count)))
-    write = table.begin_write()
+    write = engine.begin_write(table)
     both = [positions(path, range(0, count, 2)) for path in paths_of(table)]
-    after = table.commit_rows(write, "delete", deletes=both)
+    after = engine.commit_rows(table, write, "delete", deletes=both)
     assert ids(after) == list(range(1, 2 * count, 2))
     deletes = [file.deletes for file in _files(after)]
     assert deletes[0] is not None and deletes[1] is not None
@@ -103,12 +103,15 @@ def test_large_vectors_stand_in_one_object_of_the_commit(catalog: Catalog) -> No
 def test_a_vector_that_is_not_what_was_written_is_an_error(catalog: Catalog) -> None:
     table = catalog.create_table("large", pa.schema({"id": pa.int64(), "name": pa.string()}))
     table = table.append(rows(range(20_000)))
-    table = table.commit_rows(
-        table.begin_write(), "delete", deletes=[positions(paths_of(table)[0], range(0, 20_000, 2))]
+    table = engine.commit_rows(
+        table,
+        engine.begin_write(table),
+        "delete",
+        deletes=[positions(paths_of(table)[0], range(0, 20_000, 2))],
     )
     deletes = _files(table)[0].deletes
     assert deletes is not None and deletes.path is not None
-    store, key = table.head.tracked.store, f"{table.head.tracked.prefix}/{deletes.path}"
+    store, key = table.table_head.tracked.store, f"{table.table_head.tracked.prefix}/{deletes.path}"
     with store.open_input(key) as source:
         content = source.read()
     assert deletes.offset is not None
@@ -128,7 +131,7 @@ def test_a_vector_that_is_not_what_was_written_is_an_error(catalog: Catalog) -> 
 
 def test_bad_requests_are_refused_and_change_nothing(table: Table) -> None:
     first, second = paths_of(table)
-    write = table.begin_write()
+    write = engine.begin_write(table)
     after = deleted(table, [0])
     for change, why in (
         ({"deletes": [positions("data/other.parquet", [0])]}, "has no data file"),
@@ -139,36 +142,36 @@ def test_bad_requests_are_refused_and_change_nothing(table: Table) -> None:
         ({"deletes": [{"path": first, "positions": "!"}]}, "not a Roaring bitmap"),
     ):
         with pytest.raises(InvalidInput, match=why):
-            table.commit_rows(write, "delete", **change)
+            engine.commit_rows(table, write, "delete", **change)
     with pytest.raises(InvalidInput, match="deleted already"):
-        after.commit_rows(after.begin_write(), "delete", deletes=[positions(first, [0])])
+        engine.commit_rows(after, engine.begin_write(after), "delete", deletes=[positions(first, [0])])
     with pytest.raises(InvalidInput, match="compaction must preserve rows: removed .*, wrote"):
         rewritten(table, "compact", [first], rows(range(9)))
     with pytest.raises(InvalidInput, match="a delete must not add rows"):
         rewritten(table, "delete", [first], rows(range(11)))
     with pytest.raises(InvalidInput, match="not an operation on rows"):
-        table.commit_rows(write, "append", removed=[second])
+        engine.commit_rows(table, write, "append", removed=[second])
     assert table.refresh().version == after.version
 
 
 def test_a_change_that_is_retried_happens_once(table: Table) -> None:
-    write = table.begin_write()
+    write = engine.begin_write(table)
     files = files_of(table, write, rows(range(20, 21)))
     change: dict[str, Any] = {"deletes": [positions(paths_of(table)[0], [0])]}
-    first = table.commit_rows(write, "merge", files, **change)
-    again = table.commit_rows(write, "merge", files, **change)
+    first = engine.commit_rows(table, write, "merge", files, **change)
+    again = engine.commit_rows(table, write, "merge", files, **change)
     assert first.version == again.version and ids(again) == list(range(1, 21))
 
 
 def test_a_change_of_nothing_commits_nothing(table: Table) -> None:
-    assert table.commit_rows(table.begin_write(), "update").version == table.version
+    assert engine.commit_rows(table, engine.begin_write(table), "update").version == table.version
 
 
 def test_vectors_survive_snapshots(table: Table) -> None:
     for id in range(0, 20, 3):
         table = deleted(table, [id])
-    table.head.tracked.log.snapshot(table.head.view)
-    fresh = table.head.tracked.anew()
+    table.table_head.tracked.log.snapshot(table.table_head.view)
+    fresh = table.table_head.tracked.anew()
     assert fresh.version == table.version
     assert ids(table.refresh()) == [id for id in range(20) if id % 3]
 
@@ -178,7 +181,8 @@ def _files(table: Table) -> list[DataFile]:
     from lakelog.catalog.core.logs.live_files import all_files
 
     return sorted(
-        files_from_arrow(all_files(table.head.tracked, table.head.view)), key=lambda file: file.path
+        files_from_arrow(all_files(table.table_head.tracked, table.table_head.view)),
+        key=lambda file: file.path,
     )
 
 
@@ -186,8 +190,8 @@ def _files(table: Table) -> list[DataFile]:
 def test_no_partition_is_truncated_or_dropped_without_a_new_version(catalog: Catalog, by: list[str]) -> None:
     table = catalog.create_table("t", pa.schema({"id": pa.int64()}), partition_by=by)
     table = table.append(pa.table({"id": [1]}))
-    assert table.truncate_partitions([]).version == table.version
-    assert table.drop_partitions([]).version == table.version
+    assert engine.truncate_partitions(table, []).version == table.version
+    assert engine.drop_partitions(table, []).version == table.version
 
 
 @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
@@ -198,7 +202,7 @@ def test_a_partition_without_rows_is_dropped_whatever_older_files_hold(
     schema = pa.schema({"id": pa.int64(), "g": pa.int64()})
     table = catalog.create_table("t", schema, properties={"lakelog.write.delete.mode": mode})
     table = table.append(pa.table({"id": [1, 2, 3], "g": [0, 9, group]}))
-    table = table.alter([{"change": "set-partitioning", "fields": ["g"]}]).add_partitions([{"g": 5}])
-    table = table.drop_partitions([{"g": 5}])
+    table = engine.add_partitions(table.alter([{"change": "set-partitioning", "fields": ["g"]}]), [{"g": 5}])
+    table = engine.drop_partitions(table, [{"g": 5}])
     assert 0 not in table.plan()["rows"].to_pylist()
     assert sorted(table.to_arrow()["g"].to_pylist()) == sorted({0, 9, group} - {5})

@@ -18,7 +18,7 @@ from tests.integration.catalog.rows_changed import (
     updated,
 )
 
-from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, Table, col
+from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, Table, col, engine
 from lakelog.catalog.core.writes import delete, file_changes, row_reader
 from lakelog.log import ConflictError
 
@@ -133,9 +133,9 @@ def test_serializable_changes_that_depend_on_rows_fail_where_these_are_gone(tabl
 
 def test_rows_that_were_merged_are_seen_even_after_they_were_compacted(table: Table) -> None:
     def merged(table: Table) -> Table:
-        write = table.begin_write()
+        write = engine.begin_write(table)
         files = files_of(table, write, rows(range(50, 51)))
-        return table.commit_rows(write, "merge", files, condition=col("id") == 50)
+        return engine.commit_rows(table, write, "merge", files, condition=col("id") == 50)
 
     compacted(merged(table))
     with pytest.raises(CommitConflict, match="should have seen"):
@@ -165,12 +165,12 @@ def test_going_back_brings_back_the_rows_of_then_and_no_others(table: Table) -> 
 
 
 def test_overwrites_and_replaces_fail_over_changes_of_rows(catalog: Catalog, table: Table) -> None:
-    stage = catalog.stage("replace", "t", table.schema)
+    stage = engine.stage(catalog, "replace", "t", table.schema)
     deleted(table, [3])
     with pytest.raises(CommitConflict):
         table.overwrite(rows(range(1)))
     with pytest.raises(CommitConflict):
-        catalog.commit_stage(stage)
+        engine.commit_stage(catalog, stage)
     assert ids(table.truncate()) == [], "a truncate is decided anew"
 
 
@@ -189,7 +189,7 @@ def test_a_check_is_proven_and_held_though_rows_are_deleted(table: Table) -> Non
 
 
 def test_a_dropped_or_replaced_table_has_no_rows_to_be_changed(catalog: Catalog, table: Table) -> None:
-    catalog.commit_stage(catalog.stage("replace", "t", table.schema))
+    engine.commit_stage(catalog, engine.stage(catalog, "replace", "t", table.schema))
     with pytest.raises(ConflictError):
         deleted(table, [3])
     catalog.drop_table("t")
@@ -217,9 +217,11 @@ def inserted(table: Table, id: int) -> Table:
 def inserted_and_moved_in(catalog: Catalog, id: int) -> None:
     with catalog.transaction() as tx:
         table = inserted(tx.load_table("t"), 50)
-        write = table.begin_write()
+        write = engine.begin_write(table)
         files = files_of(table, write, rows(range(id, id + 1)))
-        table.commit_rows(write, "update", files, deletes=deletes_of(table, [15]), condition=col("id") == 15)
+        engine.commit_rows(
+            table, write, "update", files, deletes=deletes_of(table, [15]), condition=col("id") == 15
+        )
 
 
 def test_under_snapshot_isolation_inserted_rows_come_later_and_others_of_their_version_do_not(

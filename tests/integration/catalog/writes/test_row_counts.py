@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, RowCounts, StreamBatch, Table, col
+from lakelog.catalog import Catalog, RowCounts, StreamBatch, Table, col, engine
 from lakelog.log.errors import InvalidInput
 
 SCHEMA = pa.schema({"id": pa.int64(), "v": pa.int64()})
@@ -152,12 +152,12 @@ def test_numbers_that_cannot_be_are_refused(
 ) -> None:
     file = table.plan().to_pylist()[0]["path"]
     with pytest.raises(InvalidInput, match=message):
-        table.commit_rows(table.begin_write(), operation, removed=[file], **numbers)
+        engine.commit_rows(table, engine.begin_write(table), operation, removed=[file], **numbers)
 
 
 def test_an_engine_that_does_not_count_leaves_numbers_unknown(table: Table) -> None:
     file = table.plan().to_pylist()[0]["path"]
-    done = table.commit_rows(table.begin_write(), "merge", removed=[file])
+    done = engine.commit_rows(table, engine.begin_write(table), "merge", removed=[file])
     assert done.rows_changed == RowCounts(inserted=None, updated=None, deleted=None, copied=None)
     shown = done.inspect("history").read_all().slice(0, 2).to_pylist()
     names = [f"rows_{each}" for each in ("inserted", "updated", "deleted", "copied")]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.integration.catalog.rows_changed import deleted, deletes_of, paths_of
 
-from lakelog.catalog import Catalog, Table, col
+from lakelog.catalog import Catalog, Table, col, engine
 from lakelog.catalog.core.files.data_file import DataFile, file_path
 from lakelog.catalog.core.files.row_ids import ROW_ID, ROW_VERSION
 from lakelog.catalog.core.logs import commits
@@ -52,7 +52,7 @@ def copied(table: Table, write: WriteRef, ids: Sequence[int], own: Known, name: 
     pq.write_table(data, sink)
     content = sink.getvalue().to_pybytes()
     path = file_path(write, "00000")
-    table.head.tracked.store.put(f"{table.head.tracked.prefix}/{path}", content)
+    table.table_head.tracked.store.put(f"{table.table_head.tracked.prefix}/{path}", content)
     return DataFile(path=path, size_bytes=len(content), rows=len(ids), footer_crc=footer_crc_of(content))
 
 
@@ -72,14 +72,14 @@ def test_ids_stay_when_others_of_the_file_are_deleted(table: Table) -> None:
 def test_copied_rows_keep_both_and_updated_rows_keep_their_id(table: Table) -> None:
     table = table.append(rows(1, 2, 3)).append(rows(4))
     own = known(table)
-    write = table.begin_write()
+    write = engine.begin_write(table)
     file = copied(table, write, [1, 2, 3], own, None)
     first = next(path for path in paths_of(table) if "0000000001-" in path)
-    table = table.commit_rows(write, "compact", [file], removed=[first])
+    table = engine.commit_rows(table, write, "compact", [file], removed=[first])
     assert known(table) == own
-    write = table.begin_write()
+    write = engine.begin_write(table)
     file = copied(table, write, [2], own, "new")
-    table = table.commit_rows(write, "update", [file], deletes=deletes_of(table, [2]))
+    table = engine.commit_rows(table, write, "update", [file], deletes=deletes_of(table, [2]))
     assert known(table) == {**own, 2: (1, table.version)}
     assert table.scan(filter=col("name") == "new", row_ids=True).to_arrow().to_pydict() == {
         "id": [2], "name": ["new"], "_row_id": [1], "_row_version": [5]
@@ -101,8 +101,8 @@ def test_no_id_is_given_twice(catalog: Catalog, table: Table) -> None:
         assert not new & seen and None not in new
         seen |= new
     assert known(now)[1] == (0, 2), "a rollback brings back the ids of then"
-    stage = catalog.stage("replace", "t", table.schema)
-    catalog.commit_stage(stage)
+    stage = engine.stage(catalog, "replace", "t", table.schema)
+    engine.commit_stage(catalog, stage)
     table = catalog.load_table("t").append(rows(7))
     assert known(table)[7][0] not in seen
 
@@ -147,7 +147,7 @@ def test_ids_are_in_snapshots_and_sidecars(catalog: Catalog, table: Table) -> No
         table = table.delete(col("id") == 3)
     expected = known(table)
     assert sorted(id for id, _ in expected.values() if id is not None) == [0, 1, 4, 5]
-    table.head.tracked.log.snapshot(table.head.view)
+    table.table_head.tracked.log.snapshot(table.table_head.view)
     fresh = Catalog(catalog.warehouse).load_table("many")
     assert known(fresh) == expected
     assert known(fresh.append(rows(9)))[9][0] == 6

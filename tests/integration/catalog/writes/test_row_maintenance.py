@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.rows_changed import compacted, deleted, paths_of, positions, rows_of, updated
 
-from lakelog.catalog import Catalog, DataFile, Table, col
+from lakelog.catalog import Catalog, Table, col, engine
 from lakelog.catalog.core.files import deletion_vectors
 from lakelog.catalog.core.files.row_ids import with_ids
 from lakelog.catalog.core.writes import file_changes
+from lakelog.catalog.engine import DataFile
 from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log import ConflictError
 from lakelog.log.checks.findings import Severity
@@ -39,8 +40,8 @@ def table(catalog: Catalog) -> Table:
 
 
 def vectors(table: Table) -> list[str]:
-    prefix = f"{table.head.tracked.prefix}/data/"
-    return [key for key in table.head.tracked.store.list_after(prefix) if key.endswith(".puffin")]
+    prefix = f"{table.table_head.tracked.prefix}/data/"
+    return [key for key in table.table_head.tracked.store.list_after(prefix) if key.endswith(".puffin")]
 
 
 def ids(table: Table) -> list[int]:
@@ -73,11 +74,11 @@ def test_vectors_live_as_long_as_a_version_that_can_be_read_names_them(
 def test_vectors_of_a_write_that_gave_up_are_vacuumed_behind_its_fence(
     catalog: Catalog, table: Table
 ) -> None:
-    write = table.begin_write()
+    write = engine.begin_write(table)
     path = paths_of(table)[0]
     compacted(Catalog(catalog.warehouse).load_table("t"))
     with pytest.raises(ConflictError):
-        table.commit_rows(write, "update", deletes=[positions(path, [1])])
+        engine.commit_rows(table, write, "update", deletes=[positions(path, [1])])
     updated(table.refresh(), [3], "new")
     given_up = [key for key in vectors(table) if write.id in key]
     # It was put for a commit that lost its race, and then had to give up.
@@ -87,17 +88,17 @@ def test_vectors_of_a_write_that_gave_up_are_vacuumed_behind_its_fence(
     assert ids(table) == list(range(20))
     # The fence refuses what that write would still commit.
     with pytest.raises(ConflictError):
-        table.commit_rows(write, "delete", deletes=[positions(path, [1])])
+        engine.commit_rows(table, write, "delete", deletes=[positions(path, [1])])
     assert problems(catalog) == []
 
 
 def test_fsck_counts_the_rows_that_a_file_has(catalog: Catalog, table: Table) -> None:
     table = updated(deleted(table, [1, 2, 11]), [3], "new")
     assert problems(catalog, deep=True, all_versions=True) == []
-    table.head.tracked.store.put(vectors(table)[-1], b"something else altogether")
+    table.table_head.tracked.store.put(vectors(table)[-1], b"something else altogether")
     found = fsck.check_warehouse(catalog._logs).of(Severity.DAMAGE)
     assert {each.kind for each in found} == {"deletion-vector-damaged"}
-    table.head.tracked.store.delete(vectors(table))
+    table.table_head.tracked.store.delete(vectors(table))
     assert set(problems(catalog)) == {"deletion-vector-damaged"}
 
 
@@ -114,7 +115,7 @@ def test_statistics_of_deleted_rows_mislead_no_reader(catalog: Catalog) -> None:
     table = deleted(table, [1])
     assert table.scan(filter=col("name") == "a").to_arrow()["id"].to_pylist() == [2]
     assert table.scan(filter=col("name").is_null()).to_arrow()["id"].to_pylist() == [3]
-    assert not table.can_delete(col("name").is_null())
+    assert not engine.can_delete(table, col("name").is_null())
     assert ids(table.delete(col("name").is_null())) == [2]
 
 

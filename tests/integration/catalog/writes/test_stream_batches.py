@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from tests.patience import barrier, wait_until
 
-from lakelog.catalog import Catalog, CommitConflict, StreamBatch, Table
+from lakelog.catalog import Catalog, CommitConflict, StreamBatch, Table, engine
 from lakelog.catalog.errors import BatchCommitted
 from lakelog.log import InvalidInput, MemoryStore
 
@@ -85,8 +85,8 @@ def test_a_batch_stays_committed_when_its_rows_are_rolled_back_or_replaced(catal
     table = table.append(rows(1), batch=batch(0))
     table = table.rollback_to_version(1)
     assert table.append(rows(1), batch=batch(0)).row_count == 0
-    stage = catalog.stage("replace", "t", pa.schema([("x", pa.int64())]))
-    catalog.commit_stage(stage, ())
+    stage = engine.stage(catalog, "replace", "t", pa.schema([("x", pa.int64())]))
+    engine.commit_stage(catalog, stage, ())
     assert catalog.load_table("t").append(rows(1), batch=batch(0)).row_count == 0
 
 
@@ -104,10 +104,10 @@ def test_another_table_of_the_same_name_knows_of_no_batches(catalog, table):
 
 
 def test_of_two_writers_of_the_same_batch_one_gets_an_error(catalog, table):
-    write = table.begin_write()
+    write = engine.begin_write(table)
     table.append(rows(1), batch=batch(0))
     with pytest.raises(BatchCommitted):
-        table.commit_write(write, "append", (), batch=batch(0))
+        engine.commit_write(table, write, "append", (), batch=batch(0))
     assert values(catalog) == [1]
 
 
@@ -137,7 +137,7 @@ def test_batches_of_many_queries_share_versions_and_each_is_there_once(
     """As many streaming queries of one session of Spark do, whose commits are made by threads of one process."""
     queries, batches = 6, 4
     put = MemoryStore.put_if_absent
-    sharing, met = table.head.tracked.log.sharing, threading.Event()
+    sharing, met = table.table_head.tracked.log.sharing, threading.Event()
 
     def held(self: MemoryStore, key: str, data: bytes) -> bool:
         if "/_log/" in key and not met.is_set():

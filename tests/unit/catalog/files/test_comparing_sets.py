@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.catalog.files.test_file_set import SCHEMA, SPEC, a_file
 
@@ -101,8 +104,10 @@ def altered_set(stored: FileSet, chance: random.Random, version: int, objects: O
     blobs: dict[str, bytes] = {}
     new = Manifest.new(table.set_column(column, "path", [paths]), version, was.seq, blobs).stored
     objects.update(blobs)
-    root[kind][index] = {**root[kind][index], "name": new.name, "sha256": new.sha256}
-    return FileSet.load(root)
+    stored_lists = [*getattr(root, kind)]
+    stored_lists[index] = msgspec.structs.replace(was, name=new.name, sha256=new.sha256)
+    changes: Any = {kind: stored_lists}
+    return FileSet.load(replace(root, **changes))
 
 
 def is_same(files: FileSet, live: dict[str, DataFile], objects: Objects) -> bool:
@@ -119,7 +124,7 @@ def test_a_set_that_names_a_manifest_twice_is_found_to_be_wrong() -> None:
     stored = dumped(replayed, 1, objects)
     assert difference(replayed, stored, judge) is None
     root, _, _ = stored.dump(1)
-    twice = FileSet.load({**root, "manifests": root["manifests"] * 2})
+    twice = FileSet.load(replace(root, manifests=root.manifests * 2))
     with pytest.raises(FormatError, match="its totals say"):
         twice.table(objects.fetch)
     assert "cannot be read" in str(difference(replayed, twice, judge))
@@ -163,10 +168,10 @@ def test_lists_of_removed_files_are_joined_like_manifests_and_compared_by_what_i
     assert sum(sizes) < 12 * sum(len(objects[name]) for name in stored_names(stored, "removed"))
     assert max(objects.read.count(name) for name in objects) == 1
     root = stored.dump(101)[0]
-    revived = FileSet.load({**root, "removed": root["removed"][1:]})
+    revived = FileSet.load(replace(root, removed=root.removed[1:]))
     assert judge.compared.apart(replayed, revived) is None
     assert "its totals say" in str(difference(replayed, revived, judge))
 
 
 def stored_names(files: FileSet, kind: str) -> set[str]:
-    return {each["name"] for each in files.dump(1000)[0][kind]}
+    return {each.name for each in getattr(files.dump(1000)[0], kind)}

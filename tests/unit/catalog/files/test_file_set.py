@@ -21,7 +21,7 @@ from lakelog.catalog.core.files.data_file import (
 from lakelog.catalog.core.files.file_set import FileSet
 from lakelog.catalog.core.files.file_tables import LONG, tiered
 from lakelog.catalog.core.files.manifest import Manifest
-from lakelog.catalog.core.files.manifests import Manifests
+from lakelog.catalog.core.files.manifests import ManifestSet
 from lakelog.catalog.core.schema.partitioning import PartitionSpec, spec_from_transforms
 from lakelog.catalog.core.schema.schema import Schema, assign_ids
 from lakelog.catalog.core.schema.types import AtomicType, Field
@@ -56,7 +56,7 @@ def test_manifests_are_few_and_entries_are_rewritten_a_logarithmic_number_of_tim
     files, _, written = grown(20_000, 100)
     root, blobs, _ = files.dump(20_001)
     assert not blobs
-    assert len(root["manifests"]) <= 9
+    assert len(root.manifests) <= 9
     assert sum(written) <= 20_000 * 9
     # Few of them write much, and none all there is.
     assert len([size for size in written if size > 4_000]) <= 4 and max(written) <= 15_000
@@ -68,8 +68,8 @@ def test_manifests_that_are_not_in_memory_are_left_alone_unless_they_can_be_read
     cold = FileSet.load(root).added([a_file(1000)], SCHEMA, [SPEC])
     alone, _, kept = cold.dump(202)
     merged, _, _ = cold.dump(202, lambda names: [objects[name] for name in names])
-    assert len(alone["manifests"]) == len(root["manifests"]) + 1
-    assert len(merged["manifests"]) == 1
+    assert len(alone.manifests) == len(root.manifests) + 1
+    assert len(merged.manifests) == 1
 
 
 def test_planning_a_loaded_set_reads_all_manifests_in_one_round_and_only_once() -> None:
@@ -124,7 +124,7 @@ def test_values_of_a_column_are_checked_when_it_is_decoded() -> None:
     table = files_to_arrow([a_file(1)], SCHEMA, [SPEC]).append_column("nulls2", pa.array([-1]))
     blobs: dict[str, bytes] = {}
     manifest = Manifest.new(table, 1, 1, blobs)
-    files = FileSet(1, 10, 100, Manifests((Manifest(manifest.stored),)))
+    files = FileSet(1, 10, 100, ManifestSet((Manifest(manifest.stored),)))
     assert files.chunks(lambda names: [blobs[name] for name in names], [1])[0].num_rows == 1
     with pytest.raises(FormatError, match=f"the manifest {manifest.stored.name}: .* a negative number"):
         files.chunks(lambda names: [blobs[name] for name in names])
@@ -158,7 +158,7 @@ def test_recent_files_are_found_in_the_manifests_that_were_written_since() -> No
         cold = FileSet.load(root)
         return {path for table in cold.named(fetch, pa.array(paths)) for path in table["path"].to_pylist()}
 
-    everything = len(root["manifests"])
+    everything = len(root.manifests)
     assert found(named(1498), named(1490)) == {named(1498), named(1490)}
     assert len(read) - 1 < everything
     assert found(named(3), named(1490)) == {named(3), named(1490)} and len(read) - 1 == everything
@@ -179,10 +179,10 @@ def test_many_removed_files_make_their_manifests_be_rewritten() -> None:
     files, _, _ = grown(8_000, 4_000)
     removed = [RemovedFile(path=a_file(number).path, rows=10, size_bytes=100) for number in range(3_000)]
     root, _, kept = files.removed(removed).dump(8_001)
-    assert root["removed"] == []
-    assert sum(each["entries"] for each in root["manifests"]) == 5_000
+    assert root.removed == []
+    assert sum(each.entries for each in root.manifests) == 5_000
     few, _, _ = files.removed(removed[:500]).dump(8_001)
-    assert [each["entries"] for each in few["removed"]] == [500]
+    assert [each.entries for each in few.removed] == [500]
 
 
 def test_an_altered_manifest_is_refused() -> None:

@@ -14,7 +14,7 @@ from pyroaring import BitMap
 from tests.integration.forging import hostile
 
 from lakelog.catalog.core.files import arrow_lists
-from lakelog.catalog.core.files.deletion_vectors import Deletes, decoded_vector
+from lakelog.catalog.core.files.deletion_vectors import DeletionVector, decoded_vector
 from lakelog.log import FormatError
 
 
@@ -26,7 +26,7 @@ def test_a_hostile_bitmap_is_refused_or_sound() -> None:
     blobs = [hostile.damaged(rng.choice(good).serialize(), rng) for _ in range(1_000)]
     refused = 0
     for blob in (*blobs, *(make() for what, make in hostile.VECTORS.items() if what != "a run of 2^32")):
-        deletes = Deletes(rows=0, size_bytes=len(blob), crc=zlib.crc32(blob))
+        deletes = DeletionVector(rows=0, size_bytes=len(blob), crc=zlib.crc32(blob))
         with contextlib.suppress(ValueError, IndexError):
             deletes = msgspec.structs.replace(deletes, rows=len(BitMap.deserialize(blob)))
         try:

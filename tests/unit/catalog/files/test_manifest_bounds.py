@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import datetime as dt
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -27,9 +29,9 @@ from lakelog.catalog.core.files.manifest_bounds import (
     encode_bounds,
     holds,
 )
-from lakelog.catalog.core.files.manifests import Manifests
+from lakelog.catalog.core.files.manifests import ManifestSet
 from lakelog.catalog.core.planning.binding import bind
-from lakelog.catalog.core.planning.scan_plan import choosing, count_rows, plan_scan
+from lakelog.catalog.core.planning.scan_plan import choosing, plan_scan
 from lakelog.catalog.core.schema.partitioning import PartitionSpec, spec_from_transforms
 from lakelog.catalog.core.schema.predicate import Column, Predicate, literal
 from lakelog.catalog.core.schema.schema import Schema, assign_ids
@@ -87,7 +89,6 @@ class Stored:
         bound = bind(Predicate(op, (Column((column,)), *map(literal, values))), SCHEMA)
         planned = plan_scan(files, self.fetch, bound, [SPEC])["path"].to_pylist()
         assert len(set(planned)) == len(planned)
-        assert count_rows(files, self.fetch, bound, [SPEC]) in (None, 10 * len(planned))
         return set(planned)
 
 
@@ -149,7 +150,7 @@ def test_a_dump_has_its_bounds_though_another_thread_dumps_and_stores_the_set_me
     files = many()
     root, _, kept = files.dump(2)
     files.stored(files.dump(2)[2])
-    assert kept.bounds().keys() == {each["name"] for each in root["manifests"]} != set()
+    assert kept.bounds().keys() == {each.name for each in root.manifests} != set()
 
 
 @pytest.mark.parametrize("where", ["chosen", "_since_manifests", "_since"])
@@ -161,7 +162,7 @@ def test_manifests_that_another_thread_stores_meanwhile_hide_no_file(
     files = before.added([a_file(1013)], SCHEMA, [SPEC])
     _, blobs, kept = before.dump(2, stored.fetch)
     stored.objects |= blobs
-    owner = Manifests if where == "chosen" else FileSet
+    owner = ManifestSet if where == "chosen" else FileSet
     real = getattr(owner, where)
 
     def meanwhile(self: object, *arguments: object) -> object:
@@ -256,7 +257,7 @@ def test_small_manifests_have_no_bounds_and_wide_entries_make_manifests_short(
     assert encode_bounds(list(kept.bounds().values())) is None and kept.bounds() == {}
     monkeypatch.setattr(manifests, "LEAF_BYTES", many().table(lambda names: []).nbytes // 50)
     root, _, _ = many().dump(1)
-    assert len(root["manifests"]) == 50
+    assert len(root.manifests) == 50
 
 
 def test_bounds_that_leave_out_an_entry_are_noticed() -> None:
@@ -443,6 +444,7 @@ def test_text_that_holds_no_bounds_is_refused(text: str) -> None:
 def test_a_manifest_of_another_length_than_its_snapshot_says_is_refused() -> None:
     stored = Stored(many())
     root, _, _ = stored.files.dump(2)
-    root["manifests"][0]["entries"] -= 1
+    first = msgspec.structs.replace(root.manifests[0], entries=99)
+    root = replace(root, manifests=[first, *root.manifests[1:]])
     with pytest.raises(FormatError, match="has 100 entries, and its snapshot says 99"):
         FileSet.load(root).table(stored.fetch)

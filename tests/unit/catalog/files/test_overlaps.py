@@ -11,7 +11,7 @@ from tests.unit.catalog.files.test_packs import SCHEMA, Stored, condition, rows_
 from lakelog.catalog.core.files import manifest_bounds, manifests, overlaps
 from lakelog.catalog.core.files.data_file import ColumnStats, DataFile
 from lakelog.catalog.core.files.file_set import FileSet
-from lakelog.catalog.core.files.leaves import Leaf
+from lakelog.catalog.core.files.leaves import ManifestLeaf
 from lakelog.catalog.core.planning.scan_plan import plan_scan
 from lakelog.catalog.core.schema.partitioning import PartitionSpec, spec_from_transforms
 from lakelog.log import BlobRange
@@ -96,7 +96,8 @@ def test_a_partition_is_in_few_packs_though_each_run_has_files_of_all(
     table.grow(15)
     assert max(table.packs_of("day", day) for day in range(0, DAYS, 9)) <= 2 * DEPTH - 2, "of 20 runs"
     for number in range(7, table.count, 331):
-        assert table.packs_of("n", number) < len(table.stored.own.directories())
+        leaves = [each for each in table.stored.own.entries if isinstance(each, ManifestLeaf)]
+        assert table.packs_of("n", number) < len(leaves)
     assert table.written / table.count < 4 * written / (DEPTH - 1) / RUN
 
 
@@ -131,7 +132,7 @@ def test_a_partition_of_many_leaves_is_not_written_again_and_again() -> None:
     sorted_anew = table.sorted_anew
     table.grow(3, each=1)
     assert table.sorted_anew == sorted_anew <= DEPTH
-    leaves = [each for each in table.files.stored_in().manifests.entries if isinstance(each, Leaf)]
+    leaves = [each for each in table.files.stored_in().manifests.entries if isinstance(each, ManifestLeaf)]
     assert overlaps.overlapping(leaves, RUN) == []
 
 

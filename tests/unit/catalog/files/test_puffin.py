@@ -8,7 +8,7 @@ import zlib
 
 from pyroaring import BitMap
 
-from lakelog.catalog.core.files import packed_vectors
+from lakelog.catalog.core.files.deletion_vectors import packed_vectors
 from lakelog.catalog.core.files.puffin import AROUND_BYTES, HEAD_BYTES
 from lakelog.log import WriteRef
 

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from lakelog.catalog.core.files import NOT_KNOWN, RowIndex
+from lakelog.catalog.core.files.row_index import NOT_KNOWN, RowIndex
 
 
 def array(numbers: list[int]) -> np.ndarray:

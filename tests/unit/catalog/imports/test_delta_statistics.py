@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lakelog.catalog.core.files import ColumnStats
 from lakelog.catalog.core.schema import AtomicType, Field, Schema, StructType
-from lakelog.catalog.formats.imports.delta.statistics import FileStatistics, Statistics
+from lakelog.catalog.formats.imports.delta.statistics import FileStatistics, StatisticsReader
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY_US = 86_400_000_000
@@ -23,14 +23,14 @@ MINUTE_US = 60_000_000
 def of_column(type: str, stats: dict[str, Any], *, has_vector: bool = False) -> ColumnStats | None:
     schema = Schema(fields=(Field(id=1, name="a", type=AtomicType(type)),), last_id=1)
     text = json.dumps(stats)
-    return Statistics(schema, {1: "a"}).of(text, None, has_vector=has_vector).columns.get(1)
+    return StatisticsReader(schema, {1: "a"}).of(text, None, has_vector=has_vector).columns.get(1)
 
 
 def bounds(type: str, low: str, high: str) -> tuple[Any, Any]:
     """Return the bounds of a column for those of the log, which are JSON."""
     schema = Schema(fields=(Field(id=1, name="a", type=AtomicType(type)),), last_id=1)
     text = f'{{"numRecords": 9, "minValues": {{"a": {low}}}, "maxValues": {{"a": {high}}}}}'
-    found = Statistics(schema, {1: "a"}).of(text, None, has_vector=False).columns.get(1, ColumnStats())
+    found = StatisticsReader(schema, {1: "a"}).of(text, None, has_vector=False).columns.get(1, ColumnStats())
     return found.min, found.max
 
 
@@ -147,7 +147,7 @@ def test_fields_of_structs_have_bounds_by_their_names_in_files() -> None:
     inner = StructType((Field(id=2, name="b", type=AtomicType("long")),))
     schema = Schema(fields=(Field(id=1, name="a", type=inner),), last_id=2)
     stats = {"numRecords": 1, "minValues": {"x": {"y": 3}, "a": {"b": 9}}, "nullCount": {"x": {"y": 0}}}
-    found = Statistics(schema, {1: "x", 2: "y"}).of(json.dumps(stats), None, has_vector=False)
+    found = StatisticsReader(schema, {1: "x", 2: "y"}).of(json.dumps(stats), None, has_vector=False)
     assert found == FileStatistics(1, {2: ColumnStats(nulls=0, min=3)})
 
 
@@ -156,4 +156,4 @@ def test_fields_of_structs_have_bounds_by_their_names_in_files() -> None:
 )
 def test_broken_statistics_say_nothing(text: str) -> None:
     schema = Schema(fields=(Field(id=1, name="a", type=AtomicType("long")),), last_id=1)
-    assert Statistics(schema, {1: "a"}).of(text, None, has_vector=False) == FileStatistics(None, {})
+    assert StatisticsReader(schema, {1: "a"}).of(text, None, has_vector=False) == FileStatistics(None, {})

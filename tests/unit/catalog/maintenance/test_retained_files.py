@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakelog.catalog.core.files import are_among, hashes_of
-from lakelog.catalog.core.files.deletion_vectors import Deletes, deletes_to_json
+from lakelog.catalog.core.files.deletion_vectors import DeletionVector, deletes_to_json
 from lakelog.catalog.keeping.maintenance.fsck import retained
 from lakelog.catalog.keeping.maintenance.fsck.retained import DataFileFacts, RetainedFiles
 
@@ -16,7 +16,7 @@ def object_of(number: int) -> str:
 
 def vector(number: int) -> str:
     return deletes_to_json(
-        Deletes(rows=1, crc=0, size_bytes=10, path=object_of(number), offset=4, object_size_bytes=30)
+        DeletionVector(rows=1, crc=0, size_bytes=10, path=object_of(number), offset=4, object_size_bytes=30)
     )
 
 

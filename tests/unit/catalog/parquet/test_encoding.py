@@ -12,7 +12,7 @@ import pytest
 from tests.patience import PATIENCE_S
 
 from lakelog.catalog.core.files import DataFile
-from lakelog.catalog.core.parquet.beside import Beside
+from lakelog.catalog.core.parquet.beside import SideThread
 from lakelog.catalog.core.parquet.dictionaries import ROWS_MIN, columns_without_dictionary
 from lakelog.catalog.core.parquet.writing import write_files
 from lakelog.catalog.core.schema import PartitionSpec, SortOrder, schema_from_arrow, schema_to_arrow
@@ -104,7 +104,7 @@ def test_a_write_that_fails_waits_for_the_file_that_is_being_put_before_it_delet
 
 
 def test_a_small_write_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Beside, "run", None)
+    monkeypatch.setattr(SideThread, "run", None)
     schema = schema_to_arrow(schema_from_arrow(ARROW))
     rows = pa.record_batch([pa.array(range(PART_ROWS - 1), pa.int64())], schema)
     assert [file.rows for file in write(MemoryStore(), [rows])] == [PART_ROWS - 1]
@@ -114,7 +114,7 @@ def test_an_error_of_work_beside_is_raised_once() -> None:
     def fail() -> None:
         raise InvalidInput("no")
 
-    with Beside("test") as beside:
+    with SideThread("test") as beside:
         beside.run(fail)
         with pytest.raises(InvalidInput):
             beside.wait()

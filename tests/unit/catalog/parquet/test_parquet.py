@@ -21,7 +21,7 @@ from lakelog.catalog.core.files.statistics import (
     upper_text,
 )
 from lakelog.catalog.core.parquet.read_ahead import TOGETHER_BYTES_MAX, in_order
-from lakelog.catalog.core.parquet.reading import read_file, read_files
+from lakelog.catalog.core.parquet.reading import read_files
 from lakelog.catalog.core.parquet.writing import write_files
 from lakelog.catalog.core.planning.binding import bind
 from lakelog.catalog.core.schema.arrow_types import schema_from_arrow, schema_to_arrow
@@ -225,7 +225,8 @@ def test_row_groups_that_cannot_match_are_not_read(monkeypatch: pytest.MonkeyPat
     schema = schema_from_arrow(pa.schema([("n", pa.int64())]))
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table({"n_1": pa.array(range(100), pa.int64())}), sink, row_group_size=10)
-    store.put("t/data/x", sink.getvalue().to_pybytes())
+    data = sink.getvalue().to_pybytes()
+    store.put("t/data/x", data)
     plain = pq.ParquetFile.iter_batches
 
     def watched(self: Any, *args: Any, **options: Any) -> Any:
@@ -233,8 +234,9 @@ def test_row_groups_that_cannot_match_are_not_read(monkeypatch: pytest.MonkeyPat
         return plain(self, *args, **options)
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", watched)
-    batches = read_file(store, "t/data/x", schema, None, bind((col("n") > 12) & (col("n") < 25), schema))
-    assert sum(batch.num_rows for batch in batches) == 12
+    file = DataFile(path="data/x", size_bytes=len(data), rows=100)
+    rows = read(store, schema, PLAIN, [file], predicate=bind((col("n") > 12) & (col("n") < 25), schema))
+    assert len(rows) == 12
     assert chosen == [[1, 2]]
 
 

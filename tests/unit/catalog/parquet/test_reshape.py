@@ -14,7 +14,7 @@ from lakelog.catalog.core.parquet.reshape import OwnColumns, to_logical, to_phys
 from lakelog.catalog.core.schema.arrow_types import schema_from_arrow, schema_to_arrow
 from lakelog.catalog.core.schema.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.core.schema.schema import Schema
-from lakelog.catalog.core.schema.schema_changes import Altered, apply_changes, changes_from
+from lakelog.catalog.core.schema.schema_changes import AlteredDefinition, apply_changes, changes_from
 from lakelog.log.errors import FormatError
 
 POINT = pa.struct([("x", pa.float32()), ("y", pa.float32())])
@@ -38,7 +38,7 @@ def written() -> tuple[pa.Table, Schema]:
 
 
 def altered(schema: Schema, *changes: dict[str, Any]) -> Schema:
-    before = Altered(
+    before = AlteredDefinition(
         schema=schema, specs=(PartitionSpec(),), sort_order=SortOrder(), properties={}, comment=None
     )
     return apply_changes(before, changes_from(changes)).schema

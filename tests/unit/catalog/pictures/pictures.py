@@ -7,17 +7,17 @@ from typing import Any
 
 from lakelog.catalog.looking.pictures.model import (
     FORMAT,
-    Change,
-    Column,
-    Definition,
-    Lane,
-    Log,
+    ChangePicture,
+    ColumnPicture,
+    DefinitionPicture,
+    LanePicture,
+    LogPicture,
     Picture,
-    Writer,
+    WriterPicture,
 )
 
 
-def change(version: int, **said: Any) -> Change:
+def change(version: int, **said: Any) -> ChangePicture:
     """Return an append as it mostly looks, with an id of its own."""
     given: dict[str, Any] = {
         "version": version,
@@ -31,10 +31,10 @@ def change(version: int, **said: Any) -> Change:
         "added_bytes": version * 7919 % 100_000_007,
         "base": version - 3 if version % 10 == 0 and version > 3 else None,
     }
-    return Change(**given | said)
+    return ChangePicture(**given | said)
 
 
-def picture(changes: list[Change], **said: Any) -> Picture:
+def picture(changes: list[ChangePicture], **said: Any) -> Picture:
     given: dict[str, Any] = {
         "format": FORMAT,
         "kind": "table",
@@ -42,13 +42,17 @@ def picture(changes: list[Change], **said: Any) -> Picture:
         "location": "/warehouse/t",
         "made_us": 1_800_000_000_000_000,
         "lakelog": "0.1.0",
-        "logs": (Log(kind="table", name="shop.orders", location="/warehouse/t", version=len(changes)),),
-        "writers": tuple(
-            Writer(user=f"user{number}", engine="spark", host=f"host{number}") for number in range(5)
+        "logs": (
+            LogPicture(kind="table", name="shop.orders", location="/warehouse/t", version=len(changes)),
         ),
-        "lanes": (Lane(name="main", kind="main", column=0),),
+        "writers": tuple(
+            WriterPicture(user=f"user{number}", engine="spark", host=f"host{number}") for number in range(5)
+        ),
+        "lanes": (LanePicture(name="main", kind="main", column=0),),
         "changes": tuple(changes),
-        "definitions": (Definition(version=1, columns=(Column(id=1, name="id", type="long"),)),),
+        "definitions": (
+            DefinitionPicture(version=1, columns=(ColumnPicture(id=1, name="id", type="long"),)),
+        ),
     }
     return Picture(**given | said)
 

@@ -13,7 +13,15 @@ import msgspec
 import pytest
 from tests.unit.catalog.pictures.pictures import change, many, picture
 
-from lakelog.catalog.looking.pictures.model import Change, Column, Definition, File, Layout, Log, Partition
+from lakelog.catalog.looking.pictures.model import (
+    ChangePicture,
+    ColumnPicture,
+    DefinitionPicture,
+    FilePicture,
+    LayoutPicture,
+    LogPicture,
+    PartitionPicture,
+)
 from lakelog.catalog.looking.pictures.page import SIZE_MAX, columns, folded, framed, page_of
 
 HOSTILE = (
@@ -63,25 +71,29 @@ def test_any_number_of_versions_fits_and_what_is_folded_is_said() -> None:
 
 
 def test_whatever_a_picture_holds_the_page_is_not_larger_and_says_what_it_leaves_out() -> None:
-    wide = Definition(
+    wide = DefinitionPicture(
         version=1,
         columns=tuple(
-            Column(id=id, name=f"column{id}", type="string", comment="c" * 300) for id in range(1500)
+            ColumnPicture(id=id, name=f"column{id}", type="string", comment="c" * 300) for id in range(1500)
         ),
     )
-    layout = Layout(
+    layout = LayoutPicture(
         file_count=10**6,
         rows=1,
         size_bytes=1,
         target_bytes=1,
-        partitions=tuple(Partition(values="v" * 200, files=1, rows=1, size_bytes=1) for _ in range(3500)),
-        files=tuple(File(path="p" * 500, partition="q" * 500, rows=1, size_bytes=1) for _ in range(600)),
+        partitions=tuple(
+            PartitionPicture(values="v" * 200, files=1, rows=1, size_bytes=1) for _ in range(3500)
+        ),
+        files=tuple(
+            FilePicture(path="p" * 500, partition="q" * 500, rows=1, size_bytes=1) for _ in range(600)
+        ),
     )
     large = picture(
         [change(version, statement=f"INSERT {version} " + "x" * 5000) for version in range(4_000, 0, -1)],
         definitions=tuple(msgspec.structs.replace(wide, version=version) for version in range(1, 40)),
         layout=layout,
-        logs=tuple(Log(kind="table", name="n" * 400, location="l" * 400) for _ in range(3500)),
+        logs=tuple(LogPicture(kind="table", name="n" * 400, location="l" * 400) for _ in range(3500)),
     )
     page = page_of(large)
     assert len(page.encode()) <= SIZE_MAX
@@ -94,10 +106,12 @@ def test_what_others_wrote_stays_text() -> None:
         [change(1, text=HOSTILE, statement=HOSTILE, operation=HOSTILE, commit_id=HOSTILE)],
         name=HOSTILE,
         location=HOSTILE,
-        logs=(Log(kind="table", name=HOSTILE, location=HOSTILE),),
+        logs=(LogPicture(kind="table", name=HOSTILE, location=HOSTILE),),
         definitions=(
-            Definition(
-                version=1, columns=(Column(id=1, name=HOSTILE, type=HOSTILE),), properties={HOSTILE: HOSTILE}
+            DefinitionPicture(
+                version=1,
+                columns=(ColumnPicture(id=1, name=HOSTILE, type=HOSTILE),),
+                properties={HOSTILE: HOSTILE},
             ),
         ),
     )
@@ -137,7 +151,7 @@ def test_a_frame_for_notebooks_holds_the_page_as_an_attribute() -> None:
 
 def test_folds_keep_the_sums_and_the_damage() -> None:
     changes = [change(version) for version in range(1000, 0, -1)]
-    changes[990] = Change(kind="damage", version=10, text="version 10 is missing")
+    changes[990] = ChangePicture(kind="damage", version=10, text="version 10 is missing")
     found, count = folded(changes, 100)
     assert found[:100] == changes[:100] and count == 900
     assert sum(each.count for each in found) == 999  # without the one that is damaged
@@ -161,7 +175,9 @@ def test_columns_hold_what_rows_do(count: int) -> None:
             values = column.get("values") or [column["of"][place] for place in column["at"]]
         assert values == [getattr(each, name) for each in changes]
     left_out = {
-        field.name: field.default for field in msgspec.structs.fields(Change) if field.name not in found
+        field.name: field.default
+        for field in msgspec.structs.fields(ChangePicture)
+        if field.name not in found
     }
     assert all(
         getattr(each, name) == default

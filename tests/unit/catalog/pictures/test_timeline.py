@@ -8,14 +8,15 @@ from tests.unit.catalog.pictures.pictures import change, picture
 
 from lakelog.catalog.looking.audit import AuditEntry
 from lakelog.catalog.looking.pictures.graph import graph_lines
-from lakelog.catalog.looking.pictures.model import Change, Lane, Ref
+from lakelog.catalog.looking.pictures.model import ChangePicture, LanePicture, RefPicture
 from lakelog.catalog.looking.pictures.timeline import LOG_COLUMNS, timeline_of, with_aborted
+from lakelog.catalog.times import moment_of
 
 
 def entry(version: int, operation: str, *, log: str = "/t", **said: Any) -> AuditEntry:
     return AuditEntry(
         what="commit",
-        time_us=version,
+        committed_at=moment_of(version),
         kind="table",
         name=("shop", log.strip("/")),
         dropped=False,
@@ -48,9 +49,9 @@ def test_a_branch_has_a_lane_from_its_first_change_to_its_drop() -> None:
         entry(7, "create branch", details={"name": "c", "kind": "branch"}),
     )
     assert found.lanes == [
-        Lane(name="main", kind="main", column=0),
-        Lane(name="b", kind="branch", column=1, of=0, of_version=1, begun=2, ended=6),
-        Lane(name="c", kind="branch", column=1, of=0, begun=7),
+        LanePicture(name="main", kind="main", column=0),
+        LanePicture(name="b", kind="branch", column=1, of=0, of_version=1, begun=2, ended=6),
+        LanePicture(name="c", kind="branch", column=1, of=0, begun=7),
     ]
     assert [each.lane for each in found.changes] == [2, 1, 0, 0, 1, 1, 0]
     assert [each.joins for each in found.changes if each.version == 5] == [1]
@@ -58,7 +59,7 @@ def test_a_branch_has_a_lane_from_its_first_change_to_its_drop() -> None:
 
 def test_a_branch_from_before_the_picture_has_a_lane_without_a_beginning() -> None:
     found = drawn(entry(8, "append", details={"branch": "old"}))
-    assert found.lanes[1] == Lane(name="old", kind="branch", column=1) and found.changes[0].lane == 1
+    assert found.lanes[1] == LanePicture(name="old", kind="branch", column=1) and found.changes[0].lane == 1
 
 
 def test_a_change_says_its_base_only_where_it_was_rebased_and_whose_it_was() -> None:
@@ -76,7 +77,9 @@ def test_a_change_says_its_base_only_where_it_was_rebased_and_whose_it_was() -> 
 
 
 def test_versions_that_no_change_has_are_what_aborted_transactions_left() -> None:
-    found = with_aborted([change(9), change(8), change(5), Change(kind="damage", version=3), change(1)])
+    found = with_aborted(
+        [change(9), change(8), change(5), ChangePicture(kind="damage", version=3), change(1)]
+    )
     assert [(each.kind, each.version, each.first_version) for each in found] == [
         ("commit", 9, None),
         ("commit", 8, None),
@@ -125,9 +128,9 @@ def test_the_graph_draws_lanes_joints_and_names() -> None:
         found.changes,
         lanes=tuple(found.lanes),
         refs=(
-            Ref(name="main", kind="branch", version=6),
-            Ref(name="b", kind="branch", version=2),
-            Ref(name="v", kind="tag", version=1),
+            RefPicture(name="main", kind="branch", version=6),
+            RefPicture(name="b", kind="branch", version=2),
+            RefPicture(name="v", kind="tag", version=1),
         ),
     )
     assert [(line, each.version, names) for line, each, names in graph_lines(shown)] == [
@@ -142,8 +145,8 @@ def test_the_graph_draws_lanes_joints_and_names() -> None:
 
 def test_a_graph_of_many_lanes_stays_narrow() -> None:
     lanes = (
-        Lane(name="main", kind="main", column=0),
-        *(Lane(name=f"b{at}", kind="branch", column=at) for at in range(1, 50)),
+        LanePicture(name="main", kind="main", column=0),
+        *(LanePicture(name=f"b{at}", kind="branch", column=at) for at in range(1, 50)),
     )
     lines = list(graph_lines(picture([change(1, lane=49)], lanes=lanes)))
     assert len(lines[0][0]) < 30 and lines[0][0].endswith("●")

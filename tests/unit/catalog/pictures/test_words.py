@@ -11,12 +11,13 @@ from lakelog.catalog.core.schema.arrow_types import schema_from_arrow
 from lakelog.catalog.core.state.history import HistoryEntry
 from lakelog.catalog.looking.pictures import words
 from lakelog.catalog.names import quoted_where_needed
+from lakelog.catalog.times import moment_of
 
 
 def entry(operation: str, *, version: int = 5, base: int = 4, **details: Any) -> HistoryEntry:
     return HistoryEntry(
         version=version,
-        timestamp_us=0,
+        committed_at=moment_of(0),
         operation=operation,
         details=details,
         writer={},

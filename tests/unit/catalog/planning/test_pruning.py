@@ -8,10 +8,11 @@ import pytest
 
 from lakelog.catalog.core.files.data_file import ColumnStats, DataFile, files_to_arrow
 from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.planning.aggregates import decided
 from lakelog.catalog.core.planning.binding import bind
 from lakelog.catalog.core.planning.partitions import keys_of, partition_of_files
 from lakelog.catalog.core.planning.pruning import match, may_match
-from lakelog.catalog.core.planning.scan_plan import count_rows, partition_key, plan_scan
+from lakelog.catalog.core.planning.scan_plan import partition_key, plan_scan
 from lakelog.catalog.core.schema.filters import as_predicate
 from lakelog.catalog.core.schema.metadata import Metadata
 from lakelog.catalog.core.schema.partitioning import PartitionSpec, SortOrder, spec_from_transforms
@@ -199,13 +200,11 @@ def test_a_limit_stops_at_rows_that_match_for_certain() -> None:
     assert planned(col("n") >= 2, 1000) == ["1", "2", "3", "4", "5", "6", "7"]
 
 
-def test_rows_are_counted_without_reading_where_that_is_exact() -> None:
-    files = FileSet.empty().added([a_file(n=between(1, 2)), a_file("y", n=between(5, 6))], SCHEMA, [PLAIN])
-    counted = [
-        count_rows(files, lambda names: [], bind(col("n") > than, SCHEMA), [PLAIN]) for than in (0, 3, 5)
-    ]
-    assert counted == [20, 10, None]
-    assert count_rows(files, lambda names: [], None, [PLAIN]) == 20
+def test_files_are_decided_without_reading_if_that_is_exact() -> None:
+    files = files_to_arrow([a_file(n=between(1, 2)), a_file("y", n=between(5, 6))], SCHEMA, [PLAIN])
+    found = [decided([files], bind(col("n") > than, SCHEMA), [PLAIN]) for than in (0, 3, 5)]
+    paths = [each and [path for chunk in each for path in chunk["path"].to_pylist()] for each in found]
+    assert paths == [["data/x", "data/y"], ["data/y"], None]
 
 
 def test_partition_keys_are_the_same_from_files_and_from_tables() -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog.core.planning import bind, evaluate, typed
-from lakelog.catalog.core.schema import Literal, Predicate, as_predicate, schema_from_arrow
+from lakelog.catalog.core.schema import FilterLiteral, Predicate, as_predicate, schema_from_arrow
 
 ROWS = pa.table(
     {
@@ -42,8 +42,8 @@ def test_it_means_the_same(condition: str) -> None:
     assert evaluate(bind(said, SCHEMA), ROWS).to_pylist() == evaluate(bound, ROWS).to_pylist()
 
 
-def literals(predicate: Predicate) -> list[Literal]:
-    found = [each for each in predicate.args if isinstance(each, Literal)]
+def literals(predicate: Predicate) -> list[FilterLiteral]:
+    found = [each for each in predicate.args if isinstance(each, FilterLiteral)]
     return found + [each for part in predicate.args if isinstance(part, Predicate) for each in literals(part)]
 
 

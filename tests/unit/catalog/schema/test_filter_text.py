@@ -12,7 +12,7 @@ from lakelog.catalog.core.schema.predicate import (
     ALWAYS_FALSE,
     ALWAYS_TRUE,
     Column,
-    Literal,
+    FilterLiteral,
     Predicate,
     col,
     literal,
@@ -22,7 +22,7 @@ from lakelog.log.errors import InvalidInput
 A, B = Column(("a",)), Column(("b",))
 
 
-def that(op: str, *args: Column | Literal | Predicate) -> Predicate:
+def that(op: str, *args: Column | FilterLiteral | Predicate) -> Predicate:
     return Predicate(op, args)
 
 
@@ -31,14 +31,14 @@ def that(op: str, *args: Column | Literal | Predicate) -> Predicate:
     [
         ("a > 5", col("a") > 5),
         ("a == 5 and b != 'x'", (col("a") == 5) & (col("b") != "x")),
-        ("A <=> NULL", Predicate("<=>", (Column(("A",)), Literal(None)))),
+        ("A <=> NULL", Predicate("<=>", (Column(("A",)), FilterLiteral(None)))),
         ("5 >= a", that(">=", literal(5), A)),
         ("a < b", col("a") < col("b")),
         ("NOT a = 1 AND b = 2", ~(col("a") == 1) & (col("b") == 2)),
         ("!(a = 1 OR b = 2)", ~((col("a") == 1) | (col("b") == 2))),
         ("a = 1 OR b = 2 AND a = 3", (col("a") == 1) | ((col("b") == 2) & (col("a") == 3))),
         ("((a)) = ((1))", col("a") == 1),
-        ("a IN (1, NULL, -2)", that("IN", A, literal(1), Literal(None), literal(-2))),
+        ("a IN (1, NULL, -2)", that("IN", A, literal(1), FilterLiteral(None), literal(-2))),
         ("a NOT IN (1)", ~col("a").is_in([1])),
         ("a BETWEEN 1 AND 2 AND b", (col("a") >= 1) & (col("a") <= 2) & (col("b") == True)),  # noqa: E712
         ("a NOT BETWEEN 1 AND 2", ~((col("a") >= 1) & (col("a") <= 2))),
@@ -52,7 +52,7 @@ def that(op: str, *args: Column | Literal | Predicate) -> Predicate:
         ("a", that("=", A, literal(True))),
         ("TRUE", ALWAYS_TRUE),
         ("false", ALWAYS_FALSE),
-        ("NULL", that("AND", Literal(None))),
+        ("NULL", that("AND", FilterLiteral(None))),
         ("`a b`.`c``d`.e = 1", col("a b", "c`d", "e") == 1),
         ("date = 1 AND timestamp.x = 2", (col("date") == 1) & (col("timestamp", "x") == 2)),
         ("`and` = 1", col("and") == 1),
@@ -69,23 +69,24 @@ def test_a_text_is_read_as_spark_reads_it(text: str, expected: Predicate) -> Non
         ("1", literal(1)), ("-9223372036854775808", literal(-(2**63))), ("+ 7", literal(7)), ("1L", literal(1)),
         ("-128Y", literal(-128)), ("9223372036854775808", literal(Decimal(2**63))),
         ("1.50", literal(Decimal("1.50"))), (".5", literal(Decimal("0.5"))), ("1e3", literal(1000.0)),
-        ("1.5D", literal(1.5)), ("0.1F", Literal(0.1, "float")), ("1.5BD", literal(Decimal("1.5"))),
+        ("1.5D", literal(1.5)), ("0.1F", FilterLiteral(0.1, "float")), ("1.5BD", literal(Decimal("1.5"))),
         ("1E2BD", literal(Decimal(100))), ("''", literal("")), ("'it''s'", literal("it's")),
         ("'it\\'s'", literal("it's")), ('"a""b\'c"', literal("a\"b'c")),
         ("'a\\\\b\\n\\t\\0\\d'", literal("a\\b\n\t\0d")), ("'\\u00e9\\U0001F600\\101'", literal("é😀A")),
         ("'\\ud83d\\ude00'", literal("😀")), ("'100\\%'", literal("100\\%")), ("r'a\\nb'", literal("a\\nb")),
-        ("X'1Ff'", literal(b"\x01\xff")), ("DATE'1970-01-02'", Literal(1, "date")),
-        ("timestamp '1970-01-01 01:00:00+01:00'", Literal(0, "timestamp")),
-        ("TIMESTAMP'1970-01-01 00:00:00.000001Z'", Literal(1, "timestamp")),
-        ("TIMESTAMP_NTZ'1970-01-01 00:00:01'", Literal(1_000_000, "timestamp_ntz")),
-        ("TIME'00:00:01'", Literal(1_000_000, "time")),
-        ("INTERVAL '1' DAY", Literal(86_400_000_000, "interval day to second")),
-        ("INTERVAL -'1-2' YEAR TO MONTH", literal(-14)), ("CAST('NaN' AS DOUBLE)", Literal("NaN", "double")),
-        ("cast('-inf' as float)", Literal("-Infinity", "double")), ("CAST(NULL AS DECIMAL(10, 2))", Literal(None)),
-        ("TRUE", literal(True)), ("NULL", Literal(None)),
+        ("X'1Ff'", literal(b"\x01\xff")), ("DATE'1970-01-02'", FilterLiteral(1, "date")),
+        ("timestamp '1970-01-01 01:00:00+01:00'", FilterLiteral(0, "timestamp")),
+        ("TIMESTAMP'1970-01-01 00:00:00.000001Z'", FilterLiteral(1, "timestamp")),
+        ("TIMESTAMP_NTZ'1970-01-01 00:00:01'", FilterLiteral(1_000_000, "timestamp_ntz")),
+        ("TIME'00:00:01'", FilterLiteral(1_000_000, "time")),
+        ("INTERVAL '1' DAY", FilterLiteral(86_400_000_000, "interval day to second")),
+        ("INTERVAL -'1-2' YEAR TO MONTH", literal(-14)), ("CAST('NaN' AS DOUBLE)", FilterLiteral("NaN", "double")),
+        ("cast('-inf' as float)", FilterLiteral("-Infinity", "double")),
+        ("CAST(NULL AS DECIMAL(10, 2))", FilterLiteral(None)),
+        ("TRUE", literal(True)), ("NULL", FilterLiteral(None)),
     ],
 )  # fmt: skip
-def test_a_literal_has_the_value_and_type_that_it_has_in_spark(text: str, expected: Literal) -> None:
+def test_a_literal_has_the_value_and_type_that_it_has_in_spark(text: str, expected: FilterLiteral) -> None:
     assert parse_filter(f"a = {text}") == that("=", A, expected)
     assert parse_filter(f"a IN ({text},{text})") == that("IN", A, expected, expected)
 
@@ -97,10 +98,10 @@ def test_a_literal_has_the_value_and_type_that_it_has_in_spark(text: str, expect
         ("'%ab'", that("ENDS_WITH", A, literal("ab"))),
         ("'%%ab%%'", that("CONTAINS", A, literal("ab"))),
         ("'%'", that("STARTS_WITH", A, literal(""))),
-        ("'ab'", that("=", A, Literal("ab", "varchar(2)"))),
-        ("'5\\%'", that("=", A, Literal("5%", "varchar(2)"))),
+        ("'ab'", that("=", A, FilterLiteral("ab", "varchar(2)"))),
+        ("'5\\%'", that("=", A, FilterLiteral("5%", "varchar(2)"))),
         ("'5!%!_!!%' ESCAPE '!'", that("STARTS_WITH", A, literal("5%_!"))),
-        ("NULL", that("=", A, Literal(None))),
+        ("NULL", that("=", A, FilterLiteral(None))),
     ],
 )
 def test_like_becomes_the_test_that_it_is(text: str, expected: Predicate) -> None:

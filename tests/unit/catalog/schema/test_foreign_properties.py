@@ -9,9 +9,11 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.core.schema import check_properties, kept_of_import, properties, warn_of_foreign
-from lakelog.catalog.core.schema.foreign_properties import ForeignPropertyWarning, page_rows
-from lakelog.catalog.core.schema.foreign_properties.known import FOREIGN, Verdict
+from lakelog.catalog.core.schema import kept_of_import
+from lakelog.catalog.core.schema.foreign_properties import ForeignPropertyWarning, page_rows, warn_of_foreign
+from lakelog.catalog.core.schema.foreign_properties.known import FOREIGN, PropertyVerdict
+from lakelog.catalog.core.schema.properties import checking
+from lakelog.catalog.core.schema.properties.checking import check_properties
 from lakelog.log.errors import InvalidInput
 
 PAGE = Path(__file__).parents[4] / "docs" / "properties.md"
@@ -31,7 +33,7 @@ def test_a_property_of_another_format_is_never_ignored_in_silence(known):
             check_properties({name: spelled(fine).upper()})
             warn_of_foreign({name: spelled(fine).upper()})
         assert not heard
-        if known.verdict is Verdict.REFUSED:
+        if known.verdict is PropertyVerdict.REFUSED:
             with pytest.raises(
                 InvalidInput, match=f"{known.format}'s, and lakelog does not obey it: "
             ) as error:
@@ -41,20 +43,20 @@ def test_a_property_of_another_format_is_never_ignored_in_silence(known):
             return
         check_properties({name: "other"})
         warn_of_foreign({name: "other"})
-    assert len(heard) == (known.verdict is Verdict.NO_EFFECT)
+    assert len(heard) == (known.verdict is PropertyVerdict.NO_EFFECT)
     assert all(known.says in str(each.message) and name in str(each.message) for each in heard)
 
 
 @pytest.mark.parametrize(
     ("name", "verdict"),
     [
-        ("delta.APPENDonly", Verdict.REFUSED),
-        ("delta.nosuch", Verdict.NO_EFFECT),
-        ("delta.parquet.compression.codec", Verdict.NO_EFFECT),
-        ("write.nosuch", Verdict.NO_EFFECT),
-        ("history.expire.min-snapshots-to-keep", Verdict.REFUSED),
-        ("hoodie.cleaner.commits.retained", Verdict.REFUSED),
-        ("hoodie.nosuch", Verdict.NO_EFFECT),
+        ("delta.APPENDonly", PropertyVerdict.REFUSED),
+        ("delta.nosuch", PropertyVerdict.NO_EFFECT),
+        ("delta.parquet.compression.codec", PropertyVerdict.NO_EFFECT),
+        ("write.nosuch", PropertyVerdict.NO_EFFECT),
+        ("history.expire.min-snapshots-to-keep", PropertyVerdict.REFUSED),
+        ("hoodie.cleaner.commits.retained", PropertyVerdict.REFUSED),
+        ("hoodie.nosuch", PropertyVerdict.NO_EFFECT),
     ],
 )
 def test_the_first_row_that_matches_counts(name, verdict):
@@ -99,7 +101,7 @@ def test_tables_are_created_and_altered_by_the_same_rule(tmp_path):
 def test_a_table_that_has_a_refused_property_is_read_changed_and_cloned(tmp_path, monkeypatch):
     catalog = Catalog(str(tmp_path))
     with monkeypatch.context() as older:
-        older.setattr(properties, "check_foreign", lambda given: None)
+        older.setattr(checking, "check_foreign", lambda given: None)
         table = catalog.create_table("t", SCHEMA, properties={"delta.appendOnly": "true", "a": "b"})
     table = table.alter([{"change": "set-property", "key": "a", "value": "c"}])
     assert table.properties == {"delta.appendOnly": "true", "a": "c"}

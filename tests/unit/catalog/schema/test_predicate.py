@@ -8,7 +8,12 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog.core.planning.binding import bind
-from lakelog.catalog.core.planning.bound import Compare, Constant, Known, unknown_parts
+from lakelog.catalog.core.planning.bound import (
+    CompareCondition,
+    ConstantCondition,
+    KnownCondition,
+    unknown_parts,
+)
 from lakelog.catalog.core.planning.row_filter import evaluate
 from lakelog.catalog.core.schema.arrow_types import schema_to_arrow
 from lakelog.catalog.core.schema.filters import as_predicate
@@ -116,8 +121,8 @@ def test_a_literal_that_the_type_cannot_hold_is_never_rounded() -> None:
         False,
     ]
     bound = bind(col("a") > 5.5, SCHEMA)
-    assert isinstance(bound, Compare) and (bound.op, bound.value.as_py()) == (">=", 6)
-    assert isinstance(bind(col("a") > 2**40, SCHEMA), Known)
+    assert isinstance(bound, CompareCondition) and (bound.op, bound.value.as_py()) == (">=", 6)
+    assert isinstance(bind(col("a") > 2**40, SCHEMA), KnownCondition)
 
 
 def test_char_is_compared_as_padded() -> None:
@@ -213,4 +218,4 @@ def test_a_literal_of_a_type_without_our_order_may_match_anything(column: str, t
 
 
 def test_constants_are_conditions() -> None:
-    assert bind(as_predicate({"op": "ALWAYS_FALSE"}), SCHEMA) == Constant(False)
+    assert bind(as_predicate({"op": "ALWAYS_FALSE"}), SCHEMA) == ConstantCondition(False)

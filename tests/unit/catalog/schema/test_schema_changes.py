@@ -10,9 +10,9 @@ from lakelog.catalog.core.schema.partitioning import (
     sort_order_from,
     spec_from_transforms,
 )
-from lakelog.catalog.core.schema.schema_changes import Altered, apply_changes, changes_from
+from lakelog.catalog.core.schema.schema_changes import AlteredDefinition, apply_changes, changes_from
 from lakelog.catalog.core.schema.spark_types import schema_from_spark, schema_to_spark
-from lakelog.catalog.core.schema.types import Default
+from lakelog.catalog.core.schema.types import Default, TypedValue
 from lakelog.catalog.errors import ColumnExists, NoSuchColumn
 from lakelog.log.errors import InvalidInput, Unsupported
 
@@ -28,7 +28,7 @@ def struct(*fields: dict[str, Any]) -> dict[str, Any]:
 POINT = struct(field("x", "float"), field("y", "float"))
 
 
-def table(partition_by: tuple[Any, ...] = (), sort_by: tuple[Any, ...] = ()) -> Altered:
+def table(partition_by: tuple[Any, ...] = (), sort_by: tuple[Any, ...] = ()) -> AlteredDefinition:
     schema = schema_from_spark(
         struct(
             field("id", "integer", False),
@@ -41,18 +41,20 @@ def table(partition_by: tuple[Any, ...] = (), sort_by: tuple[Any, ...] = ()) -> 
     )
     specs = (spec_from_transforms(partition_by, schema),) if partition_by else (PartitionSpec(),)
     order = sort_order_from(sort_by, schema) if sort_by else SortOrder()
-    return Altered(schema=schema, specs=specs, sort_order=order, properties={"a": "1"}, comment=None)
+    return AlteredDefinition(
+        schema=schema, specs=specs, sort_order=order, properties={"a": "1"}, comment=None
+    )
 
 
 def change(kind: str, name: str | None = None, **rest: Any) -> dict[str, Any]:
     return {"change": kind, **({} if name is None else {"name": name.split(".")}), **rest}
 
 
-def alter(before: Altered, *changes: dict[str, Any]) -> Altered:
+def alter(before: AlteredDefinition, *changes: dict[str, Any]) -> AlteredDefinition:
     return apply_changes(before, changes_from(changes))
 
 
-def names(altered: Altered, *path: str) -> list[str]:
+def names(altered: AlteredDefinition, *path: str) -> list[str]:
     found: Any = altered.schema.find(path).type if path else altered.schema
     return [f.name for f in found.fields]
 
@@ -213,21 +215,23 @@ def test_a_not_null_column_needs_a_default_to_be_added() -> None:
     with pytest.raises(InvalidInput, match="without a default"):
         alter(table(), change("add-column", "n", type="long", nullable=False, default={"current": "NULL"}))
     added = alter(table(), change("add-column", "n", type="long", nullable=False, default={"current": "7"}))
-    assert added.schema.find(["n"]).default == Default(current="7", exists="7")
+    assert added.schema.find(["n"]).default == Default(current="7", exists=TypedValue(type="long", value=7))
 
 
-def test_the_default_for_rows_that_are_there_is_a_literal_and_stays_when_the_other_one_changes() -> None:
+def test_the_default_for_rows_that_are_there_is_a_value_and_stays_when_the_other_one_changes() -> None:
     with pytest.raises(InvalidInput, match="not a plain literal"):
         alter(table(), change("add-column", "n", type="timestamp", default={"current": "now()"}))
     with pytest.raises(InvalidInput, match="not a value of the type long"):
         alter(table(), change("add-column", "n", type="long", default={"current": "'x'"}))
+    two = {"type": "integer", "value": 2}
     added = alter(
-        table(), change("add-column", "n", type="long", default={"current": "1 + 1", "exists": "2"})
+        table(), change("add-column", "n", type="long", default={"current": "1 + 1", "exists": two})
     )
+    kept = TypedValue(type="long", value=2)
     changed = alter(added, change("update-column-default", "n", default={"current": "rand()"}))
-    assert changed.schema.find(["n"]).default == Default(current="rand()", exists="2")
+    assert changed.schema.find(["n"]).default == Default(current="rand()", exists=kept)
     dropped = alter(changed, change("update-column-default", "n", default=None))
-    assert dropped.schema.find(["n"]).default == Default(exists="2")
+    assert dropped.schema.find(["n"]).default == Default(exists=kept)
     assert alter(table(), change("update-column-default", "name", default={"current": "'x'"})).schema.find(
         ["name"]
     ).default == Default(current="'x'")

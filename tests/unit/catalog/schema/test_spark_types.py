@@ -11,7 +11,7 @@ from lakelog.catalog.core.schema.spark_types import (
     type_from_spark,
     type_to_spark,
 )
-from lakelog.catalog.core.schema.types import AtomicType, Default
+from lakelog.catalog.core.schema.types import AtomicType, Default, TypedValue
 from lakelog.log.errors import InvalidInput, Unsupported
 
 
@@ -57,7 +57,10 @@ def test_comments_defaults_and_char_lengths_come_out_of_the_metadata_and_the_res
         )
     ).fields  # fmt: skip
     assert column.type == AtomicType("varchar(7)")
-    assert (column.comment, column.default) == ("why", Default(current="'x'", exists="'y'"))
+    assert (column.comment, column.default) == (
+        "why",
+        Default(current="'x'", exists=TypedValue(type="string", value="y")),
+    )
     assert column.metadata == {"mine": {"deep": [1, 2.5, "z", True]}}
 
 

@@ -12,12 +12,11 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from lakelog.catalog.core.files import decode_table, encode_table
-from lakelog.catalog.core.schema import ViewDefinition
+from lakelog.catalog.core.files.arrow_lists import decode_table, encode_table
+from lakelog.catalog.core.schema import VIEW, ViewDefinition
 from lakelog.catalog.core.state import (
     RELATION,
     TABLE,
-    NamespaceProjection,
     NamespaceState,
     encode,
     name_pages,
@@ -36,7 +35,8 @@ from lakelog.catalog.core.state.events import (
     EntryUnlinked,
     NamespaceEvent,
 )
-from lakelog.catalog.core.state.name_pages import Pages, StoredPage
+from lakelog.catalog.core.state.name_pages import NamePages, PageLayout, StoredPage
+from lakelog.catalog.core.state.namespace_projection import NamespaceProjection
 from lakelog.catalog.core.state.namespace_state import LAYOUTS, apply_all
 from lakelog.catalog.core.state.paged_map import PagedMap
 from lakelog.log import Commit, Json
@@ -196,7 +196,9 @@ def test_a_state_of_pages_is_that_of_a_full_replay(
 def assert_same(state: NamespaceState, truth: NamespaceState) -> None:
     assert names_difference(truth, state) is None and names_difference(state, truth) is None
     assert state.names(RELATION, TABLE) == truth.names(RELATION, TABLE)
-    assert state.defined_names(RELATION) == truth.defined_names(RELATION)
+    assert state.names(RELATION, VIEW) == truth.names(RELATION, VIEW)
+    for of in (NamespaceState.logs, NamespaceState.definitions):
+        assert sorted(of(state, RELATION)) == sorted(of(truth, RELATION))
     assert state.is_empty == truth.is_empty
     for (at, mapping), (_, true) in zip(state.mappings(), truth.mappings(), strict=True):
         assert (len(mapping), bool(mapping), sorted(mapping)) == (len(true), bool(true), sorted(true)), at
@@ -219,11 +221,28 @@ def test_pages_are_read_when_a_name_of_them_is_asked_for_and_folding_reads_none(
     assert after.entry(RELATION, "n0005") is not None and not after.is_taken(RELATION, "n030")
     assert after.is_taken(RELATION, "n0105") and not after.is_taken(RELATION, "n010")
     assert store.rounds == [1]
-    assert after.dropped["id-n020"].location == "t-id-n020"
+    dropped = after.dropped_log("id-n020")
+    assert dropped is not None and dropped.entry.location == "t-id-n020"
     assert loaded.entry(RELATION, "n010") is not None and after.entry(RELATION, "n009") is not None
     assert store.rounds == [1, 1], "the pages of two names that were given up, which have neighbours"
     assert len(after.names(RELATION, TABLE)) == 99
     assert store.rounds == [1, 1, 23], "and the others in one round"
+
+
+def test_folding_reads_no_page_for_views_either(small: None) -> None:
+    store = Store()
+    projection = NamespaceProjection(store)
+    views = [defined(f"v{number:03d}", f"id{number}") for number in range(40)]
+    root = store.dump(projection, projection.apply(NamespaceState(), commit_of(1, views), ()), 1)
+    reader = NamespaceProjection(store)
+    events: list[NamespaceEvent] = [
+        EntryRenamed(space=RELATION, name="v010", id="id10", new_name="w"),
+        EntryUnlinked(space=RELATION, name="v020", id="id20", dropped=True),
+    ]
+    state = reader.apply(reader.load(root), commit_of(2, events), ())
+    assert store.rounds == []
+    assert state.definition(RELATION, "w") is not None
+    assert [(each.name, each.entry.id) for each in state.dropped_definitions()] == [("v020", "id20")]
 
 
 def paged(count: int) -> tuple[Store, NamespaceState, Json]:
@@ -291,7 +310,7 @@ def test_an_expired_version_whose_pages_are_gone_is_an_error(small: None) -> Non
 def with_other_pages(store: Store, state: NamespaceState) -> NamespaceState:
     """Return the same state in other pages than there were, which are gone."""
     store.blobs.clear()
-    pages = Pages.of(LAYOUTS["entries"], [*state.entries[RELATION].items()][1:], None)
+    pages = NamePages.of(LAYOUTS["entries"], [*state.entries[RELATION].items()][1:], None)
     first = dict([[*state.entries[RELATION].items()][0]])
     mapping = PagedMap(pages, first, 2, ("entries", RELATION))
     projection = NamespaceProjection(store)
@@ -319,6 +338,14 @@ def with_other_pages(store: Store, state: NamespaceState) -> NamespaceState:
         (lambda table: table.drop(["id"]), "other columns"),
         (lambda table: table.append_column("more", pa.array([1] * len(table))), "other columns"),
         (lambda table: table.set_column(2, "id", pa.array([1] * len(table))), "other columns"),
+        (lambda table: table.set_column(2, "id", pa.array(["i", None, "k", "l"])), "other columns"),
+        (lambda table: table.set_column(3, "location", pa.nulls(4, pa.string())), "not of its form"),
+        (lambda table: table.set_column(1, "kind", pa.array(["view"] * 4)), "not of its form"),
+        (lambda table: table.set_column(4, "definition", pa.array([DEFINITION] * 4)), "not of its form"),
+        (lambda table: table.set_column(4, "definition", pa.array(["{"] * 4)), "not of its form"),
+        (lambda table: defining(table, "view", '{"kind":"view"}'), "not of its form"),
+        (lambda table: defining(table, "function", DEFINITION), "not of its form"),
+        (lambda table: defining(table, "table", DEFINITION), "not of its form"),
     ],
 )  # fmt: skip
 def test_a_forged_page_is_an_error(small: None, change: Callable[[pa.Table], pa.Table], said: str) -> None:
@@ -329,6 +356,66 @@ def test_a_forged_page_is_an_error(small: None, change: Callable[[pa.Table], pa.
     for look in (lambda: loaded.entry(RELATION, "n001"), lambda: names_difference(state, loaded)):
         with pytest.raises(FormatError, match=said):
             look()
+
+
+DEFINITION = '{"kind":"view","text":"SELECT 1","columns":[]}'
+
+
+def defining(table: pa.Table, kind: str, definition: str) -> pa.Table:
+    """Return a page whose names have a definition in place of a location."""
+    columns = {"kind": pa.array([kind] * 4), "location": pa.nulls(4, pa.string())}
+    columns["definition"] = pa.array([definition] * 4)
+    for name, column in columns.items():
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table
+
+
+def test_a_page_of_views_is_read_as_a_root_has_them(small: None) -> None:
+    store, _, root = paged(40)
+    views = encode_table(defining(decode_table(store.blobs[first_page(root)]), "view", DEFINITION))
+    loaded = NamespaceProjection(store).load(naming(root, views))
+    store.blobs[first_page(naming(root, views))] = views
+    view = loaded.definition(RELATION, "n001")
+    assert view is not None and view.definition == ViewDefinition(text="SELECT 1", columns=())
+    assert loaded.entry(RELATION, "n001") is None
+    assert [name for name, _ in loaded.definitions(RELATION)] == loaded.names(RELATION, VIEW)
+    assert [name for name, _ in loaded.logs(RELATION)] == loaded.names(RELATION, TABLE)
+    assert len(loaded.names(RELATION, VIEW)) == 4 and len(loaded.names(RELATION, TABLE)) == 36
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"kind": "table", "id": "i"},
+        {"kind": "view", "id": "i", "location": "t-i"},
+        {"kind": "table", "id": "i", "location": "t-i", "definition": msgspec.json.decode(DEFINITION)},
+        {"kind": "function", "id": "i", "definition": msgspec.json.decode(DEFINITION)},
+        {"kind": "table", "id": "i", "definition": msgspec.json.decode(DEFINITION)},
+    ],
+)
+def test_an_entry_has_a_location_or_a_definition_of_its_kind(entry: dict[str, Json]) -> None:
+    root: Any = {"properties": {}, "entries": {RELATION: {"n": entry}}}
+    with pytest.raises(FormatError, match="cannot be read"):
+        NamespaceProjection().load(root)
+    dropped = {"space": RELATION, "name": "n", "time_us": 1, **entry}
+    del dropped["id"]
+    with pytest.raises(FormatError, match="cannot be read"):
+        NamespaceProjection().load({"properties": {}, "entries": {}, "dropped": {"i": dropped}})
+
+
+def test_a_list_of_names_makes_no_definition(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, _, root = paged(40)
+    state = NamespaceProjection(store).load(root)
+    state = apply_all(state, [defined("n0005", "v1"), defined("n0015", "v2")], 2)
+    columns = list[str]()
+    real = PageLayout._column
+    monkeypatch.setattr(
+        PageLayout,
+        "_column",
+        lambda self, items, field: columns.append(field.name) or real(self, items, field),
+    )
+    assert (state.names(RELATION, VIEW), len(state.names(RELATION, TABLE))) == (["n0005", "n0015"], 40)
+    assert set(columns) == {"name", "kind"}
 
 
 def first_page(root: Any) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lakelog.catalog.core.state import FilesChanged, RowCounts, RowsAppended, encode, rows_of_events
-from lakelog.catalog.core.state.row_counts import UNKNOWN
+from lakelog.catalog.core.state import FilesChanged, RowCounts, RowsAppended, encode
+from lakelog.catalog.core.state.row_counts import UNKNOWN, rows_of_events
 
 
 def counted(*events: FilesChanged | RowsAppended) -> RowCounts | None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakelog.catalog.core.state import shared_map
-from lakelog.catalog.core.state.shared_map import Changing, SharedMap
+from lakelog.catalog.core.state.shared_map import ChangingMap, SharedMap
 
 KEYS = st.sampled_from("abcdefgh")
 CHANGES = st.lists(st.tuples(KEYS, st.none() | st.integers(0, 99)), max_size=5)
@@ -36,7 +36,7 @@ def test_each_version_is_and_stays_what_a_dict_would_be(
     with patch.object(shared_map, "DIFFERENT_MIN", limit):
         for changes, read in commits:
             version, plain = versions[-1]
-            made, expected = Changing(version), dict(plain)
+            made, expected = ChangingMap(version), dict(plain)
             for key, value in changes:
                 if value is not None:
                     made[key] = expected[key] = value

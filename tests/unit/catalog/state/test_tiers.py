@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakelog.catalog.core.schema import Metadata, PartitionSpec, Schema, SortOrder
-from lakelog.catalog.core.state import Goal, plan_compaction
+from lakelog.catalog.core.state import CompactionTarget, plan_compaction
 
 TARGET = 1 << 20
 METADATA = Metadata(
     schema=Schema(fields=(), last_id=0), specs=(PartitionSpec(id=0),), sort_order=SortOrder(), properties={}
 )
-GOAL = Goal(target_size_bytes=TARGET, deleted_ratio=0.3, fan_in=8)
+GOAL = CompactionTarget(target_size_bytes=TARGET, deleted_ratio=0.3, fan_in=8)
 
 
 def table(sizes: list[int]) -> pa.Table:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog.core.schema import AtomicType, Field, ListType, Schema, assign_ids
+from lakelog.catalog.core.schema import AtomicType, Field, ListType, Schema
+from lakelog.catalog.core.schema.schema import assign_ids
 from lakelog.catalog.core.writes.sql.engine import SqlEngine
-from lakelog.catalog.core.writes.sql.expressions import Scope, parsed
+from lakelog.catalog.core.writes.sql.expressions import ExpressionScope, parsed
 from lakelog.log.errors import InvalidInput, Unsupported
 
 TYPES = {
@@ -59,7 +60,7 @@ REFUSED = {
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_means_something_else_in_spark_is_refused(engine: SqlEngine, text: str) -> None:
     with pytest.raises(Unsupported, match=REFUSED[text]):
-        parsed(engine, text, Scope(target=SCHEMA, is_bare=True))
+        parsed(engine, text, ExpressionScope(target=SCHEMA, is_bare=True))
 
 
 @pytest.mark.parametrize(
@@ -71,15 +72,15 @@ def test_what_means_something_else_in_spark_is_refused(engine: SqlEngine, text: 
     ],
 )  # fmt: skip
 def test_what_to_write_instead_is_taken(engine: SqlEngine, text: str) -> None:
-    parsed(engine, text, Scope(target=SCHEMA, is_bare=True))
+    parsed(engine, text, ExpressionScope(target=SCHEMA, is_bare=True))
 
 
 @pytest.mark.parametrize("text", ["n", "d + 1", "w", "CASE WHEN n > 1 THEN 2 END"])
 def test_a_condition_is_a_boolean(engine: SqlEngine, text: str) -> None:
     with pytest.raises(Unsupported, match="is a condition of type .*, not a boolean"):
-        parsed(engine, text, Scope(target=SCHEMA, is_bare=True), is_condition=True)
+        parsed(engine, text, ExpressionScope(target=SCHEMA, is_bare=True), is_condition=True)
     with pytest.raises(InvalidInput, match="is not a text"):
-        parsed(engine, pa.scalar(text), Scope(target=SCHEMA), is_condition=True)
+        parsed(engine, pa.scalar(text), ExpressionScope(target=SCHEMA), is_condition=True)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_a_condition_is_a_boolean(engine: SqlEngine, text: str) -> None:
     ],
 )  # fmt: skip
 def test_casts_and_divisions_are_sparks(engine: SqlEngine, text: str, found: object) -> None:
-    assert engine.value(f"SELECT {parsed(engine, text, Scope()).sql}") == found
+    assert engine.value(f"SELECT {parsed(engine, text, ExpressionScope()).sql}") == found
 
 
 @pytest.mark.parametrize(
@@ -104,4 +105,4 @@ def test_casts_and_divisions_are_sparks(engine: SqlEngine, text: str, found: obj
 )
 def test_what_is_an_error_in_spark_is_one_here(engine: SqlEngine, text: str, why: str) -> None:
     with pytest.raises(InvalidInput, match=why):
-        engine.value(f"SELECT {parsed(engine, text, Scope()).sql}")
+        engine.value(f"SELECT {parsed(engine, text, ExpressionScope()).sql}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakelog.log.listing import HOLE_MAX, Versions
+from lakelog.log.listing import HOLE_MAX, VersionRuns
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from lakelog.log.listing import HOLE_MAX, Versions
     ],
 )
 def test_parts_are_the_same_in_any_order(numbers: list[int], parts: list[tuple[int, int]]) -> None:
-    versions = Versions()
+    versions = VersionRuns()
     for number in numbers:
         versions.add(number)
     assert list(versions.ranges()) == parts
@@ -30,7 +30,7 @@ def test_parts_are_the_same_in_any_order(numbers: list[int], parts: list[tuple[i
 
 
 def test_a_million_in_order_are_held_as_one_run() -> None:
-    versions = Versions()
+    versions = VersionRuns()
     for number in range(1, 1_000_001):
         versions.add(number)
     assert versions.runs == [(1, 1_000_000)]

@@ -7,12 +7,12 @@ import random
 import pytest
 
 from lakelog.log import MemoryStore, NotFound
-from lakelog.log.checks.overlay import Overlay
+from lakelog.log.checks.overlay import StoreOverlay
 
 KEYS = [f"{folder}/{name}" for folder in ("a", "a/b", "é") for name in ("1", "2", "3")]
 
 
-def seen(store: MemoryStore | Overlay) -> object:
+def seen(store: MemoryStore | StoreOverlay) -> object:
     return (
         store.get_many(KEYS),
         [store.get(key) for key in KEYS],
@@ -30,7 +30,7 @@ def test_an_overlay_is_like_a_store_and_leaves_the_one_below_alone(seed: int) ->
     for key in choose.sample(KEYS, 5):
         below.put(key, b"below")
         alike.put(key, b"below")
-    before, overlay = seen(below), Overlay(below)
+    before, overlay = seen(below), StoreOverlay(below)
     for n in range(30):
         key, data = choose.choice(KEYS), str(n).encode() * 3
         match choose.choice(("put", "delete", "put if absent")):

@@ -1,4 +1,4 @@
-"""Changes of views and functions: each is an event of the namespace that holds the name."""
+"""Changes of views and functions. Each is an event of the namespace that holds the name."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ from typing import NoReturn
 
 from lakelog.catalog.core.ddl.dropped import dropped_last
 from lakelog.catalog.core.ddl.staging import table_exists
-from lakelog.catalog.core.logs import (
-    NameTree,
+from lakelog.catalog.core.logs.commits import (
     Token,
-    changes_of,
     commit_changes,
-    commit_in,
     was_applied,
     was_applied_anywhere,
     was_applied_elsewhere,
 )
-from lakelog.catalog.core.schema import FUNCTION, SPACES, VIEW, Definition, check_definition, kind_of
-from lakelog.catalog.core.state import (
-    Defined,
-    EntryDefined,
-    EntryPurged,
-    EntryRenamed,
-    EntryUnlinked,
-    NamespaceState,
-    encode,
+from lakelog.catalog.core.logs.name_tree import NameTree, changes_of, commit_in
+from lakelog.catalog.core.schema.definition import (
+    FUNCTION,
+    SPACES,
+    VIEW,
+    Definition,
+    check_definition,
+    kind_of,
 )
+from lakelog.catalog.core.state.events import EntryDefined, EntryPurged, EntryRenamed, EntryUnlinked, encode
+from lakelog.catalog.core.state.namespace_entries import DefinitionEntry
+from lakelog.catalog.core.state.namespace_state import NamespaceState
 from lakelog.catalog.errors import (
     CommitConflict,
     FunctionExists,
@@ -35,26 +34,26 @@ from lakelog.catalog.errors import (
     ViewExists,
 )
 from lakelog.catalog.names import Identifier, check_name, quoted
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import NotFound
 
 
-def find_definition(tree: NameTree, kind: str, identifier: Identifier) -> Defined | None:
-    """Return the present definition under a name; None where there is no definition of that kind."""
+def find_definition(tree: NameTree, kind: str, identifier: Identifier) -> DefinitionEntry | None:
+    """Return the present definition under a name; None if there is no definition of that kind."""
     space, name = SPACES[kind], identifier[-1]
-    found = tree.find_namespace(identifier[:-1])
-    if found is None:
+    namespace = tree.find_namespace(identifier[:-1])
+    if namespace is None:
         return None
-    found.tracked.transaction.note_name_read(space, name)
-    return _of_kind(found.view.state, kind, name)
+    namespace.tracked.transaction.note_name_read(space, name)
+    return _of_kind(namespace.view.state, kind, name)
 
 
-def load_definition(tree: NameTree, kind: str, identifier: Identifier) -> Defined:
-    """Return the present definition under a name. NoSuchView, NoSuchFunction."""
-    found = find_definition(tree, kind, identifier)
-    if found is None:
-        raise_missing(kind, identifier)
-    return found
+def load_definition(tree: NameTree, kind: str, identifier: Identifier) -> DefinitionEntry:
+    """Return the present definition under a name. Raises NoSuchView or NoSuchFunction if there is none."""
+    definition = find_definition(tree, kind, identifier)
+    if definition is None:
+        raise_missing(tree, kind, identifier)
+    return definition
 
 
 def define(
@@ -64,13 +63,13 @@ def define(
     *,
     create: bool,
     replace: bool,
-    expected: Definition | None,
+    expected: Definition | None = None,
     token: Token | None,
 ) -> None:
     """Give a name the `definition`: a new name if `create`, in place of the present definition if `replace`.
 
-    ViewExists, FunctionExists, NoSuchView, NoSuchFunction, TableExists, NoSuchNamespace. CommitConflict when the
-    present definition is not `expected`.
+    Raises ViewExists, FunctionExists, TableExists, NoSuchView, NoSuchFunction or NoSuchNamespace. Raises
+    CommitConflict if the present definition is not `expected`.
     """
     check_definition(definition)
     kind = kind_of(definition)
@@ -81,27 +80,27 @@ def define(
         return
     new_id = tree.logs.new_id()
 
-    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
-        there = _of_kind(view.state, kind, name)
-        if there is None and not create:
-            raise_missing(kind, identifier)
+    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        present = _of_kind(view.state, kind, name)
+        if present is None and not create:
+            raise_missing(tree, kind, identifier)
         if view.state.entry(space, name) is not None:
             raise table_exists(identifier)
-        if there is not None and not replace:
+        if present is not None and not replace:
             raise_exists(kind, identifier)
-        if expected is not None and there is not None and there.definition != expected:
+        if expected is not None and present is not None and present.definition != expected:
             raise CommitConflict(
                 f"the {kind} {quoted(identifier)} was changed by another client meanwhile: run the statement again",
                 version=view.version,
             )
-        id = there.id if there is not None else new_id
+        id = present.id if present is not None else new_id
         return Draft(events=encode([EntryDefined(space=space, name=name, id=id, definition=definition)]))
 
     commit_in(namespace, identifier[:-1], decide, token)
 
 
 def drop_definition(tree: NameTree, kind: str, identifier: Identifier, token: Token | None) -> bool:
-    """Drop a view or function; False where it does not exist. It can be restored until vacuum purges it."""
+    """Drop a view or function; False if it does not exist. It can be restored until vacuum purges it."""
     space, name = SPACES[kind], identifier[-1]
     namespace = tree.find_namespace(identifier[:-1])
     if namespace is None:
@@ -109,11 +108,11 @@ def drop_definition(tree: NameTree, kind: str, identifier: Identifier, token: To
     if was_applied_elsewhere(tree.logs, namespace.tracked, token):
         return True
 
-    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
-        there = _of_kind(view.state, kind, name)
-        if there is None:
-            raise_missing(kind, identifier)
-        return Draft(events=encode([EntryUnlinked(space=space, name=name, id=there.id, dropped=True)]))
+    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        present = _of_kind(view.state, kind, name)
+        if present is None:
+            raise_missing(tree, kind, identifier)
+        return Draft(events=encode([EntryUnlinked(space=space, name=name, id=present.id, dropped=True)]))
 
     if _of_kind(namespace.view.state, kind, name) is None:
         return was_applied(namespace.tracked, token)
@@ -127,40 +126,45 @@ def drop_definition(tree: NameTree, kind: str, identifier: Identifier, token: To
 def rename_definition(
     tree: NameTree, kind: str, old: Identifier, new: Identifier, token: Token | None
 ) -> None:
-    """Give a view or function another name: by one commit in a namespace, across two by one of both logs."""
+    """Give a view or function another name.
+
+    Makes a commit of the namespace, or a single commit of both logs if the new name is in another namespace.
+    """
     check_name(new[-1], kind)
     space = SPACES[kind]
     source = tree.namespace(old[:-1])
     if was_applied(source.tracked, token) or was_applied_elsewhere(tree.logs, source.tracked, token):
         return
     goal = source if old[:-1] == new[:-1] else tree.namespace(new[:-1])
-    there = _of_kind(source.view.state, kind, old[-1])
-    if there is None:
-        raise_missing(kind, old)
+    definition = _of_kind(source.view.state, kind, old[-1])
+    if definition is None:
+        raise_missing(tree, kind, old)
 
-    def check(view: View[NamespaceState]) -> Defined:
-        now = _of_kind(view.state, kind, old[-1])
-        if now is None or now.id != there.id:
-            raise_missing(kind, old)
-        return now
+    def check(view: LogView[NamespaceState]) -> DefinitionEntry:
+        present = _of_kind(view.state, kind, old[-1])
+        if present is None or present.id != definition.id:
+            raise_missing(tree, kind, old)
+        return present
 
-    def within(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def within(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
         check_free(view.state, kind, new)
-        renamed = EntryRenamed(space=space, name=old[-1], id=check(view).id, new_name=new[-1])
-        return Draft(events=encode([renamed]))
+        rename_event = EntryRenamed(space=space, name=old[-1], id=check(view).id, new_name=new[-1])
+        return Draft(events=encode([rename_event]))
 
-    def unlink(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
-        if check(view).definition != there.definition:
+    def unlink(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if check(view).definition != definition.definition:
             raise CommitConflict(
                 f"the {kind} {quoted(old)} was changed while it was renamed: rename it again",
                 version=view.version,
             )
-        return Draft(events=encode([EntryUnlinked(space=space, name=old[-1], id=there.id)]))
+        return Draft(events=encode([EntryUnlinked(space=space, name=old[-1], id=definition.id)]))
 
-    def define_there(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def define_there(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
         check_free(view.state, kind, new)
-        moved = EntryDefined(space=space, name=new[-1], id=there.id, definition=there.definition)
-        return Draft(events=encode([moved]))
+        define_event = EntryDefined(
+            space=space, name=new[-1], id=definition.id, definition=definition.definition
+        )
+        return Draft(events=encode([define_event]))
 
     if goal.tracked.location == source.tracked.location:
         commit_in(source, old[:-1], within, token)
@@ -176,7 +180,10 @@ def undrop_definition(
     to: Identifier | None,
     token: Token | None,
 ) -> Identifier:
-    """Restore the definition that was dropped last under that name (or with that id); return its name now."""
+    """Restore the definition that was dropped last under that name, or has that id.
+
+    Return its present name.
+    """
     tree.logs.check_writable()
     target = to or identifier
     check_name(target[-1], kind)
@@ -184,26 +191,26 @@ def undrop_definition(
         return target
     source = tree.namespace(identifier[:-1])
     goal = source if identifier[:-1] == target[:-1] else tree.namespace(target[:-1])
-    space, candidates = SPACES[kind], source.view.state.dropped_definitions
-    key, dropped = dropped_last(candidates, space, identifier, id, what=f"no {kind}")
-    defined = EntryDefined(space=space, name=target[-1], id=key, definition=dropped.definition)
+    space, candidates = SPACES[kind], source.view.state.dropped_definitions()
+    entry = dropped_last(candidates, space, identifier, id, what=f"no {kind}").entry
+    define_event = EntryDefined(space=space, name=target[-1], id=entry.id, definition=entry.definition)
     is_same = source.tracked.location == goal.tracked.location
 
-    def check(view: View[NamespaceState]) -> None:
-        if key not in view.state.dropped_definitions:
+    def check(view: LogView[NamespaceState]) -> None:
+        if entry.id not in view.state.dropped:
             raise NotFound(
                 f"{quoted(identifier)} was restored or purged by another client meanwhile: look it up again"
             )
 
-    def link(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def link(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if is_same:
             check(view)
         check_free(view.state, kind, target)
-        return Draft(events=encode([defined]))
+        return Draft(events=encode([define_event]))
 
-    def forget(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def forget(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
         check(view)
-        return Draft(events=encode([EntryPurged(id=key)]))
+        return Draft(events=encode([EntryPurged(id=entry.id)]))
 
     if is_same:
         commit_in(goal, target[:-1], link, token)
@@ -212,12 +219,12 @@ def undrop_definition(
     return target
 
 
-def _of_kind(state: NamespaceState, kind: str, name: str) -> Defined | None:
+def _of_kind(state: NamespaceState, kind: str, name: str) -> DefinitionEntry | None:
     return state.definition(SPACES[kind], name)
 
 
 def check_free(state: NamespaceState, kind: str, identifier: Identifier) -> None:
-    """Raise TableExists, ViewExists or FunctionExists where the name is taken."""
+    """Raise TableExists, ViewExists or FunctionExists if the name is taken."""
     space, name = SPACES[kind], identifier[-1]
     if state.entry(space, name) is not None:
         raise table_exists(identifier)
@@ -225,8 +232,9 @@ def check_free(state: NamespaceState, kind: str, identifier: Identifier) -> None
         raise_exists(kind, identifier)
 
 
-def raise_missing(kind: str, identifier: Identifier) -> NoReturn:
-    message = f"there is no {kind} {quoted(identifier)}: list its namespace to see which exist"
+def raise_missing(tree: NameTree, kind: str, identifier: Identifier) -> NoReturn:
+    """Raise NoSuchView or NoSuchFunction for a name whose namespace was just read. Makes no request."""
+    message = f"there is no {kind} {quoted(identifier)}: {tree.hint(identifier, SPACES[kind])}"
     raise NoSuchView(message) if kind == VIEW else NoSuchFunction(message)
 
 

@@ -1,4 +1,7 @@
-"""Changes of namespaces: create and alter. Each is decided in one commit of one log. Drops are in `drop`."""
+"""Changes of namespaces: create and alter.
+
+Drops are in `drop`. Each change is decided in a single commit of a single log.
+"""
 
 from __future__ import annotations
 
@@ -6,40 +9,32 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from lakelog.catalog.core.ddl.table_places import LOCATION, checked
-from lakelog.catalog.core.logs import (
-    Found,
-    NameTree,
-    Token,
-    check_not_forgotten,
-    commit_in,
-    has_likely_places,
-    is_final,
-    likely_id,
-    place_in,
-    was_applied_elsewhere,
+from lakelog.catalog.core.logs.commits import Token, is_final, was_applied_elsewhere
+from lakelog.catalog.core.logs.name_tree import FoundLog, NameTree, check_not_forgotten, commit_in
+from lakelog.catalog.core.logs.places import has_likely_places, likely_id, place_in
+from lakelog.catalog.core.schema.properties.checking import check_namespace_properties
+from lakelog.catalog.core.schema.properties.policy import check_policy
+from lakelog.catalog.core.state.events import EntryLinked, NamespaceAltered, NamespaceCreated, encode
+from lakelog.catalog.core.state.namespace_entries import (
+    NamespaceEntry,
 )
-from lakelog.catalog.core.schema import check_namespace_properties, check_policy
-from lakelog.catalog.core.state import (
+from lakelog.catalog.core.state.namespace_state import (
     NAMESPACE,
-    Entry,
-    EntryLinked,
-    NamespaceAltered,
-    NamespaceCreated,
     NamespaceState,
-    encode,
 )
 from lakelog.catalog.errors import NamespaceExists
 from lakelog.catalog.names import Identifier, check_namespace, quoted
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import AlreadyExists, InvalidInput
 
 
 def create_namespace(
     tree: NameTree, namespace: Identifier, properties: Mapping[str, str], token: Token | None
 ) -> None:
-    """Create a namespace in an existing one: its log first, under an id that nothing leads to, then the link to it.
+    """Create a namespace in an existing namespace.
 
-    NamespaceExists; NoSuchNamespace when the parent is missing, or dropped meanwhile.
+    Creates its log first, under an id that nothing leads to, and then the link to it. Raises NamespaceExists;
+    raises NoSuchNamespace if the parent is missing, or was dropped in the meantime.
     """
     if not namespace:
         raise NamespaceExists("the root namespace is always there: give the new namespace a name")
@@ -55,33 +50,36 @@ def create_namespace(
     if was_applied_elsewhere(tree.logs, parent.tracked, token):
         return
     entry = _created(tree, parent, name, properties, token)
-    linked = EntryLinked(space=NAMESPACE, name=name, kind=NAMESPACE, id=entry.id, location=entry.location)
+    link_event = EntryLinked(space=NAMESPACE, name=name, kind=NAMESPACE, id=entry.id, location=entry.location)
 
-    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if view.state.entry(NAMESPACE, name) is not None:
             raise _exists(namespace)
         check_not_forgotten(view.state, entry.id, quoted(namespace))
-        return Draft(events=encode([linked]))
+        return Draft(events=encode([link_event]))
 
     commit_in(parent, namespace[:-1], decide, token)
 
 
 def _created(
     tree: NameTree,
-    parent: Found[NamespaceState],
+    parent: FoundLog[NamespaceState],
     name: str,
     properties: Mapping[str, str],
     token: Token | None,
-) -> Entry:
-    """Create the log of a namespace, that nothing leads to yet, where it is likely to be looked for, if no log was ever
-    there; else at a place of its own. Return the entry that will lead to it."""
+) -> NamespaceEntry:
+    """Create the log of a namespace, which nothing leads to yet, and return the entry that will lead to it.
+
+    It is created at the likely place if no log was ever there, otherwise at a place of its own.
+    """
     above = parent.tracked.location
     # The same token gives the same ids, so that a retry finds the log of the first attempt.
     commit_id = token.commit_id if token is not None else tree.logs.new_id()
     likely = likely_id(tree.logs.url(above), name)
     draft = Draft(events=encode([NamespaceCreated(properties=dict(properties), parent=above, name=name)]))
-    # A transaction creates its logs when it commits: too late to choose another place. At a location, the folder of its
-    # tables must be of no other namespace, also where the warehouse is removed, and another one made at its URL.
+    # A transaction creates its logs when it commits, which is too late to choose another place. With a
+    # location, no other namespace may have the folder of its tables, even if the warehouse is removed and
+    # another is made at its URL.
     may_be_there = (
         has_likely_places(tree.logs.warehouse)
         and LOCATION not in properties
@@ -89,14 +87,15 @@ def _created(
         and likely not in parent.view.state.forgotten
     )
     if may_be_there:
-        # One that was dropped, moved or never linked keeps its place for ever: a log with this id is not created anew.
+        # A namespace that was dropped, moved or never linked keeps its place for ever. So a log with this
+        # id is not created again.
         with suppress(AlreadyExists):
             child = tree.logs.namespace(place_in(above, likely))
             child.create(draft, log_id=likely, commit_id=commit_id, first=True)
-            return Entry(kind=NAMESPACE, id=likely, location=place_in(above, likely))
+            return NamespaceEntry(kind=NAMESPACE, id=likely, location=place_in(above, likely))
     location = place_in(above, commit_id)
     tree.logs.namespace(location).create(draft, log_id=commit_id, commit_id=commit_id)
-    return Entry(kind=NAMESPACE, id=commit_id, location=location)
+    return NamespaceEntry(kind=NAMESPACE, id=commit_id, location=location)
 
 
 def alter_namespace(
@@ -106,25 +105,28 @@ def alter_namespace(
     removed: Sequence[str],
     token: Token | None,
 ) -> None:
-    """Set and remove properties as one commit. A new location is for tables that are created from then on."""
+    """Set and remove properties in a single commit. A new location is for tables created from then on."""
     set_ = _checked(tree, set_)
     if isinstance(removed, str):
         raise InvalidInput(f"the properties to remove are the text {removed!r}: give a list of names")
-    found = tree.writable(namespace)
-    if was_applied_elsewhere(tree.logs, found.tracked, token):
+    if not set_ and not removed:
+        tree.namespace(namespace)
+        return
+    namespace_head = tree.writable(namespace)
+    if was_applied_elsewhere(tree.logs, namespace_head.tracked, token):
         return
     draft = Draft(events=encode([NamespaceAltered(set=dict(set_), removed=tuple(removed))]))
 
-    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
-        left = {key: value for key, value in view.state.properties.items() if key not in removed}
-        check_policy({**left, **set_})
+    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        other_properties = {key: value for key, value in view.state.properties.items() if key not in removed}
+        check_policy({**other_properties, **set_})
         return draft
 
-    commit_in(found, namespace, decide, token)
+    commit_in(namespace_head, namespace, decide, token)
 
 
 def _checked(tree: NameTree, properties: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the properties as they are stored: a location in its one spelling."""
+    """Return the properties as they are stored: a location in its canonical spelling."""
     check_namespace_properties(properties)
     if LOCATION not in properties:
         return properties

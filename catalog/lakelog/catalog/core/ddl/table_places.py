@@ -1,9 +1,10 @@
 """The places of tables that the catalog chooses.
 
-A table's place is the folder `t-<id>` below the namespace's own; or, where the namespace has the property `location`,
-below `<location>/<the namespace's place>`. So the tables of namespaces with the same location are apart, and a folder
-there shows which namespace it belongs to: by the whole place, as a client that may write to one namespace can give any
-id to another one that it makes in there. The namespace's own log stays at its place, regardless of the property.
+A table's place is the folder `t-<id>` below the namespace's own folder. If the namespace has the property
+`location`, it is below `<location>/<the namespace's place>` instead. So tables of namespaces with the same
+location stay apart, and a folder there shows its namespace. It shows the whole place, because a client that
+may write to a namespace can give any id to a namespace that it makes in there. The namespace's own log
+stays at its place, regardless of the property.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lakelog.catalog.core.logs import Found, LogCache, check_not_own, data_folders, spellings
-from lakelog.catalog.core.state import NamespaceState
-from lakelog.log import View, canonical_url
+from lakelog.catalog.core.logs.cache import LogCache
+from lakelog.catalog.core.logs.name_tree import FoundLog
+from lakelog.catalog.core.logs.own_folders import check_not_own, data_folders, spellings
+from lakelog.catalog.core.state.namespace_state import NamespaceState
+from lakelog.log import LogView, canonical_url
 from lakelog.log.errors import InvalidInput
 from lakelog.log.grammar import is_location, shortened
 
@@ -23,8 +26,8 @@ LOCATION_LIMIT_BYTES = 512
 _CHOSEN = re.compile(r"(.*/)?(n-[a-z2-7]{26})/t-[a-z2-7]{26}")
 
 
-def new_table(logs: LogCache, namespace: Found[NamespaceState] | None, table_id: str) -> str:
-    """Return the location of a new table in that namespace; None is the root of a warehouse that does not exist yet."""
+def new_table(logs: LogCache, namespace: FoundLog[NamespaceState] | None, table_id: str) -> str:
+    """Return the location of a new table in that namespace; None is the root of a missing warehouse."""
     if namespace is None:
         return f"t-{table_id}"
     url = namespace.view.state.properties.get(LOCATION)
@@ -35,30 +38,30 @@ def new_table(logs: LogCache, namespace: Found[NamespaceState] | None, table_id:
     return f"{folder}/t-{table_id}" if folder else f"t-{table_id}"
 
 
-def table_folders(logs: LogCache, location: str, view: View[NamespaceState]) -> Iterator[str]:
+def table_folders(logs: LogCache, location: str, view: LogView[NamespaceState]) -> Iterator[str]:
     """Yield the known locations below which the namespace at `location` has put tables.
 
-    A former one is known as long as it has a table that the namespace leads to or has dropped.
+    A former location is known as long as it has a table that the namespace leads to or has dropped.
     """
     state = view.state
-    places = {entry.location for names in state.entries.values() for entry in names.values()}
-    places |= {dropped.location for dropped in state.dropped.values()}
-    found = {match[0].rpartition("/")[0] for place in places if (match := _CHOSEN.fullmatch(place))}
-    own = {folder for folder in found if f"/{folder}".endswith(f"/{_part_of(location, view)}")}
+    places = {entry.location for _, _, entry in state.all_logs()}
+    places |= {drop.entry.location for drop in state.dropped_logs()}
+    folders = {match[0].rpartition("/")[0] for place in places if (match := _CHOSEN.fullmatch(place))}
+    own = {folder for folder in folders if f"/{folder}".endswith(f"/{_part_of(location, view)}")}
     try:
-        chosen = _chosen(logs, location, view)
+        present_folder = _chosen(logs, location, view)
     except InvalidInput:
-        chosen = None  # one that was forged: no table can be put there
-    yield from sorted({location, chosen or location} | own)
+        present_folder = None  # a forged location: no table can be put there
+    yield from sorted({location, present_folder or location} | own)
 
 
-def _chosen(logs: LogCache, location: str, view: View[NamespaceState]) -> str | None:
+def _chosen(logs: LogCache, location: str, view: LogView[NamespaceState]) -> str | None:
     url = view.state.properties.get(LOCATION)
     return logs.location(f"{url.rstrip('/')}/{_part_of(location, view)}") if url else None
 
 
-def _part_of(location: str, view: View[NamespaceState]) -> str:
-    """Return the part of a folder's place that says which namespace it is of: its place, the root's id."""
+def _part_of(location: str, view: LogView[NamespaceState]) -> str:
+    """Return the part of a folder's place that names its namespace: its place, or for the root its id."""
     return location or f"n-{view.log_id}"
 
 
@@ -68,21 +71,25 @@ def _check_absolute(url: str) -> None:
 
 
 def checked(logs: LogCache, url: str) -> str:
-    """Return the canonical spelling of a namespace's new `location`. InvalidInput where it cannot be one."""
+    """Return the canonical spelling of a namespace's new `location`.
+
+    Raises InvalidInput if it cannot be a location.
+    """
     _check_absolute(url)
-    spelled = canonical_url(url)
-    if len(spelled.encode()) > LOCATION_LIMIT_BYTES:
+    canonical = canonical_url(url)
+    if len(canonical.encode()) > LOCATION_LIMIT_BYTES:
         raise InvalidInput(
             f"the location {url[:60]}… is longer than {LOCATION_LIMIT_BYTES} bytes: choose a shorter one"
         )
     check_separate(logs, url)
-    return spelled
+    return canonical
 
 
 def check_separate(logs: LogCache, url: str) -> None:
-    """Raise InvalidInput for the place of a user's table that is no place, the warehouse itself or lakelog's own.
+    """Raise InvalidInput if a user's place for a table is not a separate, valid place.
 
-    Costs a LIST for each part of the place that is called `data`.
+    It must not be the warehouse itself, or one of lakelog's own folders. Costs a LIST for each part of the
+    place that is called `data`.
     """
     if not is_location(logs.location(url)):
         raise InvalidInput(
@@ -93,8 +100,8 @@ def check_separate(logs: LogCache, url: str) -> None:
         raise InvalidInput(f"the location {url} is the warehouse itself: choose a separate folder")
     check_not_own(url)
     for table in data_folders(url):
-        tracked = logs.unread(logs.location(table))
-        if next(iter(tracked.store.list_after(f"{tracked.log.keys.log}/")), None) is not None:
+        table_log = logs.unread(logs.location(table))
+        if next(iter(table_log.store.list_after(f"{table_log.log.keys.log}/")), None) is not None:
             raise InvalidInput(
                 f"the location {url} is inside of lakelog's own folders: data/ belongs to the table at {table}. Choose "
                 "a separate folder"

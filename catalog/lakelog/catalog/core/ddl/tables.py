@@ -9,60 +9,53 @@ from typing import Any
 import pyarrow as pa
 
 from lakelog.catalog.core.ddl import staging, table_places
-from lakelog.catalog.core.ddl.staging import Stage
+from lakelog.catalog.core.ddl.staging import StagedTable
 from lakelog.catalog.core.ddl.table_places import LOCATION_LIMIT_BYTES
-from lakelog.catalog.core.logs import (
-    Found,
-    LogChange,
-    NameTree,
+from lakelog.catalog.core.logs.cache import JointLogChange
+from lakelog.catalog.core.logs.commits import (
     Token,
     base_of,
-    check_not_forgotten,
     commit_changes,
-    no_such_namespace,
-    no_such_table,
     was_applied,
     was_applied_elsewhere,
 )
-from lakelog.catalog.core.schema import (
-    Metadata,
-    Schema,
-    Stated,
-    Written,
-    assign_ids,
+from lakelog.catalog.core.logs.name_tree import (
+    FoundLog,
+    NameTree,
+    check_not_forgotten,
+    no_such_table,
+)
+from lakelog.catalog.core.schema.arrow_types import schema_from_arrow
+from lakelog.catalog.core.schema.constraints import StatedConstraint, with_all
+from lakelog.catalog.core.schema.curve import clustering_from
+from lakelog.catalog.core.schema.foreign_properties import check_for_provider, warn_of_foreign
+from lakelog.catalog.core.schema.generated import check_defined
+from lakelog.catalog.core.schema.iceberg_limits import check_iceberg
+from lakelog.catalog.core.schema.identity import check_identity
+from lakelog.catalog.core.schema.metadata import Metadata
+from lakelog.catalog.core.schema.partitioning import Written, sort_order_from, spec_from_transforms
+from lakelog.catalog.core.schema.properties.checking import (
     check_alterable,
     check_bloom_columns,
     check_columns_named,
-    check_defined,
-    check_for_provider,
-    check_iceberg,
-    check_identity,
-    check_policy,
     check_properties,
-    clustering_from,
-    refuse_names_of_spark,
-    schema_from_arrow,
-    sort_order_from,
-    spec_from_transforms,
-    warn_of_foreign,
-    with_all,
 )
-from lakelog.catalog.core.state import (
-    COMMENT,
+from lakelog.catalog.core.schema.properties.policy import check_policy
+from lakelog.catalog.core.schema.schema import Schema, assign_ids, refuse_names_of_spark
+from lakelog.catalog.core.state.events import EntryLinked, EntryRenamed, EntryUnlinked, TableMoved, encode
+from lakelog.catalog.core.state.namespace_entries import (
+    NamespaceEntry,
+)
+from lakelog.catalog.core.state.namespace_state import (
     RELATION,
     TABLE,
-    Entry,
-    EntryLinked,
-    EntryRenamed,
-    EntryUnlinked,
     NamespaceState,
-    TableMoved,
-    TableState,
-    encode,
 )
+from lakelog.catalog.core.state.property_changes import COMMENT
+from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.names import Identifier, check_name, quoted
-from lakelog.log import Commit, Draft, View, WriteRef, canonical_url
+from lakelog.log import Commit, Draft, LogView, WriteRef, canonical_url
 from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, NotFound, Unsupported
 from lakelog.log.placing import Decide
 
@@ -83,10 +76,10 @@ class StageRequest:
     location: str | None
     comment: str | None
     provider: str | None
-    constraints: Sequence[Stated | Mapping[str, Any]] = ()
+    constraints: Sequence[StatedConstraint | Mapping[str, Any]] = ()
 
 
-def stage_table(tree: NameTree, request: StageRequest) -> Stage:
+def stage_table(tree: NameTree, request: StageRequest) -> StagedTable:
     """Decide everything about the new table, from the present state. It is not visible yet."""
     staging.check_kind(request.kind)
     check_properties(request.properties)
@@ -96,29 +89,29 @@ def stage_table(tree: NameTree, request: StageRequest) -> Stage:
     check_alterable(request.properties)
     if request.identifier is None and request.location is None:
         raise InvalidInput("a staged table needs a name or a location: give one of them")
-    existing = _existing(tree, request)
-    if existing is not None and request.kind == staging.CREATE:
+    existing_table = _existing(tree, request)
+    if existing_table is not None and request.kind == staging.CREATE:
         if request.identifier is not None:
             raise staging.table_exists(request.identifier)
         raise TableExists(f"there is a table at {request.location} already")
-    if existing is None and request.kind == staging.REPLACE:
+    if existing_table is None and request.kind == staging.REPLACE:
         raise _missing(request)
-    if existing is not None:
-        return _replacing(tree, request, existing)
+    if existing_table is not None:
+        return _replacing(tree, request, existing_table)
     return _creating(tree, request)
 
 
-def _existing(tree: NameTree, request: StageRequest) -> Found[TableState] | None:
+def _existing(tree: NameTree, request: StageRequest) -> FoundLog[TableState] | None:
     if request.identifier is not None:
         check_name(request.identifier[-1], "table")
         return tree.find_table(request.identifier)
     assert request.location is not None
-    tracked = tree.logs.table(tree.logs.location(request.location))
+    table_log = tree.logs.table(tree.logs.location(request.location))
     try:
-        view = tracked.at_its_place()
+        view = table_log.at_its_place()
     except NotFound:
         return None
-    return None if view.sealed else Found(tracked, view)
+    return None if view.sealed else FoundLog(table_log, view)
 
 
 def _missing(request: StageRequest) -> NoSuchTable:
@@ -127,28 +120,28 @@ def _missing(request: StageRequest) -> NoSuchTable:
     return NoSuchTable(f"there is no table at {request.location}")
 
 
-def _creating(tree: NameTree, request: StageRequest) -> Stage:
+def _creating(tree: NameTree, request: StageRequest) -> StagedTable:
     table_id = tree.logs.new_id()
-    namespace: Found[NamespaceState] | None = None
+    namespace: FoundLog[NamespaceState] | None = None
     if request.identifier is not None:
         namespace = tree.known_namespace(request.identifier[:-1])
         if namespace is None and request.identifier[:-1]:
-            raise no_such_namespace(request.identifier[:-1])
+            raise tree.missing_namespace(request.identifier[:-1])
         if namespace is not None:
             staging.check_no_view(namespace.view.state, request.identifier)
     if request.location is not None:
         location = _chosen(tree, request.location)
-        begun = _last_version(tree, location)
+        last_version = _last_version(tree, location)
     else:
         location = table_places.new_table(tree.logs, namespace, table_id)
-        begun = 0
-    return _stage(tree, request, None, namespace, table_id, location, begun=begun)
+        last_version = 0
+    return _stage(tree, request, None, namespace, table_id, location, begun=last_version)
 
 
 def _last_version(tree: NameTree, location: str) -> int:
-    """Return the version that a dropped table's log ended with at a place, 0 without one.
+    """Return the last version of a dropped table's log at a place, 0 if there is none.
 
-    A write into a new table there starts from that: a fence of the old table does not apply to it.
+    A write into a new table there starts from that version. So a fence of the old table does not apply to it.
     """
     try:
         return tree.logs.table(location).at_its_place().version
@@ -157,7 +150,7 @@ def _last_version(tree: NameTree, location: str) -> int:
 
 
 def _chosen(tree: NameTree, url: str) -> str:
-    """Return the location of a place that the user chose. InvalidInput for one of lakelog's own."""
+    """Return the location of a place that the user chose. Raises InvalidInput for lakelog's own places."""
     table_places.check_separate(tree.logs, url)
     location = tree.logs.location(url)
     if len(url.encode()) > LOCATION_LIMIT_BYTES:
@@ -178,19 +171,22 @@ def _chosen(tree: NameTree, url: str) -> str:
 
 
 def _foreign_content(tree: NameTree, location: str) -> str | None:
-    """Return a key at a place that is not in the folders of a table. Costs one LIST, and one more for each of these."""
-    tracked = tree.logs.table(location)
-    prefix, after = (f"{tracked.prefix}/" if tracked.prefix else ""), ""
-    while (key := next(iter(tracked.store.list_after(prefix, after)), None)) is not None:
+    """Return a key at a place that is not in the folders of a table.
+
+    Costs a LIST, and another for each such folder.
+    """
+    table_log = tree.logs.table(location)
+    prefix, after_key = (f"{table_log.prefix}/" if table_log.prefix else ""), ""
+    while (key := next(iter(table_log.store.list_after(prefix, after_key)), None)) is not None:
         own = next((folder for folder in ("_log", "data") if key.startswith(f"{prefix}{folder}/")), None)
         if own is None:
             return key.removeprefix(prefix)
         # "0" is the character that sorts after the slash: so the next key is behind that folder.
-        after = f"{prefix}{own}0"
+        after_key = f"{prefix}{own}0"
     return None
 
 
-def _replacing(tree: NameTree, request: StageRequest, existing: Found[TableState]) -> Stage:
+def _replacing(tree: NameTree, request: StageRequest, existing: FoundLog[TableState]) -> StagedTable:
     metadata = existing.view.state.current
     url = tree.logs.url(existing.tracked.location)
     if request.location is not None and canonical_url(request.location) != url:
@@ -207,15 +203,18 @@ def _replacing(tree: NameTree, request: StageRequest, existing: Found[TableState
 def _stage(
     tree: NameTree,
     request: StageRequest,
-    existing: Found[TableState] | None,
-    namespace: Found[NamespaceState] | None,
+    existing: FoundLog[TableState] | None,
+    namespace: FoundLog[NamespaceState] | None,
     table_id: str,
     location: str,
     metadata: Metadata | None = None,
     *,
     begun: int = 0,
-) -> Stage:
-    """Return the stage. Its ids continue those of the replaced table: no physical name is used for two columns."""
+) -> StagedTable:
+    """Return the stage.
+
+    Its ids continue those of the replaced table, so that no two columns share a physical name.
+    """
     schema = _schema(request.schema, metadata.schema.last_id if metadata is not None else 0)
     refuse_names_of_spark(schema.names)
     specs = metadata.specs if metadata is not None else ()
@@ -226,7 +225,7 @@ def _stage(
     properties = dict(request.properties)
     property_comment = properties.pop(COMMENT, None)
     comment = request.comment if request.comment is not None else property_comment
-    stage = Stage(
+    stage = StagedTable(
         kind=request.kind,
         identifier=request.identifier,
         namespace=None
@@ -269,17 +268,17 @@ def _schema(schema: Schema | pa.Schema, after_id: int) -> Schema:
 
 
 def rename_table(tree: NameTree, old: Identifier, new: Identifier, token: Token | None) -> None:
-    """Give a table another name, by one commit of the namespace and the table, or of both namespaces and the table.
+    """Give a table another name, by a single commit of the table and its namespace, or both namespaces.
 
-    It is in the table's log too, so that a write which was prepared under the old name does not follow it. The table's
-    objects stay at their place, and so do the permissions for them.
+    The table's log has the commit too, so that a write which was prepared under the old name does not follow
+    it. The table's objects stay at their place, and so do their permissions.
     """
     check_name(new[-1] if new else "", "table")
     for _ in range(ATTEMPTS_MAX):
         try:
             return _rename(tree, old, new, token)
         except NoSuchTable as error:
-            # The name may have been given to another table meanwhile: then that one is renamed.
+            # The name may have gone to another table: then that table is renamed.
             if tree.find_table(old) is None:
                 raise
             failure = error
@@ -292,22 +291,23 @@ def _rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | Non
     source = tree.namespace(old[:-1])
     if was_applied(source.tracked, token) or was_applied_elsewhere(tree.logs, source.tracked, token):
         return
-    found = tree.table(old)
+    table = tree.table(old)
     goal = source if old[:-1] == new[:-1] else tree.namespace(new[:-1])
     if tree.is_taken(new):
         raise staging.table_exists(new)
 
-    def move(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+    def move(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
         return Draft(events=encode([TableMoved(namespace=goal.tracked.location, name=new[-1])]))
 
     entries = (
-        [(source, _renaming(found, old, new))]
+        [(source, _renaming(table, old, new))]
         if goal.tracked.location == source.tracked.location
-        else [(source, _unlinking(found, old)), (goal, _linking(found, new))]
+        else [(source, _unlinking(table, old)), (goal, _linking(table, new))]
     )
-    decisions: list[tuple[Found[Any], Decide[Any]]] = [*entries, (found, move)]
+    decisions: list[tuple[FoundLog[Any], Decide[Any]]] = [*entries, (table, move)]
     changes = [
-        LogChange(each.tracked, each.view, decide, base_of(token, each.tracked)) for each, decide in decisions
+        JointLogChange(place.tracked, place.view, decide, base_of(token, place.tracked))
+        for place, decide in decisions
     ]
     try:
         commit_changes(tree.logs, changes, token)
@@ -315,43 +315,43 @@ def _rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | Non
         raise no_such_table(old) from error
 
 
-def _renaming(found: Found[TableState], old: Identifier, new: Identifier) -> Decide[NamespaceState]:
-    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+def _renaming(found: FoundLog[TableState], old: Identifier, new: Identifier) -> Decide[NamespaceState]:
+    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
         entry = _entry_of(view, found, old)
         staging.check_free(view.state, new)
-        renamed = EntryRenamed(space=RELATION, name=old[-1], id=entry.id, new_name=new[-1])
-        return Draft(events=encode([renamed]))
+        rename_event = EntryRenamed(space=RELATION, name=old[-1], id=entry.id, new_name=new[-1])
+        return Draft(events=encode([rename_event]))
 
     return decide
 
 
-def _unlinking(found: Found[TableState], old: Identifier) -> Decide[NamespaceState]:
-    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+def _unlinking(found: FoundLog[TableState], old: Identifier) -> Decide[NamespaceState]:
+    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
         entry = _entry_of(view, found, old)
         return Draft(events=encode([EntryUnlinked(space=RELATION, name=old[-1], id=entry.id)]))
 
     return decide
 
 
-def _linking(found: Found[TableState], new: Identifier) -> Decide[NamespaceState]:
-    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+def _linking(found: FoundLog[TableState], new: Identifier) -> Decide[NamespaceState]:
+    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
         staging.check_free(view.state, new)
         if found.tracked.transaction.creates_log:
             # The same transaction had linked it elsewhere, and here it becomes visible.
             check_not_forgotten(view.state, found.view.log_id, quoted(new))
-        linked = EntryLinked(
+        link_event = EntryLinked(
             space=RELATION,
             name=new[-1],
             kind=TABLE,
             id=found.view.log_id,
             location=found.tracked.location,
         )
-        return Draft(events=encode([linked]))
+        return Draft(events=encode([link_event]))
 
     return decide
 
 
-def _entry_of(view: View[NamespaceState], found: Found[TableState], name: Identifier) -> Entry:
+def _entry_of(view: LogView[NamespaceState], found: FoundLog[TableState], name: Identifier) -> NamespaceEntry:
     entry = view.state.entry(RELATION, name[-1])
     if entry is None or entry.id != found.view.log_id:
         raise no_such_table(name)

@@ -1,21 +1,13 @@
-"""The set of data files of a table: their entries, statistics, deleted rows, row ids, and how the set is stored.
+"""The set of data files of a table: their entries, statistics, deleted rows and row ids, and its stored form.
 
 Rule: pure. A file's entry is never changed in place; a set of files is a value, cheap to change.
+
 It must not know how files are read or written, which files a query needs, or that there are commits.
 """
 
-from lakelog.catalog.core.files.arrow_lists import decode_table, encode_table
-from lakelog.catalog.core.files.column_statistics import (
-    ColumnEstimates,
-    TableEstimates,
-)
-from lakelog.catalog.core.files.comparison import Comparison, Hashes, are_among, hashes_of
-from lakelog.catalog.core.files.copies import (
-    copy_suffix,
-    hash_in,
-    origin_of,
-    path_hash,
-)
+from lakelog.catalog.core.files.column_statistics import ColumnEstimates, TableEstimates
+from lakelog.catalog.core.files.comparison import Hashes, ManifestComparison, are_among, hashes_of
+from lakelog.catalog.core.files.copies import copy_suffix, hash_in, origin_of, path_hash
 from lakelog.catalog.core.files.data_file import (
     BASE_SCHEMA,
     CONSTANTS,
@@ -30,224 +22,117 @@ from lakelog.catalog.core.files.data_file import (
     NAMES,
     VERSION,
     ColumnStats,
-    Constant,
     DataFile,
-    RemovedFile,
     check_files,
-    check_written_by,
     constants_from_json,
     constants_to_json,
     decode_files,
     decode_removed,
-    encode_files,
-    encode_removed,
     file_path,
     files_from_arrow,
     files_to_arrow,
     is_elsewhere,
-    is_planned,
     names_from_json,
-    of_write,
     physical_rows,
     removed_file,
-    split_name,
     started_at,
 )
 from lakelog.catalog.core.files.deletion_vectors import (
     POSITION_LIMIT,
-    Deletes,
-    Positions,
-    decoded_vector,
+    DeletedPositions,
+    DeletionVector,
     deletes_from_json,
     deletes_to_json,
     inline_bytes,
     inline_deletes,
-    packed_vectors,
-    positions_of,
 )
-from lakelog.catalog.core.files.file_set import (
-    FileSet,
-    Root,
-)
-from lakelog.catalog.core.files.file_tables import (
-    converted,
-    empty,
-    joined,
-    with_rows,
-    without,
-)
-from lakelog.catalog.core.files.kept_statistics import with_kept_statistics
-from lakelog.catalog.core.files.leaves import (
-    Fetch,
-)
-from lakelog.catalog.core.files.live_rows import (
-    LiveRows,
-    Numbers,
-)
-from lakelog.catalog.core.files.manifest_bounds import (
-    EXACT_BELOW_BYTES,
-    MAY_NAN,
-    MAY_NULL,
-    MAY_VALUE,
-    decode_bounds,
-    encode_bounds,
-)
-from lakelog.catalog.core.files.manifest_parts import (
-    Kept,
-    decode_directories,
-    encode_directories,
-)
-from lakelog.catalog.core.files.manifests import (
-    Choice,
-    Entries,
-    Manifests,
-    contents,
-)
+from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.files.file_tables import converted, empty, joined, without
+from lakelog.catalog.core.files.leaves import Fetch
+from lakelog.catalog.core.files.manifests import Entries, contents
 from lakelog.catalog.core.files.puffin import (
     AROUND_BYTES,
     HEAD_BYTES,
     VECTOR_MAGIC,
-    Vector,
+    PuffinVector,
     bitmap_in,
     puffin_of_vectors,
 )
-from lakelog.catalog.core.files.row_ids import (
-    OWN_FIELD_IDS,
-    ROW_ID,
-    ROW_VERSION,
-    UNCOMMITTED,
-    given_twice,
-    next_row_after,
-    with_ids,
-    with_version,
-    without_uncommitted,
-)
-from lakelog.catalog.core.files.row_index import (
-    NOT_KNOWN,
-    PART_ROWS,
-    Mask,
-    RowIndex,
-)
+from lakelog.catalog.core.files.row_ids import given_twice, with_version
 from lakelog.catalog.core.files.statistics import (
-    TEXT_LIMIT,
-    Measured,
+    MeasuredColumn,
     footer_statistics,
     lower_text,
     measured_columns,
     upper_text,
 )
-from lakelog.catalog.core.files.stored_list import StoredList
-from lakelog.catalog.core.files.taken_values import (
-    check_taken,
-)
+from lakelog.catalog.core.files.stored_sets import StoredFileSet
 
 __all__ = [
-    "contents",
-    "CURVE",
-    "CURVE_HIGH",
-    "CURVE_LOW",
-    "copy_suffix",
-    "hash_in",
-    "origin_of",
-    "path_hash",
-    "Choice",
-    "MAY_NAN",
-    "MAY_NULL",
-    "MAY_VALUE",
-    "EXACT_BELOW_BYTES",
-    "decode_bounds",
-    "encode_bounds",
-    "Entries",
-    "Kept",
-    "decode_directories",
-    "encode_directories",
     "AROUND_BYTES",
-    "HEAD_BYTES",
-    "VECTOR_MAGIC",
-    "Vector",
-    "puffin_of_vectors",
     "BASE_SCHEMA",
     "CONSTANTS",
     "CRC",
+    "CURVE",
+    "CURVE_HIGH",
+    "CURVE_LOW",
     "ColumnEstimates",
     "ColumnStats",
-    "Comparison",
-    "Constant",
+    "ManifestComparison",
     "DELETED",
     "DELETES",
     "DataFile",
-    "Deletes",
+    "DeletionVector",
+    "Entries",
     "FIRST_ROW",
     "FOOTER",
     "Fetch",
     "FileSet",
+    "HEAD_BYTES",
     "Hashes",
-    "LiveRows",
-    "Mask",
-    "Manifests",
-    "Measured",
+    "MeasuredColumn",
     "NAMES",
-    "NOT_KNOWN",
-    "Numbers",
-    "PART_ROWS",
-    "RowIndex",
     "POSITION_LIMIT",
-    "Positions",
-    "OWN_FIELD_IDS",
-    "ROW_ID",
-    "ROW_VERSION",
-    "RemovedFile",
-    "StoredList",
-    "Root",
-    "TEXT_LIMIT",
+    "DeletedPositions",
+    "StoredFileSet",
     "TableEstimates",
-    "UNCOMMITTED",
+    "VECTOR_MAGIC",
     "VERSION",
+    "PuffinVector",
     "are_among",
     "bitmap_in",
     "check_files",
-    "check_taken",
-    "check_written_by",
     "constants_from_json",
     "constants_to_json",
+    "contents",
     "converted",
+    "copy_suffix",
     "decode_files",
     "decode_removed",
-    "decode_table",
-    "decoded_vector",
     "deletes_from_json",
     "deletes_to_json",
     "empty",
-    "encode_files",
-    "encode_removed",
-    "encode_table",
     "file_path",
     "files_from_arrow",
     "files_to_arrow",
     "footer_statistics",
     "given_twice",
+    "hash_in",
     "hashes_of",
     "inline_bytes",
     "inline_deletes",
     "is_elsewhere",
-    "is_planned",
     "joined",
     "lower_text",
     "measured_columns",
     "names_from_json",
-    "next_row_after",
-    "of_write",
-    "packed_vectors",
+    "origin_of",
+    "path_hash",
     "physical_rows",
-    "positions_of",
+    "puffin_of_vectors",
     "removed_file",
-    "split_name",
     "started_at",
     "upper_text",
-    "with_ids",
-    "with_kept_statistics",
-    "with_rows",
     "with_version",
     "without",
-    "without_uncommitted",
 ]

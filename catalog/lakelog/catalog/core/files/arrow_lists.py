@@ -1,8 +1,9 @@
-"""Lists of files as Arrow IPC streams, as sidecars and manifests have them: written, and read at a bounded cost.
+"""Lists of files as Arrow IPC streams, for sidecars and manifests: written, and read at a bounded cost.
 
-Any client that may write a table's folder can make one, with a valid hash. Rule: what a stream expands to is known and
-within its limit before anything of it is decompressed; its columns are flat, each of its own name; all its offsets and
-texts are valid. Pure. It must not know which columns a list of files has.
+Any client that may write a table's folder can make such a stream, with a valid hash. Rule: the expanded size
+of a stream is known and within its limit before anything of it is decompressed. Its columns are flat, each
+with its own name, and all its offsets and texts are valid. Pure. It must not know which columns a list of
+files has.
 """
 
 from __future__ import annotations
@@ -20,16 +21,20 @@ from lakelog.log.errors import FormatError
 
 EXPANDED_BYTES_FREE = 64 * 1024 * 1024
 EXPANDED_RATIO = 256
-"""A stream may expand to this many times its size and the bytes above; one that would is written uncompressed."""
+"""A stream may expand to this many times its size and the bytes above.
+
+Otherwise it is written uncompressed.
+"""
 
 THREADS_FROM_BYTES = 1024 * 1024
-"""A smaller stream is decoded by the thread that asks: to hand it to others, and to wait, costs more than it saves."""
+"""A smaller stream is decoded by the calling thread: to hand it to other threads costs more than it saves."""
 
 COLUMNS_MAX = 20_000
 PATH_MAX = 2048
-REQUIRED = ("path", "size", "rows", "spec", "seq")
+REQUIRED = ("path", "size", "rows", "spec", "write", "seq")
 
-# As `FilePath` of the log's grammar, after the beginning of an absolute path or URL; this engine cannot look ahead.
+# Same as `FilePath` of the log's grammar, after the start of an absolute path or URL. This engine cannot look
+# ahead.
 _NO_PATH = r"(?:^|/)\.{1,2}(?:/|$)|[\x00-\x1f\x7f\\]|//|^/|/$|^$"
 
 _OWN = r"^data/[0-9][0-9A-Za-z._-]*$"
@@ -58,25 +63,28 @@ def _written(table: pa.Table, compression: str | None) -> bytes:
 
 
 def decode_table(blob: bytes) -> pa.Table:
-    """Return the table that `encode_table` wrote. FormatError when the bytes are broken, or would expand too far."""
-    encoded = EncodedTable(blob)
-    return encoded.columns(encoded.names)
+    """Return the table that `encode_table` wrote.
+
+    Raises FormatError if the bytes are broken, or would expand too far.
+    """
+    encoded_table = EncodedTable(blob)
+    return encoded_table.columns(encoded_table.names)
 
 
 class EncodedTable:
-    """A table that `encode_table` wrote, whose columns are decoded when they are asked for: the others cost nothing.
+    """A table that `encode_table` wrote.
 
-    FormatError when the bytes are broken, or would expand too far, in whichever column. Values are checked as they are
-    decoded.
+    Its columns are decoded on demand, so that other columns cost nothing. Raises FormatError if the bytes are
+    broken, or would expand too far, in whichever column. Values are checked as they are decoded.
     """
 
     def __init__(self, blob: bytes) -> None:
         self._blob = blob
         with _as_broken():
-            expanded = sum(_expanded_bytes(blob))
-            if expanded > _expanded_max(blob):
+            expanded_bytes = sum(_expanded_bytes(blob))
+            if expanded_bytes > _expanded_max(blob):
                 raise FormatError(
-                    f"a list of files of {len(blob):,} bytes expands to {expanded:,} bytes, and the limit is "
+                    f"a list of files of {len(blob):,} bytes expands to {expanded_bytes:,} bytes, and the limit is "
                     f"{_expanded_max(blob):,}: find out which client wrote this object"
                 )
             schema = pa.ipc.open_stream(pa.py_buffer(blob)).schema
@@ -88,7 +96,7 @@ class EncodedTable:
         return len(self._blob)
 
     def columns(self, names: Collection[str]) -> pa.Table:
-        """Return these columns, all of which are there, in the order that they have in the table."""
+        """Return these columns, all of which exist, in the order that they have in the table."""
         with _as_broken():
             places = [place for place, name in enumerate(self.names) if name in names]
             threads = len(self._blob) >= THREADS_FROM_BYTES
@@ -100,7 +108,7 @@ class EncodedTable:
 
 @contextmanager
 def _as_broken() -> Iterator[None]:
-    """Raise FormatError in the place of what Arrow says of broken bytes."""
+    """Raise FormatError in place of Arrow's errors about broken bytes."""
     try:
         yield
     except (
@@ -118,17 +126,17 @@ def _as_broken() -> Iterator[None]:
 
 
 def check_list(table: pa.Table, types: Mapping[str, pa.DataType]) -> None:
-    """Raise FormatError where a known column has another type, a negative number, or a path that leads elsewhere."""
+    """Raise FormatError for a known column of another type, a negative number, or a path that leads
+    elsewhere.
+    """
     for name in table.column_names:
-        wanted = types.get(name)
+        type = types.get(name)
         column = table[name]
-        if wanted is None:
+        if type is None:
             continue
-        if column.type != wanted or (name in REQUIRED and column.null_count):
-            raise FormatError(
-                f"a list of files has no {wanted} in its column {name}: another program wrote it"
-            )
-        if pa.types.is_integer(wanted) and (pc.min(column).as_py() or 0) < 0:
+        if column.type != type or (name in REQUIRED and column.null_count):
+            raise FormatError(f"a list of files has no {type} in its column {name}: another program wrote it")
+        if pa.types.is_integer(type) and (pc.min(column).as_py() or 0) < 0:
             raise FormatError(
                 f"a list of files has a negative number in its column {name}: another program wrote it"
             )
@@ -137,7 +145,7 @@ def check_list(table: pa.Table, types: Mapping[str, pa.DataType]) -> None:
 
 
 def _check_paths(paths: pa.ChunkedArray) -> None:
-    # Most are lakelog's own: one short pattern is looked for in a third of the time.
+    # Most are lakelog's own: a search for a single short pattern takes a third of the time.
     own = pc.match_substring_regex(paths, pattern=_OWN)
     paths = paths.filter(pc.invert(pc.and_(own, pc.less_equal(pc.binary_length(paths), PATH_MAX))))
     if not len(paths):
@@ -176,7 +184,7 @@ def _is_plain(type: pa.DataType) -> bool:
 
 
 def _expanded_bytes(blob: bytes) -> Iterator[int]:
-    """Yield the size of each part of a stream once it is decompressed, without decompressing it."""
+    """Yield the decompressed size of each part of a stream, without decompressing it."""
     messages = pa.ipc.MessageReader.open_stream(pa.py_buffer(blob))
     while True:
         try:
@@ -201,13 +209,13 @@ def _buffers(metadata: memoryview, batch: int, body: memoryview | bytes) -> Iter
         return
     vector = place + _UINT32.unpack_from(metadata, place)[0]
     count = _UINT32.unpack_from(metadata, vector)[0]
-    is_compressed = bool(_at(metadata, batch, _COMPRESSION))
+    has_compression = bool(_at(metadata, batch, _COMPRESSION))
     for number in range(count):
         offset, length = _BUFFER.unpack_from(metadata, vector + 4 + number * _BUFFER.size)
-        if not is_compressed or not length:
+        if not has_compression or not length:
             yield length
             continue
-        # A compressed buffer begins with the size that it expands to; -1 stands for one that is not compressed.
+        # A compressed buffer begins with the size that it expands to; -1 stands for an uncompressed buffer.
         size = _INT64.unpack_from(body, offset)[0] if offset >= 0 else -2
         if size < -1 or length < 0:
             raise FormatError("a list of files has a part of a negative size: another program wrote it")
@@ -215,8 +223,10 @@ def _buffers(metadata: memoryview, batch: int, body: memoryview | bytes) -> Iter
 
 
 def _at(data: memoryview, table: int, field: int) -> int:
-    """Return the place of a field of a FlatBuffers table, which begins with the distance back to its fields' places; 0
-    where it is left out."""
+    """Return the place of a field of a FlatBuffers table; 0 if it is left out.
+
+    The table begins with the distance back to its fields' places.
+    """
     fields = table - _INT32.unpack_from(data, table)[0]
     if fields < 0:
         raise FormatError("a list of files has a broken header: the object was truncated or altered")

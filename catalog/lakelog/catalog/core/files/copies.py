@@ -1,4 +1,4 @@
-"""Names of files that are copies of a file elsewhere: each has the hash of the path that its original has. Pure."""
+"""Names of files that are copies of a file elsewhere: each has the hash of its original's path. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _COPY = re.compile(r"-copy-([0-9a-f]{32})\.parquet$")
 
 
 def path_hash(path: str) -> str:
-    """Return what stands for the path of an original in the names of its copies."""
+    """Return the hash that stands for the path of an original in the names of its copies."""
     return hashlib.sha256(path.encode()).hexdigest()[:32]
 
 
@@ -25,5 +25,5 @@ def hash_in(path: str) -> str | None:
 
 
 def origin_of(path: str) -> str:
-    """Return what is the same of all copies of one file of a source; the path of a file that is no copy."""
+    """Return a text that all copies of a source file share; the path of a file that is no copy."""
     return hash_in(path) or path

@@ -1,19 +1,19 @@
 """Data files as the log knows them, and their columnar form.
 
-A `DataFile` is one Parquet file: where it is, how much is in it, its partition and its columns' statistics. Many of
-them are an Arrow table with one row a file and flat typed columns: `path`, `size`, `rows`, `spec`, `write`, `crc`,
-`footer`, `names`, `constants`, `deleted`, `deletes`, `first_row`, `version`, `curve`, `curve_low`, `curve_high`,
-`p<field id>` (partition values) and, by
-column id, `lo<id>`, `hi<id>`, `nulls<id>`, `nans<id>`. A NULL there means "not known", with two exceptions: in
-`p<field id>` of a file whose spec has that field it is the value NULL, and in `deleted` and `deletes` it means that no
-row of the file is deleted.
+A `DataFile` is a single Parquet file: its place, its size, its partition and its columns' statistics. Many of
+them are an Arrow table with a row per file and flat typed columns. These are `path`, `size`, `rows`, `spec`,
+`write`, `crc`, `footer`, `names`, `constants`, `deleted`, `deletes`, `first_row`, `version`, `curve`,
+`curve_low`, `curve_high` and `p<field id>` (partition values). By column id, they are `lo<id>`, `hi<id>`,
+`nulls<id>` and `nans<id>`. A NULL there means "not known", with two exceptions. In `p<field id>` of a file
+whose spec has that field it is the value NULL. In `deleted` and `deletes` it means that no row of the file is
+deleted.
 
-`rows` counts the rows that are live. Statistics are those of the file as it was written, with rows that were deleted
+`rows` counts the live rows. Statistics describe the file as it was written, with rows that were deleted
 since: compare counts from statistics with `physical_rows`.
 
-The rule of statistics: `lo` and `hi` are bounds of the values that are neither NULL nor NaN, not necessarily values.
-Without `nans`, bounds of a float column say that there is no NaN. Bounds are kept in the type that the column had when
-the file was written; readers convert them before comparing.
+The rule of statistics: `lo` and `hi` are bounds of the values that are neither NULL nor NaN, not necessarily
+values. Without `nans`, bounds of a float column say that there is no NaN. Bounds are kept in the type that
+the column had when the file was written; readers convert them before comparing.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.core.files.arrow_lists import EncodedTable, check_list, decode_table, encode_table
-from lakelog.catalog.core.files.deletion_vectors import Deletes, deletes_from_json, deletes_to_json
-from lakelog.catalog.core.schema import PartitionSpec, Scalar, Schema, from_arrow, to_arrow, value_type
+from lakelog.catalog.core.files.deletion_vectors import DeletionVector, deletes_from_json, deletes_to_json
+from lakelog.catalog.core.schema.literals import from_arrow, to_arrow, value_type
+from lakelog.catalog.core.schema.partitioning import PartitionSpec
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.types import Scalar, TypedValue
 from lakelog.log import WriteRef
 from lakelog.log.decoding import JSON_MAX, decoded
-from lakelog.log.errors import FormatError, InvalidInput
-from lakelog.log.grammar import FilePath, Int32, Number
+from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
+from lakelog.log.grammar import FilePath, Int32, Number, shortened
 
 BASE_SCHEMA = pa.schema(
     [
@@ -46,19 +49,22 @@ BASE_SCHEMA = pa.schema(
 )
 
 CRC, FOOTER = "crc", "footer"
-"""The columns of `DataFile.crc` and `footer_crc`, each left out where it is not known of any file."""
+"""The columns of `DataFile.crc` and `footer_crc`, each left out if it is not known of any file."""
 
 NAMES, CONSTANTS = "names", "constants"
-"""The columns of `DataFile.names` and `constants`, as JSON, each left out where no file has any."""
+"""The columns of `DataFile.names` and `constants`, as JSON, each left out if no file has any."""
 
 DELETED, DELETES = "deleted", "deletes"
-"""The columns of `DataFile.deletes`: how many rows, and all of it as JSON, both left out where no file has any."""
+"""The columns of `DataFile.deletes`: the number of rows, and the whole as JSON.
+
+Left out if no file has any.
+"""
 
 FIRST_ROW, VERSION = "first_row", "version"
-"""The columns of `DataFile.first_row` and `version`, each left out where it is not known of any file."""
+"""The columns of `DataFile.first_row` and `version`, each left out if it is not known of any file."""
 
 CURVE, CURVE_LOW, CURVE_HIGH = "curve", "curve_low", "curve_high"
-"""The columns of `DataFile.curve`, `curve_low` and `curve_high`, all left out where no file has any."""
+"""The columns of `DataFile.curve`, `curve_low` and `curve_high`, all left out if no file has any."""
 
 _PLANNED = ("path", "size", "rows", "spec", FOOTER, NAMES, CONSTANTS, DELETED, DELETES, FIRST_ROW, VERSION)
 
@@ -75,39 +81,37 @@ _REMOVED_SCHEMA = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("size
 
 
 class ColumnStats(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is known of one column in one file; None: not known. `min` and `max` are JSON literals (see `literals`)."""
+    """The known statistics of a column in a file; None is unknown.
+
+    `min` and `max`, which are stored as `lo` and `hi`, are JSON literals (see `literals`).
+    """
 
     nulls: Number | None = None
-    min: Scalar = None
-    max: Scalar = None
+    min: Scalar = msgspec.field(name="lo", default=None)
+    max: Scalar = msgspec.field(name="hi", default=None)
     nans: Number | None = None
 
 
-class Constant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The value of all rows of a file: a JSON literal of the atomic type `type`, which the column may no longer
-    have."""
-
-    type: str
-    value: Scalar
-
-
 class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One immutable Parquet file of a table.
+    """An immutable Parquet file of a table.
 
     `path` is relative to the table's location, or absolute (a path or a URL) for a file from elsewhere.
-    `partition` has a JSON literal for each field of the spec, by field id; `stats` has what is known, by column id.
-    `crc` is the CRC-32 of the file and `footer_crc` that of the bytes from its Parquet footer's first to the last, None
-    where not known.
+    `partition` has a JSON literal for each field of the spec, by field id; `stats` has the known statistics,
+    by column id. `crc` is the CRC-32 of the file. `footer_crc` is the CRC-32 of the bytes from
+    its Parquet footer's start to the file's end. Both are None if not known.
 
-    A file that lakelog has not written has `names`: what the field of each column id is called in it, nested ones among
-    their siblings. A field that is not in `names` is not in the file, even if the file has one of the same name.
-    `constants` are values of columns, by id, that the file does not store, and that all of its rows have.
+    A file that lakelog has not written has `names`: the name in the file of the field of each column id,
+    which a nested field has among its siblings. A field that is not in `names` is not in the file, even if
+    the file has a field of the same name. `constants` are values of columns, by id, that the file does not
+    store, and that all of its rows have.
 
-    Of the file's rows, `deletes` says which are deleted, and `rows` counts the others. `first_row` is the id of the
-    first one, and `version` the version that added the file (see `row_ids`); None for files from before there were ids.
+    `deletes` says which of the file's rows are deleted, and `rows` counts the other rows. `first_row` is the
+    id of the first row, and `version` the version that added the file (see `row_ids`); None for files from
+    before there were ids.
 
-    All rows lie between `curve_low` and `curve_high` on the curve of the generation `curve` of the table's clustering
-    (see `schema.curve`); None where that is not known. What clusters a table plans by it, and no reader does.
+    All rows lie between `curve_low` and `curve_high` on the curve of the generation `curve` of the table's
+    clustering (see `schema.curve`); None if that is not known. Only clustering plans by it, and no reader
+    does.
     """
 
     path: FilePath
@@ -120,8 +124,8 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     crc: Number | None = None
     footer_crc: Number | None = msgspec.field(name="footer", default=None)
     names: dict[Int32, str] | None = None
-    constants: dict[Int32, Constant] = {}
-    deletes: Deletes | None = None
+    constants: dict[Int32, TypedValue] = {}
+    deletes: DeletionVector | None = None
     first_row: Number | None = None
     version: Number | None = None
     curve: Number | None = None
@@ -130,7 +134,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def physical_rows(self) -> int:
-        """How many rows the file holds, with those that are deleted."""
+        """How many rows the file holds, deleted rows included."""
         return self.rows + (self.deletes.rows if self.deletes is not None else 0)
 
 
@@ -143,7 +147,7 @@ class RemovedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 _NAMES = msgspec.json.Decoder(dict[Int32, str])
-_CONSTANTS = msgspec.json.Decoder(dict[Int32, Constant])
+_CONSTANTS = msgspec.json.Decoder(dict[Int32, TypedValue])
 
 
 def removed_file(file: DataFile) -> RemovedFile:
@@ -152,15 +156,15 @@ def removed_file(file: DataFile) -> RemovedFile:
 
 
 def file_path(write: WriteRef, suffix: str) -> str:
-    """Return the path of a file of `write`: it names, before any commit does, the version that the write started from.
+    """Return the path of a file of `write`, which has the version that the write started from.
 
-    So a vacuum can recognise, among files that no commit names, those of writes that are fenced off.
+    So a vacuum can recognise, among files that no commit names, the files of writes that are fenced off.
     """
     return f"data/{write.version:020d}-{write.id}-{suffix}.parquet"
 
 
 def is_elsewhere(path: str) -> bool:
-    """Return whether a data file's path leads out of its table: to a file that lakelog never deletes."""
+    """Return whether a data file's path leads out of its table, to a file that lakelog never deletes."""
     return path.startswith("/") or "://" in path
 
 
@@ -170,26 +174,32 @@ def names_to_json(names: Mapping[int, str]) -> str:
 
 
 def names_from_json(text: str) -> dict[int, str]:
-    """Return what `names_to_json` wrote. FormatError for another text."""
+    """Return the names that `names_to_json` wrote. Raises FormatError for another text."""
     return decoded(_NAMES, text.encode(), "an entry of names of columns", size_max=JSON_MAX)
 
 
-def constants_to_json(constants: Mapping[int, Constant]) -> str:
+def constants_to_json(constants: Mapping[int, TypedValue]) -> str:
     """Return `DataFile.constants` as text, the same for the same constants."""
     return msgspec.json.encode({str(id): constants[id] for id in sorted(constants)}).decode()
 
 
-def constants_from_json(text: str) -> dict[int, Constant]:
-    """Return what `constants_to_json` wrote. FormatError for another text."""
-    return decoded(_CONSTANTS, text.encode(), "an entry of constants of columns", size_max=JSON_MAX)
+def constants_from_json(text: str) -> dict[int, TypedValue]:
+    """Return the constants that `constants_to_json` wrote. Raises FormatError for another text."""
+    where = "an entry of constants of columns"
+    try:
+        return decoded(_CONSTANTS, text.encode(), where, size_max=JSON_MAX)
+    except InvalidInput as error:
+        raise FormatError(f"{where} is not what the format has there: {error}") from None
 
 
 _READ: dict[str, Callable[[str], object]] = {
     NAMES: names_from_json,
     CONSTANTS: constants_from_json,
-    DELETES: deletes_from_json,
 }
-"""How the columns that hold JSON are read: all of them with their list, so that what follows expects no others."""
+"""Readers of the columns that hold JSON, but `deletes`.
+
+All are read with their list, so that later code expects no other texts.
+"""
 
 
 def started_at(path: str) -> int | None:
@@ -204,7 +214,8 @@ def started_at(path: str) -> int | None:
 def check_written_by(files: Iterable[DataFile], write: WriteRef | None) -> None:
     """Raise InvalidInput for a file whose name says that another write made it.
 
-    Vacuum relies on the name, and the fence on the write: a file of an older write could be deleted before its commit.
+    Vacuum relies on the name, and the fence on the write: a file of an older write could be deleted before
+    its commit.
     """
     for file in files:
         match = _OWN.fullmatch(file.path)
@@ -221,7 +232,7 @@ def check_written_by(files: Iterable[DataFile], write: WriteRef | None) -> None:
 
 
 def of_write(files: Sequence[DataFile], write: WriteRef | None) -> list[DataFile]:
-    """Return `files` with the id of the write that they belong to, in place of what their writer gave."""
+    """Return `files` with the id of the write that they belong to, whatever id their writer gave."""
     if write is None:
         return list(files)
     return [
@@ -233,14 +244,14 @@ def of_write(files: Sequence[DataFile], write: WriteRef | None) -> list[DataFile
 def check_files(
     files: Sequence[DataFile], schema: Schema, specs: Mapping[int, PartitionSpec] | Iterable[PartitionSpec]
 ) -> None:
-    """Raise InvalidInput for a file that must not be committed, because the table could not be read correctly with it.
+    """Raise InvalidInput for a file with which the table could not be read correctly.
 
-    A partition value that is left out would be read as NULL, so all fields of the file's spec are required, and no
-    others; values and bounds must be of their types; no file may be added twice.
+    A missing partition value would be read as NULL, so all fields of the file's spec are required, and no
+    other fields. Values and bounds must be of their types. No file may be added twice.
     """
-    known = {spec.id: spec for spec in (specs.values() if isinstance(specs, Mapping) else specs)}
+    specs_by_id = {spec.id: spec for spec in (specs.values() if isinstance(specs, Mapping) else specs)}
     for file in files:
-        spec = known.get(file.spec_id)
+        spec = specs_by_id.get(file.spec_id)
         if spec is None:
             raise InvalidInput(
                 f"the data file {file.path} names the partition spec {file.spec_id}, which the table does not have"
@@ -258,15 +269,16 @@ def check_files(
     if len({file.path for file in files}) < len(files):
         raise InvalidInput("one commit adds a data file twice: name each file once")
     if files:
-        files_to_arrow(files, schema, known)
+        files_to_arrow(files, schema, specs_by_id)
 
 
 def files_to_arrow(
     files: Sequence[DataFile], schema: Schema, specs: Mapping[int, PartitionSpec] | Iterable[PartitionSpec]
 ) -> pa.Table:
-    """Return `files` as a table. `schema` and `specs` are those that the files were written with, or of their commit.
+    """Return `files` as a table.
 
-    Statistics of columns that are not in `schema` are left out. InvalidInput for values of the wrong type.
+    `schema` and `specs` are those that the files were written with, or of their commit. Statistics of columns
+    that are not in `schema` are left out. Raises InvalidInput for values of the wrong type.
     """
     arrays: list[pa.Array] = [
         pa.array([file.path for file in files], pa.string()),
@@ -311,20 +323,20 @@ def files_to_arrow(
         column = _value_type_of(schema, id)
         if column is not None:
             names += (f"lo{id}", f"hi{id}")
-            arrays.append(to_arrow([each.min for each in stats], column))
-            arrays.append(to_arrow([each.max for each in stats], column))
-            if any(each.nans is not None for each in stats):
+            arrays.append(to_arrow([column_stats.min for column_stats in stats], column))
+            arrays.append(to_arrow([column_stats.max for column_stats in stats], column))
+            if any(column_stats.nans is not None for column_stats in stats):
                 names.append(f"nans{id}")
-                arrays.append(pa.array([each.nans for each in stats], pa.int64()))
+                arrays.append(pa.array([column_stats.nans for column_stats in stats], pa.int64()))
         names.append(f"nulls{id}")
-        arrays.append(pa.array([each.nulls for each in stats], pa.int64()))
+        arrays.append(pa.array([column_stats.nulls for column_stats in stats], pa.int64()))
     return pa.Table.from_arrays(arrays, names=names)
 
 
 def files_from_arrow(table: pa.Table) -> list[DataFile]:
     """Return the rows of such a table as files.
 
-    A NULL partition value is left out where it looks like a field that the file's spec does not have;
+    A NULL partition value is left out, because it may belong to a field that the file's spec does not have.
     `DataFile.partition` means the same either way.
     """
     rows = table.num_rows
@@ -338,11 +350,11 @@ def files_from_arrow(table: pa.Table) -> list[DataFile]:
                 if value is not None:
                     partition[id] = value
         elif kind in _STATS:
-            for known, value in zip(stats, values, strict=True):
+            for file_stats, value in zip(stats, values, strict=True):
                 if value is not None:
-                    known.setdefault(id, {})[_STATS[kind]] = value
+                    file_stats.setdefault(id, {})[_STATS[kind]] = value
     writes = columns.get("write") or [""] * rows
-    checksums, footers, named, constant, deletes, first, versions, curves, lows, highs = (
+    checksums, footers, names_texts, constant, deletes, first, versions, curves, lows, highs = (
         columns.get(name) or [None] * rows
         for name in (
             CRC,
@@ -364,11 +376,11 @@ def files_from_arrow(table: pa.Table) -> list[DataFile]:
             rows=columns["rows"][row],
             spec_id=columns["spec"][row],
             partition=partitions[row],
-            stats={id: ColumnStats(**known) for id, known in stats[row].items()},
+            stats={id: ColumnStats(**file_stats) for id, file_stats in stats[row].items()},
             write_id=writes[row],
             crc=checksums[row],
             footer_crc=footers[row],
-            names=None if named[row] is None else names_from_json(named[row]),
+            names=None if names_texts[row] is None else names_from_json(names_texts[row]),
             constants={} if constant[row] is None else constants_from_json(constant[row]),
             deletes=None if deletes[row] is None else deletes_from_json(deletes[row]),
             first_row=first[row],
@@ -382,7 +394,7 @@ def files_from_arrow(table: pa.Table) -> list[DataFile]:
 
 
 def physical_rows(files: pa.Table) -> pa.Array:
-    """Return how many rows each file holds, with those that are deleted."""
+    """Return how many rows each file holds, deleted rows included."""
     rows = files["rows"].combine_chunks()
     if DELETED not in files.column_names:
         return rows
@@ -399,77 +411,114 @@ def encode_files(
 
 
 def decode_files(blob: bytes) -> pa.Table:
-    """Return the table that `encode_files` wrote. FormatError when it is broken, or has other columns or values."""
+    """Return the table that `encode_files` wrote.
+
+    Raises FormatError if it is broken, or has other columns or values.
+    """
     return EncodedFiles(blob).table()
 
 
 class EncodedFiles:
-    """What `encode_files` wrote, decoded by column: of many files, statistics of all columns are most of it."""
+    """The bytes of `encode_files`, decoded by column. Statistics of all columns are most of a long list."""
 
     def __init__(self, blob: bytes) -> None:
-        """FormatError when it is broken, or has other columns; of values once they are decoded."""
+        """Raises FormatError if it is broken, or has other columns.
+
+        Values are checked once they are decoded.
+        """
         self._encoded = EncodedTable(blob)
-        missing = [field.name for field in BASE_SCHEMA if field.name not in self._encoded.names]
-        if missing:
+        check_columns(self._encoded.names)
+        absent_names = [field.name for field in BASE_SCHEMA if field.name not in self._encoded.names]
+        if absent_names:
             raise FormatError(
-                f"a list of data files lacks the columns {', '.join(missing)}: another program wrote it"
+                f"a list of data files lacks the columns {', '.join(absent_names)}: another program wrote it"
             )
 
     def names(self, statistics: Collection[int] | None) -> list[str]:
-        """Return the columns of a table that has what a plan needs (see `is_planned`); None stands for all."""
+        """Return the columns that a plan needs of a list of files (see `is_planned`); None stands for all."""
         return [name for name in self._encoded.names if statistics is None or is_planned(name, statistics)]
 
     def table(self, names: Collection[str] | None = None, rows: pa.Array | None = None) -> pa.Table:
-        """Return some of the columns, or all; with `rows`, only these. FormatError when what is returned has other
-        values."""
+        """Return some of the columns, or all; with `rows`, only these rows.
+
+        Raises FormatError if the returned columns have invalid values.
+        """
         table = self._encoded.columns(self._encoded.names if names is None else names)
         return checked_values(table if rows is None else table.take(rows))
 
     def paths(self) -> pa.Table:
-        """Return the paths, to be compared only: nothing holds them to be paths."""
+        """Return the paths, only to compare them: nothing checks that they are paths."""
         return self._encoded.columns(["path"])
 
 
+def check_columns(names: Collection[str]) -> None:
+    """Raise UnsupportedFormat for a column that no list of files has.
+
+    A reader that ignored it could miss what it says, as with an unknown member of an event. Raises
+    FormatError if `deleted` or `deletes` is there alone.
+    """
+    unknown_names = [name for name in names if name not in _COLUMNS and not _FLAT.fullmatch(name)]
+    if unknown_names:
+        raise UnsupportedFormat(
+            f"a list of data files has the columns {shortened(', '.join(unknown_names))}, which this version of "
+            "lakelog does not know: upgrade lakelog to read it"
+        )
+    if (DELETED in names) != (DELETES in names):
+        raise FormatError(
+            f"a list of data files has the column {DELETED} or {DELETES} alone: another program wrote it"
+        )
+
+
 def checked_values(table: pa.Table) -> pa.Table:
-    """Return columns of files. FormatError for values that no list of files may have."""
+    """Return columns of files. Raises FormatError for values that no list of files may have."""
     check_list(table, _COLUMNS)
     for name in table.column_names:
         if split_name(name)[0] in ("nulls", "nans"):
             check_list(table.select([name]), {name: pa.int64()})
-    for name, read in _READ.items():
+    for name, reader in _READ.items():
         for text in table[name].drop_null().to_pylist() if name in table.column_names else ():
-            read(text)
+            reader(text)
+    if DELETES in table.column_names:
+        deleted_rows = [
+            None if text is None else deletes_from_json(text).rows for text in table[DELETES].to_pylist()
+        ]
+        if DELETED in table.column_names and table[DELETED].to_pylist() != deleted_rows:
+            raise FormatError(
+                "a list of data files has other numbers of deleted rows than its vectors: another program wrote it"
+            )
     return table
 
 
 def is_planned(name: str, statistics: Collection[int]) -> bool:
-    """Whether a column is needed to plan a scan that looks at the `statistics` of these columns, by their ids.
+    """Return whether a plan that uses the `statistics` of these columns, by their ids, needs a column.
 
-    Partition values always are: to leave them out would mean NULL.
+    Partition values are always needed, because to leave them out would mean NULL.
     """
     kind, id = split_name(name)
     return name in _PLANNED or kind == "p" or (kind != "" and id in statistics)
 
 
 def is_judged(name: str, statistics: Collection[int]) -> bool:
-    """Whether a column is needed to judge files by the `statistics` of these columns and by their partitions."""
+    """Return whether a column is needed to judge files by partitions and the `statistics` of these
+    columns.
+    """
     kind, id = split_name(name)
     return name in _JUDGED or kind == "p" or (kind != "" and id in statistics)
 
 
 def encode_removed(files: Iterable[RemovedFile]) -> bytes:
     """Return removed files as the bytes of a sidecar."""
-    listed = list(files)
+    file_list = list(files)
     arrays = [
-        [file.path for file in listed],
-        [file.rows for file in listed],
-        [file.size_bytes for file in listed],
+        [file.path for file in file_list],
+        [file.rows for file in file_list],
+        [file.size_bytes for file in file_list],
     ]
     return encode_table(pa.table(arrays, schema=_REMOVED_SCHEMA))
 
 
 def decode_removed(blob: bytes) -> list[RemovedFile]:
-    """Return the files that `encode_removed` wrote. FormatError when the bytes are broken."""
+    """Return the files that `encode_removed` wrote. Raises FormatError if the bytes are broken."""
     table = decode_table(blob)
     if table.schema.names != _REMOVED_SCHEMA.names:
         raise FormatError("a list of removed files has other columns than path, rows and size")
@@ -482,18 +531,18 @@ def decode_removed(blob: bytes) -> list[RemovedFile]:
 
 @lru_cache(maxsize=10_000)
 def split_name(name: str) -> tuple[str, int]:
-    """Return kind and id of a flat column (`lo12` → `lo`, 12); the kind is empty for columns of another shape."""
+    """Return kind and id of a flat column (`lo12` → `lo`, 12); the kind is empty for other columns."""
     match = _FLAT.fullmatch(name)
     return ("", -1) if match is None else (match[1], int(match[2]))
 
 
-_FLAT = re.compile(r"(p|lo|hi|nulls|nans)([0-9]{1,10})")
+_FLAT = re.compile(r"(p|lo|hi|nulls|nans)(0|[1-9][0-9]{0,9})")
 _STATS = {"lo": "min", "hi": "max", "nulls": "nulls", "nans": "nans"}
 
 
 def _partition_types(specs: Mapping[int, PartitionSpec] | Iterable[PartitionSpec]) -> dict[int, pa.DataType]:
-    listed = specs.values() if isinstance(specs, Mapping) else specs
-    return {field.id: value_type(field.result) for spec in listed for field in spec.fields}
+    spec_list = specs.values() if isinstance(specs, Mapping) else specs
+    return {field.id: value_type(field.result) for spec in spec_list for field in spec.fields}
 
 
 def _value_type_of(schema: Schema, id: int) -> pa.DataType | None:

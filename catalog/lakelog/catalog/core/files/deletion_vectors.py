@@ -1,9 +1,10 @@
 """Deletion vectors: which rows of a data file are deleted, though they are still in it.
 
-A vector is a 32-bit Roaring bitmap in its portable form, of the positions of rows in the file, from 0. Small ones stand
-in the file's entry, the others of a commit together in one puffin file, which is named like a data file of the same
-write, so that abandoned ones are deleted like abandoned data files. A vector is never changed: a delete of more rows
-gives the file another one, which has the older positions too. Pure: `logs.stored_vectors` reads and writes the objects.
+A vector is a 32-bit Roaring bitmap in its portable form, of the positions of rows in the file, from 0. Small
+vectors stand in the file's entry. A commit's other vectors stand together in a puffin file. It is named like
+a data file of the same write, so that abandoned puffin files are deleted like abandoned data files. A vector
+is never changed: a delete of more rows gives the file another vector, which has the older positions too.
+Pure: `logs.stored_vectors` reads and writes the objects.
 """
 
 from __future__ import annotations
@@ -17,25 +18,28 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lakelog.catalog.core.files.puffin import Vector, puffin_of_vectors
+from lakelog.catalog.core.files.puffin import PuffinVector, puffin_of_vectors
 from lakelog.log import WriteRef
 from lakelog.log.decoding import JSON_MAX, decoded
 from lakelog.log.errors import FormatError, InvalidInput
 from lakelog.log.grammar import FilePath, Number
 
 if TYPE_CHECKING:
-    # Loaded where there is a vector: most tables have none.
+    # Loaded only for a vector: most tables have none.
     from pyroaring import BitMap
 
 INLINE_MAX_BYTES = 512
 POSITION_LIMIT = 2**32
 
 
-class Deletes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How many rows of a file are deleted, and where their positions are: `inline` (Base64), or in `path` at `offset`.
+class DeletionVector(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """How many rows of a file are deleted, and their positions: `inline` (Base64), or in `path` at `offset`.
 
-    `size_bytes` and `crc` (a CRC-32) are of the vector itself; `path` is relative to the table's location, or
-    absolute where it is another table's of the same warehouse, and `object_size_bytes` the size of what is there.
+    `size_bytes` and `crc` (a CRC-32) are of the vector itself. `path` is relative to the table's location, or
+    absolute if it belongs to another table of the same warehouse. `object_size_bytes` is the size of the
+    object at `path`.
     """
 
     rows: Number
@@ -47,37 +51,43 @@ class Deletes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     object_size_bytes: Number | None = msgspec.field(name="object", default=None)
 
 
-_DELETES = msgspec.json.Decoder(Deletes)
+_DELETES = msgspec.json.Decoder(DeletionVector)
 
 
-def deletes_to_json(deletes: Deletes) -> str:
-    """Return a reference to a vector as text, the same for the same one."""
+def deletes_to_json(deletes: DeletionVector) -> str:
+    """Return a reference to a vector as text, the same for the same reference."""
     return msgspec.json.encode(deletes).decode()
 
 
-def deletes_from_json(text: str) -> Deletes:
-    """Return what `deletes_to_json` wrote. FormatError for another text."""
+def deletes_from_json(text: str) -> DeletionVector:
+    """Return the reference that `deletes_to_json` wrote. Raises FormatError for another text."""
     return decoded(_DELETES, text.encode(), "an entry of deleted rows", size_max=JSON_MAX)
 
 
-class Positions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Rows of a file, as an engine sends them: `positions` is a Roaring bitmap in its portable form, as Base64."""
+class DeletedPositions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Rows of a file, as an engine sends them.
+
+    `positions` is a Roaring bitmap in its portable form, as Base64.
+    """
 
     path: str
     positions: str
 
 
-def positions_of(deletes: Sequence[Positions | Mapping[str, Any]]) -> dict[str, BitMap]:
-    """Return what an engine sends, by path, without files of which it names no row. InvalidInput for a path twice."""
-    listed = [msgspec.convert(each, Positions, from_attributes=True) for each in deletes]
-    if len({each.path for each in listed}) < len(listed):
+def positions_of(deletes: Sequence[DeletedPositions | Mapping[str, Any]]) -> dict[str, BitMap]:
+    """Return the positions that an engine sends, by path, without files of which it names no row.
+
+    Raises InvalidInput if a path is given twice.
+    """
+    items = [msgspec.convert(item, DeletedPositions, from_attributes=True) for item in deletes]
+    if len({item.path for item in items}) < len(items):
         raise InvalidInput("the rows to delete name a file twice: name each file once")
-    positions = {each.path: bitmap_of(each.positions) for each in listed}
+    positions = {item.path: bitmap_of(item.positions) for item in items}
     return {path: bitmap for path, bitmap in positions.items() if bitmap}
 
 
 def bitmap_of(encoded: str) -> BitMap:
-    """Return the positions that an engine sends as Base64. InvalidInput where they are not a bitmap."""
+    """Return the positions that an engine sends as Base64. Raises InvalidInput if they are not a bitmap."""
     from pyroaring import BitMap
 
     try:
@@ -90,23 +100,24 @@ def bitmap_of(encoded: str) -> BitMap:
 
 def packed_vectors(
     write: WriteRef, vectors: Mapping[str, BitMap], location: Callable[[str], str]
-) -> tuple[dict[str, Deletes], str | None, bytes]:
-    """Return the references to `vectors`, by the same paths of files, and the object of those that are not inline.
+) -> tuple[dict[str, DeletionVector], str | None, bytes]:
+    """Return the references to `vectors`, by the same paths of files, and the object that they need.
 
-    The object is its path, relative to the table's location, and its content, a puffin file; None and empty where all
-    are inline. Its name depends on what is in it: a commit that is decided again on a newer state puts another one.
-    `location` returns the absolute path or URL of a file.
+    The object has the vectors that are not inline. It is its path, relative to the table's location, and its
+    content, a puffin file; None and empty if all are inline. Its name depends on its content: a commit that
+    is decided again on a newer state puts another object. `location` returns the absolute path or URL of a
+    file.
     """
     bitmaps = {path: _packed(vectors[path]) for path in sorted(vectors)}
     apart = {
-        path: Vector(bitmap, len(vectors[path]), location(path))
+        path: PuffinVector(bitmap, len(vectors[path]), location(path))
         for path, bitmap in bitmaps.items()
         if len(bitmap) > INLINE_MAX_BYTES
     }
     content, offsets = puffin_of_vectors(apart) if apart else (b"", {})
     object_path = _path_of(write, content) if content else None
-    found = {
-        path: Deletes(
+    deletes_by_path = {
+        path: DeletionVector(
             rows=len(vectors[path]),
             size_bytes=len(bitmap),
             crc=zlib.crc32(bitmap),
@@ -117,13 +128,16 @@ def packed_vectors(
         )
         for path, bitmap in bitmaps.items()
     }
-    return found, object_path, content
+    return deletes_by_path, object_path, content
 
 
-def inline_deletes(vector: BitMap) -> Deletes:
-    """Return a reference that has the vector itself, of any size: for a reader in this process, never for a log."""
+def inline_deletes(vector: BitMap) -> DeletionVector:
+    """Return a reference that has the vector itself, of any size: only for readers in this process.
+
+    It must never be in a log.
+    """
     blob = _packed(vector)
-    return Deletes(
+    return DeletionVector(
         rows=len(vector),
         size_bytes=len(blob),
         crc=zlib.crc32(blob),
@@ -132,9 +146,9 @@ def inline_deletes(vector: BitMap) -> Deletes:
 
 
 def _packed(vector: BitMap) -> bytes:
-    packed = vector.copy()
-    packed.run_optimize()
-    return packed.serialize()
+    copy = vector.copy()
+    copy.run_optimize()
+    return copy.serialize()
 
 
 def _path_of(write: WriteRef, content: bytes) -> str:
@@ -142,10 +156,10 @@ def _path_of(write: WriteRef, content: bytes) -> str:
     return f"data/{write.version:020d}-{write.id}-{hashlib.sha256(content).hexdigest()[:16]}.puffin"
 
 
-def decoded_vector(deletes: Deletes, blob: bytes, physical_rows: int) -> BitMap:
-    """Return the positions that `blob` holds, the vector of a file that has `physical_rows` with the deleted ones.
+def decoded_vector(deletes: DeletionVector, blob: bytes, physical_rows: int) -> BitMap:
+    """Return the positions in `blob`, the vector of a file that has `physical_rows`, deleted rows included.
 
-    FormatError where it is not the vector that `deletes` refers to, or not one of this file.
+    Raises FormatError if it is not the vector that `deletes` refers to, or not a vector of this file.
     """
     from pyroaring import BitMap
 
@@ -167,8 +181,11 @@ def decoded_vector(deletes: Deletes, blob: bytes, physical_rows: int) -> BitMap:
     return vector
 
 
-def inline_bytes(deletes: Deletes) -> bytes | None:
-    """Return the vector that stands in the reference itself; None where it is an object's. FormatError."""
+def inline_bytes(deletes: DeletionVector) -> bytes | None:
+    """Return the vector that stands in the reference itself; None if an object has it.
+
+    Raises FormatError if it is not Base64.
+    """
     if deletes.inline is None:
         return None
     try:

@@ -1,9 +1,9 @@
 """The set of a table's live data files: immutable, and cheap to change.
 
-The cost of a change grows with the change and not with the set: a set knows its totals and how it came from its
-predecessor (files added, paths removed). Arrow rows are made on first use, and cached; a plan that needs few manifests
-makes those of these only. `manifests` has how a set is stored. A path is in a set at most once; a removed one may come
-back.
+The cost of a change grows with the change and not with the set. A set knows its totals and how it came from
+its predecessor (files added, paths removed). Arrow rows are made on first use, and cached; a plan that needs
+few manifests makes rows of these only. `manifests` has the stored form of a set. A path is in a set at most
+once; a removed path may come back.
 """
 
 from __future__ import annotations
@@ -11,23 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.core.files.data_file import DataFile, RemovedFile, files_to_arrow, is_planned
 from lakelog.catalog.core.files.file_tables import grouped, joined, tiered, without
-from lakelog.catalog.core.files.leaves import Fetch, Leaf, leaf_of
+from lakelog.catalog.core.files.leaves import Fetch, ManifestLeaf, leaf_of
 from lakelog.catalog.core.files.manifest import Manifest
 from lakelog.catalog.core.files.manifest_bounds import BoundsAt
-from lakelog.catalog.core.files.manifest_parts import Kept
-from lakelog.catalog.core.files.manifests import Choice, Entries, Manifests, bounds_key
+from lakelog.catalog.core.files.manifest_parts import Directories, PartCache
+from lakelog.catalog.core.files.manifests import Entries, FileChoice, ManifestSet, bounds_key
 from lakelog.catalog.core.files.stored_list import StoredList
-from lakelog.catalog.core.schema import PartitionSpec, Schema, ready
+from lakelog.catalog.core.schema.partitioning import PartitionSpec
+from lakelog.catalog.core.schema.schema import Schema
 from lakelog.log.errors import FormatError
-from lakelog.log.grammar import Number
 
 T = TypeVar("T")
 Specs = Mapping[int, PartitionSpec] | Sequence[PartitionSpec]
@@ -38,21 +37,24 @@ MANY_FILES = 10_000
 
 FEW_MANIFESTS = 16
 FEW_LEAVES = 40
-"""Entries of so many manifests, or leaves of packs, are taken whole; of more, those that a plan needs are looked for
-first."""
+"""Entries of so many manifests, or leaves of packs, are taken whole.
+
+Of more, a plan searches for its files first.
+"""
 
 
-class Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a snapshot holds of a set of files: exact totals of the live ones, and where the entries are."""
+@dataclass(frozen=True, slots=True)
+class FileSetRoot:
+    """Exact totals of the live files, their manifests, and the lists of removed paths.
 
-    files: Number
-    rows: Number
-    bytes: Number
+    See `stored_sets` for the stored form.
+    """
+
+    files: int
+    rows: int
+    bytes: int
     manifests: list[StoredList]
-    removed: list[StoredList] = []
-
-
-ready(Root)
+    removed: list[StoredList]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +72,18 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class StoredIn:
-    """Where the entries of a set are stored: manifests, and how many files are added and removed beside those."""
+    """The manifests that store a set's entries, and the numbers of files added and removed apart from
+    them.
+    """
 
-    manifests: Manifests
+    manifests: ManifestSet
     added_since: int
     removed_since: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Narrow:
-    """The live files without statistics of columns that no plan has looked at."""
+    """The live files without statistics of columns that no plan has used."""
 
     statistics: frozenset[int]
     tables: tuple[pa.Table, ...]
@@ -87,16 +91,16 @@ class _Narrow:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """What a set is beside its manifests: the live files added since, and paths that are removed from these."""
+    """The difference of a set from its manifests: live files added since, and paths removed from them."""
 
-    manifests: Manifests
+    manifests: ManifestSet
     added: tuple[pa.Table, ...]
     removed: frozenset[str]
     gone: pa.Array
 
 
 class FileSet:
-    """The live data files of one version of a table. See the module for what is cheap."""
+    """The live data files of a version of a table. See the module for its costs."""
 
     __slots__ = (
         "file_count",
@@ -108,12 +112,12 @@ class FileSet:
         "_changes",
     )
 
-    def __init__(self, file_count: int, row_count: int, size_bytes: int, origin: Manifests | _Step) -> None:
+    def __init__(self, file_count: int, row_count: int, size_bytes: int, origin: ManifestSet | _Step) -> None:
         self.file_count = file_count
         self.row_count = row_count
         self.size_bytes = size_bytes
-        # These four are caches of the same content in another form. Each is replaced by one assignment, so that
-        # threads that share a set see the old form or the new one.
+        # These four are caches of the same content in another form. Each is replaced in a single assignment,
+        # so that threads that share a set see the old form or the new form.
         self._origin = origin
         self._tables: tuple[pa.Table, ...] | None = None
         self._narrow: _Narrow | None = None
@@ -121,10 +125,13 @@ class FileSet:
 
     @staticmethod
     def empty() -> FileSet:
-        return FileSet(0, 0, 0, Manifests())
+        return FileSet(0, 0, 0, ManifestSet())
 
     def added(self, files: Sequence[DataFile] | pa.Table, schema: Schema, specs: Specs) -> FileSet:
-        """Return the set with `files`, whose paths are not in it. `schema` and `specs` are those of their commit."""
+        """Return the set with `files`, whose paths are not in it.
+
+        `schema` and `specs` are those of their commit.
+        """
         if isinstance(files, pa.Table):
             count, rows, size = (
                 files.num_rows,
@@ -152,18 +159,18 @@ class FileSet:
         return FileSet.empty()
 
     def chunks(
-        self, fetch: Fetch, statistics: Collection[int] | None = None, choice: Choice | None = None
+        self, fetch: Fetch, statistics: Collection[int] | None = None, choice: FileChoice | None = None
     ) -> list[pa.Table]:
-        """Return the live files as tables (see `data_file`), with differing columns. The first call reads manifests.
+        """Return the live files as tables (see `data_file`), with differing columns.
 
-        With all columns, or those that a plan needs which looks at some `statistics` (see `is_planned`), and perhaps
-        others: of many files and columns, to decode them all would take most of the time and of the memory. Files that
-        are not chosen may be missing.
+        The first call reads manifests. The tables have all columns, or at least those that a plan with some
+        `statistics` needs (see `is_planned`). Of many files and columns, to decode them all would take most
+        of the time and of the memory. Files outside of `choice` may be missing.
         """
         if choice is not None and self._tables is None:
-            some = self._chosen(fetch, None if statistics is None else frozenset(statistics), choice)
-            if some is not None:
-                return some
+            chosen_tables = self._chosen(fetch, None if statistics is None else frozenset(statistics), choice)
+            if chosen_tables is not None:
+                return chosen_tables
         tables = self._tables
         if tables is None and statistics is None:
             tables = self._made(lambda files: files._tables, fetch, None)
@@ -176,66 +183,70 @@ class FileSet:
         own = self._narrow
         if own is not None and statistics <= own.statistics:
             return own.tables
-        wanted = statistics if own is None else statistics | own.statistics
+        column_ids = statistics if own is None else statistics | own.statistics
 
         def known(files: FileSet) -> tuple[pa.Table, ...] | None:
             narrow = files._narrow
-            if narrow is not None and wanted <= narrow.statistics:
+            if narrow is not None and column_ids <= narrow.statistics:
                 return narrow.tables
             return files._tables
 
         nearest = self._nearest(known)
         if nearest is not None and nearest._tables is not None:
-            # What has all columns goes on with all: a commit that comes between two plans may need them.
+            # A set with all columns goes on with all: a commit that comes between two plans may need them.
             return tuple(self.chunks(fetch))
-        tables = self._made(known, fetch, wanted)
-        self._narrow = _Narrow(wanted, tables)
+        tables = self._made(known, fetch, column_ids)
+        self._narrow = _Narrow(column_ids, tables)
         return tables
 
     def named(self, fetch: Fetch, paths: pa.Array) -> list[pa.Table]:
-        """Return those of the live files that have these paths, with all columns.
+        """Return the live files that have these paths, with all columns.
 
-        Of many files, only the paths of the others are decoded, of the manifests that can have them.
+        Of many files, only the paths of the other files are decoded, in manifests that can have these paths.
         """
         if self._tables is not None or (self.file_count < MANY_FILES and self._manifests().is_read):
-            known: Sequence[pa.Table] = self.chunks(fetch)
+            live_tables: Sequence[pa.Table] = self.chunks(fetch)
         else:
             changes = self._since_manifests()
-            come = [table["path"].combine_chunks() for table in changes.added]
-            beside = pa.concat_arrays([changes.gone, *come])
-            before = paths.filter(pc.invert(pc.is_in(paths, value_set=beside)))
-            known = (*changes.manifests.named(before, fetch), *changes.added)
-        found = (table.filter(pc.is_in(table["path"], value_set=paths)) for table in known)
-        return [table for table in found if table.num_rows]
+            new_paths = [table["path"].combine_chunks() for table in changes.added]
+            changed_paths = pa.concat_arrays([changes.gone, *new_paths])
+            stored_paths = paths.filter(pc.invert(pc.is_in(paths, value_set=changed_paths)))
+            live_tables = (*changes.manifests.named(stored_paths, fetch), *changes.added)
+        matching_tables = (table.filter(pc.is_in(table["path"], value_set=paths)) for table in live_tables)
+        return [table for table in matching_tables if table.num_rows]
 
     def _chosen(
-        self, fetch: Fetch, statistics: frozenset[int] | None, choice: Choice
+        self, fetch: Fetch, statistics: frozenset[int] | None, choice: FileChoice
     ) -> list[pa.Table] | None:
-        """Return the live files of the manifests that are chosen, and those added since; None where it takes less time,
-        or has taken less before, to know all files."""
+        """Return the live files of the manifests that are chosen, and the files added since.
+
+        None if it takes less time, or has taken less before, to know all files.
+        """
         manifests = self._manifests()
-        chosen = manifests.chosen(choice)
-        if _are_few(chosen) and len(chosen) == len(manifests.entries):
+        entries = manifests.chosen(choice)
+        if _are_few(entries) and len(entries) == len(manifests.entries):
             return None
         changes = self._since_manifests()
         if changes.manifests is not manifests:
-            # Another thread has stored a set on the way back meanwhile.
+            # Another thread has stored a set on the way back in the meantime.
             manifests = changes.manifests
-            chosen = manifests.chosen(choice)
+            entries = manifests.chosen(choice)
         tables: list[pa.Table] | None = None
-        if _are_few(chosen) and len(chosen) < len(manifests.entries):
-            tables = manifests.live_in(chosen, fetch, statistics)
-        elif not _are_few(chosen) and not self._is_known(manifests, statistics):
-            tables = manifests.matching_in(chosen, fetch, statistics, choice)
-            if tables is None and len(chosen) < len(manifests.entries):
-                tables = manifests.live_in(chosen, fetch, statistics)
+        if _are_few(entries) and len(entries) < len(manifests.entries):
+            tables = manifests.live_in(entries, fetch, statistics)
+        elif not _are_few(entries) and not self._is_known(manifests, statistics):
+            tables = manifests.matching_in(entries, fetch, statistics, choice)
+            if tables is None and len(entries) < len(manifests.entries):
+                tables = manifests.live_in(entries, fetch, statistics)
         if tables is None:
             return None
         return [*grouped(without(table, changes.gone) for table in tables), *changes.added]
 
-    def _is_known(self, manifests: Manifests, statistics: frozenset[int] | None) -> bool:
-        """Return whether all files are known by what a plan looks at, or are from now on: of manifests that were
-        searched before. What was looked at in packs is kept as it is."""
+    def _is_known(self, manifests: ManifestSet, statistics: frozenset[int] | None) -> bool:
+        """Return whether all files are known by the columns that a plan uses, or are from now on.
+
+        The latter holds for manifests that were searched before. Parts of packs are kept as they were read.
+        """
         if statistics is None:
             return False
         narrow = self._narrow
@@ -243,15 +254,15 @@ class FileSet:
             return narrow is not None and statistics <= narrow.statistics
         return narrow is not None or manifests.was_searched
 
-    def _manifests(self) -> Manifests:
+    def _manifests(self) -> ManifestSet:
         """Return the newest manifests on the way back."""
         files = self
-        while not isinstance(files._origin, Manifests):
+        while not isinstance(files._origin, ManifestSet):
             files = files._origin.parent
         return files._origin
 
     def _since_manifests(self) -> _Changes:
-        """Return the changes since the newest manifests on the way back, made from those of a predecessor."""
+        """Return the changes since the newest manifests on the way back, made from a predecessor's."""
         newest = self._manifests()
 
         def known(files: FileSet) -> _Changes | None:
@@ -261,26 +272,26 @@ class FileSet:
         own = known(self)
         if own is not None:
             return own
-        base, added, removed = self._since(known)
-        # These may be newer manifests, where another thread has just stored them: the changes are since those.
-        if isinstance(base, Manifests):
-            manifests, tables, gone = base, tiered(added), frozenset(removed)
+        base, new_tables, later_paths = self._since(known)
+        # Another thread may just have stored newer manifests. Then the changes are since those.
+        if isinstance(base, ManifestSet):
+            manifests, tables, removed_paths = base, tiered(new_tables), frozenset(later_paths)
         else:
             manifests = base.manifests
-            tables = tiered([*(without(table, removed) for table in base.added), *added])
-            gone = base.removed | frozenset(removed)
+            tables = tiered([*(without(table, later_paths) for table in base.added), *new_tables])
+            removed_paths = base.removed | frozenset(later_paths)
             older = self._nearest(known)
             if older is not None:
                 older._changes = None  # as `_release_predecessor` does
-        changes = _Changes(manifests, tables, gone, pa.array(sorted(gone), pa.string()))
+        changes = _Changes(manifests, tables, removed_paths, pa.array(sorted(removed_paths), pa.string()))
         self._changes = changes
         return changes
 
     def _nearest(self, known: Callable[[FileSet], T | None]) -> FileSet | None:
-        """Return the nearest set on the way back to manifests of which something is known."""
+        """Return the nearest set on the way back to manifests for which `known` returns a value."""
         files = self
         while known(files) is None:
-            if isinstance(files._origin, Manifests):
+            if isinstance(files._origin, ManifestSet):
                 return None
             files = files._origin.parent
         return files
@@ -291,21 +302,24 @@ class FileSet:
         fetch: Fetch,
         statistics: frozenset[int] | None,
     ) -> tuple[pa.Table, ...]:
-        """Return the live files from what is `known` of a predecessor, which is then released, or from manifests."""
-        found, added, removed = self._since(known)
-        if isinstance(found, Manifests):
-            base = found.live(fetch, statistics)
+        """Return the live files, made from manifests or from the `known` tables of a predecessor.
+
+        The predecessor is then released.
+        """
+        nearest_base, new_tables, removed_paths = self._since(known)
+        if isinstance(nearest_base, ManifestSet):
+            base = nearest_base.live(fetch, statistics)
         else:
-            base = found
+            base = nearest_base
             self._release_predecessor(known)
         if statistics is not None:
-            added = [_narrowed(table, statistics) for table in added]
-        tables = tiered([*(without(table, removed) for table in base), *added])
+            new_tables = [_narrowed(table, statistics) for table in new_tables]
+        tables = tiered([*(without(table, removed_paths) for table in base), *new_tables])
         self._check_totals(tables)
         return tables
 
     def _check_totals(self, tables: Sequence[pa.Table]) -> None:
-        """Raise FormatError where the entries are not those that the totals are of: an error instead of wrong rows."""
+        """Raise FormatError if the entries do not match the totals: an error instead of wrong rows."""
         count = sum(table.num_rows for table in tables)
         rows = sum(pc.sum(table["rows"]).as_py() or 0 for table in tables)
         self._check(count, rows)
@@ -319,29 +333,30 @@ class FileSet:
             )
 
     def _release_predecessor(self, known: Callable[[FileSet], tuple[pa.Table, ...] | None]) -> None:
-        """Release the tables that this set's were made from: a process that reads every version keeps one copy.
+        """Release the tables that this set's were made from.
 
-        A reader of the older version makes them again.
+        A reader of the older version makes them again. So a process that reads every version keeps a single
+        copy.
         """
         files = self._nearest(known)
         if files is not None and files is not self:
             files._tables = files._narrow = None
 
     def table(self, fetch: Fetch) -> pa.Table:
-        """Return the live files as one table."""
+        """Return the live files as a single table."""
         return joined(self.chunks(fetch))
 
     def parts(self, fetch: Fetch) -> Iterator[pa.Table]:
-        """Yield the live files with all columns, in parts, and keep few of them. Each call reads manifests.
+        """Yield the live files with all columns, in parts, and keep few of them.
 
-        FormatError at the end where the files are not those that the totals are of.
+        Each call reads manifests. Raises FormatError at the end if the files do not match the totals.
         """
         if self._tables is not None or self.file_count < MANY_FILES:
             yield from self.chunks(fetch)
             return
-        manifests, added, removed = self.since_manifests()
-        gone, count, rows = pa.array(sorted(removed), pa.string()), 0, 0
-        for table in chain((without(part, gone) for part in manifests.parts(fetch)), added):
+        manifests, new_tables, removed_paths = self.since_manifests()
+        path_array, count, rows = pa.array(sorted(removed_paths), pa.string()), 0, 0
+        for table in chain((without(part, path_array) for part in manifests.parts(fetch)), new_tables):
             count += table.num_rows
             rows += pc.sum(table["rows"]).as_py() or 0
             yield table
@@ -352,114 +367,118 @@ class FileSet:
         version: int,
         fetch: Fetch | None = None,
         order: Sequence[int] = (),
-        kept: Kept | None = None,
+        kept: PartCache | None = None,
         since: int = 0,
         *,
         sorts_anew: bool = True,
-    ) -> tuple[Any, dict[str, bytes], Manifests]:
-        """Return the root, to be stored at `version`, the new objects that it needs, by name, and its manifests.
+    ) -> tuple[FileSetRoot, dict[str, bytes], ManifestSet]:
+        """Return the root to be stored at `version`, the new objects that it needs, by name, and its
+        manifests.
 
-        With `fetch`, small manifests that are not in memory are read and merged too. Within partitions, files are in
-        the `order` of these columns, by their ids. What is read of the manifests is in `kept`. Manifests from before
-        the version `since` are written anew, so that no entry of a file that is gone is left. With `sorts_anew`, some
-        that overlap many others are written anew, in order.
+        With `fetch`, small manifests that are not in memory are read and merged too. Within partitions, files
+        are in the `order` of these columns, by their ids. Parts that are read of the manifests are in `kept`.
+        Manifests from before the version `since` are rewritten, so that no entry of a removed file is left.
+        With `sorts_anew`, some manifests that overlap many others are rewritten in order.
         """
         if self.file_count:
-            manifests, added, removed = self.since_manifests()
+            manifests, new_tables, removed_paths = self.since_manifests()
             manifests, blobs = manifests.after(
-                version, joined(added), removed, fetch, order, kept, since, sorts_anew=sorts_anew
+                version, joined(new_tables), removed_paths, fetch, order, kept, since, sorts_anew=sorts_anew
             )
         else:
-            manifests, blobs = Manifests(), {}
-        root = Root(
+            manifests, blobs = ManifestSet(), {}
+        root = FileSetRoot(
             files=self.file_count,
             rows=self.row_count,
             bytes=self.size_bytes,
             manifests=[manifest.stored for manifest in manifests.entries],
             removed=[manifest.stored for manifest in manifests.removed],
         )
-        return msgspec.to_builtins(root), blobs, manifests
+        return root, blobs, manifests
 
-    def stored(self, manifests: Manifests) -> None:
+    def stored(self, manifests: ManifestSet) -> None:
         """Note that the manifests which a dump of this very set returned are durable.
 
-        Sets that come from this one then build on them, and the changes that led to it are released.
+        Sets that come from this set then build on them, and the changes that led to it are released.
         """
         self._origin = manifests
 
     def stored_in(self) -> StoredIn:
-        """Return where the entries are stored, as far as this process knows. Reads nothing."""
-        manifests, added, removed = self.since_manifests()
-        return StoredIn(manifests, sum(table.num_rows for table in added), len(removed))
+        """Return the manifests that store the entries, as far as this process knows. Reads nothing."""
+        manifests, new_tables, removed_paths = self.since_manifests()
+        return StoredIn(manifests, sum(table.num_rows for table in new_tables), len(removed_paths))
 
-    def since_manifests(self) -> tuple[Manifests, list[pa.Table], Collection[str]]:
-        """Return the manifests that this set goes back to, the live files that were added since, and the paths that
-        were removed from these manifests. Reads nothing."""
-        manifests, added, removed = self._since(lambda files: None)
-        assert isinstance(manifests, Manifests), "every set goes back to manifests"
-        return manifests, added, removed
+    def since_manifests(self) -> tuple[ManifestSet, list[pa.Table], Collection[str]]:
+        """Return the manifests that this set goes back to, the live files added since, and the paths removed.
+
+        The paths were removed from these manifests. Reads nothing.
+        """
+        manifests, new_tables, removed_paths = self._since(lambda files: None)
+        assert isinstance(manifests, ManifestSet), "every set goes back to manifests"
+        return manifests, new_tables, removed_paths
 
     def rest_on(self, stored: FileSet) -> None:
         """Go back to the manifests of a stored set that was found to be the same, as after `stored`."""
-        if isinstance(stored._origin, Manifests):
+        if isinstance(stored._origin, ManifestSet):
             self._origin = stored._origin
 
     @staticmethod
     def load(
-        root: Any,
+        root: FileSetRoot,
         known: dict[StoredList, Entries] | None = None,
         bounds: Mapping[str, BoundsAt] | None = None,
-        directories: Mapping[str, str] | None = None,
-        kept: Kept | None = None,
+        directories: Directories | None = None,
+        kept: PartCache | None = None,
     ) -> FileSet:
-        """Return the set that `dump` described; its manifests are read when they are needed.
+        """Return the set that `dump` described; its manifests are read on demand.
 
-        Sets that are loaded with the same `known` share the manifests that they have in common. `bounds` are those of
-        manifests, by their names, and `directories` those of leaves, by their hashes. Parts that were read are `kept`.
+        Sets that are loaded with the same `known` share the manifests that they have in common. `bounds` are
+        those of manifests, by their names, and `directories` those of leaves. Parts that were read are `kept`.
         """
-        stored = root if isinstance(root, Root) else msgspec.convert(root, Root)
-        shared = {} if known is None else known
+        entries_by_list = {} if known is None else known
 
         def entries_of(each: StoredList) -> Entries:
-            found = shared.get(each)
-            if found is None:
+            entries = entries_by_list.get(each)
+            if entries is None:
                 own = (bounds or {}).get(bounds_key(each))
-                found = leaf_of(each, directories or {}, own) if each.is_leaf else Manifest(each, bounds=own)
-                shared[each] = found
-            return found
+                entries = (
+                    leaf_of(each, directories or {}, own) if each.is_leaf else Manifest(each, bounds=own)
+                )
+                entries_by_list[each] = entries
+            return entries
 
-        removed = [entries_of(each) for each in stored.removed]
-        manifests = Manifests(
-            tuple(entries_of(each) for each in stored.manifests),
-            tuple(each for each in removed if isinstance(each, Manifest)),
-            Kept() if kept is None else kept,
+        removal_lists = [entries_of(entry) for entry in root.removed]
+        manifests = ManifestSet(
+            tuple(entries_of(entry) for entry in root.manifests),
+            tuple(entry for entry in removal_lists if isinstance(entry, Manifest)),
+            PartCache() if kept is None else kept,
         )
-        if len(manifests.removed) < len(removed):
+        if len(manifests.removed) < len(removal_lists):
             raise FormatError("a snapshot has a list of removed paths in a pack: another program wrote it")
-        return FileSet(stored.files, stored.rows, stored.bytes, manifests)
+        return FileSet(root.files, root.rows, root.bytes, manifests)
 
     def _since(
         self, known: Callable[[FileSet], T | None]
-    ) -> tuple[T | Manifests, list[pa.Table], Collection[str]]:
-        """Return the nearest base on the way back, the live files added since, and the paths removed from the base.
+    ) -> tuple[T | ManifestSet, list[pa.Table], Collection[str]]:
+        """Return the nearest base on the way back, the live files added since, and the paths removed from it.
 
-        A base is what is `known` of a set, or its manifests.
+        A base is the value of `known` for a set, or its manifests.
         """
-        files, removed, changes = self, set[str](), list[_Added]()
+        files, removed_paths, changes = self, set[str](), list[_Added]()
         while (base := known(files)) is None:
             origin = files._origin
-            if isinstance(origin, Manifests):
-                return origin, _to_tables(reversed(changes)), removed
+            if isinstance(origin, ManifestSet):
+                return origin, _to_tables(reversed(changes)), removed_paths
             if isinstance(origin.change, tuple):
-                removed.update(origin.change)
+                removed_paths.update(origin.change)
             else:
-                changes.append(_surviving(origin.change, removed))
+                changes.append(_surviving(origin.change, removed_paths))
             files = origin.parent
-        return base, _to_tables(reversed(changes)), removed
+        return base, _to_tables(reversed(changes)), removed_paths
 
 
 def _are_few(chosen: Sequence[Entries]) -> bool:
-    leaves = sum(isinstance(each, Leaf) for each in chosen)
+    leaves = sum(isinstance(entry, ManifestLeaf) for entry in chosen)
     return leaves <= FEW_LEAVES and len(chosen) - leaves <= FEW_MANIFESTS
 
 
@@ -476,13 +495,15 @@ def _surviving(change: _Added, removed: set[str]) -> _Added:
         if files is not change.files:
             removed.difference_update(change.files["path"].to_pylist())
         return _Added(files, change.schema, change.specs)
-    gone = {file.path for file in change.files if file.path in removed}
-    removed -= gone
-    return _Added([file for file in change.files if file.path not in gone], change.schema, change.specs)
+    removed_paths = {file.path for file in change.files if file.path in removed}
+    removed -= removed_paths
+    return _Added(
+        [file for file in change.files if file.path not in removed_paths], change.schema, change.specs
+    )
 
 
 def _to_tables(changes: Iterable[_Added]) -> list[pa.Table]:
-    """Return the files of `changes` in order; neighbours of one schema become one table."""
+    """Return the files of `changes` in order; neighbours with the same schema become a single table."""
     tables: list[pa.Table] = []
     run: list[DataFile] = []
     last: _Added | None = None

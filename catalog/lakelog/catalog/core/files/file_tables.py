@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 
 import pyarrow as pa
@@ -12,14 +13,20 @@ from lakelog.log.errors import FormatError
 from lakelog.log.grammar import shortened
 
 TIER_RATIO = 2
-"""A table that is kept is at least this many times as long as the next one; so there are log2(n) of them."""
+"""A table that is kept is at least this many times as long as the next table. So there are log2(n) tables."""
 
 LONG = 100_000
-"""A table of so many rows stays as it is: a copy of it costs more than one chunk more for every plan."""
+"""A table of so many rows stays as it is, because a copy of it costs more than another chunk for every plan.
+"""
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Return all rows of `tables` as one table without chunks. A column that was widened gets its widest type."""
+    """Return all rows of `tables` as a table without chunks.
+
+    A column that was widened gets its widest type. After a rollback, a column may widen another way than before.
+    Then it gets the later table's type. Its bounds in tables of the other types are not known, because a value of
+    one of these may not be exact in another.
+    """
     if not tables:
         return empty()
     if len(tables) == 1:
@@ -29,38 +36,44 @@ def joined(tables: Sequence[pa.Table]) -> pa.Table:
     types: dict[str, pa.DataType] = {}
     for table in tables:
         for field in table.schema:
-            known = types.get(field.name)
-            types[field.name] = field.type if known is None else _wider(known, field.type)
+            column_type = types.get(field.name)
+            if column_type is None or not _widens(field.type, column_type):
+                types[field.name] = field.type
     return pa.concat_tables(
         [_converted(table, types) for table in tables], promote_options="default"
     ).combine_chunks()
 
 
 def without(table: pa.Table, paths: Collection[str] | pa.Array) -> pa.Table:
-    """Return the rows of `table` whose path is not in `paths`; `table` itself when all stay."""
+    """Return the rows of `table` whose path is not in `paths`; `table` itself if all stay."""
     if not len(paths) or not table.num_rows:
         return table
     value_set = paths if isinstance(paths, pa.Array) else pa.array(list(paths), pa.string())
-    gone = pc.is_in(table["path"], value_set=value_set)
-    return table.filter(pc.invert(gone)) if pc.any(gone).as_py() else table
+    in_paths = pc.is_in(table["path"], value_set=value_set)
+    return table.filter(pc.invert(in_paths)) if pc.any(in_paths).as_py() else table
 
 
 def tiered(tables: Sequence[pa.Table]) -> tuple[pa.Table, ...]:
-    """Return `tables` with the last ones joined until every one is longer than the next by `TIER_RATIO`, or `LONG`."""
-    kept = [table for table in tables if table.num_rows]
-    if not kept:
+    """Return `tables` with the last tables joined, so that they are tiers.
+
+    Each is then at least `TIER_RATIO` times as long as the next, or `LONG`.
+    """
+    full_tables = [table for table in tables if table.num_rows]
+    if not full_tables:
         return ()
-    first, length = len(kept) - 1, kept[-1].num_rows
-    while first > 0 and kept[first - 1].num_rows < min(TIER_RATIO * length, LONG):
+    first, length = len(full_tables) - 1, full_tables[-1].num_rows
+    while first > 0 and full_tables[first - 1].num_rows < min(TIER_RATIO * length, LONG):
         first -= 1
-        length += kept[first].num_rows
-    return (*kept[:first], joined(kept[first:]))
+        length += full_tables[first].num_rows
+    return (*full_tables[:first], joined(full_tables[first:]))
 
 
 def grouped(tables: Iterable[pa.Table]) -> tuple[pa.Table, ...]:
-    """Return the same rows in the same order in tables of at least `LONG` rows, and the rest in a last one: each costs
-    a plan some time."""
-    found: list[pa.Table] = []
+    """Return the same rows in the same order, in tables of at least `LONG` rows and a last table.
+
+    Fewer tables are better, because each costs a plan some time.
+    """
+    long_tables: list[pa.Table] = []
     group: list[pa.Table] = []
     length = 0
     for table in tables:
@@ -68,14 +81,16 @@ def grouped(tables: Iterable[pa.Table]) -> tuple[pa.Table, ...]:
             group.append(table)
             length += table.num_rows
         if length >= LONG:
-            found.append(joined(group))
+            long_tables.append(joined(group))
             group, length = [], 0
-    return (*found, joined(group)) if group else tuple(found)
+    return (*long_tables, joined(group)) if group else tuple(long_tables)
 
 
 def in_order(files: pa.Table, columns: Sequence[int]) -> pa.Table:
-    """Return files in the order of their partitions, and within these of the lower bounds of `columns`, by their ids:
-    files that a filter needs are then near to one another. Those that are equal stay as they are."""
+    """Return files in the order of their partitions, and within these of the lower bounds of `columns`.
+
+    `columns` are ids. So files that a filter needs are near to each other. Equal files keep their order.
+    """
     fields = sorted(id for kind, id in map(split_name, files.column_names) if kind == "p")
     names = [*(f"p{id}" for id in fields), *(f"lo{id}" for id in columns)]
     keys = [name for name in names if name in files.column_names and not pa.types.is_null(files[name].type)]
@@ -95,42 +110,57 @@ def empty() -> pa.Table:
 
 
 def with_rows(files: pa.Table) -> pa.Table:
-    """Return the files that have live rows: the others stand for partitions that were added without any."""
+    """Return the files that have live rows.
+
+    Other files stand for partitions that were added without any rows.
+    """
     return files.filter(pc.greater(files["rows"], 0))
 
 
 def converted(column: pa.ChunkedArray | pa.Array, type: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    """Return statistics or partition values, stored in a type that the column had once, in the type that it has now.
+    """Return statistics or partition values in the column's present type, from an earlier type.
 
-    Types only ever widen, so this cannot fail on what lakelog wrote. What cannot be converted all the same is an
-    error (pa.ArrowInvalid, pa.ArrowNotImplementedError), never a wrong value.
+    Types only ever widen, so this cannot fail on statistics that lakelog wrote. A value that cannot be
+    converted all the same is an error (pa.ArrowInvalid, pa.ArrowNotImplementedError), never a wrong value.
     """
     return column if column.type == type else column.cast(type)
 
 
 def _converted(table: pa.Table, types: dict[str, pa.DataType]) -> pa.Table:
     for index, field in enumerate(table.schema):
-        wanted = types[field.name]
-        if field.type != wanted:
+        type = types[field.name]
+        if field.type == type:
+            continue
+        if _BOUND.fullmatch(field.name) and not _widens(field.type, type):
+            column = pa.nulls(table.num_rows, type)
+        else:
             try:
-                column = converted(table.column(index), wanted)
+                column = converted(table.column(index), type)
             except pa.ArrowException as error:
                 raise FormatError(
-                    f"lists of files have {field.type} and {wanted} in their columns {field.name} "
+                    f"lists of files have {field.type} and {type} in their columns {field.name} "
                     f"({shortened(str(error))}): find out which client wrote them"
                 ) from error
-            table = table.set_column(index, field.name, column)
+        table = table.set_column(index, field.name, column)
     return table
 
 
-def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    return one if _width(one) >= _width(other) else other
+_BOUND = re.compile(r"p?(?:lo|hi)[0-9]+")
+"""The columns with bounds of files or of manifests."""
 
 
-def _width(type: pa.DataType) -> int:
-    """Rank the types that a column may have had; only those that widening leads to one another are ever compared."""
-    if pa.types.is_decimal(type):
-        return 1000 + int(type.precision)
-    if pa.types.is_timestamp(type):
-        return 100
-    return int(type.bit_width) if pa.types.is_primitive(type) else 0
+def _widens(old: pa.DataType, new: pa.DataType) -> bool:
+    """Return whether a column's type may widen so (see catalog/README.md), or not change."""
+    if pa.types.is_integer(old):
+        if pa.types.is_integer(new):
+            return bool(old.bit_width <= new.bit_width)
+        if pa.types.is_decimal(new):
+            return bool(new.precision - new.scale >= (10 if old.bit_width <= 32 else 20))
+        return bool(old.bit_width <= 32 and pa.types.is_float64(new))
+    if pa.types.is_decimal(old) and pa.types.is_decimal(new):
+        return bool(old.scale <= new.scale and old.precision - old.scale <= new.precision - new.scale)
+    if pa.types.is_date(old):
+        return bool(old == new or pa.types.is_timestamp(new))
+    if pa.types.is_float32(old):
+        return bool(old == new or pa.types.is_float64(new))
+    return bool(old == new or pa.types.is_null(old))

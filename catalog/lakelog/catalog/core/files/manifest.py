@@ -1,7 +1,7 @@
-"""One manifest as the set of files knows it: a stored list, and what was decoded of it.
+"""A manifest as the set of files knows it: a stored list, and its decoded columns.
 
-What is read is checked by the hash that the root names before anything of it is decoded, and values as they are
-decoded. Which manifests there are, and when they are merged, is in `manifests`.
+Bytes are checked by the hash that the root names before anything of them is decoded, and values as they are
+decoded. `manifests` decides which manifests there are, and when they are merged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from lakelog.log.errors import FormatError
 class Manifest:
     """A stored list with its content, once it was read or while it is being written.
 
-    What was read is kept encoded, and by columns as they are asked for; once all are decoded, as a table only.
+    The bytes are kept encoded, and columns are decoded on demand. Once all are decoded, only the table is
+    kept.
     """
 
     __slots__ = ("stored", "bounds", "_read")
@@ -32,12 +33,12 @@ class Manifest:
     ) -> None:
         self.stored = stored
         self.bounds = bounds
-        # Replaced by one assignment, as threads share a manifest.
+        # Replaced in a single assignment, as threads share a manifest.
         self._read: pa.Table | _Partly | None = table
 
     @property
     def version(self) -> int:
-        """The version that was dumped when it was written, with which its name begins."""
+        """The version that was dumped when it was written. Its name begins with that version."""
         return int(self.stored.name[:20])
 
     @property
@@ -45,7 +46,10 @@ class Manifest:
         return self._read is not None
 
     def read(self, blob: bytes, *, removed: bool) -> None:
-        """Keep the bytes of the manifest, or of a list of removed paths. FormatError for others than are named."""
+        """Keep the bytes of the manifest, or of a list of removed paths.
+
+        Raises FormatError for bytes with another hash.
+        """
         if hashlib.sha256(blob).hexdigest() != self.stored.sha256:
             raise FormatError(
                 f"the manifest {self.stored.name} does not have the content that its snapshot names: it was "
@@ -55,55 +59,57 @@ class Manifest:
             self._read = _removed_paths(blob) if removed else _Partly(EncodedFiles(blob), None)
 
     def columns(self, statistics: Collection[int] | None = None, *, keep: bool = True) -> pa.Table:
-        """Return all columns, or at least those that a plan needs (see `is_planned`). FormatError for other values.
+        """Return all columns, or at least those that a plan needs (see `is_planned`).
 
-        Without `keep`, what is decoded here is decoded again the next time.
+        Raises FormatError for invalid values. Without `keep`, the next call decodes the columns again.
         """
-        read = self._read
-        if read is None:
+        content = self._read
+        if content is None:
             raise FormatError(f"the manifest {self.stored.name} was not read before it was used")
-        if isinstance(read, pa.Table):
-            return read
+        if isinstance(content, pa.Table):
+            return content
         with self.stored.naming():
-            wider = read.with_columns(statistics)
-            known = wider.known
-            assert known is not None, "some columns are always needed"
-            self.stored.of_its_length(known)
+            wider = content.with_columns(statistics)
+            live_columns = wider.known
+            assert live_columns is not None, "some columns are always needed"
+            self.stored.of_its_length(live_columns)
         if keep and statistics is None:
-            self._read = known
-        elif keep and wider is not read and self._read is read:
+            self._read = live_columns
+        elif keep and wider is not content and self._read is content:
             self._read = wider
-        return known
+        return live_columns
 
     def judged(self, statistics: Collection[int]) -> pa.Table:
         """Return the columns by which files are judged (see `is_judged`), and keep none of them."""
-        read = self._read
-        if not isinstance(read, _Partly):
+        content = self._read
+        if not isinstance(content, _Partly):
             table = self.columns()
             return table.select([name for name in table.column_names if is_judged(name, statistics)])
         with self.stored.naming():
-            names = [name for name in read.encoded.names(None) if is_judged(name, statistics)]
-            return self.stored.of_its_length(read.encoded.table(names))
+            names = [name for name in content.encoded.names(None) if is_judged(name, statistics)]
+            return self.stored.of_its_length(content.encoded.table(names))
 
     def paths(self) -> pa.ChunkedArray:
-        """Return the paths of all entries, to be compared only, and keep none of them."""
-        read = self._read
-        if not isinstance(read, _Partly):
+        """Return the paths of all entries, only to compare them, and keep none of them."""
+        content = self._read
+        if not isinstance(content, _Partly):
             return self.columns()["path"]
         with self.stored.naming():
-            return self.stored.of_its_length(read.encoded.paths())["path"]
+            return self.stored.of_its_length(content.encoded.paths())["path"]
 
     def taken(self, statistics: Collection[int] | None, rows: pa.Array) -> pa.Table:
-        """As `columns`, of some rows: the others are not looked at."""
-        read = self._read
-        if not isinstance(read, _Partly):
+        """Return `columns` of some rows. Other rows are ignored."""
+        content = self._read
+        if not isinstance(content, _Partly):
             return self.columns(statistics).take(rows)
         with self.stored.naming():
-            return read.encoded.table(read.encoded.names(statistics), rows)
+            return content.encoded.table(content.encoded.names(statistics), rows)
 
     @staticmethod
     def new(table: pa.Table, version: int, seq: int, blobs: dict[str, bytes]) -> Manifest:
-        """Return the manifest of `table`, named by the version that is dumped, and put its bytes into `blobs`."""
+        """Return the manifest of `table`, named by the version of the dump, and put its bytes into
+        `blobs`.
+        """
         blob = encode_table(table)
         digest = hashlib.sha256(blob).hexdigest()
         name = f"{version:020d}-{digest[:16]}.arrow"
@@ -112,7 +118,7 @@ class Manifest:
 
     @staticmethod
     def of_files(files: pa.Table, version: int, seq: int, blobs: dict[str, bytes]) -> Manifest:
-        """As `new`, of files, with their bounds."""
+        """Return `new` for files, with their bounds."""
         manifest = Manifest.new(files, version, seq, blobs)
         manifest.bounds = bounds_of(manifest.stored.name, files)
         return manifest
@@ -126,19 +132,19 @@ class _Partly:
     known: pa.Table | None
 
     def with_columns(self, statistics: Collection[int] | None) -> _Partly:
-        """Return it with the columns of `EncodedFiles.names`, too; itself where these are decoded."""
-        there = set() if self.known is None else set(self.known.column_names)
-        missing = [name for name in self.encoded.names(statistics) if name not in there]
-        if not missing:
+        """Return it with the columns of `EncodedFiles.names`, too; itself if these are decoded."""
+        decoded_names = set() if self.known is None else set(self.known.column_names)
+        absent_names = [name for name in self.encoded.names(statistics) if name not in decoded_names]
+        if not absent_names:
             return self
-        found = self.encoded.table(missing)
+        new_table = self.encoded.table(absent_names)
         if self.known is not None:
             for name in self.known.column_names:
-                found = found.append_column(self.known.schema.field(name), self.known[name])
-        # As they are stored, so that what is written of them is the same whenever it was decoded.
+                new_table = new_table.append_column(self.known.schema.field(name), self.known[name])
+        # In their stored order, so that the bytes written of them are the same whenever they were decoded.
         return _Partly(
             self.encoded,
-            found.select([name for name in self.encoded.names(None) if name in found.column_names]),
+            new_table.select([name for name in self.encoded.names(None) if name in new_table.column_names]),
         )
 
 

@@ -1,13 +1,16 @@
-"""Bounds of manifests: what is known of all files of one together, by which a plan leaves whole manifests unread.
+"""Bounds of manifests: facts about all files of a manifest together, by which a plan skips whole manifests.
 
-Many of them are an Arrow table with a row for each manifest and flat typed columns, as files have them: `name`, `specs`
-(the ids of the specs of its files, as `0,2`), by column id `lo<id>`, `hi<id>` and `may<id>`, and by partition field
-`plo<id>`, `phi<id>` and `pmay<id>`. `may` is a sum: 1 where a file may have a NULL there, 2 for a NaN, 4 for another
-value; NULL: not known. `lo` and `hi` bound these other values in all files; NULL: without bound. Bounds of columns come
-from statistics, so what is not known of one file is not known of its manifest. Bounds of partition fields are those of
-the files whose spec has the field; `specs` says whether these are all.
+Bounds of many manifests are an Arrow table with a row for each manifest and flat typed columns, as files have
+them. They are `name`, `specs` (the ids of the specs of its files, as `0,2`), by column id `lo<id>`, `hi<id>`
+and `may<id>`, and by partition field `plo<id>`, `phi<id>` and `pmay<id>`. `may` is a sum: 1 if a file may
+have a NULL there, 2 for a NaN, 4 for another value; NULL is unknown. `lo` and `hi` bound these other values
+in all files; NULL is no bound.
 
-Rule: whatever may be in one of the files, by what is said of it alone, may be in the manifest.
+Bounds of columns come from statistics, so a statistic that is unknown for a file is unknown for its manifest.
+Bounds of partition fields are those of the files whose spec has the field; `specs` says whether these are
+all.
+
+Rule: any value that may be in a file, by the file's own statistics alone, may be in the manifest.
 """
 
 from __future__ import annotations
@@ -29,7 +32,10 @@ from lakelog.log.errors import FormatError
 MAY_NULL, MAY_NAN, MAY_VALUE = 1, 2, 4
 
 BOUNDED_FROM = 1000
-"""Manifests of fewer entries have no bounds: they cost little, and snapshots of small tables stay as they were."""
+"""Manifests of fewer entries have no bounds.
+
+They cost little, and snapshots of small tables stay as they were.
+"""
 
 COLUMNS_BOUNDED = 64
 """A manifest has bounds of at most so many columns with statistics, those of the lowest ids."""
@@ -43,14 +49,18 @@ _NUMBERED = re.compile(r"(?:p?lo|p?hi|p?may)[0-9]{1,10}")
 
 @dataclass(frozen=True, slots=True)
 class BoundsAt:
-    """The bounds of one manifest: a row of a table of them."""
+    """The bounds of a manifest: a row of a table of bounds."""
 
     table: pa.Table
     row: int
 
+    def has(self, name: str) -> bool:
+        """Return whether a bound is known."""
+        return name in self.table.column_names and bool(self.table[name][self.row].is_valid)
+
 
 def bounds_of(name: str, files: pa.Table) -> BoundsAt | None:
-    """Return the bounds of a manifest of these files; None where it is read in any case."""
+    """Return the bounds of a manifest of these files; None if it is read in any case."""
     return BoundsAt(_bounds(name, files), 0) if is_bounded(files) else None
 
 
@@ -60,14 +70,16 @@ def is_bounded(files: pa.Table) -> bool:
 
 
 def bounds_table(bounds: Sequence[BoundsAt]) -> pa.Table:
-    """Return the bounds of several manifests as one table, in this order."""
+    """Return the bounds of several manifests as a single table, in this order."""
     tables: list[pa.Table] = []
     rows: list[int] = []
-    for place, each in enumerate(bounds):
-        rows.append(each.row)
-        if place + 1 == len(bounds) or bounds[place + 1].table is not each.table:
-            whole = rows == list(range(each.table.num_rows))
-            tables.append(each.table if whole else each.table.take(pa.array(rows, pa.int64())))
+    for place, manifest_bounds in enumerate(bounds):
+        rows.append(manifest_bounds.row)
+        if place + 1 == len(bounds) or bounds[place + 1].table is not manifest_bounds.table:
+            whole = rows == list(range(manifest_bounds.table.num_rows))
+            tables.append(
+                manifest_bounds.table if whole else manifest_bounds.table.take(pa.array(rows, pa.int64()))
+            )
             rows = []
     return joined(tables) if len(tables) != 1 else tables[0]
 
@@ -78,7 +90,10 @@ def encode_bounds(bounds: Sequence[BoundsAt]) -> str | None:
 
 
 def decode_bounds(text: str | None) -> dict[str, BoundsAt]:
-    """Return what `encode_bounds` wrote, by the names of manifests. FormatError for another text."""
+    """Return the bounds that `encode_bounds` wrote, by the names of manifests.
+
+    Raises FormatError for another text.
+    """
     if text is None:
         return {}
     try:
@@ -93,10 +108,10 @@ def decode_bounds(text: str | None) -> dict[str, BoundsAt]:
 
 
 def holds(bounds: pa.Table, files: pa.Table) -> bool:
-    """Return whether one row of bounds leaves out nothing that may be in `files` by their own."""
+    """Return whether a row of bounds leaves out no value that may be in `files` by their own statistics."""
     least = _bounds("", files)
-    said, there = (set(table["specs"][0].as_py().split(",")) for table in (bounds, least))
-    if files.num_rows and not there <= said:
+    stated_specs, file_specs = (set(table["specs"][0].as_py().split(",")) for table in (bounds, least))
+    if files.num_rows and not file_specs <= stated_specs:
         return False
     for name in bounds.column_names:
         kind, is_may, id = name.partition("may")
@@ -112,11 +127,11 @@ def holds(bounds: pa.Table, files: pa.Table) -> bool:
 def _check(table: pa.Table) -> None:
     types = {"name": pa.string(), "specs": pa.string()}
     types |= {name: pa.int8() for name in table.column_names if "may" in name}
-    missing = {"name", "specs"} - set(table.column_names)
+    absent_names = {"name", "specs"} - set(table.column_names)
     strange = [name for name in table.column_names if name not in types and not _NUMBERED.fullmatch(name)]
-    if missing or strange:
+    if absent_names or strange:
         raise FormatError(
-            f"bounds of manifests lack {', '.join(sorted(missing)) or 'nothing'}, and have the unknown columns "
+            f"bounds of manifests lack {', '.join(sorted(absent_names)) or 'nothing'}, and have the unknown columns "
             f"{', '.join(strange)[:80] or '(none)'}: another program wrote them"
         )
     check_list(table, types)
@@ -130,7 +145,7 @@ def _check(table: pa.Table) -> None:
 
 def _bounds(name: str, files: pa.Table) -> pa.Table:
     specs = pc.unique(files["spec"]).sort().to_pylist()
-    found: dict[str, pa.Array] = {
+    columns: dict[str, pa.Array] = {
         "name": pa.array([name], pa.string()),
         "specs": pa.array([",".join(map(str, specs))], pa.string()),
     }
@@ -140,20 +155,20 @@ def _bounds(name: str, files: pa.Table) -> pa.Table:
         if kind:
             ids[kind].add(id)
     for id in sorted(ids["p"]):
-        _add(found, "p", id, _of_partitions(_array(files, f"p{id}")))
+        _add(columns, "p", id, _of_partitions(_array(files, f"p{id}")))
     rows = physical_rows(files)
     for id in sorted(ids["nulls"] | ids["lo"] | ids["hi"])[:COLUMNS_BOUNDED]:
-        _add(found, "", id, _of_column(files, id, rows))
-    return pa.table(found)
+        _add(columns, "", id, _of_column(files, id, rows))
+    return pa.table(columns)
 
 
 def _add(
-    found: dict[str, pa.Array], kind: str, id: int, of: tuple[pa.Scalar | None, pa.Scalar | None, int]
+    columns: dict[str, pa.Array], kind: str, id: int, of: tuple[pa.Scalar | None, pa.Scalar | None, int]
 ) -> None:
-    for name, bound in ((f"{kind}lo{id}", of[0]), (f"{kind}hi{id}", of[1])):
-        if bound is not None:
-            found[name] = pa.repeat(bound, 1)
-    found[f"{kind}may{id}"] = pa.array([of[2]], pa.int8())
+    for name, value in ((f"{kind}lo{id}", of[0]), (f"{kind}hi{id}", of[1])):
+        if value is not None:
+            columns[name] = pa.repeat(value, 1)
+    columns[f"{kind}may{id}"] = pa.array([of[2]], pa.int8())
 
 
 def _of_partitions(values: pa.Array) -> tuple[pa.Scalar | None, pa.Scalar | None, int]:
@@ -171,16 +186,16 @@ def _of_column(files: pa.Table, id: int, rows: pa.Array) -> tuple[pa.Scalar | No
     nulls, nans = (_array(files, f"{kind}{id}") for kind in ("nulls", "nans"))
     lo, hi = (_array(files, f"{kind}{id}") for kind in ("lo", "hi"))
     if pa.types.is_floating(lo.type):
-        lo, hi = (pc.if_else(pc.is_nan(each), pa.scalar(None, each.type), each) for each in (lo, hi))
+        lo, hi = (pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column) for column in (lo, hi))
     if pa.types.is_string(lo.type) or pa.types.is_binary(lo.type):
-        # Of equal bounds that may be cut, the upper one may be below a value: see `file_facts`.
+        # If equal bounds may be cut, the upper bound may be below a value: see `file_facts`.
         cut = pc.and_(pc.equal(lo, hi), pc.greater_equal(pc.binary_length(lo), EXACT_BELOW_BYTES))
         hi = pc.if_else(pc.fill_null(cut, False), pa.scalar(None, hi.type), hi)
-    nulls, nans = (pc.cast(each, pa.int64()) for each in (nulls, nans))
-    some = pc.fill_null(pc.less(nulls, rows), True)
-    bounded = pc.and_(pc.is_valid(lo), pc.is_valid(hi))
-    nan = pc.and_(pc.if_else(pc.is_valid(nans), pc.greater(nans, 0), pc.invert(bounded)), some)
-    value = some
+    nulls, nans = (pc.cast(column, pa.int64()) for column in (nulls, nans))
+    has_values = pc.fill_null(pc.less(nulls, rows), True)
+    has_bounds = pc.and_(pc.is_valid(lo), pc.is_valid(hi))
+    nan = pc.and_(pc.if_else(pc.is_valid(nans), pc.greater(nans, 0), pc.invert(has_bounds)), has_values)
+    value = has_values
     if pa.types.is_floating(lo.type):
         value = pc.fill_null(pc.less(pc.add(nulls, pc.fill_null(nans, 0)), rows), True)
     may = MAY_NULL if pc.any(pc.fill_null(pc.greater(nulls, 0), True), min_count=0).as_py() else 0
@@ -190,7 +205,7 @@ def _of_column(files: pa.Table, id: int, rows: pa.Array) -> tuple[pa.Scalar | No
 
 
 def _ends(lows: pa.Array, highs: pa.Array) -> tuple[pa.Scalar | None, pa.Scalar | None]:
-    """Return the least of `lows` and the greatest of `highs`, each None where one of them is not known."""
+    """Return the least of `lows` and the greatest of `highs`, each None if any of them is not known."""
     if not len(lows) or pa.types.is_null(lows.type):
         return None, None
     try:

@@ -1,10 +1,12 @@
 """Packs: objects with the entries of many files, of which a plan reads the parts that it needs.
 
-A pack has leaves of some thousand entries, and each leaf is several parts: `files` (what a plan returns of each file),
-`judged` (copies of what files are judged by beside statistics), for each column its statistics, and `rest`. Each is an
-Arrow stream of its own. Parts of one kind lie side by side for all leaves of the pack, so that what is asked of many
-leaves is read at once. The `directory` of a leaf, which stands in the snapshot's root, says where its parts are, and
-their hashes; the leaf is named by the hash of its directory. So whatever is read is known by a hash before it is used.
+A pack has leaves of some thousand entries, and each leaf is several parts. `files` has the columns of each
+file that a plan returns. The statistics of each column are a part, and so is the `rest`. No column is in
+two parts, and each part is an Arrow stream of its own. Parts of the same kind lie side by side for all
+leaves of the pack, so that a read of many leaves is a single request.
+
+The snapshot's root has the places and the hashes of the parts of its leaves. A leaf is named by the hash of
+these hashes. So the hash of every part is known before the part is used.
 """
 
 from __future__ import annotations
@@ -15,56 +17,111 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
 from msgspec import Meta
 
-from lakelog.catalog.core.files.arrow_lists import EncodedTable, decode_table, encode_table
+from lakelog.catalog.core.files.arrow_lists import EncodedTable, encode_table
 from lakelog.catalog.core.files.data_file import (
     BASE_SCHEMA,
+    check_columns,
     checked_values,
-    is_judged,
     is_planned,
     split_name,
 )
+from lakelog.catalog.core.schema.stored_types import ready
 from lakelog.log import BlobRange
-from lakelog.log.decoding import said
 from lakelog.log.errors import FormatError
-from lakelog.log.grammar import Hash, Number
+from lakelog.log.grammar import Number
 
-FILES, JUDGED, REST = "files", "judged", "rest"
+FILES, REST = "files", "rest"
 
 PARTS_MAX = 20_000
 RANGES_MAX = 2
-"""Of one object, a plan reads so many ranges at most, however many parts: what is between costs less than a request."""
+"""A plan reads at most so many ranges of an object, however many parts: gaps cost less than a request."""
 
 GAP_BYTES = 32 * 1024
-"""What lies between two ranges is read where it is not more than this."""
+"""The gap between two ranges is read if it is at most this long."""
 
 KEPT_BYTES = 128 * 1024 * 1024
 
+HASH_BYTES = 32
+
 _Size = Annotated[int, Meta(gt=0, le=2**40)]
-_Kind = Annotated[str, Meta(pattern=r"^(?:files|judged|rest|0|[1-9][0-9]{0,9})$(?!\n)")]
+_Kind = Annotated[str, Meta(pattern=r"^(?:files|rest|0|[1-9][0-9]{0,9})$(?!\n)")]
 
 
-class Part(NamedTuple):
-    """Where a part is in its pack, and its hash. The kind is that of the module, or the id of a column."""
+class StoredPack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Those leaves of a pack that a root names, each with its number of entries.
 
-    kind: _Kind
-    first: Number
-    size: _Size
-    sha256: Hash
+    Each leaf has parts of all `kinds`. `places` has for each leaf the first byte and the size of each part, in
+    the order of the kinds. `sha256` has for each leaf the joined hashes of its parts, in Base64.
+    """
+
+    kinds: Annotated[tuple[_Kind, ...], Meta(max_length=PARTS_MAX)]
+    entries: tuple[Number, ...]
+    places: tuple[tuple[tuple[Number, _Size], ...], ...]
+    sha256: tuple[str, ...]
+
+    @staticmethod
+    def of(leaves: Sequence[tuple[int, LeafDirectory]]) -> StoredPack:
+        """Return the form in a root of leaves, each with its number of entries."""
+        return StoredPack(
+            kinds=leaves[0][1].kinds,
+            entries=tuple(entries for entries, _ in leaves),
+            places=tuple(leaf.places for _, leaf in leaves),
+            sha256=tuple(base64.b64encode(leaf.hashes).decode("ascii") for _, leaf in leaves),
+        )
 
 
-_DIRECTORY = msgspec.json.Decoder(list[Part])
+ready(StoredPack)
 
 
-class Kept:
-    """Parts that were read, those that were asked for last, until they are more than the limit.
+class ManifestPart(NamedTuple):
+    """The place of a part in its pack, and its hash.
 
-    They are known by their hashes. A part is kept encoded until its columns were asked for.
+    Its kind is a kind of the module, or the id of a column.
+    """
+
+    kind: str
+    first: int
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeafDirectory:
+    """The places and the joined hashes of the parts of a leaf, in the order of their kinds."""
+
+    kinds: tuple[str, ...]
+    places: tuple[tuple[int, int], ...]
+    hashes: bytes
+
+    @property
+    def sha256(self) -> str:
+        """The hash that names the leaf: the same for the same parts, wherever they are."""
+        return hashlib.sha256(self.hashes).hexdigest()
+
+    def parts(self) -> dict[str, ManifestPart]:
+        """Return the parts by their kinds."""
+        hashes = self.hashes.hex()
+        return {
+            kind: ManifestPart(kind, *place, hashes[2 * HASH_BYTES * at : 2 * HASH_BYTES * (at + 1)])
+            for at, (kind, place) in enumerate(zip(self.kinds, self.places, strict=True))
+        }
+
+
+Directories = Mapping[tuple[str, str], LeafDirectory]
+"""Directories of leaves by the name of the pack and the hash of the leaf."""
+
+
+class PartCache:
+    """Parts that were read, the latest requested, up to the limit.
+
+    They are known by their hashes. A part is kept encoded until its columns are requested.
     """
 
     def __init__(
@@ -77,11 +134,11 @@ class Kept:
 
     def get(self, sha256: str) -> EncodedTable | pa.Table | None:
         with self._lock:
-            found = self._parts.get(sha256)
-            if found is None:
+            part_and_size = self._parts.get(sha256)
+            if part_and_size is None:
                 return None
             self._parts.move_to_end(sha256)
-            return found[0]
+            return part_and_size[0]
 
     def put(self, sha256: str, part: EncodedTable | pa.Table) -> None:
         size = part.size_bytes if isinstance(part, EncodedTable) else part.nbytes
@@ -102,132 +159,124 @@ def kind_of(name: str) -> str:
     return FILES if is_planned(name, ()) else REST
 
 
-def kinds_of_columns(directory: Mapping[str, Part], statistics: Collection[int] | None) -> list[str]:
-    """Return the kinds of a leaf's parts that have what a plan needs (see `is_planned`); None stands for all."""
+def kinds_of_columns(kinds: Iterable[str], statistics: Collection[int] | None) -> list[str]:
+    """Return the kinds of parts that a plan needs (see `is_planned`); None stands for all."""
     if statistics is None:
-        return list(directory)
-    return [kind for kind in directory if kind == FILES or (kind.isdigit() and int(kind) in statistics)]
+        return list(kinds)
+    return [kind for kind in kinds if kind == FILES or (kind != REST and int(kind) in statistics)]
 
 
 def parts_of(files: pa.Table) -> int:
     """Return how many parts a leaf of these files has."""
-    return len({FILES, JUDGED, REST, *map(kind_of, files.column_names)})
+    return len({FILES, REST, *map(kind_of, files.column_names)})
 
 
-def packed(leaves: Sequence[pa.Table]) -> tuple[bytes, list[str]]:
-    """Return the pack of some leaves, and the directory of each, as text."""
-    contents: list[dict[str, bytes]] = []
-    for leaf in leaves:
-        names: dict[str, list[str]] = {}
-        for name in leaf.column_names:
-            names.setdefault(kind_of(name), []).append(name)
-        names[JUDGED] = [name for name in leaf.column_names if is_judged(name, ())]
-        contents.append({kind: encode_table(leaf.select(some)) for kind, some in names.items()})
-    kinds = {kind for each in contents for kind in each}
-    order = [FILES, JUDGED, *sorted(kinds - {FILES, JUDGED, REST}, key=int), REST]
-    blob, found = bytearray(), [list[Part]() for _ in leaves]
-    for kind in order:
-        for content, parts in zip(contents, found, strict=True):
-            if kind in content:
-                data = content[kind]
-                parts.append(Part(kind, len(blob), len(data), hashlib.sha256(data).hexdigest()))
-                blob += data
-    return bytes(blob), [msgspec.json.encode(parts).decode() for parts in found]
+def packed(leaves: Sequence[pa.Table]) -> tuple[bytes, list[LeafDirectory]]:
+    """Return the pack of some leaves, which have the same columns, and the directory of each."""
+    columns: dict[str, list[str]] = {}
+    for name in leaves[0].column_names:
+        columns.setdefault(kind_of(name), []).append(name)
+    kinds = (FILES, *sorted(columns.keys() - {FILES, REST}, key=int), REST)
+    blob, places, hashes = (
+        bytearray(),
+        [list[tuple[int, int]]() for _ in leaves],
+        [bytearray() for _ in leaves],
+    )
+    for kind in kinds:
+        for at, leaf in enumerate(leaves):
+            part = encode_table(leaf.select(columns[kind]))
+            places[at].append((len(blob), len(part)))
+            hashes[at] += hashlib.sha256(part).digest()
+            blob += part
+    return bytes(blob), [
+        LeafDirectory(kinds, tuple(places[at]), bytes(hashes[at])) for at in range(len(leaves))
+    ]
 
 
-def encode_directories(texts: Collection[str]) -> str | None:
-    """Return directories as the text that a snapshot has, None for none."""
-    if not texts:
-        return None
-    table = pa.table({"parts": pa.array(list(texts), pa.string())})
-    return base64.b64encode(encode_table(table)).decode("ascii")
-
-
-def decode_directories(text: str | None) -> dict[str, str]:
-    """Return what `encode_directories` wrote, by the hashes that leaves are named by. FormatError for another text."""
-    if text is None:
-        return {}
-    try:
-        table = decode_table(base64.b64decode(text, validate=True))
-    except binascii.Error as error:
+def directories_in(name: str, pack: StoredPack) -> list[LeafDirectory]:
+    """Return the directories of the leaves of a pack. Raises FormatError if any is wrong."""
+    kinds = set(pack.kinds)
+    if len(kinds) < len(pack.kinds) or not {FILES, REST} <= kinds:
         raise FormatError(
-            f"parts of manifests are no base64 ({error}): find out which client wrote them"
-        ) from None
-    if table.schema != pa.schema([("parts", pa.string())]) or table["parts"].null_count:
-        raise FormatError("parts of manifests have other columns than texts: another program wrote them")
-    return {hash_of(each): each for each in table["parts"].to_pylist()}
-
-
-def hash_of(directory: str) -> str:
-    return hashlib.sha256(directory.encode()).hexdigest()
-
-
-def parts_in(directory: str) -> dict[str, Part]:
-    """Return the parts of a leaf by their kinds. FormatError for what is no directory."""
-    try:
-        parts = _DIRECTORY.decode(directory)
-    except msgspec.MsgspecError as error:
-        raise FormatError(f"its parts cannot be read ({said(error)}): another program wrote them") from None
-    found = {part.kind: part for part in parts}
-    missing = [kind for kind in (FILES, JUDGED, REST) if kind not in found]
-    if missing or len(found) < len(parts) or len(parts) > PARTS_MAX:
-        raise FormatError(
-            f"its parts lack {', '.join(missing) or 'nothing'}, are there twice or too many: another program wrote them"
+            f"the parts of the pack {name} lack {FILES} or {REST}, or are there twice: another program wrote them"
         )
-    return found
+    if not len(pack.entries) == len(pack.places) == len(pack.sha256):
+        raise FormatError(
+            f"the pack {name} has entries of {len(pack.entries)} leaves, places of {len(pack.places)}, and hashes of "
+            f"{len(pack.sha256)}: another program wrote it"
+        )
+    directories = []
+    for places, text in zip(pack.places, pack.sha256, strict=True):
+        try:
+            hashes = base64.b64decode(text, validate=True)
+        except (ValueError, binascii.Error):
+            hashes = b""
+        if len(hashes) != HASH_BYTES * len(kinds) or len(places) != len(kinds):
+            raise FormatError(
+                f"a leaf of the pack {name} does not have a place and a hash for each of its parts: another program "
+                "wrote it"
+            )
+        directories.append(LeafDirectory(pack.kinds, places, hashes))
+    return directories
 
 
-def checked_part(part: Part, data: bytes) -> EncodedTable:
-    """Return a part that was read. FormatError for other bytes than the directory names, or other columns."""
+def checked_part(part: ManifestPart, data: bytes) -> EncodedTable:
+    """Return a part that was read.
+
+    Raises FormatError for other bytes than the directory names, or other columns.
+    """
     if len(data) != part.size or hashlib.sha256(data).hexdigest() != part.sha256:
         raise FormatError(
             f"its part {part.kind} does not have the content that its snapshot names: it was altered or truncated. "
             "Run lakelog fsck --repair, which writes it anew where the log allows that"
         )
     table = EncodedTable(data)
-    strange = [name for name in table.names if not _is_of(part.kind, name)]
-    required = [name for name in BASE_SCHEMA.names if _is_of(part.kind, name)]
-    missing = [name for name in required if name not in table.names]
-    if strange or missing:
+    check_columns(table.names)
+    strange = [name for name in table.names if kind_of(name) != part.kind]
+    required_names = [name for name in BASE_SCHEMA.names if kind_of(name) == part.kind]
+    absent_names = [name for name in required_names if name not in table.names]
+    if strange or absent_names:
         raise FormatError(
-            f"its part {part.kind} lacks the columns {', '.join(missing) or '(none)'}, and has "
+            f"its part {part.kind} lacks the columns {', '.join(absent_names) or '(none)'}, and has "
             f"{', '.join(strange)[:80] or '(none)'}: another program wrote it"
         )
     return table
 
 
-def decoded(part: Part, table: EncodedTable, names: Collection[str] | None = None) -> pa.Table:
-    """Return columns of a part. FormatError for values that no list of files may have."""
+def decoded(part: ManifestPart, table: EncodedTable, names: Collection[str] | None = None) -> pa.Table:
+    """Return columns of a part. Raises FormatError for values that no list of files may have."""
     return checked_values(table.columns(table.names if names is None else names))
 
 
-def _is_of(kind: str, name: str) -> bool:
-    return is_judged(name, ()) if kind == JUDGED else kind_of(name) == kind
+def ranges_of(parts: Iterable[tuple[str, ManifestPart]], most: int = RANGES_MAX) -> list[BlobRange]:
+    """Return the ranges of objects, by their names, that contain these parts.
 
-
-def ranges_of(parts: Iterable[tuple[str, Part]], most: int = RANGES_MAX) -> list[BlobRange]:
-    """Return what is read of objects, by their names, to have these parts of them: at most so many ranges of each,
-    without small gaps."""
-    by_name: dict[str, list[Part]] = {}
+    There are at most so many ranges of each object, without small gaps.
+    """
+    by_name: dict[str, list[ManifestPart]] = {}
     for name, part in parts:
         by_name.setdefault(name, []).append(part)
-    return [each for name, some in by_name.items() for each in _joined(name, some, most)]
+    return [
+        blob_range
+        for name, object_parts in by_name.items()
+        for blob_range in _joined(name, object_parts, most)
+    ]
 
 
-def _joined(name: str, parts: Iterable[Part], ranges: int) -> list[BlobRange]:
+def _joined(name: str, parts: Iterable[ManifestPart], ranges: int) -> list[BlobRange]:
     spans: list[tuple[int, int]] = []
-    for part in sorted(parts, key=lambda each: each.first):
+    for part in sorted(parts, key=lambda part: part.first):
         end = part.first + part.size
         if spans and part.first <= spans[-1][1]:
             spans[-1] = spans[-1][0], max(end, spans[-1][1])
         else:
             spans.append((part.first, end))
-    gaps = [after[0] - before[1] for before, after in zip(spans, spans[1:], strict=False)]
+    gaps = [next_span[0] - span[1] for span, next_span in zip(spans, spans[1:], strict=False)]
     most = sorted(gaps, reverse=True)[ranges - 1] if len(gaps) >= ranges else 0
-    found = spans[:1]
+    joint_spans = spans[:1]
     for gap, span in zip(gaps, spans[1:], strict=True):
         if gap <= max(most, GAP_BYTES):
-            found[-1] = found[-1][0], span[1]
+            joint_spans[-1] = joint_spans[-1][0], span[1]
         else:
-            found.append(span)
-    return [BlobRange(name, first, end - first) for first, end in found]
+            joint_spans.append(span)
+    return [BlobRange(name, first, end - first) for first, end in joint_spans]

@@ -1,12 +1,15 @@
-"""Leaves that are sorted anew together, so that a partition is in few packs though each commit has files of all.
+"""Leaves that are sorted again together, so that a partition is in few packs.
 
-Each run then has entries of each partition, and runs of `RUN_LIMIT` entries are no longer merged. So a dump takes some
-leaves that lie over one another, by the bounds of their partition fields, and writes their entries as one pack, in
-order: leaves that have little in common. Which ones says `overlapping`, by what a root says alone: neighbours in time,
-so that what is in the order of commits stays near to one another, and those that span most, so that what was sorted
-before is left alone until there is as much of it.
+If each commit has files of all partitions, each run has entries of each partition, and runs of `RUN_LIMIT`
+entries are no longer merged. So a dump takes some leaves that lie over each other, by the bounds of their
+partition fields. It writes their entries as a single pack, in order, as leaves that have little in common.
 
-Rule: a choice costs time, never truth; entries stay what they are. It ends: what is chosen spans less afterwards.
+`overlapping` chooses the leaves, by the facts in a root alone. It takes neighbours in time, so that entries
+in the order of commits stay near to each other. It takes the leaves that span most, so that sorted leaves are
+left alone until there are as many again.
+
+Rule: a choice costs time, never truth; entries stay as they are. It ends, because the chosen leaves span less
+afterwards.
 """
 
 from __future__ import annotations
@@ -19,108 +22,122 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.files.leaves import Leaf
+from lakelog.catalog.core.files.leaves import ManifestLeaf
 from lakelog.catalog.core.files.manifest_bounds import MAY_NAN, MAY_NULL, bounds_table
 
 DEPTH_MAX = 24
-"""So many packs have entries of one place in the order of partitions, and a dump does something about it."""
+"""If so many packs have entries of the same place in the order of partitions, a dump sorts some of them."""
 
 FAN_IN = 4
-"""Leaves of so many are sorted together: of more, files that came one after another would be in as many more leaves."""
+"""Leaves of so many packs are sorted together.
+
+With more, files of consecutive commits would be in more leaves.
+"""
 
 ABOUT_AS_WIDE = 4
 GAIN = 2
-"""What leaves span one by one is at least so many times what they span together: so much is left out afterwards."""
+"""The spans of single leaves add up to at least so many times their joint span.
+
+A plan leaves out that much after the sort.
+"""
 
 
 class _Span(NamedTuple):
-    """A leaf, and where it is in the order of partitions: from a place to before another; and among all leaves, of
-    which the oldest come first."""
+    """A leaf, and its place in the order of partitions: from a place to before another.
+
+    `age` is its place among all leaves, of which the oldest come first.
+    """
 
     first: int
     end: int
     age: int
-    leaf: Leaf
+    leaf: ManifestLeaf
 
     @property
     def width(self) -> int:
         return self.end - self.first
 
 
-def overlapping(leaves: Iterable[Leaf], entries_max: int) -> list[Leaf]:
-    """Return leaves of at most so many entries that are to be written as one pack; none where no place is in
-    `DEPTH_MAX` packs, or nothing would be gained."""
-    bounded = [each for each in leaves if each.bounds is not None]
-    if len({each.stored.name for each in bounded}) < DEPTH_MAX:
+def overlapping(leaves: Iterable[ManifestLeaf], entries_max: int) -> list[ManifestLeaf]:
+    """Return leaves of at most so many entries that are to be written as a single pack.
+
+    There are none if no place is in `DEPTH_MAX` packs, or nothing would be gained.
+    """
+    bounded_leaves = [leaf for leaf in leaves if leaf.bounds is not None]
+    if len({leaf.stored.name for leaf in bounded_leaves}) < DEPTH_MAX:
         return []
-    spans = _spans(bounded)
-    covering = _deepest(spans)
-    if not covering:
+    spans = _spans(bounded_leaves)
+    deepest_spans = _deepest(spans)
+    if not deepest_spans:
         return []
-    few = [covering[at : at + FAN_IN] for at in range(len(covering) - FAN_IN + 1)]
-    few.sort(key=lambda some: -sum(each.width for each in some))
-    middle = max(each.first for each in covering)
+    few = [deepest_spans[at : at + FAN_IN] for at in range(len(deepest_spans) - FAN_IN + 1)]
+    few.sort(key=lambda some: -sum(span.width for span in some))
+    middle = max(span.first for span in deepest_spans)
     for lines in few:
-        chosen = _beside(lines, spans, middle, entries_max)
-        if chosen:
-            return [each.leaf for each in chosen]
+        chosen_spans = _beside(lines, spans, middle, entries_max)
+        if chosen_spans:
+            return [span.leaf for span in chosen_spans]
     return []
 
 
 def _beside(lines: Sequence[_Span], spans: Sequence[_Span], middle: int, entries_max: int) -> Sequence[_Span]:
-    """Return those of the same packs as `lines`, and of the same time, that are about as wide, as many as is worth it:
-    the nearest to the middle first."""
-    widest = max(each.width for each in lines)
-    first, last = min(each.age for each in lines), max(each.age for each in lines)
-    packs = {each.leaf.stored.name for each in lines}
+    """Return leaves of the same packs as `lines`, or of the same time, that are about as wide.
+
+    There are as many as is worth it, the nearest to the middle first.
+    """
+    widest = max(span.width for span in lines)
+    first, last = min(span.age for span in lines), max(span.age for span in lines)
+    packs = {span.leaf.stored.name for span in lines}
     wide = [
-        each
-        for each in spans
-        if each.width * ABOUT_AS_WIDE >= widest
-        and (first <= each.age <= last or each.leaf.stored.name in packs)
+        span
+        for span in spans
+        if span.width * ABOUT_AS_WIDE >= widest
+        and (first <= span.age <= last or span.leaf.stored.name in packs)
     ]
     wide.sort(key=lambda each: max(each.first - middle, middle + 1 - each.end, 0))
-    count = sum(total <= entries_max for total in accumulate(each.leaf.stored.entries for each in wide))
+    count = sum(total <= entries_max for total in accumulate(span.leaf.stored.entries for span in wide))
     while count >= FAN_IN:
-        chosen = wide[:count]
-        if sum(each.width for each in chosen) >= GAIN * _together(chosen):
-            return chosen
+        candidates = wide[:count]
+        if sum(span.width for span in candidates) >= GAIN * _together(candidates):
+            return candidates
         count -= 1
     return []
 
 
 def _deepest(spans: Sequence[_Span]) -> list[_Span]:
-    """Return the spans at the place that most packs have entries of; none where those are few."""
+    """Return the spans at the place that most packs have entries of; none if those are few."""
     begins: dict[int, list[str]] = {}
     ends: dict[int, list[str]] = {}
-    for each in spans:
-        begins.setdefault(each.first, []).append(each.leaf.stored.name)
-        ends.setdefault(each.end, []).append(each.leaf.stored.name)
-    there, most, place = Counter[str](), DEPTH_MAX - 1, None
+    for span in spans:
+        begins.setdefault(span.first, []).append(span.leaf.stored.name)
+        ends.setdefault(span.end, []).append(span.leaf.stored.name)
+    pack_counts, most, place = Counter[str](), DEPTH_MAX - 1, None
     for at in sorted({*begins, *ends}):
         for name in ends.get(at, ()):
-            there[name] -= 1
-            if not there[name]:
-                del there[name]
-        there.update(begins.get(at, ()))
-        if len(there) > most:
-            most, place = len(there), at
-    return [] if place is None else [each for each in spans if each.first <= place < each.end]
+            pack_counts[name] -= 1
+            if not pack_counts[name]:
+                del pack_counts[name]
+        pack_counts.update(begins.get(at, ()))
+        if len(pack_counts) > most:
+            most, place = len(pack_counts), at
+    return [] if place is None else [span for span in spans if span.first <= place < span.end]
 
 
 def _together(spans: Sequence[_Span]) -> int:
     """Return how much some spans cover together."""
-    covered, end = 0, 0
-    for each in sorted(spans, key=lambda span: span.first):
-        covered += max(0, each.end - max(end, each.first))
-        end = max(end, each.end)
-    return covered
+    total, end = 0, 0
+    for leaf_span in sorted(spans, key=lambda span: span.first):
+        total += max(0, leaf_span.end - max(end, leaf_span.first))
+        end = max(end, leaf_span.end)
+    return total
 
 
-def _spans(leaves: Sequence[Leaf]) -> list[_Span]:
-    """Return the leaves that have files of several partitions, of one spec: that of most. Places are numbers, one for
-    each value at an end."""
-    bounds = bounds_table([each.bounds for each in leaves if each.bounds is not None])
+def _spans(leaves: Sequence[ManifestLeaf]) -> list[_Span]:
+    """Return the spans of leaves that have files of several partitions, all of the most common spec.
+
+    Places are numbers; each value at an end has a number.
+    """
+    bounds = bounds_table([leaf.bounds for leaf in leaves if leaf.bounds is not None])
     specs = bounds["specs"].to_pylist()
     spec = Counter(specs).most_common(1)[0][0]
     try:
@@ -139,9 +156,12 @@ def _spans(leaves: Sequence[Leaf]) -> list[_Span]:
             if least != greatest:
                 break
         if own == spec and low < high:
-            # What follows a range of a field may be anything.
+            # After a range of a field, any value may follow.
             ends[row] = tuple(low), (*high, float("inf"))
-    places = {place: at for at, place in enumerate(sorted({end for each in ends.values() for end in each}))}
+    places = {
+        place: at
+        for at, place in enumerate(sorted({end for span_ends in ends.values() for end in span_ends}))
+    }
     return [_Span(places[low], places[high], row, leaves[row]) for row, (low, high) in ends.items()]
 
 
@@ -150,8 +170,11 @@ def _fields(bounds: pa.Table) -> set[int]:
 
 
 def _places(bounds: pa.Table, id: int) -> tuple[list[float | None], list[float | None]]:
-    """Return of each leaf the places of its least and greatest value of a partition field among all such values; None
-    where nothing is known. NULL and NaN come last, as files are sorted."""
+    """Return for each leaf the ranks of its least and greatest value of a partition field.
+
+    The ranks are among all such values; None if nothing is known. NULL and NaN come last, as files are
+    sorted.
+    """
     rows = bounds.num_rows
     low, high = (
         bounds[name] if name in bounds.column_names else pa.chunked_array([pa.nulls(rows, pa.int8())])

@@ -1,7 +1,8 @@
-"""Puffin files: Iceberg's container of blobs, for those deletion vectors that entries of files have no room for.
+"""Puffin files: Iceberg's container of blobs, for deletion vectors that do not fit in files' entries.
 
-A blob of a vector is the 32-bit bitmap between a head and a checksum, so that a log refers to the bitmap itself, and
-Iceberg to the blob around it. Pure. Source: the Puffin specification of Apache Iceberg, `deletion-vector-v1`.
+A blob of a vector is the 32-bit bitmap between a head and a checksum. So a log refers to the bitmap itself,
+and Iceberg to the blob around it. Pure. Source: the Puffin specification of Apache Iceberg,
+`deletion-vector-v1`.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from lakelog.log.errors import FormatError, Unsupported
 MAGIC = b"PFA1"
 VECTOR_MAGIC = bytes.fromhex("D1D33964")
 _ONE_BITMAP = struct.pack("<qi", 1, 0)
-"""How many 32-bit bitmaps follow, and the high half of the first one's positions: files have fewer than 2^32 rows."""
+"""How many 32-bit bitmaps follow, and the high half of the first bitmap's positions, which are below 2^32."""
 _UNCOMPRESSED = struct.pack("<i", 0)
 
 HEAD_BYTES = 4 + len(VECTOR_MAGIC) + len(_ONE_BITMAP)
-"""How far the bitmap is behind the beginning of its blob."""
+"""How far the bitmap is behind the start of its blob."""
 AROUND_BYTES = HEAD_BYTES + 4
 """How much longer a blob is than its bitmap."""
 
 
-class Vector(NamedTuple):
+class PuffinVector(NamedTuple):
     """A bitmap of `rows` positions in the data file at `file`, an absolute path or URL."""
 
     bitmap: bytes
@@ -35,8 +36,8 @@ class Vector(NamedTuple):
     file: str
 
 
-def puffin_of_vectors(vectors: Mapping[str, Vector]) -> tuple[bytes, dict[str, int]]:
-    """Return a puffin file of the vectors, in their order, and by their keys the offsets of the bitmaps in it."""
+def puffin_of_vectors(vectors: Mapping[str, PuffinVector]) -> tuple[bytes, dict[str, int]]:
+    """Return a puffin file of the vectors, in their order, and the offsets of its bitmaps, by their keys."""
     parts, blobs, offsets = [MAGIC], [], dict[str, int]()
     offset = len(MAGIC)
     for key, vector in vectors.items():
@@ -61,7 +62,10 @@ def puffin_of_vectors(vectors: Mapping[str, Vector]) -> tuple[bytes, dict[str, i
 
 
 def bitmap_in(blob: bytes) -> bytes:
-    """Return the bitmap of a blob of a vector. FormatError for a damaged blob, Unsupported for positions of 2^32 on."""
+    """Return the bitmap of a blob of a vector.
+
+    Raises FormatError for a damaged blob, Unsupported for positions of 2^32 on.
+    """
     content, crc = blob[4:-4], blob[-4:]
     if len(blob) < AROUND_BYTES or blob[:4] != struct.pack(">i", len(content)):
         raise FormatError("a blob of deleted rows has another length than it says")

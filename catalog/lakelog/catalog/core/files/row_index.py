@@ -1,7 +1,7 @@
-"""Where rows are in a file, by their ids, and the other way round: as runs of rows that follow each other.
+"""The positions of rows in a file by their ids, and the ids by positions, as runs of consecutive rows.
 
-Rows that were copied in the order in which they came make few runs, whatever their number; in any other order, one run
-a row. A file is indexed in parts of at most `PART_ROWS`, so that the memory that it takes is bounded. Pure.
+Rows that were copied in their original order make few runs, whatever their number. In any other order, each
+row is a run. A file is indexed in parts of at most `PART_ROWS`, so that its memory is bounded. Pure.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class RowIndex:
-    """Some rows of a file, in runs by the ids of their first rows: both ids and positions go up by one in a run, and
-    all of its rows have one version, perhaps `NOT_KNOWN`. Rows without ids are in no run.
+    """Some rows of a file, in runs by the ids of their first rows.
 
-    `rows` are all rows that were indexed, with and without an id, from the position `start` on.
+    Both ids and positions go up by one in a run, and all of its rows have the same version, perhaps
+    `NOT_KNOWN`. Rows without ids are in no run. `rows` are all rows that were indexed, with and without an
+    id, from the position `start` on.
     """
 
     ids: Numbers
@@ -38,11 +39,11 @@ class RowIndex:
 
     @staticmethod
     def of(positions: Numbers, ids: Numbers, versions: Numbers) -> RowIndex:
-        """Return the index of rows that follow each other, at least one."""
+        """Return the index of consecutive rows. There must be some."""
         start, rows = int(positions[0]), len(positions)
-        known = ids != NOT_KNOWN
-        if not known.all():
-            positions, ids, versions = positions[known], ids[known], versions[known]
+        has_id = ids != NOT_KNOWN
+        if not has_id.all():
+            positions, ids, versions = positions[has_id], ids[has_id], versions[has_id]
         follows = (np.diff(ids) == 1) & (np.diff(positions) == 1) & (np.diff(versions) == 0)
         first = np.zeros(min(len(ids), 1), dtype=np.int64)
         starts = np.concatenate([first, np.flatnonzero(~follows) + 1])
@@ -53,20 +54,20 @@ class RowIndex:
 
     @property
     def size_bytes(self) -> int:
-        return sum(each.nbytes for each in (self.ids, self.positions, self.counts, self.versions))
+        return sum(array.nbytes for array in (self.ids, self.positions, self.counts, self.versions))
 
     def found(self, ids: Numbers) -> tuple[Mask, Numbers, Numbers]:
-        """Return which of these ids are here, and of those that are, their positions and versions."""
+        """Return which of these ids are here, with the positions and versions of those."""
         if not len(self.ids) or not len(ids):
             return np.zeros(len(ids), dtype=bool), ids[:0], ids[:0]
         run = np.maximum(np.searchsorted(self.ids, ids, side="right") - 1, 0)
         offsets = ids - self.ids[run]
-        here: Mask = (offsets >= 0) & (offsets < self.counts[run])
-        run = run[here]
-        return here, self.positions[run] + offsets[here], self.versions[run]
+        is_here: Mask = (offsets >= 0) & (offsets < self.counts[run])
+        run = run[is_here]
+        return is_here, self.positions[run] + offsets[is_here], self.versions[run]
 
     def at(self, positions: Numbers) -> tuple[Numbers, Numbers]:
-        """Return which of these ascending positions are here, and the ids of the rows at them."""
+        """Return which of these ascending positions are here, and the ids of their rows."""
         order = np.argsort(self.positions, kind="stable")
         starts = self.positions[order]
         if not len(starts) or not len(positions):
@@ -74,5 +75,5 @@ class RowIndex:
         run = np.maximum(np.searchsorted(starts, positions, side="right") - 1, 0)
         offsets = positions - starts[run]
         run = order[run]
-        here = (offsets >= 0) & (offsets < self.counts[run])
-        return positions[here], self.ids[run[here]] + offsets[here]
+        is_here = (offsets >= 0) & (offsets < self.counts[run])
+        return positions[is_here], self.ids[run[is_here]] + offsets[is_here]

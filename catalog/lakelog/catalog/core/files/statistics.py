@@ -1,7 +1,8 @@
 """Statistics of a data file, from its Parquet footer.
 
-Only columns that are not nested have bounds. Bounds of text are cut to 32 characters or bytes; the upper one is made
-greater by that. A float column has bounds only where its writer counted its NaNs, because a footer does not count them.
+Only columns that are not nested have bounds. Bounds of text are cut to 32 characters or bytes, and the cut
+makes the upper bound greater. A float column has bounds only if its writer counted its NaNs, because a footer
+does not count them.
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from lakelog.catalog.core.files.data_file import ColumnStats
-from lakelog.catalog.core.schema import AtomicType, Schema, float_to_json, is_collated, value_type
+from lakelog.catalog.core.schema.literals import float_to_json, value_type
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.types import AtomicType, is_collated
 
 TEXT_LIMIT = 32
 COLUMN_LIMIT = 200
-"""Only the first columns of a table have statistics, at most this many: those of a very wide table cost too much."""
+"""Only the first columns of a table have statistics, because those of a very wide table cost too much."""
 
 _HIGHEST_CHARACTER = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredColumn:
     """A column with statistics: its id, its name in the file and the type that it has there."""
 
     id: int
@@ -38,10 +41,10 @@ class Measured:
         return self.type.name in ("float", "double")
 
 
-def measured_columns(schema: Schema) -> list[Measured]:
+def measured_columns(schema: Schema) -> list[MeasuredColumn]:
     """Return the columns of `schema` that have statistics."""
     return [
-        Measured(field.id, field.physical, field.type)
+        MeasuredColumn(field.id, field.physical, field.type)
         for field in schema.fields[:COLUMN_LIMIT]
         if isinstance(field.type, AtomicType)
         and (value_type(field.type) is not None or is_collated(field.type))
@@ -50,39 +53,42 @@ def measured_columns(schema: Schema) -> list[Measured]:
 
 def footer_statistics(
     footer: pq.FileMetaData,
-    columns: Sequence[Measured],
+    columns: Sequence[MeasuredColumn],
     groups: Sequence[int],
     nans: Mapping[int, int] | None = None,
 ) -> dict[int, ColumnStats]:
-    """Return what the footer says of `columns` in the row groups `groups` together.
+    """Return the footer's statistics of `columns` in the row groups `groups` together.
 
-    `nans` are the numbers of NaNs in them, by column id. The file is one of lakelog's: times are in microseconds.
+    `nans` are the numbers of NaNs in them, by column id. The file is lakelog's own: times are in
+    microseconds.
     """
     chunks: list[dict[str, Any]] = []
     for group in groups:
         row_group = footer.row_group(group)
-        each = [row_group.column(index) for index in range(row_group.num_columns)]
-        chunks.append({chunk.path_in_schema: chunk for chunk in each})
-    found: dict[int, ColumnStats] = {}
+        columns_of_group = [row_group.column(index) for index in range(row_group.num_columns)]
+        chunks.append({chunk.path_in_schema: chunk for chunk in columns_of_group})
+    column_stats: dict[int, ColumnStats] = {}
     for column in columns:
         if not all(column.physical in by_path for by_path in chunks):
             continue
         statistics = [by_path[column.physical].statistics for by_path in chunks]
-        if any(each is None for each in statistics):
+        if any(chunk_statistics is None for chunk_statistics in statistics):
             continue
-        counted = None if nans is None else nans.get(column.id)
-        nulls = [each.null_count for each in statistics if each.has_null_count]
+        nan_count = None if nans is None else nans.get(column.id)
+        null_counts = [
+            chunk_statistics.null_count for chunk_statistics in statistics if chunk_statistics.has_null_count
+        ]
         low = high = None
-        # Of texts with a collation there are no bounds: in its order they are others than those of the bytes.
-        if not is_collated(column.type) and (not column.is_float or counted is not None):
+        # Texts with a collation have no bounds, because their order differs from the order of the bytes.
+        if not is_collated(column.type) and (not column.is_float or nan_count is not None):
             low, high = _bounds(statistics, column.type)
-        found[column.id] = ColumnStats(
-            nulls=sum(nulls) if len(nulls) == len(statistics) else None,
+        column_stats[column.id] = ColumnStats(
+            nulls=sum(null_counts) if len(null_counts) == len(statistics) else None,
             min=low,
             max=high,
-            nans=counted or None,
+            nans=nan_count or None,
         )
-    return found
+    return column_stats
 
 
 def lower_text(text: str) -> str:
@@ -91,30 +97,32 @@ def lower_text(text: str) -> str:
 
 
 def upper_text(text: str) -> str | None:
-    """Return a text of limited length that is not less than `text`, or None where there is none."""
+    """Return a text of limited length that is not less than `text`, or None if there is none."""
     if len(text) <= TEXT_LIMIT:
         return text
-    following = ord(text[TEXT_LIMIT - 1]) + 1
-    if following in _SURROGATES:
-        following = _SURROGATES.stop
-    return None if following > _HIGHEST_CHARACTER else text[: TEXT_LIMIT - 1] + chr(following)
+    next_character = ord(text[TEXT_LIMIT - 1]) + 1
+    if next_character in _SURROGATES:
+        next_character = _SURROGATES.stop
+    return None if next_character > _HIGHEST_CHARACTER else text[: TEXT_LIMIT - 1] + chr(next_character)
 
 
 def upper_bytes(data: bytes) -> bytes | None:
-    """Return bytes of limited length that are not less than `data`, or None where there are none."""
+    """Return bytes of limited length that are not less than `data`, or None if there are none."""
     if len(data) <= TEXT_LIMIT:
         return data
-    following = data[TEXT_LIMIT - 1] + 1
-    return None if following > 0xFF else data[: TEXT_LIMIT - 1] + bytes([following])
+    next_byte = data[TEXT_LIMIT - 1] + 1
+    return None if next_byte > 0xFF else data[: TEXT_LIMIT - 1] + bytes([next_byte])
 
 
 def _bounds(statistics: Sequence[Any], type: AtomicType) -> tuple[Any, Any]:
     """Return the bounds of several chunks as JSON literals; chunks that hold only NULL need none."""
-    known = [each for each in statistics if each.has_min_max]
-    if not known or any(not each.has_min_max and each.num_values for each in statistics):
+    with_bounds = [chunk_statistics for chunk_statistics in statistics if chunk_statistics.has_min_max]
+    if not with_bounds or any(
+        not chunk_statistics.has_min_max and chunk_statistics.num_values for chunk_statistics in statistics
+    ):
         return None, None
-    lows = [_comparable(each.min_raw, type) for each in known]
-    highs = [_comparable(each.max_raw, type) for each in known]
+    lows = [_comparable(chunk_statistics.min_raw, type) for chunk_statistics in with_bounds]
+    highs = [_comparable(chunk_statistics.max_raw, type) for chunk_statistics in with_bounds]
     return _json(min(lows), type, upper=False), _json(max(highs), type, upper=True)
 
 
@@ -136,8 +144,8 @@ def _json(value: Any, type: AtomicType, *, upper: bool) -> Any:
         case "string" | "char" | "varchar":
             return upper_text(value) if upper else lower_text(value)
         case "binary":
-            bound = upper_bytes(value) if upper else value[:TEXT_LIMIT]
-            return None if bound is None else base64.b64encode(bound).decode("ascii")
+            limit = upper_bytes(value) if upper else value[:TEXT_LIMIT]
+            return None if limit is None else base64.b64encode(limit).decode("ascii")
         case "float" | "double":
             return float_to_json(value)
         case _:

@@ -1,4 +1,4 @@
-"""How a root names a list of files: a manifest, a leaf of a pack, or a list of removed paths."""
+"""The name of a stored list of files in a root: a manifest, a leaf of a pack, or a list of removed paths."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from lakelog.log.errors import FormatError
 from lakelog.log.grammar import BlobName, Hash, Number
 
 PACK = ".pack"
-"""How names of packs end."""
+"""The suffix of names of packs."""
 
 
 class StoredList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`name` is an object's. `sha256` is that of its content, or of a leaf's directory (see `manifest_parts`)."""
+    """The name of an object, with the hash of its content, or of the hashes of a leaf's parts.
+
+    See `manifest_parts` for leaves, which have another form in a root (see `stored_sets`).
+    """
 
     name: BlobName
     entries: Number
@@ -25,26 +28,30 @@ class StoredList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def is_leaf(self) -> bool:
-        return self.name.endswith(PACK)
-
-    @property
-    def object_sha256(self) -> str:
-        """The SHA-256 of the whole object. Of a pack, its name has it."""
-        return self.name[21:].removesuffix(PACK) if self.is_leaf else self.sha256
+        return is_pack(self.name)
 
     @contextmanager
     def naming(self) -> Iterator[None]:
-        """Say of what is wrong where it is."""
+        """Have each FormatError name the manifest."""
         try:
             yield
         except FormatError as error:
             raise FormatError(f"the manifest {self.name}: {error.message}") from error
 
     def of_its_length(self, table: pa.Table) -> pa.Table:
-        """Return what was read of it. FormatError for another length than its root says."""
+        """Return a table that was read of it. Raises FormatError if its length differs from the root's."""
         if table.num_rows != self.entries:
             raise FormatError(
                 f"it has {table.num_rows:,} entries, and its snapshot says {self.entries:,}: find out which client "
                 "wrote it"
             )
         return table
+
+
+def is_pack(name: str) -> bool:
+    return name.endswith(PACK)
+
+
+def object_hash(name: str, sha256: str) -> str:
+    """Return the SHA-256 of a whole object, which the name of a pack contains."""
+    return name[21:].removesuffix(PACK) if is_pack(name) else sha256

@@ -1,8 +1,8 @@
-"""Changes that a client decides for another one, by their data alone: appends, and names.
+"""Changes that a client decides for another client, by their data alone: appends, and names.
 
-What only its author knows is refused here, and left to its author: a schema that changed since, rows that a
-CHECK was not asked about, values of identity columns. So each rule here is narrower than the conflict matrix, and
-agrees with it where it allows something.
+If only the author can decide a change, it is refused here and left to the author. Examples are a schema that
+changed since, rows that were not checked against a CHECK, and values of identity columns. So each rule here
+is narrower than the conflict matrix, and agrees with it if it allows a change.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from lakelog.catalog.core.files import DataFile, check_written_by, is_elsewhere, with_ids
-from lakelog.catalog.core.schema import check_policy
-from lakelog.catalog.core.state import (
+from lakelog.catalog.core.files.data_file import DataFile, check_written_by, is_elsewhere
+from lakelog.catalog.core.files.row_ids import with_ids
+from lakelog.catalog.core.schema.properties.policy import check_policy
+from lakelog.catalog.core.state.conflicts import OperationKind
+from lakelog.catalog.core.state.decoded_events import decoded
+from lakelog.catalog.core.state.events import (
     BranchFilesChanged,
     EntryDefined,
     EntryLinked,
@@ -26,18 +29,16 @@ from lakelog.catalog.core.state import (
     IdentityTaken,
     NamespaceAltered,
     NamespaceEvent,
-    NamespaceState,
-    Operation,
     RowsAppended,
     StatisticsComputed,
     StreamCommitted,
     TableEvent,
-    TableState,
-    decoded,
     encode,
 )
+from lakelog.catalog.core.state.namespace_state import NamespaceState
+from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.errors import CommitConflict
-from lakelog.log import Commit, Draft, Gathered, LogOptions, View
+from lakelog.log import Commit, Draft, GatheredChanges, LogOptions, LogView
 from lakelog.log.stores import ObjectStore
 
 _PASSED_BY_APPENDS = {
@@ -56,29 +57,32 @@ _PASSED_BY_APPENDS = {
 
 
 GatherRows: TypeAlias = Callable[
-    [ObjectStore, str, LogOptions, View[TableState], Sequence[bytes]], Gathered[TableState] | None
+    [ObjectStore, str, LogOptions, LogView[TableState], Sequence[bytes]], GatheredChanges[TableState] | None
 ]
 """Writes the rows of several appends as files of the table at that prefix (see `ByData.gather`)."""
 
 
 class TableByData:
-    """Appends of rows; of files that were written for the table, perhaps as a batch of a stream."""
+    """Appends of rows, or of files that were written for the table, perhaps as a batch of a stream."""
 
     def __init__(
         self, store: ObjectStore, prefix: str, *, gather: GatherRows | None, options: LogOptions
     ) -> None:
         self._gather = None if gather is None else partial(gather, store, prefix, options)
 
-    def gather(self, view: View[TableState], rows: Sequence[bytes]) -> Gathered[TableState] | None:
+    def gather(self, view: LogView[TableState], rows: Sequence[bytes]) -> GatheredChanges[TableState] | None:
         return None if self._gather is None else self._gather(view, rows)
 
     def lets_pass(self, commit: Commit) -> bool:
         """Return whether the table has its columns, constraints, partitions and name as before."""
         return {event.get("event") for event in commit.events} <= _PASSED_BY_APPENDS
 
-    def redo(self, view: View[TableState], draft: Draft) -> Draft:
-        """Return the append with ids for its rows from the first free one on. CommitConflict where the stream's batch
-        was committed, or it is no such append."""
+    def redo(self, view: LogView[TableState], draft: Draft) -> Draft:
+        """Return the append with row ids from the first free id on.
+
+        Raises CommitConflict if the stream's batch was committed already, or if the draft is not such an
+        append.
+        """
         next_row = view.state.next_row
         events: list[TableEvent] = []
         for event in _decoded(draft, TableEvent):
@@ -99,7 +103,7 @@ def _is_new_batch(state: TableState, event: StreamCommitted) -> bool:
 
 def _files_of_append(event: FilesChanged, draft: Draft) -> tuple[DataFile, ...]:
     plain = FilesChanged(
-        operation=Operation.APPEND.word,
+        operation=OperationKind.APPEND.word,
         added=event.added,
         added_files=event.added_files,
         added_rows=event.added_rows,
@@ -115,36 +119,38 @@ class NamespaceByData:
     """New names, and properties."""
 
     def lets_pass(self, commit: Commit) -> bool:
-        """Return True: what a new name needs, the state says."""
+        """Return True, because the state has everything that a new name needs."""
         return True
 
-    def gather(self, view: View[NamespaceState], rows: Sequence[bytes]) -> None:
-        """Return None: a namespace has no rows."""
+    def gather(self, view: LogView[NamespaceState], rows: Sequence[bytes]) -> None:
+        """Return None, because a namespace has no rows."""
         return None
 
-    def redo(self, view: View[NamespaceState], draft: Draft) -> Draft:
-        """Return the draft. CommitConflict where a name is taken, what it leads to was given up, or for any
-        other change; InvalidInput for a property that contradicts another one."""
+    def redo(self, view: LogView[NamespaceState], draft: Draft) -> Draft:
+        """Return the draft.
+
+        Raises CommitConflict if a name is taken, if its target was given up, or for any other change. Raises
+        InvalidInput for a property that contradicts another property.
+        """
         events: list[NamespaceEvent] = _decoded(draft, NamespaceEvent)
         for event in events:
             match event:
                 case NamespaceAltered():
-                    # What others have set since may contradict it.
-                    kept = {k: v for k, v in view.state.properties.items() if k not in event.removed}
-                    check_policy({**kept, **event.set})
+                    # Properties that others have set since may contradict it.
+                    other_properties = {
+                        k: v for k, v in view.state.properties.items() if k not in event.removed
+                    }
+                    check_policy({**other_properties, **event.set})
                     continue
-                case EntryLinked():
+                case EntryLinked() | EntryDefined():
                     if event.id in view.state.forgotten or event.id in view.state.dropped:
-                        raise _left_to_its_author()
-                case EntryDefined():
-                    if event.id in view.state.dropped_definitions:
                         raise _left_to_its_author()
                 case _:
                     raise _left_to_its_author()
             if view.state.is_taken(event.space, event.name):
                 raise _left_to_its_author()
         if len(events) > 1:
-            raise _left_to_its_author()  # two may be of one name
+            raise _left_to_its_author()  # two events may have the same name
         return draft
 
 

@@ -1,7 +1,8 @@
-"""The logs that this process has met, each with the newest view of it: where names, ids and stores come together.
+"""The logs that this process has met, each with its newest view: names, ids and stores come together here.
 
-Views only ever move forward here; every answer that must be fresh costs the caller one round of GETs for all logs in
-question. A change of one log goes through its `TrackedLog`, a change of several at once through `commit_together`.
+Views only ever move forward here. Every answer that must be fresh costs the caller a round of GETs for all
+logs in question. A change of a single log goes through its `TrackedLog`, a change of several at once through
+`commit_together`.
 """
 
 from __future__ import annotations
@@ -13,40 +14,41 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from lakelog.catalog.core.files import Kept
+from lakelog.catalog.core.files.manifest_parts import PartCache
 from lakelog.catalog.core.logs.by_data import GatherRows, NamespaceByData, TableByData
-from lakelog.catalog.core.logs.clocks import Clocks
+from lakelog.catalog.core.logs.clocks import WarehouseClocks
 from lakelog.catalog.core.logs.named_errors import naming
-from lakelog.catalog.core.logs.observing import Hook, Observe, in_background
-from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.core.logs.observing import ObservationHook, Observe, in_background
+from lakelog.catalog.core.logs.places import WarehouseStores
 from lakelog.catalog.core.logs.tracked_log import TrackedLog
 from lakelog.catalog.core.logs.write_times import WriteTimes
-from lakelog.catalog.core.logs.writer_now import Facts, as_here
-from lakelog.catalog.core.state import (
-    NamespaceProjection,
-    NamespaceState,
-    TableProjection,
-    TableState,
-)
+from lakelog.catalog.core.logs.writer_now import WriterFacts, as_here
+from lakelog.catalog.core.state.features import KNOWN
+from lakelog.catalog.core.state.namespace_projection import NamespaceProjection
+from lakelog.catalog.core.state.namespace_state import NamespaceState
+from lakelog.catalog.core.state.table_projection import TableProjection
+from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.names import Identifier
 from lakelog.log import (
     ByData,
     Commit,
-    Decisions,
-    Dump,
     Json,
     Log,
     LogOptions,
-    Part,
-    Projection,
-    View,
+    LogPart,
+    LogView,
+    NoFeatures,
+    StateDump,
+    StateProjection,
+    WarehouseDecisions,
     commit_together,
     refresh_many,
 )
 from lakelog.log.costs import waiting
 from lakelog.log.errors import FormatError, NotFound
 from lakelog.log.grammar import shortened
-from lakelog.log.keys import Keys
+from lakelog.log.ids import own_id
+from lakelog.log.keys import LogKeys
 from lakelog.log.participants import is_url
 from lakelog.log.placing import Decide
 from lakelog.log.snapshots import read_blobs
@@ -58,17 +60,22 @@ U = TypeVar("U")
 
 
 @dataclass(frozen=True, slots=True)
-class LogChange(Generic[S]):
-    """What a change of several logs does in one of them; the arguments are those of `Log.commit`."""
+class JointLogChange(Generic[S]):
+    """The part of a change of several logs that one of them gets.
+
+    The arguments are those of `Log.commit`.
+    """
 
     tracked: TrackedLog[S]
-    view: View[S]
+    view: LogView[S]
     decide: Decide[S]
     base: int | None = None
 
 
-class _Unread:
+class _Unread(NoFeatures):
     """Folds commits into nothing."""
+
+    known_features = KNOWN
 
     def initial(self) -> None:
         return None
@@ -76,10 +83,10 @@ class _Unread:
     def apply(self, state: None, commit: Commit, blobs: Sequence[bytes]) -> None:
         return None
 
-    def dump(self, state: None, version: int, for_base: bool = False) -> Dump:
+    def dump(self, state: None, version: int, for_base: bool = False) -> StateDump:
         raise AssertionError("a log that is not read is not committed to")
 
-    def stored(self, dump: Dump) -> None:
+    def stored(self, dump: StateDump) -> None:
         raise AssertionError("a log that is not read is not committed to")
 
     def load(self, root: Json) -> None:
@@ -87,37 +94,38 @@ class _Unread:
 
 
 class LogCache:
-    """Opens the logs of one warehouse, and of the places that users chose, under one configuration.
+    """Opens the logs of a warehouse, and of the places that users chose, under one configuration.
 
-    `clocks` are what it judges times by. `after_commit` is called with this cache and each log that was committed to,
-    and must not wait. `gather_rows` writes the rows that other processes propose; without it, they are left to these.
+    It judges times by `clocks`. `after_commit` is called with this cache and each log that was committed to,
+    and must not wait. `gather_rows` writes the rows that other processes propose; without it, they are left
+    to these processes.
 
-    It keeps its logs, and they do not keep it: a catalog that is dropped releases all that it knows at once, where
-    that can be hundreds of megabytes, and does not wait for Python to look for cycles.
+    The cache refers to its logs, and the logs do not refer to it. So a catalog that is dropped releases its
+    memory at once, which can be hundreds of megabytes, and does not wait for Python to look for cycles.
     """
 
     def __init__(
         self,
-        places: Places,
+        places: WarehouseStores,
         writer: Mapping[str, Json],
         log_options: LogOptions,
         observe: Observe | None = None,
     ) -> None:
         self.places = places
         self.writer = dict(writer)
-        self.clocks = Clocks(places, log_options.clock_us)
-        self.after_commit: Callable[[LogCache, TrackedLog[Any], View[Any]], None] = _nothing
+        self.clocks = WarehouseClocks(places, log_options.clock_us)
+        self.after_commit: Callable[[LogCache, TrackedLog[Any], LogView[Any]], None] = _nothing
         self.gather_rows: GatherRows | None = None
         self.opening: object | None = None
-        """What opens them again in another process; None: nothing does."""
+        """Opens the logs again in another process; None if that is not possible."""
         in_parallel = log_options.in_parallel
 
         def in_parallel_as_here(works: Sequence[Callable[[], None]]) -> None:
             # Threads do not inherit the writer's facts.
             in_parallel([as_here(work) for work in works])
 
-        self.observe = None if observe is None else Hook(observe)
-        """What is called with a record of each operation."""
+        self.observe = None if observe is None else ObservationHook(observe)
+        """Called with a record of each operation."""
         self.log_options = replace(
             log_options,
             in_parallel=in_parallel_as_here,
@@ -127,19 +135,19 @@ class LogCache:
             in_thread=_seen(self.observe, places.warehouse, log_options.in_thread),
         )
         self.write_times = WriteTimes(log_options.monotonic_s)
-        self._kept = Kept(log_options.blobs_kept_bytes, threading.Lock())
+        self._kept = PartCache(log_options.blobs_kept_bytes, threading.Lock())
         self._namespaces: dict[str, TrackedLog[NamespaceState]] = {}
         self._tables: dict[str, TrackedLog[TableState]] = {}
         self._lock = threading.Lock()
 
     def beside(self, warehouse: str) -> LogCache:
         """Return the logs of another warehouse, under the same configuration, with the same stores."""
-        other = LogCache(self.places.beside(warehouse), self.writer, self.log_options)
-        other.observe = self.observe
-        return other
+        other_logs = LogCache(self.places.beside(warehouse), self.writer, self.log_options)
+        other_logs.observe = self.observe
+        return other_logs
 
     def new_id(self) -> str:
-        return self.log_options.new_id()
+        return own_id(self.log_options.new_id())
 
     @property
     def clock_is_the_hosts(self) -> bool:
@@ -151,17 +159,17 @@ class LogCache:
         return self.places.warehouse
 
     def url(self, location: str) -> str:
-        """Return where `location` is, as a URL (a plain path for local folders)."""
+        """Return the URL of `location` (a plain path for local folders)."""
         return self.places.url(location)
 
     def location(self, url: str) -> str:
-        """Return the location that `url` stands for: relative to the warehouse where it lies inside."""
+        """Return the location that `url` stands for, which is relative to the warehouse if it lies inside."""
         return self.places.location(url)
 
     def namespace(self, location: str) -> TrackedLog[NamespaceState]:
-        known = self._namespaces.get(location)
-        if known is not None:
-            return known
+        known_log = self._namespaces.get(location)
+        if known_log is not None:
+            return known_log
         if is_url(location):
             raise FormatError(
                 f"a name leads to a namespace at {shortened(location)}, outside of the warehouse: find out "
@@ -170,48 +178,48 @@ class LogCache:
         # Names are looked up far more often than changed, each time through all namespaces above.
         every = self.log_options.hint_every_versions or _versions_per_hint
         options = replace(self.log_options, hint_every_versions=every)
-        made: list[_NamespacePages] = []
+        new_pages: list[_NamespacePages] = []
 
-        def projection(store: ObjectStore, keys: Keys) -> NamespaceProjection:
-            made.append(_NamespacePages(partial(read_blobs, store, keys)))
-            return NamespaceProjection(made[0])
+        def projection(store: ObjectStore, keys: LogKeys) -> NamespaceProjection:
+            new_pages.append(_NamespacePages(partial(read_blobs, store, keys)))
+            return NamespaceProjection(new_pages[0])
 
-        tracked = self._tracked(
+        tracked_log = self._tracked(
             self._namespaces, location, projection, options, lambda store, prefix: NamespaceByData()
         )
-        for pages in made:
-            pages.are_of(tracked)
-        return tracked
+        for pages in new_pages:
+            pages.are_of(tracked_log)
+        return tracked_log
 
     def table(self, location: str) -> TrackedLog[TableState]:
         return self._tracked(
             self._tables,
             location,
             lambda store, keys: TableProjection(partial(read_blobs, store, keys), self._kept),
-            # Without this cache, which the log does not keep.
+            # Without this cache, because the log must not refer to it.
             by_data=partial(TableByData, gather=self.gather_rows, options=self.log_options),
         )
 
     def unread(self, location: str) -> TrackedLog[None]:
-        """Return the log at a location, whatever it is of, to look for commits in it."""
+        """Return the log at a location, whatever its kind, to look for commits in it."""
         return self._tracked({}, location, lambda store, keys: _Unread())
 
     def _tracked(
         self,
         cache: dict[str, TrackedLog[S]],
         location: str,
-        projection: Callable[[ObjectStore, Keys], Projection[S]],
+        projection: Callable[[ObjectStore, LogKeys], StateProjection[S]],
         options: LogOptions | None = None,
         by_data: Callable[[ObjectStore, str], ByData[S]] | None = None,
     ) -> TrackedLog[S]:
-        tracked = cache.get(location)
-        if tracked is None:
+        tracked_log = cache.get(location)
+        if tracked_log is None:
             store, prefix = self.places.open(location)
             log = Log(
                 store,
                 prefix,
-                projection(store, Keys(prefix)),
-                writer=Facts(self.writer),
+                projection(store, LogKeys(prefix)),
+                writer=WriterFacts(self.writer),
                 options=replace(
                     options or self.log_options, clock_us=partial(self.clocks.commit_us, location)
                 ),
@@ -220,14 +228,14 @@ class LogCache:
                 by_data=None if by_data is None else by_data(store, prefix),
             )
             with self._lock:
-                made = TrackedLog(log, location, store, prefix, self.clocks.saw, _reporting(self))
-                tracked = cache.setdefault(location, made)
-        return tracked
+                new_log = TrackedLog(log, location, store, prefix, self.clocks.saw, _reporting(self))
+                tracked_log = cache.setdefault(location, new_log)
+        return tracked_log
 
     # Several logs at once
 
     def in_parallel(self, work: Callable[[T], U], inputs: Sequence[T]) -> list[U]:
-        """Return what `work` returns for each of the inputs, several of them at a time."""
+        """Return the results of `work` for each of the inputs, several of them at a time."""
         results: dict[int, U] = {}
 
         def run(index: int) -> None:
@@ -237,37 +245,40 @@ class LogCache:
         return [results[index] for index in range(len(inputs))]
 
     def check_writable(self) -> None:
-        """Refuse a change where all logs are as of the past. Unsupported."""
+        """Raise Unsupported for a change if all logs are as of the past."""
 
     @property
     def is_a_cut(self) -> bool:
-        """Whether all logs are seen as they were at one moment, so that none of them is newer than another."""
+        """Whether all logs are seen as they were at the same moment, so that none is newer than another."""
         return False
 
     def refresh(self, logs: Sequence[TrackedLog[Any]]) -> None:
-        """Bring every known log up to date, in one parallel round of GETs when nothing moved."""
-        pairs = [(tracked, tracked.known) for tracked in logs]
-        known = [(tracked, view) for tracked, view in pairs if view is not None]
-        views = refresh_many([(tracked.log, view) for tracked, view in known])
-        for (tracked, _), view in zip(known, views, strict=True):
-            tracked.offer(view)
+        """Bring every known log up to date, in a single parallel round of GETs if nothing moved."""
+        pairs = [(tracked_log, tracked_log.known) for tracked_log in logs]
+        known_pairs = [(tracked_log, view) for tracked_log, view in pairs if view is not None]
+        views = refresh_many([(tracked_log.log, view) for tracked_log, view in known_pairs])
+        for (tracked_log, _), view in zip(known_pairs, views, strict=True):
+            tracked_log.offer(view)
 
     def check_cut(self) -> None:
-        """Check, where all logs are shown as of one moment, that what was read is as of one. CommitConflict."""
+        """If all logs are shown as of the same moment, raise CommitConflict if the reads were not."""
 
     def prepare_path(self, namespace: Identifier, table: str | None) -> None:
-        """Prepare a walk down that path: a cut reads all known levels in one round."""
+        """Prepare a walk down that path: a cut reads all known levels in a single round."""
 
     def commit_together(
         self,
-        changes: Sequence[LogChange[Any]],
+        changes: Sequence[JointLogChange[Any]],
         *,
         commit_id: str | None = None,
         validate: Callable[[], None] | None = None,
     ) -> None:
-        """Commit all of the changes, each to a log of its own, or none of them (see `lakelog.log.commit_together`)."""
+        """Commit all of the changes, each to a log of its own, or none of them.
+
+        See `lakelog.log.commit_together`.
+        """
         parts = [
-            Part(
+            LogPart(
                 name=c.tracked.location,
                 log=c.tracked.log,
                 view=c.view,
@@ -278,11 +289,11 @@ class LogCache:
             for c in changes
         ]
         store, prefix = self.places.open("")
-        done = commit_together(
-            parts, decisions=Decisions(store, prefix), commit_id=commit_id, validate=validate
+        commit_results = commit_together(
+            parts, decisions=WarehouseDecisions(store, prefix), commit_id=commit_id, validate=validate
         )
-        for change, committed in zip(changes, done, strict=True):
-            change.tracked.offer_committed(committed.view)
+        for change, commit_result in zip(changes, commit_results, strict=True):
+            change.tracked.offer_committed(commit_result.view)
 
 
 def _versions_per_hint(state: NamespaceState) -> int:
@@ -290,40 +301,44 @@ def _versions_per_hint(state: NamespaceState) -> int:
 
 
 def _seen(
-    hook: Hook | None, warehouse: str, begin: Callable[[str, Callable[[], None]], None]
+    hook: ObservationHook | None, warehouse: str, begin: Callable[[str, Callable[[], None]], None]
 ) -> Callable[[str, Callable[[], None]], None]:
-    """Return what begins work in another thread, each as a record of its own."""
+    """Return a function that begins work in another thread, each as a record of its own."""
     if hook is None:
         return begin
     return lambda name, work: begin(name, in_background(hook, warehouse, name, work))
 
 
-def _nothing(logs: LogCache, tracked: TrackedLog[Any], view: View[Any]) -> None:
+def _nothing(logs: LogCache, tracked: TrackedLog[Any], view: LogView[Any]) -> None:
     pass
 
 
-def _reporting(logs: LogCache) -> Callable[[TrackedLog[Any], View[Any]], None]:
-    """Return what reports commits to `logs`, without keeping it: a caller that commits to one of its logs does."""
-    known = weakref.ref(logs)
+def _reporting(logs: LogCache) -> Callable[[TrackedLog[Any], LogView[Any]], None]:
+    """Return a function that reports commits to `logs`, and does not keep it alive.
 
-    def committed(tracked: TrackedLog[Any], view: View[Any]) -> None:
-        logs = known()
+    A caller that commits does.
+    """
+    logs_ref = weakref.ref(logs)
+
+    def committed(tracked: TrackedLog[Any], view: LogView[Any]) -> None:
+        logs = logs_ref()
         if logs is not None:
             logs.after_commit(logs, tracked, view)
 
     return committed
 
 
-def _home_of(view: View[Any]) -> str | None:
+def _home_of(view: LogView[Any]) -> str | None:
     """Return the location of the namespace that links a table."""
     link = view.state.link if isinstance(view.state, TableState) else None
     return None if link is None else link.namespace
 
 
 class _NamespacePages:
-    """A `PageSource` of a namespace's names, also where expiry has replaced pages.
+    """A `PageSource` of a namespace's names, even if expiry has replaced pages.
 
-    It does not keep the log, which keeps it: a catalog that is dropped releases all at once.
+    It does not refer to the log, which refers to it. So a catalog that is dropped releases its memory at
+    once.
     """
 
     def __init__(self, read: Callable[[Sequence[str]], list[bytes]]) -> None:
@@ -334,18 +349,20 @@ class _NamespacePages:
         self._tracked = weakref.ref(tracked)
 
     def read(self, names: Sequence[str]) -> list[bytes]:
-        """Return pages by their names, in one round. NotFound where one has expired."""
+        """Return pages by their names, in a single round. Raises NotFound if any of them has expired."""
         return self._read(names)
 
     def state_at(self, version: int) -> NamespaceState:
-        """Return the state of a version, read anew. NotFound where it has expired: then the log is loaded anew when it
-        is used the next time."""
-        tracked = None if self._tracked is None else self._tracked()
-        if tracked is None:
+        """Return the state of a version, read again.
+
+        Raises NotFound if it has expired. Then the next use of the log loads it again.
+        """
+        tracked_log = None if self._tracked is None else self._tracked()
+        if tracked_log is None:
             raise NotFound("pages of a namespace have expired, and its catalog was closed: open it again")
         try:
-            with naming(tracked.log.location):
-                return tracked.log.view_at(version).state
+            with naming(tracked_log.log.location):
+                return tracked_log.log.view_at(version).state
         except NotFound:
-            tracked.forget()
+            tracked_log.forget()
             raise

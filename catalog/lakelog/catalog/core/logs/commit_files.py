@@ -1,4 +1,4 @@
-"""The changes of a table's files by commits: read from the commits alone, for streams and for changes of rows."""
+"""The changes of a table's files, read from commits alone, for streams and for changes of rows."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ from dataclasses import dataclass
 import msgspec
 import pyarrow as pa
 
-from lakelog.catalog.core.files import RemovedFile, decode_files, decode_removed, files_to_arrow, with_version
+from lakelog.catalog.core.files.data_file import RemovedFile, decode_files, decode_removed, files_to_arrow
+from lakelog.catalog.core.files.row_ids import with_version
 from lakelog.catalog.core.logs.named_errors import naming
 from lakelog.catalog.core.logs.tracked_log import TrackedLog
-from lakelog.catalog.core.schema import Schema
-from lakelog.catalog.core.state import FileChange, FilesChanged, TableEvent, TableState, table_events
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.state.decoded_events import table_events
+from lakelog.catalog.core.state.events import FileChange, FilesChanged, TableEvent
+from lakelog.catalog.core.state.table_state import TableState
 from lakelog.log import Commit
 from lakelog.log.errors import FormatError, NotFound
 
 
 @dataclass(frozen=True, slots=True)
 class CommitFiles:
-    """The events of one commit, and the files of those that are `FilesChanged`."""
+    """The events of a commit, and the files of its `FilesChanged` events."""
 
     commit: Commit
     events: tuple[TableEvent, ...]
     _blobs: list[bytes]
 
     def added(self, event: FileChange) -> pa.Table:
-        """Return the files that an event adds, without statistics and partitions where the event itself has them."""
+        """Return the files that an event adds. Files in the event itself lack statistics and partitions."""
         if event.added_sidecar is not None:
             with naming(self._name):
                 return with_version(decode_files(self._blob(event.added_sidecar)), self.commit.version)
@@ -56,10 +59,10 @@ class CommitFiles:
 def commits_with_sidecars(
     tracked: TrackedLog[TableState], first: int, last: int
 ) -> Iterator[tuple[Commit, list[bytes]]]:
-    """Yield the commits from `first` to `last`, all of which exist, without aborted ones, with their sidecars. Costs a
-    GET for each, and those of its sidecars.
+    """Yield the commits from `first` to `last` with their sidecars, without aborted commits.
 
-    NotFound where one has expired.
+    All must exist. Costs a GET for each commit, and for each of its sidecars. Raises NotFound if any of them
+    has expired.
     """
     for entry in tracked.log.replay.effects(first, last):
         if not isinstance(entry, Commit):
@@ -71,7 +74,7 @@ def commits_with_sidecars(
 
 
 def files_of_commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[CommitFiles]:
-    """As `commits_with_sidecars`, with their events, as seen on a tag or branch where the log is on one."""
+    """Yield `commits_with_sidecars` with their events, as seen on a tag or branch if the log is on one."""
     for entry, blobs in commits_with_sidecars(tracked, first, last):
         commit = tracked.as_seen(entry)
         yield CommitFiles(commit, tuple(table_events(commit)), blobs)

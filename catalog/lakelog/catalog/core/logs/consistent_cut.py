@@ -1,14 +1,14 @@
-"""One moment of many logs: which version of each belongs to it.
+"""A moment of many logs: which version of each belongs to it.
 
-Each log's times strictly increase, and a transaction has one time in all of its logs, so all versions with times up to
-some moment are a state that the catalog could have been in. A cut is known as an interval of such moments: not before
-the newest version that was chosen, and before the first version that was left out. Choosing another log first re-checks
-those chosen so far, because only a log that has not moved since is known to have no newer version in the interval.
+Each log's times strictly increase, and a transaction has the same time in all of its logs. So all versions
+with times up to some moment are a state that the catalog could have been in. A cut is known as an interval of
+such moments. It begins with the newest version that was chosen, and ends before the first version that was
+left out. Choosing another log first checks the chosen logs again, because only a log that has not moved since
+is known to have no newer version in the interval.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,8 @@ from typing import Any
 from lakelog.catalog.core.logs.cache import LogCache, S
 from lakelog.catalog.core.logs.tracked_log import TrackedLog
 from lakelog.catalog.errors import CommitConflict
-from lakelog.log import View
+from lakelog.catalog.times import exact_text
+from lakelog.log import LogView
 from lakelog.log.errors import InvalidInput, NotFound
 
 FOREVER_US = 2**62
@@ -26,20 +27,23 @@ FOREVER_US = 2**62
 @dataclass(slots=True)
 class _Chosen:
     tracked: TrackedLog[Any]
-    view: View[Any]
+    view: LogView[Any]
     is_head: bool
     """Whether the log had no newer version at its last check."""
 
 
-class Cut:
-    """Versions of logs, chosen on first use. Safe to share between threads.
+class ConsistentCut:
+    """Versions of logs, chosen on first use.
 
-    `at_us` is a moment of the past; `versions` has all versions, by location, but those that `shown` has views of, from
-    whatever moment. Without either, the cut is not before
-    anything that this process has seen, its own commits included: other clients' clocks may be behind. `waits` returns,
-    by its newest view, whether a log is read only once nothing in it is undecided: a serializable reader that skipped
-    a transaction which is about to be committed could see an effect of it, in a log that it only read. `check_past`
-    raises while `at_us` is not over: it is called where no later version of a log shows that it is.
+    Safe to share between threads. `at_us` is a moment of the past. `versions` has all versions by location,
+    except that `shown` has views of other logs from any moment. Without either, the cut is not before
+    anything that this process has seen, its own commits included, because other clients' clocks may be
+    behind.
+
+    `waits` gets a log's newest view, and returns whether to read the log only once nothing in it is
+    undecided. Otherwise a serializable reader could skip a transaction that is about to be committed, and see
+    its effect in a log that it only read. `check_past` raises while `at_us` is not over. It is called if no
+    later version of a log shows that it is over.
     """
 
     def __init__(
@@ -48,8 +52,8 @@ class Cut:
         *,
         at_us: int = FOREVER_US,
         versions: Mapping[str, int] | None = None,
-        shown: Mapping[str, View[Any]] | None = None,
-        waits: Callable[[View[Any]], bool] = lambda view: False,
+        shown: Mapping[str, LogView[Any]] | None = None,
+        waits: Callable[[LogView[Any]], bool] = lambda view: False,
         check_past: Callable[[], None] = lambda: None,
     ) -> None:
         self._logs = logs
@@ -66,37 +70,39 @@ class Cut:
         self._lock = threading.RLock()
 
     def begin_batch(self) -> None:
-        """Begin one request: logs chosen from here on are read for it. CommitConflict where the cut no longer exists.
+        """Begin a request: logs chosen from here on are read for it.
 
-        The logs read for one request are not checked within it, as most callers make only one; the next request, which
-        may use what is known already, begins with that check.
+        Raises CommitConflict if the cut no longer exists. The logs read for a request are not checked within
+        it, as most callers make only a single request. The next request, which may use logs that are known
+        already, begins with that check.
         """
         with self._lock:
             self._batch.clear()
             if self._is_unchecked:
                 self.check()
 
-    def view_of(self, tracked: TrackedLog[S], *, fresh: bool = False) -> View[S]:
-        """Return the log's view at this cut. NotFound where there was none; CommitConflict where there is no such cut.
+    def view_of(self, tracked: TrackedLog[S], *, fresh: bool = False) -> LogView[S]:
+        """Return the log's view at this cut.
 
-        `fresh` says that the known view of the log was read after the request began.
+        `fresh` says that its known view was read after the request began. Raises NotFound if there was no
+        log; CommitConflict if there is no such cut.
         """
         with self._lock:
-            chosen = self._chosen.get(tracked.location)
-            if chosen is None:
-                chosen = (
+            choice = self._chosen.get(tracked.location)
+            if choice is None:
+                choice = (
                     self._choose_saved(tracked)
                     if self._versions is not None
                     else self._choose(tracked, fresh)
                 )
-                self._chosen[tracked.location] = chosen
+                self._chosen[tracked.location] = choice
                 self._batch.add(tracked.location)
-            return chosen.view
+            return choice.view
 
     def _choose(self, tracked: TrackedLog[S], fresh: bool) -> _Chosen:
-        known = tracked.known
+        known_view = tracked.known
         try:
-            head = known if fresh and known is not None else tracked.current()
+            head = known_view if fresh and known_view is not None else tracked.current()
         except NotFound:
             self._check_past()
             raise
@@ -124,41 +130,55 @@ class Cut:
         return self._last_us
 
     def check(self) -> None:
-        """Check whether the logs chosen so far moved, in one round of GETs. CommitConflict where that tears the cut."""
+        """Check whether the chosen logs moved, in a single round of GETs.
+
+        Raises CommitConflict if that tears the cut.
+        """
         self._is_unchecked = False
-        heads = [chosen for chosen in self._chosen.values() if chosen.is_head]
-        self._logs.refresh([chosen.tracked for chosen in heads])
-        waiting = [chosen.tracked for chosen in heads if self._waits(chosen.view)]
-        if waiting:
-            self._logs.in_parallel(lambda tracked: tracked.settled(), waiting)
-        for chosen in heads:
-            if chosen.is_head:
-                chosen.tracked.log.check_not_withheld(chosen.tracked.known or chosen.view)
-            moved_us = _moved_us(chosen)
+        heads = [choice for choice in self._chosen.values() if choice.is_head]
+        self._logs.refresh([choice.tracked for choice in heads])
+        waiting_logs = [choice.tracked for choice in heads if self._waits(choice.view)]
+        if waiting_logs:
+            self._logs.in_parallel(lambda tracked: tracked.settled(), waiting_logs)
+        for choice in heads:
+            if choice.is_head:
+                choice.tracked.log.check_not_withheld(choice.tracked.known or choice.view)
+            moved_us = _moved_us(choice)
             if moved_us is None:
                 continue
-            chosen.is_head = False
+            choice.is_head = False
             self._last_us = min(self._last_us, moved_us - 1)
         # A requested moment is exact: a version that turns out to be from before it cannot be left out.
         if self._last_us < max(self._first_us, self._asked_us if self._asked_us < FOREVER_US else 0):
-            moved = ", ".join(
-                self._logs.url(chosen.tracked.location) for chosen in heads if not chosen.is_head
+            moved_urls = ", ".join(
+                self._logs.url(choice.tracked.location) for choice in heads if not choice.is_head
             )
             raise CommitConflict(
-                f"the objects read together cannot be shown as of one moment: they changed meanwhile ({moved}). "
+                f"the objects read together cannot be shown as of one moment: they changed meanwhile ({moved_urls}). "
                 "Start again",
                 version=0,
             )
 
-    def _before(self, tracked: TrackedLog[S]) -> View[S]:
+    def has_moved(self) -> bool:
+        """Return whether the cut is of a moment before some change that was met; ends with a check of all logs.
+
+        Such a cut may be of no order of serializable transactions: times do not say which of two changes
+        has read the other log before the other change.
+        """
+        with self._lock:
+            if self._is_unchecked:
+                self.check()
+            return self._last_us < self._asked_us
+
+    def _before(self, tracked: TrackedLog[S]) -> LogView[S]:
         version = tracked.log.version_at_time(self._last_us)
         return self._view_at(tracked, version)
 
     def _choose_saved(self, tracked: TrackedLog[S]) -> _Chosen:
         assert self._versions is not None
-        shown = self._shown.get(tracked.location)
-        if shown is not None:
-            return _Chosen(tracked, shown, False)
+        shown_view = self._shown.get(tracked.location)
+        if shown_view is not None:
+            return _Chosen(tracked, shown_view, False)
         version = self._versions.get(tracked.location)
         if version is None:
             raise NotFound(
@@ -166,7 +186,7 @@ class Cut:
             )
         return _Chosen(tracked, self._view_at(tracked, version), False)
 
-    def _view_at(self, tracked: TrackedLog[S], version: int) -> View[S]:
+    def _view_at(self, tracked: TrackedLog[S], version: int) -> LogView[S]:
         try:
             return tracked.log.view_at(version)
         except NotFound as error:
@@ -181,19 +201,15 @@ class Cut:
                     f"the saved cut cannot show {self._logs.url(tracked.location)}: {error}. Where this warehouse was "
                     "restored or copied, it has no clones in the saved cuts of its source: load the table as it is now"
                 ) from error
-            when = f" as of {_text(self._asked_us)}"
+            when = f" as of {exact_text(self._asked_us)}"
             raise InvalidInput(f"the catalog{when} can no longer be shown: {error}") from error
 
 
 def _moved_us(chosen: _Chosen) -> int | None:
-    """Return the time of the first change after the chosen version, None where there is none."""
-    now, then = chosen.tracked.known, chosen.view
-    if now is None or now.version <= then.version:
+    """Return the time of the first change after the chosen version, None if there is none."""
+    newest_view, chosen_view = chosen.tracked.known, chosen.view
+    if newest_view is None or newest_view.version <= chosen_view.version:
         return None
-    # With their tombstones: the versions between may have expired.
-    effects = chosen.tracked.log.replay.effects(then.version + 1, now.version)
+    # With their tombstones, because the versions between may have expired.
+    effects = chosen.tracked.log.replay.effects(chosen_view.version + 1, newest_view.version)
     return next((entry.time_us for entry in effects), None)
-
-
-def _text(time_us: int) -> str:
-    return (dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=time_us)).isoformat(" ")

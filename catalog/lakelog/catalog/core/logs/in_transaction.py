@@ -1,6 +1,7 @@
-"""The part of a log's interface that is about its transaction: what that has done, and notes of what it has read.
+"""The part of a log's interface that is about its transaction: its changes, and notes of its reads.
 
-Beside `TrackedLog`, whose users need not know whether there is a transaction: outside of one, all answers are empty.
+It is apart from `TrackedLog`, whose users need not know whether there is a transaction. Outside of a
+transaction, all answers are empty.
 """
 
 from __future__ import annotations
@@ -8,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from lakelog.catalog.core.schema import Filter
-from lakelog.log import Commit, View
+from lakelog.catalog.core.schema.filters import Filter
+from lakelog.log import Commit, LogView
 
 S = TypeVar("S")
 
 
 class InTransaction(Protocol[S]):
-    """The part of a transaction in one log."""
+    """The part of a transaction in a log."""
 
     @property
     def is_open(self) -> bool:
@@ -24,24 +25,26 @@ class InTransaction(Protocol[S]):
 
     @property
     def creates_log(self) -> bool:
-        """Whether the transaction, which is not committed yet, creates the log."""
+        """Whether the transaction creates the log. It is not committed yet."""
         ...
 
-    def own_since(self, view: View[S]) -> Sequence[Commit]:
-        """Return the transaction's steps after `view`, as commits; outside of transactions, none."""
+    def own_since(self, view: LogView[S]) -> Sequence[Commit]:
+        """Return the transaction's steps after `view`, as commits. Outside of transactions there are none."""
         ...
 
-    def note_staged(self, commit_id: str, view: View[S]) -> None:
+    def note_staged(self, commit_id: str, view: LogView[S]) -> None:
         """Note that the commit of this id is prepared on `view`."""
         ...
 
     def own_since_staged(self, commit_id: str) -> Sequence[Commit]:
-        """As `own_since`, after the view that `note_staged` was given."""
+        """Return `own_since` after the view that `note_staged` was given."""
         ...
 
     def note_moved(self) -> None:
-        """Note, of the step that is decided, that others have moved rows that it changes: it was judged row by row, and
-        may remove other files than when it was made."""
+        """Note that others have moved rows that the step being decided changes.
+
+        The step was judged row by row, and may remove other files than when it was made.
+        """
         ...
 
     def note_rows_read(self, predicate: Filter | None) -> None:
@@ -49,7 +52,7 @@ class InTransaction(Protocol[S]):
         ...
 
     def note_rows_of_line_read(self, name: str, id: str, predicate: Filter | None) -> None:
-        """As `note_rows_read`, of the tag or branch of that name and id."""
+        """Note the same as `note_rows_read`, for the tag or branch of that name and id."""
         ...
 
     def note_name_read(self, space: str, name: str | None) -> None:
@@ -68,10 +71,10 @@ class NoTransaction(Generic[S]):
     def creates_log(self) -> bool:
         return False
 
-    def own_since(self, view: View[S]) -> Sequence[Commit]:
+    def own_since(self, view: LogView[S]) -> Sequence[Commit]:
         return ()
 
-    def note_staged(self, commit_id: str, view: View[S]) -> None:
+    def note_staged(self, commit_id: str, view: LogView[S]) -> None:
         return None
 
     def own_since_staged(self, commit_id: str) -> Sequence[Commit]:

@@ -1,4 +1,4 @@
-"""The data files of a view: all of them, those that another view does not have, and the keys that identify them."""
+"""The data files of a view: all of them, those that another view lacks, and the keys that identify them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.files import DELETES, Choice, RemovedFile, empty, joined
+from lakelog.catalog.core.files.data_file import DELETES, RemovedFile
+from lakelog.catalog.core.files.file_tables import empty, joined
+from lakelog.catalog.core.files.manifests import FileChoice
 from lakelog.catalog.core.logs.named_errors import naming
 from lakelog.catalog.core.logs.tracked_log import TrackedLog
-from lakelog.catalog.core.state import TableState
-from lakelog.log import View
+from lakelog.catalog.core.state.table_state import TableState
+from lakelog.log import LogView
 
 
 def chunks_of(
     tracked: TrackedLog[TableState],
-    view: View[TableState],
+    view: LogView[TableState],
     statistics: Collection[int] | None = None,
-    choice: Choice | None = None,
+    choice: FileChoice | None = None,
 ) -> list[pa.Table]:
     """Return the live files of a view (see `FileSet.chunks`)."""
     return tracked.read(
@@ -27,30 +29,32 @@ def chunks_of(
 
 
 def files_named(
-    tracked: TrackedLog[TableState], view: View[TableState], paths: Collection[str]
+    tracked: TrackedLog[TableState], view: LogView[TableState], paths: Collection[str]
 ) -> list[pa.Table]:
     """Return those of `paths` that are live in a view, in the form of `FileSet.chunks`."""
     if not paths:
         return []
-    wanted = pa.array(sorted(paths), pa.string())
-    return tracked.read(view, lambda view: view.state.files.named(tracked.log.read_blobs, wanted))
+    path_array = pa.array(sorted(paths), pa.string())
+    return tracked.read(view, lambda view: view.state.files.named(tracked.log.read_blobs, path_array))
 
 
-def all_files(tracked: TrackedLog[TableState], view: View[TableState]) -> pa.Table:
+def all_files(tracked: TrackedLog[TableState], view: LogView[TableState]) -> pa.Table:
     """Return the live files of a view, in the form of `FileSet.chunks`."""
     with naming(tracked.log.location):
         return joined(chunks_of(tracked, view))
 
 
 def files_only_in(
-    tracked: TrackedLog[TableState], here: View[TableState], there: View[TableState]
+    tracked: TrackedLog[TableState], here: LogView[TableState], there: LogView[TableState]
 ) -> pa.Table:
-    """Return the files of one view that the other does not have, or has by another write (perhaps with other columns),
-    or with other deleted rows."""
+    """Return the files of a view that the other view lacks, or has with another write or vector.
+
+    Another write may have other columns, and another vector other deleted rows.
+    """
     if here.state.files is there.state.files:
         return empty()
-    files, others = (all_files(tracked, view) for view in (here, there))
-    return files.filter(pc.invert(pc.is_in(file_keys(files), value_set=file_keys(others))))
+    files, other_files = (all_files(tracked, view) for view in (here, there))
+    return files.filter(pc.invert(pc.is_in(file_keys(files), value_set=file_keys(other_files))))
 
 
 def file_keys(files: pa.Table) -> pa.Array:
@@ -66,7 +70,7 @@ def file_keys(files: pa.Table) -> pa.Array:
 
 
 def as_removed(chunk: pa.Table) -> list[RemovedFile]:
-    """Return files (in the form of `FileSet.chunks`) as removed ones."""
+    """Return files (in the form of `FileSet.chunks`) as removed files."""
     columns = (chunk[name].to_pylist() for name in ("path", "rows", "size"))
     return [
         RemovedFile(path=path, rows=rows, size_bytes=size) for path, rows, size in zip(*columns, strict=True)

@@ -1,7 +1,8 @@
-"""Errors of what is stored, where they leave the log that it is stored in: each names that log.
+"""Errors about stored bytes, as they leave the log that stores them: each gets the name of that log.
 
-Lists of files are read long after the commit that names them, by code that does not know where they are. So what is
-wrong with one is raised without a place, as a FormatError or as Arrow's own error, and gets its place here.
+Lists of files are read long after the commit that names them, by code that does not know their place. So an
+error in such a list is raised without a place, as a FormatError or as Arrow's own error, and gets its place
+here.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ _OF_ARROW = (pa.ArrowException, KeyError, IndexError, OverflowError, MemoryError
 
 @contextmanager
 def naming(location: str) -> Iterator[None]:
-    """Have each FormatError name the log at `location`; raise one for what Arrow cannot do with its lists of files."""
+    """Have each FormatError name the log at `location`.
+
+    Raise FormatError if Arrow cannot read its lists of files.
+    """
     try:
         yield
     except FormatError as error:

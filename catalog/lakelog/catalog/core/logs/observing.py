@@ -1,10 +1,13 @@
-"""What operations cost, for those who ask: one record of each that a user called, handed to the catalog's hook.
+"""The cost of operations, for users who ask: a record of each call of a user, for the catalog's hook.
 
     catalog = Catalog("/tmp/lake", observe=lambda seen: print(seen.operation, seen.duration_s, seen.requests))
 
-An operation is a public method of what users import, by its name. What it calls in turn is a part of it, also in other
-threads; what goes on after it has returned (snapshots, exports to Iceberg) is a record of its own. Rule: a hook sees,
-and changes nothing; without one, this costs a look at one member. It must not know what an operation does.
+An operation is a public method of a class that users import, or a function of the engine's door, by its name.
+Calls inside it are a part of it, also in other threads. Work that goes on after it has returned (snapshots,
+exports to Iceberg) is a record of its own.
+
+Rule: a hook sees, and changes nothing; without a hook, this costs a look at a member. It must not know how an
+operation works.
 """
 
 from __future__ import annotations
@@ -17,16 +20,17 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
 from types import FunctionType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
-from lakelog.catalog.core.state import RowCounts
+from lakelog.catalog.core.state.row_counts import RowCounts
 from lakelog.catalog.names import identifier, quoted
 from lakelog.log.clocks import host_clock_us, steady_clock_us
-from lakelog.log.costs import Tally, tallied
+from lakelog.log.costs import CostTally, tallied
 from lakelog.log.errors import InvalidInput, LakelogError
 from lakelog.log.secrets import masked
 
 C = TypeVar("C")
+F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 _LOGGER = logging.getLogger("lakelog.catalog")
@@ -34,17 +38,20 @@ _LOGGER = logging.getLogger("lakelog.catalog")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What one operation cost, and what became of it. It has no secrets: keys in texts are masked.
+    """The cost of an operation, and its outcome.
 
-    `operation` is the method that was called, `scan` the read of rows, from its first request to its last batch;
-    `name` is the table, namespace or place that it was about, empty for the whole warehouse. The
-    operation began at `begun_us`, by this host's clock, and took `duration_s`. `requests` are those to stores by kind,
-    and the bytes those of objects. `attempts` are versions of logs that it put, or tried to; `rebases` are decisions
-    after versions of others; `waits` are times that it waited for other writers, or to try again, for `waited_s`.
+    It has no secrets: keys in texts are masked. `operation` is the method that was called, `scan` the read of
+    rows, from its first request to its last batch. `name` is the table, namespace or place that it was about,
+    empty for the whole warehouse. The operation began at `begun_us`, by this host's clock, and took
+    `duration_s`.
 
-    `rows` says how many rows a change of a table has changed, None of what changes none. `error` is the kind of the
-    error that it ended by, None where it ended by none. `is_background`: no caller waited
-    for it, such as a snapshot after a commit.
+    `requests` counts requests to stores by kind; the bytes are those of objects. `attempts` counts the
+    versions of logs that it put, or tried to put. `rebases` counts decisions after versions of others.
+    `waits` counts how often it waited for other writers, or to try again, for `waited_s` in all.
+
+    `rows` says how many rows a change of a table has changed, None if it changes none. `error` is the kind of
+    the error that ended it, None if none did. `is_background` says that no caller waited for it, such as for
+    a snapshot after a commit.
     """
 
     operation: str
@@ -74,23 +81,26 @@ _INSIDE: ContextVar[bool] = ContextVar("lakelog_observed", default=False)
 """Whether the thread works for an operation already, or for a hook, whose own operations are not observed."""
 
 
-class Watched:
-    """One operation that is under way: `working` and `each` are its parts, which may run in several threads."""
+class WatchedOperation:
+    """An operation that is under way.
+
+    Its parts are `working` and `each`, which may run in several threads.
+    """
 
     def __init__(
-        self, hook: Hook, operation: str, name: str, warehouse: str, *, is_background: bool = False
+        self, hook: ObservationHook, operation: str, name: str, warehouse: str, *, is_background: bool = False
     ) -> None:
         self._hook = hook
         self._operation, self._name, self._warehouse = operation, name, warehouse
         self._is_background = is_background
         self._rows: RowCounts | None = None
-        self._tally = Tally()
+        self._tally = CostTally()
         self._begun_us, self._steady_us = host_clock_us(), steady_clock_us()
         self._has_ended = False
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Inside, what is done is a part of the operation. An error ends it."""
+        """Inside, all work is a part of the operation. An error ends it."""
         inside = _INSIDE.set(True)
         try:
             with tallied(self._tally):
@@ -102,8 +112,10 @@ class Watched:
         _INSIDE.reset(inside)
 
     def each(self, items: Iterator[T]) -> Iterator[T]:
-        """Return the items, of which each is a part of the operation; it ends with the last of them, or once no more
-        are wanted."""
+        """Return the items.
+
+        Reading each is a part of the operation, which ends with the last item that the caller takes.
+        """
         return _Parts(self, items)
 
     def returned(self, result: Any) -> None:
@@ -116,7 +128,7 @@ class Watched:
             return
         self._has_ended = True
         tally = self._tally
-        seen = Observation(
+        record = Observation(
             operation=self._operation,
             name=self._name,
             warehouse=self._warehouse,
@@ -133,17 +145,19 @@ class Watched:
             error=None if error is None else kind_of(error),
             is_background=self._is_background,
         )
-        self._hook(seen)
+        self._hook(record)
 
 
 _END: Any = object()
 
 
 class _Parts(Iterator[T]):
-    """Items of a stream that is read while it is taken, by any thread. It ends the operation, also where none is taken:
-    so it is no generator."""
+    """Items of a stream that any thread reads while it takes them.
 
-    def __init__(self, watched: Watched, items: Iterator[T]) -> None:
+    It ends the operation, even if no item is taken. A generator could not do that.
+    """
+
+    def __init__(self, watched: WatchedOperation, items: Iterator[T]) -> None:
         self._watched = watched
         self._items = items
 
@@ -167,31 +181,34 @@ class _Parts(Iterator[T]):
 
 
 def kind_of(error: BaseException) -> str:
-    """Return an error's kind; for what is no error of lakelog's, the name of its class."""
+    """Return an error's kind; the name of its class if it is not lakelog's error."""
     return error.kind if isinstance(error, LakelogError) else type(error).__name__
 
 
-class Observable(Protocol):
+class ObservableLogs(Protocol):
     """Logs under a warehouse, whose operations a hook may observe."""
 
-    observe: Hook | None
+    observe: ObservationHook | None
 
     @property
     def warehouse(self) -> str: ...
 
 
-class Hook:
-    """What a user wants called with each record. It may fail: that is logged once, and breaks no operation."""
+class ObservationHook:
+    """A user's function that is called with each record.
+
+    If it fails, that is logged once, and breaks no operation.
+    """
 
     def __init__(self, observe: Observe) -> None:
         self._observe = observe
         self._has_failed = False
 
-    def __call__(self, seen: Observation) -> None:
+    def __call__(self, record: Observation) -> None:
         inside = _INSIDE.set(True)
         try:
             with tallied(None):
-                self._observe(seen)
+                self._observe(record)
         except Exception as failure:
             if not self._has_failed:
                 self._has_failed = True
@@ -203,8 +220,8 @@ class Hook:
             _INSIDE.reset(inside)
 
 
-class Unwatched:
-    """An operation that no hook observes, or that is a part of another one."""
+class UnwatchedOperation:
+    """An operation that no hook observes, or that is a part of another operation."""
 
     def working(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -219,30 +236,34 @@ class Unwatched:
         return
 
 
-_UNWATCHED = Unwatched()
+_UNWATCHED = UnwatchedOperation()
 
 
-def watched(logs: Observable, operation: str, name: str) -> Watched | Unwatched:
+def watched(logs: ObservableLogs, operation: str, name: str) -> WatchedOperation | UnwatchedOperation:
     """Return an operation that begins now, whose parts the caller names."""
     if logs.observe is None or _INSIDE.get():
         return _UNWATCHED
-    return Watched(logs.observe, operation, masked(name), logs.warehouse)
+    return WatchedOperation(logs.observe, operation, masked(name), logs.warehouse)
 
 
 @contextmanager
-def as_operation(logs: Observable, operation: str, name: str) -> Iterator[Watched | Unwatched]:
-    """Inside, what is done is one operation."""
-    found = watched(logs, operation, name)
-    with found.working():
-        yield found
-    found.end(None)
+def as_operation(
+    logs: ObservableLogs, operation: str, name: str
+) -> Iterator[WatchedOperation | UnwatchedOperation]:
+    """Inside, all work is a single operation."""
+    current = watched(logs, operation, name)
+    with current.working():
+        yield current
+    current.end(None)
 
 
-def in_background(hook: Hook, warehouse: str, name: str, work: Callable[[], None]) -> Callable[[], None]:
+def in_background(
+    hook: ObservationHook, warehouse: str, name: str, work: Callable[[], None]
+) -> Callable[[], None]:
     """Return work that is a record of its own, in any thread."""
 
     def run() -> None:
-        under_way = Watched(hook, "background", masked(name), warehouse, is_background=True)
+        under_way = WatchedOperation(hook, "background", masked(name), warehouse, is_background=True)
         with under_way.working():
             work()
         under_way.end(None)
@@ -250,21 +271,21 @@ def in_background(hook: Hook, warehouse: str, name: str, work: Callable[[], None
     return run
 
 
-# Methods as operations
+# Methods and functions as operations
 
 _NAMES = ("table", "name", "namespace", "old", "parent", "location")
-"""Parameters that say what an operation is about, the most specific first."""
+"""Parameters that say which object an operation is about, the most specific first."""
 
 
 def observed(
-    logs_of: Callable[[Any], Observable],
+    logs_of: Callable[[Any], ObservableLogs],
     name_of: Callable[[Any], str] | None = None,
     *,
     apart_from: Sequence[str] = (),
 ) -> Callable[[type[C]], type[C]]:
-    """Make each public method of a class an operation, named by what `name_of` returns, or by its arguments.
+    """Make each public method of a class an operation, named by the result of `name_of`, or by its arguments.
 
-    Not those `apart_from`, which make no request by themselves, or say on their own what is an operation.
+    Methods `apart_from` are left out: they make no request, or declare their own operations.
     """
 
     def decorate(cls: type[C]) -> type[C]:
@@ -277,14 +298,26 @@ def observed(
     return decorate
 
 
+def operation(
+    logs_of: Callable[[Any], ObservableLogs], name_of: Callable[[Any], str] | None = None
+) -> Callable[[F], F]:
+    """Make a function an operation of its first argument, as `observed` does with each method."""
+
+    def decorate(function: F) -> F:
+        assert isinstance(function, FunctionType)
+        return cast(F, _operation(function, logs_of, name_of))
+
+    return decorate
+
+
 def _operation(
-    function: FunctionType, logs_of: Callable[[Any], Observable], name_of: Callable[[Any], str] | None
+    function: FunctionType, logs_of: Callable[[Any], ObservableLogs], name_of: Callable[[Any], str] | None
 ) -> Callable[..., Any]:
     assert not inspect.isgeneratorfunction(function), (
         f"{function.__name__} ends before it is read: use `watched`"
     )
     parameters = list(inspect.signature(function).parameters)
-    about = next((each for each in _NAMES if each in parameters), None)
+    about = next((parameter for parameter in _NAMES if parameter in parameters), None)
     at = -1 if about is None else parameters.index(about) - 1
 
     @wraps(function)
@@ -295,21 +328,24 @@ def _operation(
         if name_of is not None:
             name = name_of(self)
         else:
-            given = kwargs.get(about) if about in kwargs else args[at] if 0 <= at < len(args) else None
-            name = _spelled(given, is_place=about == "location")
-        with as_operation(logs, function.__name__, name) as seen:
+            subject = kwargs.get(about) if about in kwargs else args[at] if 0 <= at < len(args) else None
+            name = _spelled(subject, is_place=about == "location")
+        with as_operation(logs, function.__name__, name) as current:
             result = function(self, *args, **kwargs)
-            seen.returned(result)
+            current.returned(result)
             return result
 
     return method
 
 
-def _spelled(given: Any, *, is_place: bool) -> str:
-    """Return a name as SQL spells it, or a place. What is not valid is as it is: the operation reports that."""
-    if given is None:
+def _spelled(subject: Any, *, is_place: bool) -> str:
+    """Return a name as SQL spells it, or a place.
+
+    An invalid name stays as it is, because the operation reports that.
+    """
+    if subject is None:
         return ""
     try:
-        return str(given) if is_place else quoted(identifier(given))
+        return str(subject) if is_place else quoted(identifier(subject))
     except (InvalidInput, TypeError, AttributeError):
-        return str(given)
+        return str(subject)

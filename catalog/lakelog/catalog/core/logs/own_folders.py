@@ -1,7 +1,8 @@
-"""Which places are lakelog's own: a user's table or files must not be put there, however the place is spelled.
+"""Which places are lakelog's own.
 
-A place is spelled in many ways: with `..`, doubled slashes, percent-encoding, over a symbolic link, in capitals on a
-file system that minds none. All spellings of it are looked at. It must not know what is to be put there.
+A user's table or files must not be put there, however the place is spelled. A place is spelled in many ways:
+with `..`, doubled slashes, percent-encoding, over a symbolic link, in capitals on a file system that ignores
+case. All its spellings are checked. It must not know which object is to be put there.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ _DECODINGS_MAX = 3
 
 
 def check_not_own(url: str, *, of_ids: bool = True) -> None:
-    """Raise InvalidInput for a place that is one of lakelog's folders or inside of one.
+    """Raise InvalidInput for a place that is lakelog's own folder or inside of such a folder.
 
-    With `of_ids` that is also the folder of a namespace or a table, whose place the catalog chose. No request.
+    Makes no request. With `of_ids` that includes the folder of a namespace or a table, if the catalog chose
+    its place.
     """
     for spelling in spellings(url):
         for part in spelling.split("/"):
@@ -44,10 +46,10 @@ def data_folders(url: str) -> Iterator[str]:
 
 def spellings(url: str) -> list[str]:
     """Return a place as it is spelled, without percent-encoding, and behind symbolic links."""
-    found = [canonical_url(url)]
+    urls = [canonical_url(url)]
     for _ in range(_DECODINGS_MAX):
-        decoded = unquote(found[-1])
-        if decoded == found[-1] or "\0" in decoded:
+        plain = unquote(urls[-1])
+        if plain == urls[-1] or "\0" in plain:
             break
-        found.append(canonical_url(decoded))
-    return found + [os.path.realpath(each) for each in found if each.startswith("/")]
+        urls.append(canonical_url(plain))
+    return urls + [os.path.realpath(spelling) for spelling in urls if spelling.startswith("/")]

@@ -1,9 +1,10 @@
-"""Catalogs, tables and reads on their way to other processes: what opens them again, never what they know.
+"""Catalogs, tables and reads on their way to other processes: how to open them again, never their knowledge.
 
-A pickle has the place, the options, the version and what was asked of it. It has no caches, locks or connections,
-and no secrets: keys in an endpoint and in the writer's facts are left out, and the process that reads the pickle finds
-credentials by its platform's usual chain. Rule: what is opened again is the same table at the same version, or an
-error.
+A pickle has the place, the options, the version and the requested read. It has no caches, locks or
+connections, and no secrets. Keys in an endpoint and in the writer's facts are left out, and the process that
+reads the pickle finds credentials by its platform's usual chain.
+
+Rule: an object that is opened again is the same table at the same version, or an error.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from urllib.parse import urlsplit, urlunsplit
 from weakref import WeakValueDictionary
 
 from lakelog.catalog.core.logs.cache import LogCache
-from lakelog.catalog.core.logs.table_head import FoundBy, TableHead
-from lakelog.catalog.core.state import MAIN
+from lakelog.catalog.core.logs.table_head import FoundName, TableHead
+from lakelog.catalog.core.state.refs import MAIN
 from lakelog.catalog.errors import NoSuchRef, NoSuchTable
 from lakelog.catalog.names import Identifier
 from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.log.secrets import masked_facts
+from lakelog.log.stores import is_of_one_process
 
 
 class HasLogs(Protocol):
@@ -29,14 +31,17 @@ class HasLogs(Protocol):
 
 
 _opened: WeakValueDictionary[str, LogCache] = WeakValueDictionary()
-"""Tables of one catalog share its logs in a worker too, where many of them are opened again."""
+"""Tables of a catalog share its logs in a worker too, which opens many of them again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
-    """What a catalog was opened with, as far as another process can open it so. `reopen` does that, by its name."""
+class CatalogOpening:
+    """The arguments that opened a catalog, as far as another process can use them.
 
-    reopen: Callable[[Opening], HasLogs]
+    `reopen` opens it again, and is pickled by its name.
+    """
+
+    reopen: Callable[[CatalogOpening], HasLogs]
     warehouse: str
     options: Mapping[str, str]
     writer: Mapping[str, Any] | None
@@ -47,17 +52,19 @@ class Opening:
     process: int = field(default_factory=os.getpid)
 
     @staticmethod
-    def without_secrets(**given: Any) -> Opening:
+    def without_secrets(**given: Any) -> CatalogOpening:
         options, writer = dict(given.pop("options") or {}), given.pop("writer")
         if "endpoint" in options:
             parts = urlsplit(options["endpoint"])
             place = parts.netloc.rpartition("@")[2]
             options["endpoint"] = urlunsplit((parts.scheme, place, parts.path, "", ""))
-        return Opening(options=options, writer=None if writer is None else masked_facts(writer), **given)
+        return CatalogOpening(
+            options=options, writer=None if writer is None else masked_facts(writer), **given
+        )
 
     def check_process(self) -> None:
         """Raise InvalidInput for a warehouse that is not in this process."""
-        if self.warehouse.startswith("memory:") and self.process != os.getpid():
+        if is_of_one_process(self.warehouse) and self.process != os.getpid():
             raise InvalidInput(
                 f"the warehouse {self.warehouse} is in the memory of another process: give processes one in a folder "
                 "or a bucket"
@@ -73,27 +80,27 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class PickledHead:
-    """A version of a table, by what it can be opened by again."""
+    """A version of a table, by the facts that open it again."""
 
-    opening: Opening
+    opening: CatalogOpening
     location: str
     id: str
     version: int
     name: str
-    found_by: FoundBy | None
+    found_by: FoundName | None
     ref: str
     ref_id: str | None
 
     @staticmethod
     def of(head: TableHead, what: str) -> PickledHead:
-        opening = head.logs.opening
-        if not isinstance(opening, Opening):
+        opener = head.logs.opening
+        if not isinstance(opener, CatalogOpening):
             raise TypeError(
                 f"{what} of a transaction cannot be pickled, as no other process sees the transaction: commit it, and "
                 "load the table again"
             )
         return PickledHead(
-            opening=opening,
+            opening=opener,
             location=head.tracked.location,
             id=head.id,
             version=head.version,
@@ -104,16 +111,19 @@ class PickledHead:
         )
 
     def head(self) -> TableHead:
-        """Return the same version. NoSuchTable, NoSuchRef; NotFound for a version that has expired since."""
+        """Return the same version.
+
+        Raises NoSuchTable or NoSuchRef; NotFound for a version that has expired since.
+        """
         logs = self.opening.logs()
-        tracked = logs.table(self.location)
+        table_log = logs.table(self.location)
         try:
-            view = tracked.at_its_place()
+            view = table_log.at_its_place()
         except NotFound as error:
             raise NoSuchTable(f"there is no table {self.name}: it was dropped") from error
         if view.sealed or view.log_id != self.id:
             raise NoSuchTable(f"there is no table {self.name}: it was dropped since it was pickled")
-        head = TableHead(logs, tracked, view, self.name, self.found_by).at_version(self.version)
+        head = TableHead(logs, table_log, view, self.name, self.found_by).at_version(self.version)
         if self.ref == MAIN:
             return head
         head = head.on(self.ref)
@@ -122,8 +132,8 @@ class PickledHead:
         return head
 
 
-class Unchanging:
-    """A value that copies share: it never changes, or belongs to the whole process."""
+class UnchangingValue:
+    """A value that copies share, because it never changes, or belongs to the whole process."""
 
     def __copy__(self) -> Self:
         return self
@@ -133,7 +143,7 @@ class Unchanging:
 
 
 class OfThisProcess:
-    """What can be neither pickled nor copied."""
+    """An object that can be neither pickled nor copied."""
 
     _instead: ClassVar[str] = "make another one there"
 

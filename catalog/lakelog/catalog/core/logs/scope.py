@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.core.logs.cache import LogCache
-from lakelog.catalog.core.logs.name_tree import NameTree, no_such_namespace
+from lakelog.catalog.core.logs.name_tree import NameTree
 from lakelog.catalog.core.logs.own_links import is_own, linked_elsewhere
 from lakelog.catalog.core.logs.tracked_log import TrackedLog
-from lakelog.catalog.core.state import NAMESPACE, RELATION, TABLE, Entry, Link, NamespaceState, TableState
+from lakelog.catalog.core.state.link import NameLink
+from lakelog.catalog.core.state.namespace_entries import (
+    NamespaceEntry,
+)
+from lakelog.catalog.core.state.namespace_state import (
+    NAMESPACE,
+    RELATION,
+    TABLE,
+    NamespaceState,
+)
+from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.log import View
+from lakelog.log import LogView
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
 
 S = TypeVar("S")
@@ -32,7 +42,7 @@ def no_progress(message: str) -> None:
 
 
 def in_turn(progress: Progress) -> Progress:
-    """Return the same, for several threads."""
+    """Return a progress that several threads may call."""
     lock = threading.Lock()
 
     def show(message: str) -> None:
@@ -43,19 +53,21 @@ def in_turn(progress: Progress) -> Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Target(Generic[S]):
-    """One log, with its newest view. `name` is for messages: quoted, or the place of a log without a name."""
+class LogTarget(Generic[S]):
+    """A log with its newest view. `name` is for messages: quoted, or the place of a log without a name."""
 
     name: str
     path: Identifier | None
     tracked: TrackedLog[S]
-    view: View[S]
+    view: LogView[S]
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A log that cannot be read, or was found by a name that is not its own: maintenance leaves it alone, reports it,
-    and goes on."""
+class UnreadableLog:
+    """A log that cannot be read, or was found by a name that is not its own.
+
+    Maintenance leaves it alone, reports it, and goes on.
+    """
 
     kind: str
     name: str
@@ -64,16 +76,19 @@ class Unreadable:
 
 
 @dataclass(slots=True)
-class Scope:
-    """Parents come before their children."""
+class LogScope:
+    """The logs of an operation. Parents come before their children."""
 
-    namespaces: list[Target[NamespaceState]] = field(default_factory=list)
-    tables: list[Target[TableState]] = field(default_factory=list)
-    unreadable: list[Unreadable] = field(default_factory=list)
+    namespaces: list[LogTarget[NamespaceState]] = field(default_factory=list)
+    tables: list[LogTarget[TableState]] = field(default_factory=list)
+    unreadable: list[UnreadableLog] = field(default_factory=list)
 
     @property
     def is_one_table(self) -> bool:
-        """Whether the scope is a single table: then a failure is an error, and not one of many answers."""
+        """Whether the scope is a single table.
+
+        Then a failure is an error, instead of an answer among many.
+        """
         return not self.namespaces and len(self.tables) == 1
 
 
@@ -84,27 +99,28 @@ def chosen_scope(
     *,
     location: str | None = None,
     progress: Progress | None = None,
-) -> Scope:
-    """Return the scope of one of these; without any, the whole catalog. NoSuchTable, NoSuchNamespace, InvalidInput.
+) -> LogScope:
+    """Return the scope of a table, a namespace or a location; without any of them, the whole catalog.
 
-    Maintenance is of the catalog as it is, and of each log by itself: Unsupported for the past, or in a transaction.
+    Maintenance is of the catalog as it is, and of each log on its own. So it raises Unsupported for the past,
+    or in a transaction. Raises NoSuchTable, NoSuchNamespace or InvalidInput.
     """
     if tree.logs.is_a_cut:
         raise Unsupported(NO_MAINTENANCE)
-    if sum(given is not None for given in (table, namespace, location)) > 1:
+    if sum(choice is not None for choice in (table, namespace, location)) > 1:
         raise InvalidInput("a table, a namespace and a location exclude each other: give one of them")
     if table is not None:
-        found = tree.table(table)
-        return Scope(tables=[Target(quoted(table), table, found.tracked, found.view)])
+        table_head = tree.table(table)
+        return LogScope(tables=[LogTarget(quoted(table), table, table_head.tracked, table_head.view)])
     if location is not None:
         return _at(tree, location)
     return of_namespace(tree, namespace or (), progress or no_progress)
 
 
-def _at(tree: NameTree, location: str) -> Scope:
-    tracked = tree.logs.table(tree.logs.location(location))
+def _at(tree: NameTree, location: str) -> LogScope:
+    table_log = tree.logs.table(tree.logs.location(location))
     try:
-        view = tracked.at_its_place()
+        view = table_log.at_its_place()
     except NotFound as error:
         raise NoSuchTable(f"there is no table at {location}: check the path") from error
     if view.sealed:
@@ -114,10 +130,10 @@ def _at(tree: NameTree, location: str) -> Scope:
             f"the table at {location} has its name in another warehouse than {tree.logs.warehouse}, whose saved cuts "
             "and clones may need its versions: open that warehouse"
         )
-    return Scope(tables=[Target(tree.logs.url(tracked.location), None, tracked, view)])
+    return LogScope(tables=[LogTarget(tree.logs.url(table_log.location), None, table_log, view)])
 
 
-def _is_named(logs: LogCache, view: View[TableState], link: Link) -> bool:
+def _is_named(logs: LogCache, view: LogView[TableState], link: NameLink) -> bool:
     """Return whether the name of a table is in this warehouse. Costs a GET."""
     try:
         parent = logs.namespace(link.namespace).current()
@@ -127,20 +143,21 @@ def _is_named(logs: LogCache, view: View[TableState], link: Link) -> bool:
     return entry is not None and entry.id == view.log_id
 
 
-def of_namespace(tree: NameTree, path: Identifier, progress: Progress) -> Scope:
-    """Return a namespace with all that is below it. Costs a parallel round or two of GETs for each level.
+def of_namespace(tree: NameTree, path: Identifier, progress: Progress) -> LogScope:
+    """Return a namespace with all that is below it; an empty folder is an empty warehouse.
 
-    NoSuchNamespace; an absent warehouse is empty.
+    Costs a parallel round or two of GETs for each level. Raises NoSuchNamespace or NoSuchWarehouse.
     """
-    found = tree.find_namespace(path)
-    if found is None:
+    namespace_head = tree.find_namespace(path)
+    if namespace_head is None:
         if path:
-            raise no_such_namespace(path)
-        return Scope()
+            raise tree.missing_namespace(path)
+        tree.check_there()
+        return LogScope()
     name = quoted(path) if path else tree.logs.warehouse
-    scope = Scope(namespaces=[Target(name, path, found.tracked, found.view)])
+    scope = LogScope(namespaces=[LogTarget(name, path, namespace_head.tracked, namespace_head.view)])
     level = scope.namespaces
-    met = {found.tracked.location}
+    met = {namespace_head.tracked.location}
     while level:
         scope.tables += _loaded(tree.logs, "table", tree.logs.table, _entries(level, RELATION), scope)
         below = _each_once(tree.logs, _entries(level, NAMESPACE), met, scope)
@@ -157,25 +174,29 @@ class _Child:
     parent: TrackedLog[NamespaceState]
     space: str
     path: Identifier
-    entry: Entry
+    entry: NamespaceEntry
 
 
-def _entries(level: Iterable[Target[NamespaceState]], space: str) -> Iterator[_Child]:
+def _entries(level: Iterable[LogTarget[NamespaceState]], space: str) -> Iterator[_Child]:
     for target in level:
         assert target.path is not None
-        names: Mapping[str, Entry] = target.view.state.entries.get(space, {})
-        for name, entry in sorted(names.items()):
+        for name, entry in sorted(target.view.state.logs(space)):
             if entry.kind in (TABLE, NAMESPACE):
                 yield _Child(target.tracked, space, (*target.path, name), entry)
 
 
-def _each_once(logs: LogCache, children: Iterable[_Child], met: set[str], scope: Scope) -> Iterator[_Child]:
-    """Yield the namespaces that were not `met` yet: one can be forged that leads to itself, or to another one twice."""
+def _each_once(
+    logs: LogCache, children: Iterable[_Child], met: set[str], scope: LogScope
+) -> Iterator[_Child]:
+    """Yield the namespaces that are not in `met`.
+
+    A forged namespace can lead to itself, or to another namespace twice.
+    """
     for child in children:
         if child.entry.location in met:
-            what = "another name leads to this namespace too: run `lakelog fsck` for details"
+            problem = "another name leads to this namespace too: run `lakelog fsck` for details"
             url = logs.url(child.entry.location)
-            scope.unreadable.append(Unreadable("namespace", quoted(child.path), url, what))
+            scope.unreadable.append(UnreadableLog("namespace", quoted(child.path), url, problem))
         else:
             met.add(child.entry.location)
             yield child
@@ -186,43 +207,43 @@ def _loaded(
     kind: str,
     log_at: Callable[[str], TrackedLog[S]],
     children: Iterable[_Child],
-    scope: Scope,
-) -> list[Target[S]]:
-    found: dict[int, Target[S]] = {}
+    scope: LogScope,
+) -> list[LogTarget[S]]:
+    targets: dict[int, LogTarget[S]] = {}
 
     def load(number: int, child: _Child) -> None:
         path, entry = child.path, child.entry
         try:
-            tracked = log_at(entry.location)
-            view = tracked.current()
+            log = log_at(entry.location)
+            view = log.current()
             if view.log_id != entry.id:
-                view = tracked.anew()
+                view = log.anew()
             is_there = not view.sealed and view.log_id == entry.id
             if is_there and not is_own(view, child.parent.location, path[-1]):
                 path = _name_now(logs, child, view)
         except NotFound as error:
-            what = f"its name leads here, but there is no log: run `lakelog fsck` for details ({error})"
-            scope.unreadable.append(Unreadable(kind, quoted(path), logs.url(entry.location), what))
+            problem = f"its name leads here, but there is no log: run `lakelog fsck` for details ({error})"
+            scope.unreadable.append(UnreadableLog(kind, quoted(path), logs.url(entry.location), problem))
         except LakelogError as error:
-            scope.unreadable.append(Unreadable(kind, quoted(path), logs.url(entry.location), str(error)))
+            scope.unreadable.append(UnreadableLog(kind, quoted(path), logs.url(entry.location), str(error)))
         else:
-            # A log that is sealed, or another one now, is being dropped: the name no longer leads to it.
+            # A sealed log, or another log at the place, is being dropped: the name no longer leads to it.
             if is_there and path:
-                found[number] = Target(quoted(path), path, tracked, view)
+                targets[number] = LogTarget(quoted(path), path, log, view)
 
     logs.log_options.in_parallel([partial(load, number, child) for number, child in enumerate(children)])
-    return [found[number] for number in sorted(found)]
+    return [targets[number] for number in sorted(targets)]
 
 
-def _name_now(logs: LogCache, child: _Child, view: View[Any]) -> Identifier:
-    """Return the path of a log that was renamed after its namespace was read; empty where it was moved elsewhere.
+def _name_now(logs: LogCache, child: _Child, view: LogView[Any]) -> Identifier:
+    """Return the path of a log that was renamed after its namespace was read; empty if moved elsewhere.
 
-    FormatError where the name is still there: it was forged, or the log has been taken over.
+    Raises FormatError if the name still leads there: it was forged, or the log has been taken over.
     """
-    now, name = child.parent.current().state, child.path[-1]
-    if now.entry(child.space, name) == child.entry:
+    parent_state, name = child.parent.current().state, child.path[-1]
+    if parent_state.entry(child.space, name) == child.entry:
         raise linked_elsewhere(quoted(child.path), logs.url(child.entry.location), view.state.link)
     link = view.state.link
     if link is None or link.namespace != child.parent.location:
         return ()
-    return (*child.path[:-1], link.name) if now.entry(child.space, link.name) == child.entry else ()
+    return (*child.path[:-1], link.name) if parent_state.entry(child.space, link.name) == child.entry else ()

@@ -1,6 +1,6 @@
 """Deletion vectors in a store: written before the commit that refers to them, and read by range.
 
-Their bytes and checks are `files.deletion_vectors`'.
+Their bytes and checks belong to `files.deletion_vectors`.
 """
 
 from __future__ import annotations
@@ -9,30 +9,41 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lakelog.catalog.core.files import Deletes, decoded_vector, inline_bytes, is_elsewhere, packed_vectors
+from lakelog.catalog.core.files.data_file import is_elsewhere
+from lakelog.catalog.core.files.deletion_vectors import (
+    DeletionVector,
+    decoded_vector,
+    inline_bytes,
+    packed_vectors,
+)
 from lakelog.log import ObjectStore, WriteRef
 from lakelog.log.errors import FormatError, NotFound
 
 if TYPE_CHECKING:
-    # Loaded where there is a vector: most tables have none.
+    # Loaded only for a vector: most tables have none.
     from pyroaring import BitMap
 
 
 def write_vectors(
     store: ObjectStore, prefix: str, write: WriteRef, vectors: Mapping[str, BitMap]
-) -> dict[str, Deletes]:
-    """Return the references to `vectors`, by the same paths of files, once they can be read. Costs at most 1 PUT."""
-    found, path, content = packed_vectors(write, vectors, partial(_location, store, prefix))
+) -> dict[str, DeletionVector]:
+    """Return the references to `vectors`, by the same paths of files, once they can be read.
+
+    Costs at most 1 PUT.
+    """
+    deletes, path, content = packed_vectors(write, vectors, partial(_location, store, prefix))
     if path is not None:
         store.put(_key(prefix, path), content)
-    return found
+    return deletes
 
 
-def read_vector(store: ObjectStore, prefix: str, deletes: Deletes | None, physical_rows: int) -> BitMap:
+def read_vector(
+    store: ObjectStore, prefix: str, deletes: DeletionVector | None, physical_rows: int
+) -> BitMap:
     """Return the positions of the deleted rows of a file that has `physical_rows` including these.
 
-    FormatError for a vector that is damaged, of another file, or missing. Costs one ranged GET where the entry does not
-    contain it.
+    Raises FormatError for a vector that is damaged, of another file, or missing. Costs a ranged GET if the
+    entry does not contain it.
     """
     from pyroaring import BitMap
 
@@ -42,7 +53,7 @@ def read_vector(store: ObjectStore, prefix: str, deletes: Deletes | None, physic
     return decoded_vector(deletes, _ranged(store, prefix, deletes) if blob is None else blob, physical_rows)
 
 
-def _ranged(store: ObjectStore, prefix: str, deletes: Deletes) -> bytes:
+def _ranged(store: ObjectStore, prefix: str, deletes: DeletionVector) -> bytes:
     if deletes.path is None or deletes.offset is None:
         raise FormatError("the log has no place of the vector of its deleted rows")
     key = _key_of(store, prefix, deletes.path)
@@ -57,8 +68,11 @@ def _ranged(store: ObjectStore, prefix: str, deletes: Deletes) -> bytes:
 
 
 def _key_of(store: ObjectStore, prefix: str, path: str) -> str:
-    """Return the key of an object of vectors. That of another table, of which this one is a clone, is in the same
-    store; FormatError for any other."""
+    """Return the key of an object of vectors.
+
+    If this table is a clone of another table, that table's objects are in the same store. Raises FormatError
+    for any other place.
+    """
     if not is_elsewhere(path):
         return _key(prefix, path)
     inside = path.removeprefix(f"{store.url.rstrip('/')}/")

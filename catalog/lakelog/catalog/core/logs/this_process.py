@@ -1,6 +1,6 @@
-"""The facts that this process has of itself as a writer of commits: user, host, program and versions.
+"""The facts of this process as a writer of commits: user, host, program and versions.
 
-The only module of the catalog that asks the system for them; the facts themselves are `state.writer`'s.
+The only module of the catalog that asks the system for them; the facts themselves belong to `state.writer`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import socket
 import sys
 from functools import cache
 
-from lakelog.catalog.core.state import APPLICATION, CLIENT, ENGINE, HOST, USER, bounded_facts
+from lakelog.catalog.core.state.writer import APPLICATION, CLIENT, ENGINE, HOST, USER, bounded_facts
 from lakelog.log import Json
 
 
@@ -23,7 +23,10 @@ def writer_facts(
     application: str | None = None,
     host: str | None = None,
 ) -> dict[str, Json]:
-    """Return the facts of a session, by default this process's. `engine` is a name and a version: "spark 4.3.0"."""
+    """Return the facts of a session, by default this process's.
+
+    `engine` is a name and a version: "spark 4.3.0".
+    """
     return bounded_facts(
         {
             USER: _user() if user is None else user,
@@ -58,7 +61,7 @@ def _user() -> str:
 
 
 def _application() -> str | None:
-    """Return the name of the script, or of the module that `python -m` runs; None in an interactive session."""
+    """Return the name of the script, or of the module that `python -m` runs; None if interactive."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     if spec is not None and spec.name:
         return str(spec.name).removesuffix(".__main__")

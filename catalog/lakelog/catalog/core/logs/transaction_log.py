@@ -1,27 +1,27 @@
-"""Logs as a transaction sees them: each at one cut, with the transaction's own changes on top, which no other client
-sees.
+"""Logs as a transaction sees them: all at the same cut, with the transaction's own changes on top.
 
-A change is not written but folded into the current view, and kept with its decision: `decide` is called again at the
-end, on the state that the log has by then. So all code that changes a catalog works in a transaction too.
+No other client sees these changes. A change is not written but folded into the current view, and kept with
+its decision. At the end, `decide` is called again, on the state that the log has by then. So all code that
+changes a catalog works in a transaction too.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from lakelog.catalog.core.logs.cache import LogCache, LogChange
+from lakelog.catalog.core.logs.cache import JointLogChange, LogCache
 from lakelog.catalog.core.logs.commits import NothingToDo
-from lakelog.catalog.core.logs.consistent_cut import Cut
+from lakelog.catalog.core.logs.consistent_cut import ConsistentCut
 from lakelog.catalog.core.logs.name_path import read_path
 from lakelog.catalog.core.logs.named_errors import naming
 from lakelog.catalog.core.logs.tracked_log import TrackedLog, as_seen_in
 from lakelog.catalog.core.logs.transaction_steps import (
-    Step,
+    TransactionStep,
     check_same,
     commit_of,
     folded,
@@ -30,20 +30,15 @@ from lakelog.catalog.core.logs.transaction_steps import (
     met_by_joined,
 )
 from lakelog.catalog.core.logs.writer_now import facts_now, write_as
-from lakelog.catalog.core.schema import Filter
-from lakelog.catalog.core.state import (
-    NAMESPACE,
-    STATEMENT,
-    NamespaceMoved,
-    NamespaceState,
-    TableMoved,
-    TableState,
-    author_of,
-    full,
-)
+from lakelog.catalog.core.schema.filters import Filter
+from lakelog.catalog.core.state.events import TableMoved
+from lakelog.catalog.core.state.namespace_state import NAMESPACE, NamespaceState
+from lakelog.catalog.core.state.statement_text import full
+from lakelog.catalog.core.state.table_state import TableState
+from lakelog.catalog.core.state.writer import STATEMENT, author_of
 from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.log import Commit, Committed, Draft, Json, View
+from lakelog.log import Commit, CommittedChange, Draft, Json, LogView
 from lakelog.log.errors import AlreadyExists, LogSealed, NotFound, Unsupported
 from lakelog.log.placing import Decide
 from lakelog.log.view import empty_view
@@ -52,14 +47,14 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 
-_MOVES = frozenset((str(NamespaceMoved.__struct_config__.tag), str(TableMoved.__struct_config__.tag)))
+_MOVE = TableMoved.__struct_config__.tag
 
-Validate: TypeAlias = "Callable[[TransactionLog[Any], View[Any], Sequence[Commit]], None]"
-"""Raises CommitConflict where what a transaction has read of a log has changed since."""
+Validate: TypeAlias = "Callable[[TransactionLog[Any], LogView[Any], Sequence[Commit]], None]"
+"""Raises CommitConflict if rows or names of a log that a transaction has read have changed since."""
 
 
 @dataclass(frozen=True, slots=True)
-class Creation:
+class LogCreation:
     """A log that does not exist yet: its first draft, and the ids that it will be created with."""
 
     draft: Draft
@@ -68,17 +63,18 @@ class Creation:
 
 
 class TransactionLog(TrackedLog[S]):
-    """One log in a transaction. `start` is its view at the cut; `known` has the transaction's own changes too.
+    """A log in a transaction.
 
-    Views between steps have the version of `start`, and `steps` counts the drafts that are folded onto it.
+    `start` is its view at the cut; `known` has the transaction's own changes too. Views between steps have
+    the version of `start`, and `steps` counts the drafts that are folded onto it.
     """
 
     def __init__(self, under: TrackedLog[S], logs: TransactionLogs) -> None:
         super().__init__(under.log, under.location, under.store, under.prefix, lambda time_us: None)
         self.under = under
-        self.start: View[S] | None = None
-        self.creation: Creation | None = None
-        self.steps: list[Step[S]] = []
+        self.start: LogView[S] | None = None
+        self.creation: LogCreation | None = None
+        self.steps: list[TransactionStep[S]] = []
         self._decided: list[Draft] = []
         """The drafts of the steps when they were last decided, after other clients' commits."""
         self._all = weakref.ref(logs)
@@ -86,7 +82,7 @@ class TransactionLog(TrackedLog[S]):
 
     @property
     def _logs(self) -> TransactionLogs:
-        """The transaction's logs, which keep this one, as all do that use it."""
+        """The transaction's logs, which refer to this log, as all its users do."""
         logs = self._all()
         assert logs is not None, "a log of a transaction is used with the transaction's logs"
         return logs
@@ -95,7 +91,7 @@ class TransactionLog(TrackedLog[S]):
     def outside(self) -> TrackedLog[S]:
         return self.under
 
-    def current(self) -> View[S]:
+    def current(self) -> LogView[S]:
         self._logs.check_open()
         with self._logs.changing:
             if self._view is None:
@@ -104,29 +100,29 @@ class TransactionLog(TrackedLog[S]):
                 )
             return self._view
 
-    def offer(self, view: View[S]) -> View[S]:
+    def offer(self, view: LogView[S]) -> LogView[S]:
         return self.current()
 
-    def at_least(self, version: int) -> View[S]:
+    def at_least(self, version: int) -> LogView[S]:
         return self.current()
 
-    def anew(self) -> View[S]:
+    def anew(self) -> LogView[S]:
         return self.current()
 
-    def settled(self) -> View[S]:
+    def settled(self) -> LogView[S]:
         return self.current()
 
-    def at_its_place(self) -> View[S]:
+    def at_its_place(self) -> LogView[S]:
         # No walk led here, so the log was not read for this request yet.
         self._logs.is_stale(self.location)
         return self.current()
 
-    def read(self, view: View[S], look: Callable[[View[S]], T]) -> T:
+    def read(self, view: LogView[S], look: Callable[[LogView[S]], T]) -> T:
         try:
             with naming(self.log.location):
                 return look(view)
         except NotFound:
-            # Expiry has replaced parts of the view: the same version, read anew, has the same steps on top.
+            # Expiry has replaced parts of the view: the same version, read again, has the same steps on top.
             fresh = self.log.view_at(view.version)
             if fresh.hash != view.hash:
                 raise
@@ -136,7 +132,7 @@ class TransactionLog(TrackedLog[S]):
                 fresh = folded(self.log, fresh, draft)
             return look(as_seen_in(view, fresh))
 
-    def view_at(self, version: int) -> View[S]:
+    def view_at(self, version: int) -> LogView[S]:
         start = self.start or self.current()
         if self.creation is not None or version > start.version:
             raise NotFound(f"{self.log.location} has no version {version} at the moment that is shown")
@@ -153,11 +149,11 @@ class TransactionLog(TrackedLog[S]):
 
     def create(
         self, draft: Draft, *, log_id: str, commit_id: str | None = None, first: bool = False
-    ) -> View[S]:
+    ) -> LogView[S]:
         assert not first, "the place of what a transaction creates is its own"
         self._logs.check_writable()
         if not self.location:
-            # The root of an empty warehouse: to set it up changes nothing that a client can see.
+            # The root of an empty warehouse: its set-up changes nothing that a client can see.
             self.under.create(draft, log_id=log_id, commit_id=commit_id)
             return self.current()
         with self._logs.changing:
@@ -165,8 +161,8 @@ class TransactionLog(TrackedLog[S]):
             view = replace(empty_view(self.log.projection), log_id=log_id, version=1)
             if self.start is not None:
                 view = replace(view, version=self.start.version + 1)
-            self.creation = Creation(draft, log_id, commit_id or self._logs.new_id())
-            self.steps = [Step(lambda _view, _passed: draft, draft, facts_now(), commit_id)]
+            self.creation = LogCreation(draft, log_id, commit_id or self._logs.new_id())
+            self.steps = [TransactionStep(lambda _view, _passed: draft, draft, facts_now(), commit_id)]
             self._view = folded(self.log, view, draft)
             return self._view
 
@@ -186,23 +182,23 @@ class TransactionLog(TrackedLog[S]):
 
     def commit(
         self,
-        view: View[S],
+        view: LogView[S],
         decide: Decide[S],
         *,
         commit_id: str | None = None,
         base: int | None = None,
         shared: bool = False,
-    ) -> Committed[S]:
+    ) -> CommittedChange[S]:
         self._logs.check_writable()
         with self._logs.changing:
-            now = self.current()
-            before = self._passed_before(commit_id, base)
-            if before is None:
-                return Committed(now, now.version)
-            draft = decide(now, before)
-            if now.sealed and not draft.restores:
+            current_view = self.current()
+            earlier_commits = self._passed_before(commit_id, base)
+            if earlier_commits is None:
+                return CommittedChange(current_view, current_view.version)
+            draft = decide(current_view, earlier_commits)
+            if current_view.sealed and not draft.restores:
                 raise LogSealed(f"{self.log.location} was dropped")
-            if now.sealed and now is not self.start:
+            if current_view.sealed and current_view is not self.start:
                 raise Unsupported(
                     f"{self.log.location} was dropped in the same transaction: roll the transaction back instead"
                 )
@@ -211,36 +207,39 @@ class TransactionLog(TrackedLog[S]):
                     f"{self.log.location} was restored in the same transaction: roll the transaction back instead"
                 )
 
-            def decide_after(view: View[S], passed: Sequence[Commit]) -> Draft:
-                return decide(view, (*before, *passed))
+            def decide_after(view: LogView[S], passed: Sequence[Commit]) -> Draft:
+                return decide(view, (*earlier_commits, *passed))
 
-            self.steps.append(Step(decide_after, draft, facts_now(), commit_id))
-            self._view = folded(self.log, now, draft)
-            return Committed(self._view, self._view.version)
+            self.steps.append(TransactionStep(decide_after, draft, facts_now(), commit_id))
+            self._view = folded(self.log, current_view, draft)
+            return CommittedChange(self._view, self._view.version)
 
     def _passed_before(self, commit_id: str | None, base: int | None) -> tuple[Commit, ...] | None:
-        """Return the commits between the base of a change and the cut, which conflict rules check too; None where the
-        change itself was committed there, or is a step already. LogSealed, ConflictError as for a commit."""
+        """Return the commits between the base of a change and the cut, which conflict rules check too.
+
+        None if the change itself was committed there, or is a step already. Raises LogSealed or ConflictError
+        as a commit does.
+        """
         if commit_id is not None and any(step.commit_id == commit_id for step in self.steps):
             return None
         if self.start is None or self.creation is not None or base is None or base >= self.start.version:
             return ()
         start = self.start
 
-        def never(view: View[S], passed: Sequence[Commit]) -> Draft:
+        def never(view: LogView[S], passed: Sequence[Commit]) -> Draft:
             raise AssertionError("a commit that is only looked up is not decided")
 
-        placing = self.log.placing(start, never, commit_id or self._logs.new_id(), base)
-        return None if placing.asked_before() is not None else tuple(placing.passed)
+        cursor = self.log.cursor(start, never, commit_id or self._logs.new_id(), base)
+        return None if cursor.asked_before() is not None else tuple(cursor.passed)
 
-    def undo_to(self, steps: int, view: View[S] | None) -> None:
+    def undo_to(self, steps: int, view: LogView[S] | None) -> None:
         """Undo the newest steps, down to `steps` of them."""
         del self.steps[steps:]
         self._view = view
 
     # At the end
 
-    def decide_all(self, view: View[S], passed: Sequence[Commit]) -> Draft:
+    def decide_all(self, view: LogView[S], passed: Sequence[Commit]) -> Draft:
         """Decide all changes again, each on the state after the one before, and return them as one draft."""
         self._logs.validate_written(self, view, passed)
         write_as(self.all_facts())
@@ -268,14 +267,16 @@ class TransactionLog(TrackedLog[S]):
         return merged_drafts(drafts)
 
     def release_decisions(self) -> None:
-        """Keep of the steps what they have changed; they are not decided again."""
+        """Keep the changes of the steps without their decisions, because they are not decided again."""
         self.steps = [replace(step, decide=_decided_already) for step in self.steps]
 
     def all_facts(self) -> dict[str, Json]:
         """Return the facts of the writer of all steps, with the statements one after another."""
         by_step = [step.facts for step in self.steps]
-        facts = {key: value for each in by_step for key, value in each.items()}
-        statements = list(dict.fromkeys(str(each[STATEMENT]) for each in by_step if each.get(STATEMENT)))
+        facts = {key: value for step_facts in by_step for key, value in step_facts.items()}
+        statements = list(
+            dict.fromkeys(str(step_facts[STATEMENT]) for step_facts in by_step if step_facts.get(STATEMENT))
+        )
         return {**facts, STATEMENT: full("; ".join(statements))} if statements else facts
 
     def first_draft(self) -> Draft:
@@ -283,30 +284,31 @@ class TransactionLog(TrackedLog[S]):
         whole = merged_drafts([step.draft for step in self.steps])
         if self.moves() is None:
             return whole
-        return replace(whole, events=tuple(event for event in whole.events if event["event"] not in _MOVES))
+        return replace(whole, events=tuple(event for event in whole.events if event["event"] != _MOVE))
 
     def moves(self) -> Draft | None:
-        """Return the draft that moves the log to a namespace in whose folder it is not, None where it does not move.
+        """Return the draft that moves the log to a namespace whose folder does not hold it.
 
-        It belongs to the commit of the transaction. A log that is left behind without it belongs to the namespace in
-        whose folder vacuum finds it, which can say for good that nothing will lead to it.
+        None if it does not move. It belongs to the commit of the transaction. A log that is left behind
+        without it belongs to the namespace in whose folder vacuum finds it. That namespace can say for good
+        that nothing will lead to the log.
         """
         events = [event for step in self.steps for event in step.draft.events]
-        moved = [event for event in events if event["event"] in _MOVES]
-        if not moved or _home(moved[-1]) == _home(events[0]):
+        move_events = [event for event in events if event["event"] == _MOVE]
+        if not move_events or move_events[-1].get("namespace") == events[0].get("namespace"):
             return None
-        return Draft(events=(moved[-1],))
+        return Draft(events=(move_events[-1],))
 
 
 class OwnPart(Generic[S]):
-    """What a transaction has done in one log, and what it has read of it (see `InTransaction`)."""
+    """The changes of a transaction in a log, and its reads of the log (see `InTransaction`)."""
 
     def __init__(self, log: TransactionLog[S]) -> None:
         self.rows_read: list[Filter | None] = []
         self.lines_read: list[tuple[str, str, Filter | None]] = []
         self.names_read: set[tuple[str, str | None]] = set()
         self.is_moved = False
-        self._staged: dict[str, View[S]] = {}
+        self._staged: dict[str, LogView[S]] = {}
         self._whole = weakref.ref(log)
 
     @property
@@ -323,11 +325,11 @@ class OwnPart(Generic[S]):
     def creates_log(self) -> bool:
         return self._log.creation is not None
 
-    def own_since(self, view: View[S]) -> Sequence[Commit]:
+    def own_since(self, view: LogView[S]) -> Sequence[Commit]:
         current = self._log.current()
         return [commit_of(current, step.draft) for step in self._log.steps[view.steps :]]
 
-    def note_staged(self, commit_id: str, view: View[S]) -> None:
+    def note_staged(self, commit_id: str, view: LogView[S]) -> None:
         self._staged[commit_id] = view
 
     def own_since_staged(self, commit_id: str) -> Sequence[Commit]:
@@ -349,9 +351,12 @@ class OwnPart(Generic[S]):
 
 
 class TransactionLogs(LogCache):
-    """All logs at one cut, over those that the process knows. `refusal` is why no change is allowed; None: it is."""
+    """All logs at the same cut, over the logs that the process knows.
 
-    def __init__(self, under: LogCache, cut: Cut, *, refusal: str | None = None) -> None:
+    `refusal` is why no change is allowed; None if changes are allowed.
+    """
+
+    def __init__(self, under: LogCache, cut: ConsistentCut, *, refusal: str | None = None) -> None:
         super().__init__(under.places, under.writer, under.log_options)
         self.observe, self.log_options = under.observe, under.log_options
         self.under = under
@@ -360,24 +365,24 @@ class TransactionLogs(LogCache):
         self.closed: str | None = None
         self.validate_written: Validate = _valid
         self.changing = threading.RLock()
-        """Held by a step: two at once, in threads of one session, would each build on the state before both."""
+        """Held by a step: two at once, in threads of a session, would each build on the state before both."""
         self._fresh: set[str] = set()
         self._seen_namespaces: dict[str, TransactionLog[NamespaceState]] = {}
         self._seen_tables: dict[str, TransactionLog[TableState]] = {}
 
     def namespace(self, location: str) -> TrackedLog[NamespaceState]:
-        seen = self._seen_namespaces.get(location)
-        if seen is None:
-            seen = self._seen_namespaces.setdefault(
+        own_log = self._seen_namespaces.get(location)
+        if own_log is None:
+            own_log = self._seen_namespaces.setdefault(
                 location, TransactionLog(self.under.namespace(location), self)
             )
-        return seen
+        return own_log
 
     def table(self, location: str) -> TrackedLog[TableState]:
-        seen = self._seen_tables.get(location)
-        if seen is None:
-            seen = self._seen_tables.setdefault(location, TransactionLog(self.under.table(location), self))
-        return seen
+        own_log = self._seen_tables.get(location)
+        if own_log is None:
+            own_log = self._seen_tables.setdefault(location, TransactionLog(self.under.table(location), self))
+        return own_log
 
     @property
     def namespaces(self) -> list[TransactionLog[NamespaceState]]:
@@ -392,7 +397,7 @@ class TransactionLogs(LogCache):
         return True
 
     def title_of(self, log: TrackedLog[Any]) -> str:
-        """Return the name of a log in the catalog, by the namespaces that were read; its place if none has it."""
+        """Return the name of a log, by the namespaces that were read; its place if none has it."""
         if not log.location:
             return "the root namespace"
         level: list[tuple[Identifier, str]] = [((), "")]
@@ -404,12 +409,11 @@ class TransactionLogs(LogCache):
             met.add(location)
             parent = self._seen_namespaces.get(location)
             for view in (parent.start, parent.known) if parent is not None else ():
-                for space, names in view.state.entries.items() if view is not None else ():
-                    for name, entry in names.items():
-                        if entry.location == log.location:
-                            return quoted((*path, name))
-                        if space == NAMESPACE:
-                            level.append(((*path, name), entry.location))
+                for space, name, entry in view.state.all_logs() if view is not None else ():
+                    if entry.location == log.location:
+                        return quoted((*path, name))
+                    if space == NAMESPACE:
+                        level.append(((*path, name), entry.location))
         return self.under.url(log.location)
 
     def is_fresh(self, location: str) -> bool:
@@ -421,7 +425,7 @@ class TransactionLogs(LogCache):
 
     @contextmanager
     def validating(self, validate: Validate) -> Iterator[None]:
-        """Have what is committed validated, until the block ends: what validates keeps these logs."""
+        """Have commits validated until the block ends, because the validator keeps these logs alive."""
         self.validate_written = validate
         try:
             yield
@@ -429,7 +433,7 @@ class TransactionLogs(LogCache):
             self.validate_written = _valid
 
     def close(self, how: str) -> None:
-        """Refuse all that follows, and release the decisions of the steps, which keep what they were made with."""
+        """Refuse all later requests, and release the decisions of the steps with their arguments."""
         self.closed = how
         logs: list[TransactionLog[Any]] = [*self.namespaces, *self.tables]
         for log in logs:
@@ -445,10 +449,13 @@ class TransactionLogs(LogCache):
             raise Unsupported(self.refusal)
 
     def refresh(self, logs: Sequence[TrackedLog[Any]]) -> None:
-        """Nothing to do: a cut does not move."""
+        """Do nothing, because a cut does not move."""
 
     def prepare_path(self, namespace: Identifier, table: str | None) -> None:
-        """Read the levels of the path that this cut does not have (see `read_path`), if it is made of heads."""
+        """Read the levels of the path that this cut does not have, if it is made of heads.
+
+        See `read_path`.
+        """
         self.check_open()
         self.cut.begin_batch()
         self._fresh = set()
@@ -461,36 +468,32 @@ class TransactionLogs(LogCache):
         self.cut.check()
 
     def _has(self, location: str) -> bool:
-        seen = self._seen_tables.get(location) or self._seen_namespaces.get(location)
-        return seen is not None and seen.known is not None
+        own_log = self._seen_tables.get(location) or self._seen_namespaces.get(location)
+        return own_log is not None and own_log.known is not None
 
     def commit_together(
         self,
-        changes: Sequence[LogChange[Any]],
+        changes: Sequence[JointLogChange[Any]],
         *,
         commit_id: str | None = None,
         validate: Callable[[], None] | None = None,
     ) -> None:
         """Keep all of the changes as steps, or none of them."""
         with self.changing:
-            seen = [change.tracked for change in changes if isinstance(change.tracked, TransactionLog)]
-            before = [(each, len(each.steps), each.known) for each in seen]
+            own_logs = [change.tracked for change in changes if isinstance(change.tracked, TransactionLog)]
+            saved_states = [(own_log, len(own_log.steps), own_log.known) for own_log in own_logs]
             try:
                 for change in changes:
                     change.tracked.commit(change.view, change.decide, commit_id=commit_id, base=change.base)
             except Exception:
-                for tracked, steps, view in before:
-                    tracked.undo_to(steps, view)
+                for changed_log, steps, view in saved_states:
+                    changed_log.undo_to(steps, view)
                 raise
 
 
-def _home(event: Mapping[str, Json]) -> Json:
-    return event.get("namespace", event.get("parent"))
+def _valid(seen: TransactionLog[Any], view: LogView[Any], passed: Sequence[Commit]) -> None:
+    """Validate nothing, for snapshot isolation: rows that were read may have changed since."""
 
 
-def _valid(seen: TransactionLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
-    """Validate nothing, for snapshot isolation: what was read may have changed since."""
-
-
-def _decided_already(view: View[Any], passed: Sequence[Commit]) -> Draft:
+def _decided_already(view: LogView[Any], passed: Sequence[Commit]) -> Draft:
     raise AssertionError("a transaction that has ended decides nothing")

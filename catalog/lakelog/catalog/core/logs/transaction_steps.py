@@ -1,7 +1,8 @@
-"""The steps of a transaction in one log: the draft of each, folded over a view, merged into one commit.
+"""The steps of a transaction in a log: the draft of each, folded over a view, merged into a single commit.
 
-A step is decided when it is made, and again when the transaction commits, on the state of the log by then. Later steps
-of the transaction were built on its first result, so where the second result would differ, it conflicts.
+A step is decided when it is made, and again when the transaction commits, on the state of the log by then.
+Later steps of the transaction were built on its first result. So if the second result would differ, it
+conflicts.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from lakelog.catalog.core.files import RemovedFile, decode_removed
-from lakelog.catalog.core.state import BRANCH, MAIN
+from lakelog.catalog.core.files.data_file import RemovedFile, decode_removed
+from lakelog.catalog.core.state.refs import BRANCH, MAIN
 from lakelog.catalog.errors import CommitConflict
-from lakelog.log import Commit, Draft, Json, Log, View
+from lakelog.log import Commit, Draft, Json, Log, LogView
 from lakelog.log.format import FORMAT
 from lakelog.log.placing import Decide
 
@@ -30,8 +31,8 @@ _OF_METADATA = (
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Generic[S]):
-    """One change: its decision, its draft when it was made, its writer, and its id for a retry."""
+class TransactionStep(Generic[S]):
+    """A change: its decision, its draft when it was made, its writer, and its id for a retry."""
 
     decide: Decide[S]
     draft: Draft
@@ -39,7 +40,7 @@ class Step(Generic[S]):
     commit_id: str | None
 
 
-def commit_of(view: View[Any], draft: Draft) -> Commit:
+def commit_of(view: LogView[Any], draft: Draft) -> Commit:
     """Return the commit that `draft` would be, with the version of `view`: it is not committed."""
     return Commit(
         format=FORMAT,
@@ -55,15 +56,18 @@ def commit_of(view: View[Any], draft: Draft) -> Commit:
     )
 
 
-def folded(log: Log[S], view: View[S], draft: Draft) -> View[S]:
-    """Return the view with the effect of `draft`, of the same version and one step later: nothing is committed."""
+def folded(log: Log[S], view: LogView[S], draft: Draft) -> LogView[S]:
+    """Return the view with the effect of `draft`, a step later at the same version.
+
+    Nothing is committed.
+    """
     state = log.projection.apply(view.state, commit_of(view, draft), draft.blobs)
-    sealed = draft.seals or (view.sealed and not draft.restores)
-    return replace(view, state=state, sealed=sealed, steps=view.steps + 1)
+    is_sealed_after = draft.seals or (view.sealed and not draft.restores)
+    return replace(view, state=state, sealed=is_sealed_after, steps=view.steps + 1)
 
 
 def check_same(
-    step: Step[Any],
+    step: TransactionStep[Any],
     again: Draft,
     *,
     alone: bool,
@@ -73,37 +77,42 @@ def check_same(
     version: int,
     by: str,
 ) -> None:
-    """Refuse a step that removes other files than when it was made, or, unless it is `alone`, gives other columns.
+    """Raise CommitConflict if a step's second result differs from its first.
 
-    It must remove exactly what the transaction saw; and the files and filters of later steps name columns and
-    partitions by the ids that this one gave them. Where others have `moved` its rows, each of them was looked for, and
-    the files are others. A step whose batch of a stream another writer has committed is
-    refused, too. Where another writer `went_back` to an older version meanwhile, the same files may hold other rows.
+    It must remove exactly the files that the transaction saw. Unless it is `alone`, it must also give the
+    same columns, because files and filters of later steps use the ids that this step gave to columns and
+    partitions. If others have `moved` its rows, each of them was looked for, and the files may differ.
+
+    A step also conflicts if another writer has committed its batch of a stream. If another writer `went_back`
+    to an older version in the meantime, the same files may hold other rows.
     """
-    before, now = _removed(step.draft), _removed(again)
+    first_files, second_files = _removed(step.draft), _removed(again)
     if moved:
-        now = before
+        second_files = first_files
     elif _deletes_rows(step.draft) or _deletes_rows(again):
         # It was checked row by row against other writers' deletes in the same files.
-        before, now = {(path, 0) for path, _ in before}, {(path, 0) for path, _ in now}
-    if now != before or (went_back and before):
-        what = "rows that it deletes were changed, or more rows that match were added"
+        first_files, second_files = (
+            {(path, 0) for path, _ in first_files},
+            {(path, 0) for path, _ in second_files},
+        )
+    if second_files != first_files or (went_back and first_files):
+        reason = "rows that it deletes were changed, or more rows that match were added"
     elif _batches(again) != _batches(step.draft):
-        what = "a batch of a stream that it writes has been committed by another writer"
+        reason = "a batch of a stream that it writes has been committed by another writer"
     elif not alone and _metadata(again) != _metadata(step.draft):
-        what = "it changes columns, partitioning, order or constraints, which another writer changed too"
+        reason = "it changes columns, partitioning, order or constraints, which another writer changed too"
     else:
         return
     raise CommitConflict(
         f"the transaction's changes of {title} conflict with versions up to {version}, committed since it began, the "
-        f"last by {by or 'an unknown writer'}: {what}. Nothing was changed: run the transaction again",
+        f"last by {by or 'an unknown writer'}: {reason}. Nothing was changed: run the transaction again",
         version=version,
         by=by,
     )
 
 
 def goes_back(passed: Sequence[Commit]) -> bool:
-    """Return whether a table went back to an older version, or a branch was moved, in one of these commits."""
+    """Return whether any of these commits took a table back to an older version, or moved a branch."""
     return any(
         event.get("event") in ("rolled-back", "fast-forwarded")
         or event.get("operation") == "set-current-version"
@@ -114,14 +123,14 @@ def goes_back(passed: Sequence[Commit]) -> bool:
 
 def _removed(draft: Draft) -> set[tuple[str, int]]:
     """Return the paths that a draft removes, with the number of live rows in each."""
-    removed: set[tuple[str, int]] = set()
+    file_rows: set[tuple[str, int]] = set()
     for event in _files_changed(draft):
-        files = msgspec.convert(event["removed"], list[RemovedFile])
+        files = msgspec.convert(event.get("removed", []), list[RemovedFile])
         index = event.get("removed_sidecar")
         if index is not None:
             files += decode_removed(draft.blobs[index])
-        removed |= {(f"{event.get('branch', '')}:{file.path}", file.rows) for file in files}
-    return removed
+        file_rows |= {(f"{event.get('branch', '')}:{file.path}", file.rows) for file in files}
+    return file_rows
 
 
 def _deletes_rows(draft: Draft) -> bool:
@@ -137,22 +146,25 @@ def _batches(draft: Draft) -> list[Json]:
 
 
 def _metadata(draft: Draft) -> list[Json]:
-    found = [event for event in draft.events if event.get("event") in _OF_METADATA]
-    return [msgspec.json.decode(msgspec.json.encode(event)) for event in found]
+    metadata_events = [event for event in draft.events if event.get("event") in _OF_METADATA]
+    return [msgspec.json.decode(msgspec.json.encode(event)) for event in metadata_events]
 
 
 def met_by_joined(passed: Sequence[Commit], draft: Draft) -> Sequence[Commit]:
-    """Return other clients' commits as they are seen by the steps after one that was decided on them.
+    """Return other clients' commits as they are seen by the steps after a step that was decided on them.
 
-    A branch that the step makes, or fast-forwards, includes other clients' changes of the line that it comes from.
-    Later steps have read the branch without these changes, so they have to see them as changes of the branch, too.
+    A branch that the step makes, or fast-forwards, includes other clients' changes of the line that it comes
+    from. Later steps have read the branch without these changes, so they have to see them as changes of the
+    branch, too.
     """
     pairs = [pair for event in draft.events if (pair := _joined(event)) is not None]
     for source, target in pairs:
         passed = [
             msgspec.structs.replace(
                 commit,
-                events=tuple(each for event in commit.events for each in _on_both(event, source, target)),
+                events=tuple(
+                    seen_event for event in commit.events for seen_event in _on_both(event, source, target)
+                ),
             )
             for commit in passed
         ]
@@ -160,7 +172,7 @@ def met_by_joined(passed: Sequence[Commit], draft: Draft) -> Sequence[Commit]:
 
 
 def _joined(event: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the line whose contents, as they are at the commit, another line gets, and that line."""
+    """Return two lines: a line whose contents at the commit another line gets, and that other line."""
     if event.get("event") == "ref-set" and event["kind"] == BRANCH and event.get("version") is None:
         return event["of"], event["name"]
     if event.get("event") == "fast-forwarded":
@@ -180,7 +192,7 @@ def _on_both(event: dict[str, Any], source: str, target: str) -> Iterator[dict[s
 
 
 def merged_drafts(drafts: Sequence[Draft]) -> Draft:
-    """Return one draft with the effect of all of them, one after the other."""
+    """Return a single draft with the effect of all of them, one after the other."""
     if len(drafts) == 1:
         return drafts[0]
     events: list[dict[str, Any]] = []
@@ -193,15 +205,14 @@ def merged_drafts(drafts: Sequence[Draft]) -> Draft:
         events=tuple(events),
         blobs=tuple(blobs),
         write=min(writes, key=lambda write: write.version, default=None),
-        features=tuple(sorted({feature for draft in drafts for feature in draft.features})),
         fence=max((draft.fence for draft in drafts), default=0),
         seals=any(draft.seals for draft in drafts),
         restores=any(draft.restores for draft in drafts),
-        carries=tuple(each for draft in drafts for each in draft.carries),
+        carries=tuple(carry for draft in drafts for carry in draft.carries),
     )
 
 
 def _with_sidecars_after(event: dict[str, Any], blobs: int) -> dict[str, Any]:
     """Return the event for a commit that has `blobs` other sidecars before the event's own."""
-    moved = {key: event[key] + blobs for key in _SIDECAR_INDEXES if event.get(key) is not None}
-    return {**event, **moved}
+    indexes = {key: event[key] + blobs for key in _SIDECAR_INDEXES if event.get(key) is not None}
+    return {**event, **indexes}

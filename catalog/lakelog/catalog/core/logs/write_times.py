@@ -1,7 +1,7 @@
-"""How long the writes of this process to tables have taken, in all: from the moment that a write began, or else from
-that of its commit, to the moment that it was committed.
+"""How long this process's writes to tables have taken, in all.
 
-An engine's executors write for a long time before the commit, and nothing of that is in a log.
+A write takes from the moment that it began, or else its commit began, to the moment that it was committed. An
+engine's executors write for a long time before the commit, and no log shows that time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 _OPEN_MAX = 1_000
-"""Writes that began and were given up are forgotten when so many others began."""
+"""Writes that began and were given up are forgotten after so many others began."""
 
 
 class WriteTimes:
@@ -33,7 +33,7 @@ class WriteTimes:
                 self._began_s.popitem(last=False)
 
     def ended(self, write_id: str | None, committing_s: float) -> None:
-        """Add a write that was committed, of which the commit began at `committing_s`."""
+        """Add a write that was committed, whose commit began at `committing_s`."""
         with self._lock:
             began_s = committing_s if write_id is None else self._began_s.pop(write_id, committing_s)
             self.total_s += max(0.0, self._now_s() - began_s)

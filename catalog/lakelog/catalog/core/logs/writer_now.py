@@ -1,6 +1,6 @@
-"""The writer's facts for commits: those of the catalog, and what a statement adds while its thread runs.
+"""The writer's facts for commits: the catalog's facts, and facts that a statement adds while its thread runs.
 
-Threads do not inherit what is added; `as_here` passes it on to the threads that work for the current one.
+Threads do not inherit added facts; `as_here` passes them on to the threads that work for the current thread.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ T = TypeVar("T")
 _FACTS: ContextVar[Mapping[str, Json] | None] = ContextVar("lakelog_writer_facts", default=None)
 
 
-class Facts(Mapping[str, Json]):
-    """The writer's facts for a commit made now, without secrets: those of the catalog, and what `writing_as` adds."""
+class WriterFacts(Mapping[str, Json]):
+    """The writer's facts for a commit made now, without secrets: the catalog's, and `writing_as`'s."""
 
     def __init__(self, writer: Mapping[str, Json]) -> None:
         self._writer = writer
         self._last: dict[str, tuple[Json, Json]] = {}
-        """What each was, and is without secrets: most are the same in each commit."""
+        """The value of each fact, with and without secrets: most are the same in each commit."""
 
     def _now(self) -> Mapping[str, Json]:
         return {**self._writer, **(_FACTS.get() or {})}
 
     def __getitem__(self, key: str) -> Json:
-        # One by one: a commit reads each, and statements are long.
+        # Each on its own: a commit reads each, and statements are long.
         facts = _FACTS.get() or {}
         value = facts[key] if key in facts else self._writer[key]
         last = self._last.get(key)
@@ -46,7 +46,7 @@ class Facts(Mapping[str, Json]):
 
 
 def facts_now() -> Mapping[str, Json]:
-    """Return what `writing_as` adds at this point."""
+    """Return the facts that `writing_as` adds at this point."""
     return _FACTS.get() or {}
 
 

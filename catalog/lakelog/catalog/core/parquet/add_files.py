@@ -1,8 +1,9 @@
-"""Files of other writers become files of a table, at their place: their columns are matched to the table's once.
+"""Files of other writers become files of a table, at their place.
 
-Columns are matched by name (case-insensitive) at every level; ids that other writers gave to fields are ignored. From
-then on the file's entry has the names by column id, so that columns may be renamed, dropped and added later. Columns
-that a file lacks may be in the names of its folders, as in Hive.
+Their columns are matched to the table's once. Columns are matched by name (case-insensitive) at every level.
+Ids that other writers gave to fields are ignored. From then on the file's entry has the names by column id,
+so columns may be renamed, dropped and added later. Columns that a file lacks may be in the names of its
+folders, as in Hive.
 """
 
 from __future__ import annotations
@@ -15,38 +16,35 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from lakelog.catalog.core.files import (
-    EXACT_BELOW_BYTES,
-    ColumnStats,
-    Constant,
-    DataFile,
-    files_to_arrow,
-    lower_text,
-    upper_text,
-)
+from lakelog.catalog.core.files.data_file import ColumnStats, DataFile, files_to_arrow
+from lakelog.catalog.core.files.manifest_bounds import EXACT_BELOW_BYTES
+from lakelog.catalog.core.files.statistics import lower_text, upper_text
 from lakelog.catalog.core.parquet.proofs import new_checks
-from lakelog.catalog.core.planning import may_fail
-from lakelog.catalog.core.schema import (
-    ICEBERG,
-    ICEBERG_ON,
+from lakelog.catalog.core.planning.pruning import may_fail
+from lakelog.catalog.core.schema.generated import refuse_generated
+from lakelog.catalog.core.schema.identity import refuse_identity
+from lakelog.catalog.core.schema.literals import (
+    from_arrow,
+    single_type,
+    to_arrow,
+    value_type,
+)
+from lakelog.catalog.core.schema.metadata import Metadata
+from lakelog.catalog.core.schema.partitioning import PartitionField
+from lakelog.catalog.core.schema.properties.known import ICEBERG, ICEBERG_ON
+from lakelog.catalog.core.schema.schema import dotted
+from lakelog.catalog.core.schema.transforms import apply_transform
+from lakelog.catalog.core.schema.type_widening import is_widening
+from lakelog.catalog.core.schema.types import (
     AtomicType,
+    Default,
     Field,
     ListType,
     MapType,
-    Metadata,
-    PartitionField,
     StructType,
     Type,
-    apply_transform,
+    TypedValue,
     children,
-    dotted,
-    from_arrow,
-    is_widening,
-    refuse_generated,
-    refuse_identity,
-    to_arrow,
-    value_of,
-    value_type,
 )
 from lakelog.log.errors import InvalidInput, Unsupported
 
@@ -56,7 +54,7 @@ _FLOATS = ("float", "double")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 
 NOT_THERE = "__not_in_this_file"
-"""Ends the names under which Spark's reader looks for columns that a file does not have."""
+"""The suffix of the names under which Spark's reader searches for columns that a file does not have."""
 
 Path = tuple[str, ...]
 
@@ -65,9 +63,10 @@ Path = tuple[str, ...]
 class FoundFile:
     """A Parquet file elsewhere, as its footer and its folders describe it.
 
-    `path` is absolute. `partition` has a JSON literal of the table's column for each name in the file's folders.
-    `stats` are by path in the file, of columns and fields of structs; bounds only where they are the ones that lakelog
-    would have written. `old_calendar`: days before the year 1582 are those of the Julian calendar.
+    `path` is absolute. `partition` has a JSON literal of the table's column for each name in the file's
+    folders. `stats` are by path in the file, of columns and fields of structs. Bounds are there only if
+    lakelog would have written the same. `old_calendar` says that days before the year 1582 are in the Julian
+    calendar.
     """
 
     path: str
@@ -87,12 +86,14 @@ def data_files(
     *,
     ignore_extra_columns: bool = False,
 ) -> list[DataFile]:
-    """Return entries for `found` in the table at `location`, None for one without a place yet. InvalidInput where one
-    of them does not fit the table."""
+    """Return entries for `found` in the table at `location`, None for a table without a place yet.
+
+    Raises InvalidInput if any of them does not fit the table.
+    """
     refuse_generated(
         metadata.schema, "insert those of the files by INSERT INTO … SELECT in Spark, rather than adding them"
     )
-    if value_of(metadata.properties, ICEBERG) == ICEBERG_ON:
+    if ICEBERG.of(metadata.properties) == ICEBERG_ON:
         raise Unsupported(
             f"the property {ICEBERG.name} is {ICEBERG_ON}, and readers of Iceberg would not find the columns of other "
             "writers' files: insert their rows by a query, or set the property to on-demand"
@@ -108,9 +109,9 @@ def data_files(
 def _check_conditions(files: Sequence[DataFile], metadata: Metadata) -> None:
     """Raise unless the bounds of the files prove that all of their rows satisfy the table's CHECKs."""
     for requirement in new_checks(msgspec.structs.replace(metadata, constraints=()), metadata):
-        known = files_to_arrow(files, metadata.schema, metadata.specs)
+        file_table = files_to_arrow(files, metadata.schema, metadata.specs)
         for file, fails in zip(
-            files, may_fail(known, requirement.condition, metadata.specs).to_pylist(), strict=True
+            files, may_fail(file_table, requirement.condition, metadata.specs).to_pylist(), strict=True
         ):
             if fails:
                 raise InvalidInput(
@@ -120,14 +121,14 @@ def _check_conditions(files: Sequence[DataFile], metadata: Metadata) -> None:
 
 
 class _Fitting:
-    """Matches one file to the table."""
+    """Matches a file to the table."""
 
     def __init__(self, file: FoundFile, metadata: Metadata, location: str | None, ignore_extra: bool) -> None:
         self._file = file
         self._metadata = metadata
         self._ignores_extra = ignore_extra
         self._names: dict[int, str] = {}
-        self._constants: dict[int, Constant] = {}
+        self._constants: dict[int, TypedValue] = {}
         self._stats: dict[int, ColumnStats] = {}
         is_inside = location is not None and file.path.startswith(f"{location}/")
         if is_inside or _OF_A_TABLE.search(file.path):
@@ -138,10 +139,16 @@ class _Fitting:
     def entry(self) -> DataFile:
         file, fields = self._file, self._metadata.schema.fields
         self._take_constants(fields)
-        rest = [each for each in fields if each.id not in self._constants]
-        taken = {each.name.lower() for each in fields if each.id in self._constants}
-        columns = [each for each in file.columns.fields if each.name.lower() not in taken]
-        self._match(rest, columns, (), ())
+        other_fields = [table_field for table_field in fields if table_field.id not in self._constants]
+        constant_names = {
+            table_field.name.lower() for table_field in fields if table_field.id in self._constants
+        }
+        columns = [
+            table_field
+            for table_field in file.columns.fields
+            if table_field.name.lower() not in constant_names
+        ]
+        self._match(other_fields, columns, (), ())
         if file.old_calendar and any(part.type.name in _TIMES for part in _atoms(file.columns.fields)):
             self._refuse("has dates or times of the old Julian calendar: rewrite it with Spark 3 or later")
         return DataFile(
@@ -149,7 +156,10 @@ class _Fitting:
             size_bytes=file.size_bytes,
             rows=file.rows,
             spec_id=self._metadata.spec.id,
-            partition={each.id: self._partition_value(each) for each in self._metadata.spec.fields},
+            partition={
+                table_field.id: self._partition_value(table_field)
+                for table_field in self._metadata.spec.fields
+            },
             stats=self._stats,
             footer_crc=file.footer_crc,
             names=self._names,
@@ -162,7 +172,7 @@ class _Fitting:
     # Columns
 
     def _take_constants(self, fields: Sequence[Field]) -> None:
-        by_name = {each.name.lower(): each for each in fields}
+        by_name = {table_field.name.lower(): table_field for table_field in fields}
         for name, value in self._file.partition.items():
             column = by_name.get(name.lower())
             if column is None:
@@ -176,12 +186,13 @@ class _Fitting:
                 raise Unsupported(f"{dotted((name,))} is {column.type}, which a folder's name cannot hold")
             if value is None and not column.nullable:
                 self._refuse(f"has no value for {column.name}, which is NOT NULL")
-            type = _plain(column.type)
+            type = single_type(column.type)
+            assert type is not None, "it has values"
             if column.type.family in ("char", "varchar") and value is not None:
                 if len(value) > column.type.length:
                     self._refuse(f"has {value!r} for {column.name}, which is {column.type}")
                 value = value.ljust(column.type.length) if column.type.family == "char" else value
-            self._constants[column.id] = Constant(type=type.name, value=value)
+            self._constants[column.id] = TypedValue(type=type.name, value=value)
             self._stats[column.id] = _stats_of(value, type, self._file.rows)
 
     def _match(
@@ -189,7 +200,7 @@ class _Fitting:
     ) -> None:
         """Find `fields`, siblings of the table, among `parts`, siblings in the file, and their nested fields.
 
-        `in_file` is where the parts are in the file, None below a list or map.
+        `in_file` is the path of the parts in the file, None below a list or map.
         """
         places: dict[str, Field] = {}
         for part in parts:
@@ -198,29 +209,34 @@ class _Fitting:
                     f"has the column {dotted((*path, part.name))}, a name that is reserved for lakelog's Spark adapter"
                 )
         for part in parts:
-            other = places.setdefault(part.name.lower(), part)
-            if other is not part:
+            twin = places.setdefault(part.name.lower(), part)
+            if twin is not part:
                 self._refuse(
-                    f"has the columns {dotted((*path, other.name))} and {dotted((*path, part.name))}, which differ in "
+                    f"has the columns {dotted((*path, twin.name))} and {dotted((*path, part.name))}, which differ in "
                     "upper and lower case only"
                 )
         for field_ in fields:
-            here = (*path, field_.name)
-            there = places.pop(field_.name.lower(), None)
-            if there is None:
-                self._check_missing(field_, here)
+            field_path = (*path, field_.name)
+            file_part = places.pop(field_.name.lower(), None)
+            if file_part is None:
+                self._check_missing(field_, field_path)
                 continue
-            self._names[field_.id] = there.name
-            self._fit(field_, there, here, None if in_file is None else (*in_file, there.name))
+            self._names[field_.id] = file_part.name
+            self._fit(field_, file_part, field_path, None if in_file is None else (*in_file, file_part.name))
         if places and not self._ignores_extra:
-            listed = ", ".join(dotted((*path, part.name)) for part in places.values())
+            names = ", ".join(dotted((*path, part.name)) for part in places.values())
             self._refuse(
-                f"has {listed}, which the table does not have: add the columns first, or set ignore_extra_columns"
+                f"has {names}, which the table does not have: add the columns first, or set ignore_extra_columns"
             )
 
     def _check_missing(self, field_: Field, path: Path) -> None:
-        if not field_.nullable and (field_.default is None or field_.default.exists is None):
+        default = field_.default or Default()
+        if not field_.nullable and default.exists is None:
             self._refuse(f"lacks the column {dotted(path)}, which is NOT NULL")
+        if single_type(field_.type) is None and default.current not in (None, "NULL"):
+            self._refuse(
+                f"lacks the column {dotted(path)}, whose default {default.current} is for new rows alone"
+            )
 
     def _fit(self, field_: Field, part: Field, path: Path, in_file: Path | None) -> None:
         stats = None if in_file is None else self._file.stats.get(in_file)
@@ -235,8 +251,8 @@ class _Fitting:
             case StructType() as wanted, StructType() as there:
                 self._match(wanted.fields, there.fields, path, in_file)
             case (ListType(), ListType()) | (MapType(), MapType()):
-                for inner, other in zip(children(field_.type), children(part.type), strict=True):
-                    self._fit(inner, other, (*path, inner.name), None)
+                for inner, inner_part in zip(children(field_.type), children(part.type), strict=True):
+                    self._fit(inner, inner_part, (*path, inner.name), None)
             case _:
                 self._mismatch(field_.type, part.type, path)
 
@@ -254,11 +270,11 @@ class _Fitting:
     # Partitions
 
     def _partition_value(self, part: PartitionField) -> Any:
-        """Return the one value that all rows of the file have. InvalidInput where it is not known."""
+        """Return the value that all rows of the file have. Raises InvalidInput if it is not known."""
         schema = self._metadata.schema
         source = schema.field_by_id(part.source_id)
-        assert isinstance(source.type, AtomicType), "only single values are transformed"
-        type, rows = _plain(source.type), self._file.rows
+        type, rows = single_type(source.type), self._file.rows
+        assert type is not None, "only single values are transformed"
         constant, stats = self._constants.get(source.id), self._stats.get(source.id)
         if constant is not None:
             bounds = [constant.value]
@@ -284,16 +300,11 @@ class _Fitting:
         return values[0]
 
 
-def _plain(type: AtomicType) -> AtomicType:
-    """Return the type of single values of `type`: a text's is without length."""
-    return AtomicType("string") if type.family in ("char", "varchar") else type
-
-
 def _atoms(fields: Sequence[Field]) -> Iterator[Any]:
-    for each in fields:
-        if isinstance(each.type, AtomicType):
-            yield each
-        yield from _atoms(children(each.type))
+    for child in fields:
+        if isinstance(child.type, AtomicType):
+            yield child
+        yield from _atoms(children(child.type))
 
 
 def _stats_of(value: Any, type: AtomicType, rows: int) -> ColumnStats:
@@ -307,7 +318,10 @@ def _stats_of(value: Any, type: AtomicType, rows: int) -> ColumnStats:
 
 
 def converted_stats(stats: ColumnStats, there: AtomicType, wanted: AtomicType) -> ColumnStats:
-    """Return statistics of a file's column as those of the table's: bounds only where they mean the same."""
+    """Return statistics of a file's column as those of the table's column.
+
+    Bounds are kept only if they mean the same.
+    """
     both_whole = there.name in _INTEGERS and wanted.name in _INTEGERS
     if (there == wanted or both_whole) and there.name not in _FLOATS:
         return stats
@@ -319,7 +333,7 @@ def _is_text(type: AtomicType) -> bool:
 
 
 def _is_of_all_rows(stats: ColumnStats, part: PartitionField, type: AtomicType) -> bool:
-    """Return whether a partition value that both bounds lead to is that of all rows."""
+    """Return whether all rows have the partition value that both bounds lead to."""
     if stats.nulls != 0 or stats.min is None or stats.max is None:
         return False
     keeps_order = part.transform.name != "bucket" and not _is_text(type)
@@ -327,7 +341,7 @@ def _is_of_all_rows(stats: ColumnStats, part: PartitionField, type: AtomicType) 
 
 
 def _is_exact(stats: ColumnStats, type: AtomicType) -> bool:
-    """Return whether the bounds are one and the same value, which was not truncated."""
+    """Return whether both bounds are the same value, which was not truncated."""
     if stats.min != stats.max:
         return False
     return not _is_text(type) or (
@@ -336,7 +350,10 @@ def _is_exact(stats: ColumnStats, type: AtomicType) -> bool:
 
 
 def literal_of(text: str | None, type: Type) -> Any:
-    """Return the JSON literal of a value in a folder's name. InvalidInput where it is not of that type."""
+    """Return the JSON literal of a value in a folder's name.
+
+    Raises InvalidInput if it is not of that type.
+    """
     column = value_type(type)
     if text is None or column is None:
         return None

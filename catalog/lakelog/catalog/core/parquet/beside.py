@@ -1,7 +1,7 @@
-"""Work that goes on beside its caller, one piece at a time: so the caller prepares the next piece meanwhile.
+"""Work that runs in another thread, one piece at a time, while its caller prepares the next piece.
 
-Rule: an error of a piece is raised where the next piece is handed over, or where the caller waits. It must not know
-what the work is.
+Rule: an error of a piece is raised when the caller hands over the next piece, or waits. It must not know the
+work.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from types import TracebackType
 
-from lakelog.log.costs import Threads
+from lakelog.log.costs import TallyThreads
 
 
-class Beside:
-    """A thread for work, which begins with the first piece. What is under way has ended when the block is left."""
+class SideThread:
+    """A thread for work, which begins with the first piece. Its work has ended once the block is left."""
 
     def __init__(self, name: str) -> None:
-        self._pool = Threads(1, thread_name_prefix=name)
+        self._pool = TallyThreads(1, thread_name_prefix=name)
         self._last: Future[None] | None = None
 
-    def __enter__(self) -> Beside:
+    def __enter__(self) -> SideThread:
         return self
 
     def __exit__(
@@ -29,12 +29,12 @@ class Beside:
         self._pool.shutdown()
 
     def run(self, work: Callable[[], None]) -> None:
-        """Begin `work` once the piece before has ended, whose error is raised."""
+        """Begin `work` once the previous piece has ended, and raise that piece's error."""
         self.wait()
         self._last = self._pool.submit(work)
 
     def wait(self) -> None:
-        """Return when the last piece has ended; its error is raised, once."""
+        """Return once the last piece has ended; its error is raised, once."""
         last, self._last = self._last, None
         if last is not None:
             last.result()

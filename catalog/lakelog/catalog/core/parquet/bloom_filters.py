@@ -1,6 +1,6 @@
-"""Bloom filters in files that Arrow writes, where this version of Arrow can write them: pyarrow 24 and newer.
+"""Bloom filters in files that Arrow writes, if this version of Arrow can write them: pyarrow 24 and newer.
 
-With an older one, files have none, and readers look at their rows.
+With an older version, files have none, and readers check their rows.
 """
 
 from __future__ import annotations
@@ -13,37 +13,39 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from lakelog.catalog.core.schema import BLOOM_FPP, BLOOM_NDV, Schema, bloom_columns, value_of
+from lakelog.catalog.core.schema.properties.checking import bloom_columns
+from lakelog.catalog.core.schema.properties.known import BLOOM_FPP, BLOOM_NDV
+from lakelog.catalog.core.schema.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
 class BloomFilters:
-    """What the filters of a table's new files are like: of which columns, by their paths in files."""
+    """The filters of a table's new files: their columns, by paths in files, and their sizes."""
 
     columns: tuple[str, ...]
     fpp: float
     ndv: int
 
     def options(self, rows: int) -> dict[str, Any]:
-        """Return the options of Arrow's writer for row groups of `rows` rows; nothing where it cannot write any."""
+        """Return the options of Arrow's writer for row groups of `rows` rows; nothing if it writes no
+        filters.
+        """
         if not self.columns or not _can_write():
             return {}
-        each = {"ndv": max(1, min(rows, self.ndv)), "fpp": self.fpp}
-        return {"bloom_filter_options": dict.fromkeys(self.columns, each)}
+        column_options = {"ndv": max(1, min(rows, self.ndv)), "fpp": self.fpp}
+        return {"bloom_filter_options": dict.fromkeys(self.columns, column_options)}
 
 
 NONE = BloomFilters((), 1.0, 1)
 
 
 def bloom_filters_of(schema: Schema, properties: Mapping[str, str]) -> BloomFilters:
-    """Return what a table's properties want."""
+    """Return the filters that a table's properties ask for."""
     columns = [
         ".".join(schema.find(path[: depth + 1], case_sensitive=True).physical for depth in range(len(path)))
         for path in bloom_columns(properties, schema)
     ]
-    return BloomFilters(
-        tuple(columns), float(value_of(properties, BLOOM_FPP)), int(value_of(properties, BLOOM_NDV))
-    )
+    return BloomFilters(tuple(columns), BLOOM_FPP.of(properties), BLOOM_NDV.of(properties))
 
 
 @cache

@@ -1,7 +1,7 @@
 """Rows from Python into the shape of a table: matched by name, checked, never changed in value.
 
-Input that would lose or gain information (a number out of range, digits cut off, a time without its zone, a NULL in a
-NOT NULL column, text that is too long) is refused with the column's name.
+Input that would lose or gain information is refused with the column's name. Examples are a number out of
+range, digits cut off, a time without its zone, a NULL in a NOT NULL column, and text that is too long.
 """
 
 from __future__ import annotations
@@ -11,17 +11,11 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.parquet.reshape import Path, default_values, reshape_columns, variant
-from lakelog.catalog.core.schema import (
-    COLLATED,
-    AtomicType,
-    Field,
-    Schema,
-    Type,
-    dotted,
-    schema_to_arrow,
-    type_to_arrow,
-)
+from lakelog.catalog.core.parquet.reshape import Path, repeated, reshape_columns, variant
+from lakelog.catalog.core.schema.arrow_types import schema_to_arrow, type_to_arrow
+from lakelog.catalog.core.schema.schema import Schema, dotted
+from lakelog.catalog.core.schema.sql_literals import parse_literal
+from lakelog.catalog.core.schema.types import COLLATED, AtomicType, Field, Type
 from lakelog.log.errors import InvalidInput
 from lakelog.log.once import of_the_last
 
@@ -67,9 +61,10 @@ _ACCEPTED: dict[str, Callable[[pa.DataType], bool]] = {
 def conform(data: pa.Table | pa.RecordBatch, schema: Schema) -> pa.Table:
     """Return `data` with the logical Arrow schema of `schema`.
 
-    Columns and nested fields are matched by name (case-insensitive); a missing one gets its default or NULL.
-    InvalidInput for a column that the table does not have, a missing one that has to have a value, a value that the
-    table's type cannot hold, a NULL in a NOT NULL column, and text beyond a char's or varchar's length.
+    Columns and nested fields are matched by name (case-insensitive); a missing column gets its default or
+    NULL. Raises InvalidInput for a column that the table does not have, and for a missing column that must
+    have a value. Raises it for a value that the table's type cannot hold, a NULL in a NOT NULL column, and
+    text beyond a char's or varchar's length.
     """
     simple = _simple_of(schema)
     if simple is not None and simple.is_form_of(data):
@@ -78,8 +73,10 @@ def conform(data: pa.Table | pa.RecordBatch, schema: Schema) -> pa.Table:
 
 
 class _Simple:
-    """A schema whose columns have values of Arrow's types as they are: most rows come in this form already, and are
-    renamed at the cost of no more than that."""
+    """A schema whose columns have values of Arrow's types as they are.
+
+    Most rows come in this form already, and are only renamed.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self.arrow = schema_to_arrow(schema)
@@ -87,8 +84,8 @@ class _Simple:
         self._required = [at for at, field in enumerate(schema.fields) if not field.nullable]
 
     def is_form_of(self, data: pa.Table | pa.RecordBatch) -> bool:
-        found = data.schema
-        if found.names != self._names or found.types != self._types:
+        data_schema = data.schema
+        if data_schema.names != self._names or data_schema.types != self._types:
             return False
         return not any(data.column(at).null_count for at in self._required)
 
@@ -118,11 +115,11 @@ class _Conform:
                 )
         unknown = places.keys() - {field.name.lower() for field in fields}
         if unknown:
-            listed = ", ".join(
+            unknown_columns = ", ".join(
                 dotted((names[places[name]],)) for name in sorted(unknown, key=lambda n: places[n])
             )
             raise InvalidInput(
-                f"the data has {listed}, which {where} does not have; its columns are "
+                f"the data has {unknown_columns}, which {where} does not have; its columns are "
                 f"{', '.join(dotted((field.name,)) for field in fields)}: leave it out, or add the column first"
             )
         return [places.get(field.name.lower()) for field in fields]
@@ -130,7 +127,8 @@ class _Conform:
     def missing(self, field: Field, length: int, path: Path) -> pa.Array:
         current = None if field.default is None else field.default.current
         try:
-            values = default_values(field, current, length)
+            value = None if current is None else parse_literal(current, field.type)
+            values = repeated(value, field.type, length)
         except InvalidInput as error:
             raise InvalidInput(
                 f"the data has no column {dotted(path)}, and its default cannot be computed here ({error}): add the "
@@ -187,8 +185,8 @@ def _within_length(array: pa.Array, type: AtomicType, path: Path) -> pa.Array:
     lengths = pc.utf8_length(array)
     if (pc.max(lengths).as_py() or 0) > type.length:
         cut = pc.utf8_slice_codeunits(array, 0, type.length)
-        rest = pc.utf8_slice_codeunits(array, type.length)
-        beyond = pc.utf8_length(pc.utf8_rtrim(rest, characters=" "))
+        tail = pc.utf8_slice_codeunits(array, type.length)
+        beyond = pc.utf8_length(pc.utf8_rtrim(tail, characters=" "))
         if pc.max(beyond).as_py():
             raise InvalidInput(
                 f"the column {dotted(path)} is of type {type}, and the data has a text of "

@@ -1,4 +1,4 @@
-"""Parquet files of other writers, found in folders and read by Arrow: for clients without Spark."""
+"""Parquet files of other writers, found in folders and read by Arrow, for clients without Spark."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakelog.catalog.core.files import ColumnStats, Measured, footer_statistics
+from lakelog.catalog.core.files.data_file import ColumnStats
+from lakelog.catalog.core.files.statistics import MeasuredColumn, footer_statistics
 from lakelog.catalog.core.parquet.add_files import FoundFile, literal_of
 from lakelog.catalog.core.parquet.opening import footer_crc_at, open_parquet
-from lakelog.catalog.core.schema import AtomicType, Field, Schema, StructType, type_from_arrow, value_type
+from lakelog.catalog.core.schema.arrow_types import type_from_arrow
+from lakelog.catalog.core.schema.literals import value_type
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.types import AtomicType, Field, StructType
 from lakelog.log import canonical_url
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
 from lakelog.log.parallel import in_threads
@@ -30,45 +34,50 @@ def found_files(
 ) -> list[FoundFile]:
     """Return the Parquet files below the folder `source`, or the file `source`: absolute paths or URLs.
 
-    `partition_filter` names partitions by the values in folders' names. InvalidInput for a folder that is not a
-    partition, or a file that is not a Parquet file. Costs a LIST for every 1000 files, and a GET or two for each file
-    that is returned.
+    `partition_filter` names partitions by the values in folders' names. Raises InvalidInput for a folder that
+    is not a partition, or a file that is not a Parquet file. Costs a LIST for every 1000 files, and a GET or
+    two for each file that is returned.
     """
     url = canonical_url(source)
     store, key = open_url(url)
     keys = dict(store.list_sizes(f"{key}/"))
     if keys:
         around = _around(url, schema)
-        listed = [(name, size) for name, size in sorted(keys.items()) if not is_hidden(name, key)]
-        parts = {name: around | partition_of(name.removeprefix(f"{key}/"), url) for name, _ in listed}
+        names_and_sizes = [(name, size) for name, size in sorted(keys.items()) if not is_hidden(name, key)]
+        parts = {
+            name: around | partition_of(name.removeprefix(f"{key}/"), url) for name, _ in names_and_sizes
+        }
     else:
-        listed = [(name, size) for name, size in store.list_sizes(key) if name == key]
+        names_and_sizes = [(name, size) for name, size in store.list_sizes(key) if name == key]
         parts = {key: _around(url.rpartition("/")[0], schema)}
-    if not listed:
+    if not names_and_sizes:
         raise NotFound(f"there are no files at {source}: check the path")
-    taken = []
-    wanted = {name.lower(): text for name, text in partition_filter.items()}
-    for name, size in listed:
+    footer_args = []
+    filter_texts = {name.lower(): text for name, text in partition_filter.items()}
+    for name, size in names_and_sizes:
         partition = parts[name]
-        unknown = wanted.keys() - {each.lower() for each in partition}
+        unknown = filter_texts.keys() - {column_name.lower() for column_name in partition}
         if unknown:
             raise InvalidInput(
                 f"{url} has no partition column {', '.join(sorted(unknown))} in the names of its folders"
             )
-        literals = {each: _literal(schema, each, text) for each, text in partition.items()}
+        literals = {
+            column_name: _literal(schema, column_name, text) for column_name, text in partition.items()
+        }
         if all(
-            _literal(schema, each, wanted[each.lower()]) == literals[each]
-            for each in partition
-            if each.lower() in wanted
+            _literal(schema, column_name, filter_texts[column_name.lower()]) == literals[column_name]
+            for column_name in partition
+            if column_name.lower() in filter_texts
         ):
-            taken.append((f"{url}{name.removeprefix(key)}", name, size, literals))
-    return list(in_threads(lambda each: _read_footer(store, *each), taken, "lakelog-footers"))
+            footer_args.append((f"{url}{name.removeprefix(key)}", name, size, literals))
+    return list(in_threads(lambda each: _read_footer(store, *each), footer_args, "lakelog-footers"))
 
 
 def is_hidden(name: str, root: str) -> bool:
-    """Return whether Spark ignores a path: a part of it begins with a dot, or with `_` without being a partition.
+    """Return whether Spark ignores a path.
 
-    So it does what object stores have in place of a folder.
+    It does if a part begins with a dot, or with `_` without being a partition. It also ignores the objects
+    that stand for folders in object stores.
     """
     if name.endswith(("/", "_$folder$")):
         return True
@@ -78,29 +87,30 @@ def is_hidden(name: str, root: str) -> bool:
 
 def _around(folder: str, schema: Schema) -> dict[str, str | None]:
     """Return the values of the table's columns in the names of the folders at the end of a path."""
-    found: dict[str, str | None] = {}
+    values: dict[str, str | None] = {}
     for part in reversed(folder.split("/")):
         name, equals, _ = part.partition("=")
         if not equals or schema.get((unquote(name),)) is None:
             break
-        found = partition_of(f"{part}/", folder) | found
-    return found
+        values = partition_of(f"{part}/", folder) | values
+    return values
 
 
 def partition_of(below: str, url: str) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
+    """Return the partition values in the folders of a path, by column name (`region=EU/…`); NULL is None."""
+    values: dict[str, str | None] = {}
     for part in below.split("/")[:-1]:
         name, equals, text = part.partition("=")
         if not equals or not name:
             raise InvalidInput(
                 f"{url}/{below} is in the folder {part}, which is not a partition (name=value): add that folder alone"
             )
-        if unquote(name) in found:
+        if unquote(name) in values:
             raise InvalidInput(
                 f"{url}/{below} is in two folders of the partition column {unquote(name)}: move it into one"
             )
-        found[unquote(name)] = None if text == NULL_PARTITION else unquote(text)
-    return found
+        values[unquote(name)] = None if text == NULL_PARTITION else unquote(text)
+    return values
 
 
 def _literal(schema: Schema, name: str, text: str | None) -> Any:
@@ -111,21 +121,21 @@ def _literal(schema: Schema, name: str, text: str | None) -> Any:
 def _read_footer(
     store: ObjectStore, path: str, key: str, size_bytes: int, partition: Mapping[str, Any]
 ) -> FoundFile:
-    found, _, old_times = read_footer(store, path, key, size_bytes, partition)
+    file, _, old_times = read_footer(store, path, key, size_bytes, partition)
     if old_times:
         raise InvalidInput(
             f"the file {path} cannot be added from Python: it has times of the deprecated type INT96; "
             "CALL system.add_files in Spark adds it"
         )
-    return found
+    return file
 
 
 def read_footer(
     store: ObjectStore, path: str, key: str, size_bytes: int, partition: Mapping[str, Any]
 ) -> tuple[FoundFile, pa.Schema, frozenset[str]]:
-    """Return what the footer of a file says, its columns as Arrow has them, and the paths of those that are INT96.
+    """Return the facts in a file's footer, its columns as Arrow has them, and the paths of INT96 columns.
 
-    InvalidInput for another file, NotFound where there is none.
+    Raises InvalidInput for another file, NotFound if there is none.
     """
     try:
         with store.open_input(key) as source:
@@ -139,7 +149,7 @@ def read_footer(
                 )
             leaves = (footer.schema.column(i) for i in range(len(footer.schema) if has_times else 0))
             old_times = frozenset(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
-            found = FoundFile(
+            found_file = FoundFile(
                 path=path,
                 size_bytes=size_bytes,
                 rows=footer.num_rows,
@@ -149,7 +159,7 @@ def read_footer(
                 footer_crc=footer_crc_at(source, size_bytes),
                 old_calendar=_has_old_calendar(footer.metadata or {}),
             )
-            return found, arrow, old_times
+            return found_file, arrow, old_times
     except Unsupported as error:
         raise Unsupported(f"the file {path} cannot be added: {error.message}") from None
     except (pa.ArrowInvalid, OSError, LakelogError) as error:
@@ -164,19 +174,19 @@ def read_footer(
 
 @lru_cache(maxsize=1024)
 def _shape(serialized: bytes) -> tuple[StructType, str | None, bool]:
-    """Return the columns of a schema of Arrow, the first one with nanoseconds, and whether any are timestamps.
+    """Return the columns of an Arrow schema, the first with nanoseconds, and whether any are timestamps.
 
-    Most files of a folder have one schema: it is looked at once.
+    Most files of a folder have the same schema, which is read once.
     """
     arrow = pa.ipc.read_schema(pa.py_buffer(serialized))
-    fine = next((each.name for each in arrow if _has(_is_fine, each.type)), None)
+    fine = next((column.name for column in arrow if _has(_is_fine, column.type)), None)
     columns = [
-        Field(name=each.name, type=type_from_arrow(each.type, (each.name,)), nullable=each.nullable)
-        for each in (arrow if fine is None else ())
-        # A column that has a value nowhere in the file has no type, and is read as one that the file lacks.
-        if not pa.types.is_null(each.type)
+        Field(name=column.name, type=type_from_arrow(column.type, (column.name,)), nullable=column.nullable)
+        for column in (arrow if fine is None else ())
+        # A column without any value in the file has no type, and is read as a column that the file lacks.
+        if not pa.types.is_null(column.type)
     ]
-    return StructType(tuple(columns)), fine, any(_has(pa.types.is_timestamp, each.type) for each in arrow)
+    return StructType(tuple(columns)), fine, any(_has(pa.types.is_timestamp, column.type) for column in arrow)
 
 
 def _is_fine(type: pa.DataType) -> bool:
@@ -190,23 +200,25 @@ def _has(test: Callable[[pa.DataType], bool], type: pa.DataType) -> bool:
 def _statistics(footer: pq.FileMetaData, columns: StructType) -> dict[tuple[str, ...], ColumnStats]:
     """Return statistics of columns that are not nested. Bounds of a different unit or sign are left out."""
     leaves = {footer.schema.column(i).path: footer.schema.column(i) for i in range(len(footer.schema))}
-    measured = [
-        (number, each.name, each.type)
-        for number, each in enumerate(columns.fields)
-        if isinstance(each.type, AtomicType) and value_type(each.type) is not None and each.name in leaves
+    numbered_columns = [
+        (number, column.name, column.type)
+        for number, column in enumerate(columns.fields)
+        if isinstance(column.type, AtomicType)
+        and value_type(column.type) is not None
+        and column.name in leaves
     ]
-    known = footer_statistics(
+    stats_by_number = footer_statistics(
         footer,
-        [Measured(number, name, type) for number, name, type in measured],
+        [MeasuredColumn(number, name, type) for number, name, type in numbered_columns],
         range(footer.num_row_groups),
     )
-    found: dict[tuple[str, ...], ColumnStats] = {}
-    for number, name, _ in measured:
-        stats = known.get(number)
+    stats_by_path: dict[tuple[str, ...], ColumnStats] = {}
+    for number, name, _ in numbered_columns:
+        stats = stats_by_number.get(number)
         if stats is not None:
             keeps = _means_the_same(leaves[name])
-            found[(name,)] = stats if keeps else ColumnStats(nulls=stats.nulls)
-    return found
+            stats_by_path[(name,)] = stats if keeps else ColumnStats(nulls=stats.nulls)
+    return stats_by_path
 
 
 def _means_the_same(leaf: Any) -> bool:
@@ -215,7 +227,7 @@ def _means_the_same(leaf: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_of_lakelog(logical_json: str, physical: str) -> bool:
-    """Return whether bounds of a column of these types are those that lakelog would have written."""
+    """Return whether bounds of a column of these types are the same that lakelog would have written."""
     logical: Mapping[str, Any] = msgspec.json.decode(logical_json)
     match logical.get("Type"):
         case "None" | "String" | "Date" | "Decimal":

@@ -1,7 +1,8 @@
-"""What users may give as rows: Arrow data, and whatever exports it. Opened as one stream of plain Arrow.
+"""Rows that users may give: Arrow data, and whatever exports it.
 
-A frame of pandas has an index beside its columns. Rule: an index with a name is a column, whatever its values are, and
-numbers of rows without a name are left out. pandas' own Arrow stream decides it by the values.
+Opened as a single stream of plain Arrow. A pandas frame has an index apart from its columns. Rule: an index
+with a name is a column, whatever its values are. Row numbers without a name are left out. pandas' own Arrow
+stream decides it by the values.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from lakelog.catalog.core.parquet.plain_arrow import PlainStream, first_line, without_columns
-from lakelog.catalog.core.schema import dotted
+from lakelog.catalog.core.schema.schema import dotted
 from lakelog.log.errors import InvalidInput, LakelogError, Unsupported
 
 
@@ -28,7 +29,7 @@ Ingestible: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Arrow
 
 
 def stream_of(data: Ingestible) -> PlainStream:
-    """Return `data` as a stream of plain Arrow. InvalidInput for what is not Arrow data."""
+    """Return `data` as a stream of plain Arrow. Raises InvalidInput if it is not Arrow data."""
     reader = _reader_of(data)
     try:
         _check_index(reader.schema)
@@ -74,14 +75,15 @@ def _reader_of(data: Ingestible) -> pa.RecordBatchReader:
 
 
 _TO_ROWS = ("to_reader", "to_table", "toArrow", "collect")
-"""What makes Arrow data of a scanner, a data set, a frame of Spark and a lazy one of Polars, in the order to try."""
+"""Methods that make Arrow data of a scanner, a data set, or a frame of Spark or lazy Polars, in this order.
+"""
 
 
 def _check_objects(data: Any) -> None:
-    """Raise Unsupported for a column of Python's objects, for which Polars hands over their addresses in memory."""
+    """Raise Unsupported for a column of Python objects, of which Polars exports the memory addresses."""
     schema = getattr(data, "schema", None)
-    for name, found in schema.items() if isinstance(schema, Mapping) else ():
-        if str(found) == "Object":
+    for name, type in schema.items() if isinstance(schema, Mapping) else ():
+        if str(type) == "Object":
             raise Unsupported(
                 f"the column {dotted((name,))} has Python's objects (Polars' type Object), which Arrow does not have: "
                 "convert it to another type"
@@ -89,7 +91,7 @@ def _check_objects(data: Any) -> None:
 
 
 _WITHOUT_ARROW = ("Int128", "UInt128", "VARIANT")
-"""Types of Polars and DuckDB that they cannot hand over."""
+"""Types of Polars and DuckDB that they cannot export."""
 
 
 def _unreadable(data: Any, error: BaseException) -> InvalidInput:
@@ -98,10 +100,10 @@ def _unreadable(data: Any, error: BaseException) -> InvalidInput:
         columns = list(schema.items())
     else:
         columns = list(zip(getattr(data, "columns", ()), getattr(data, "types", ()), strict=False))
-    for name, found in columns:
-        if any(each in str(found) for each in _WITHOUT_ARROW):
+    for name, kind in columns:
+        if any(type_name in str(kind) for type_name in _WITHOUT_ARROW):
             return Unsupported(
-                f"the column {dotted((name,))} has the type {found}, which Arrow does not have: cast it to another, "
+                f"the column {dotted((name,))} has the type {kind}, which Arrow does not have: cast it to another, "
                 "such as a decimal of 38 digits"
             )
     return InvalidInput(
@@ -135,21 +137,21 @@ def _of_frame(frame: Any, pandas: Any) -> pa.Table:
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        reason = ", ".join(str(each) for each in error.args) or type(error).__name__
+        reason = ", ".join(str(argument) for argument in error.args) or type(error).__name__
         raise InvalidInput(
             f"the data frame of pandas cannot become Arrow data ({reason.splitlines()[0]}): convert the column"
         ) from error
 
 
 def _check_index(schema: pa.Schema) -> None:
-    """Raise InvalidInput for Arrow data that says it has a column of its index which is not there."""
+    """Raise InvalidInput for Arrow data that says it has a column of its index, but has no such column."""
     try:
-        described = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-        index = described.get("index_columns", [])
+        pandas_metadata = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        index = pandas_metadata.get("index_columns", [])
     except (ValueError, AttributeError):
         return
-    for each in index if isinstance(index, list) else []:
-        name = each.get("name") if isinstance(each, dict) else None
+    for index_column in index if isinstance(index, list) else []:
+        name = index_column.get("name") if isinstance(index_column, dict) else None
         if name is not None and name not in schema.names:
             raise InvalidInput(
                 f"the data was made from a data frame of pandas, and its index {dotted((str(name),))} is not in it: "

@@ -8,36 +8,33 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelog.catalog.core.files import DataFile
-from lakelog.catalog.core.logs import TrackedLog
+from lakelog.catalog.core.files.data_file import DataFile
+from lakelog.catalog.core.logs.tracked_log import TrackedLog
 from lakelog.catalog.core.parquet.conform import conform
 from lakelog.catalog.core.parquet.enforcing import checks_of, enforce
 from lakelog.catalog.core.parquet.given_rows import Ingestible, reader_of
-from lakelog.catalog.core.parquet.numbering import Numbering
+from lakelog.catalog.core.parquet.numbering import IdentityNumbering
 from lakelog.catalog.core.parquet.reading import ID_FIELDS
 from lakelog.catalog.core.parquet.writing import BUFFERED_BYTES, write_empty_files, write_files
-from lakelog.catalog.core.schema import (
-    TARGET_FILE_SIZE,
-    Metadata,
-    curve_of,
-    order_within_files,
-    refuse_generated,
-    relaxed,
-    schema_to_arrow,
-)
-from lakelog.catalog.core.state import TableState
+from lakelog.catalog.core.schema.arrow_types import schema_to_arrow
+from lakelog.catalog.core.schema.curve import curve_of, order_within_files
+from lakelog.catalog.core.schema.generated import refuse_generated
+from lakelog.catalog.core.schema.identity import relaxed
+from lakelog.catalog.core.schema.metadata import Metadata
+from lakelog.catalog.core.schema.properties.known import TARGET_FILE_SIZE
+from lakelog.catalog.core.state.table_state import TableState
 from lakelog.log import LogOptions, WriteRef
 from lakelog.log.stores import ObjectStore
 
 
 class RowChecks:
-    """Brings rows into the shape of a table, and holds them against its constraints.
+    """Brings rows into the shape of a table, and checks them against its constraints.
 
     `numbering` makes the values of identity columns of new rows; without it, they have their values already.
-    Unsupported for a CHECK that is not understood here, and for generated columns.
+    Raises Unsupported for a CHECK that is not understood here, and for generated columns.
     """
 
-    def __init__(self, metadata: Metadata, numbering: Numbering | None = None) -> None:
+    def __init__(self, metadata: Metadata, numbering: IdentityNumbering | None = None) -> None:
         refuse_generated(metadata.schema, "write these by INSERT, UPDATE or MERGE in Spark")
         self._checks = checks_of(metadata)
         self._numbering = numbering
@@ -46,11 +43,11 @@ class RowChecks:
         self._given = metadata.schema if numbering is None else relaxed(metadata.schema)
 
     def new(self, rows: pa.Table) -> pa.Table:
-        """Return rows that are added. InvalidInput where they do not fit, CheckViolated."""
+        """Return rows that are added. Raises InvalidInput if they do not fit, or CheckViolated."""
         return self._filled(conform(rows, self._given))
 
     def proposed(self, rows: pa.Table) -> pa.Table:
-        """As `new`, but returns the rows without what it fills into identity columns."""
+        """Return `new` without the values that it fills into identity columns."""
         rows = conform(rows, self._given)
         self._filled(rows)
         return rows
@@ -62,7 +59,7 @@ class RowChecks:
         return rows
 
     def updated(self, rows: pa.Table) -> pa.Table:
-        """As `new`, of rows that take the place of others, whose values of identity columns they have."""
+        """Return `new` for rows that replace other rows, and have their values of identity columns."""
         rows = conform(rows, self._schema)
         enforce(self._checks, rows)
         return rows
@@ -73,11 +70,11 @@ def written_files(
     metadata: Metadata,
     write: WriteRef,
     data: Ingestible,
-    numbering: Numbering | None = None,
+    numbering: IdentityNumbering | None = None,
 ) -> list[DataFile]:
     """Write the rows of `data` as data files of the table and return them; they are not committed yet.
 
-    Raises as `RowChecks`.
+    Raises the errors of `RowChecks`.
     """
     checks = RowChecks(metadata, numbering)
     rows = (checks.new(pa.Table.from_batches([batch])) for batch in reader_of(data))
@@ -85,16 +82,19 @@ def written_files(
 
 
 def few_rows(data: Ingestible, size_bytes_max: int) -> pa.Table | pa.RecordBatchReader:
-    """Return the rows in one table if they are that few, else a reader of all of them. Raises as `reader_of`."""
+    """Return the rows in a single table if they are that few, else a reader of all of them.
+
+    Raises the errors of `reader_of`.
+    """
     reader = reader_of(data)
-    read: list[pa.RecordBatch] = []
+    batches: list[pa.RecordBatch] = []
     size_bytes = 0
     for batch in reader:
-        read.append(batch)
+        batches.append(batch)
         size_bytes += batch.nbytes
         if size_bytes > size_bytes_max:
-            return pa.RecordBatchReader.from_batches(reader.schema, chain(read, reader))
-    return pa.Table.from_batches(read, reader.schema)
+            return pa.RecordBatchReader.from_batches(reader.schema, chain(batches, reader))
+    return pa.Table.from_batches(batches, reader.schema)
 
 
 def written_rows(
@@ -111,8 +111,8 @@ def written_rows(
 ) -> list[DataFile]:
     """Write rows that are checked, with `row_ids` followed by their ids and versions, and return the files.
 
-    They are written as the table is partitioned and sorted now, in files of about `target_size_bytes` (None: the
-    table's property) that end at the place `cut` of its curve, and in row groups of `buffered_bytes`. The files
+    They are written as the table is partitioned and sorted now, in row groups of `buffered_bytes`. Files have
+    about `target_size_bytes` (None: the table's property), and end at the place `cut` of its curve. The files
     of a write are numbered, here from `first_number` on. Nothing is committed.
     """
     return rows_written_in(
@@ -144,7 +144,7 @@ def rows_written_in(
     first_number: int = 0,
     buffered_bytes: int = BUFFERED_BYTES,
 ) -> list[DataFile]:
-    """As `written_rows`, of the table at `prefix` of a store."""
+    """Write rows as `written_rows` does, for the table at `prefix` of a store."""
     size = {} if target_size_bytes is None else {TARGET_FILE_SIZE.name: str(target_size_bytes)}
     schema = schema_to_arrow(metadata.schema, physical=False)
     for field in ID_FIELDS if row_ids else ():

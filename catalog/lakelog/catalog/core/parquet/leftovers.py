@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from lakelog.catalog.core.files import DataFile
-from lakelog.catalog.core.logs import TrackedLog
-from lakelog.catalog.core.state import TableState
+from lakelog.catalog.core.files.data_file import DataFile
+from lakelog.catalog.core.logs.tracked_log import TrackedLog
+from lakelog.catalog.core.state.table_state import TableState
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 
 
 @contextmanager
 def kept_by_commit(tracked: TrackedLog[TableState], files: Sequence[DataFile]) -> Iterator[None]:
-    """Inside, the one commit of `files` is made: where it certainly did not happen, they are deleted."""
+    """Inside, the only commit of `files` is made. If it certainly did not happen, they are deleted."""
     try:
         yield
     except (CommitUnknown, StorageError):
@@ -24,7 +24,10 @@ def kept_by_commit(tracked: TrackedLog[TableState], files: Sequence[DataFile]) -
 
 
 def delete(tracked: TrackedLog[TableState], paths: Sequence[str]) -> None:
-    """Delete files that no version has; vacuum deletes those for which this fails. No request for none."""
+    """Delete files that no version has.
+
+    Vacuum deletes those for which this fails. Makes no request for no files.
+    """
     if not paths:
         return
     prefix = f"{tracked.prefix}/" if tracked.prefix else ""

@@ -1,4 +1,4 @@
-"""The values of identity columns for the rows that Python writes: one after another, without gaps within a write."""
+"""The values of identity columns for rows that Python writes: consecutive, without gaps within a write."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.schema import (
-    Field,
-    Identity,
-    Schema,
+from lakelog.catalog.core.schema.identity import (
     ValuesTaken,
     check_range,
     given_to,
     identity_fields,
     next_values,
 )
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.types import Field, Identity
 from lakelog.log.errors import InvalidInput
 
 
-class Numbering:
-    """Makes the values for the rows of one write. `taken` has the last values that other writes took, by column id."""
+class IdentityNumbering:
+    """Makes the values for the rows of a write.
+
+    `taken` has the last values that other writes took, by column id.
+    """
 
     def __init__(self, schema: Schema, taken: Mapping[int, int]) -> None:
         self._columns = identity_fields(schema)
@@ -34,14 +36,15 @@ class Numbering:
         return bool(self._columns)
 
     def fill(self, rows: pa.Table) -> pa.Table:
-        """Return `rows`, which have all columns of the table, with a value in each row of each identity column.
+        """Return `rows`, which have all columns of the table, with a value in every identity column.
 
-        InvalidInput for a given value in a column that is always generated, and where a column is exhausted.
+        Raises InvalidInput for a given value in a column that is always generated, and if a column is
+        exhausted.
         """
         for field, identity in self._columns:
             place = rows.schema.get_field_index(field.name)
-            filled = self._filled(rows.column(place).combine_chunks(), field, identity)
-            rows = rows.set_column(place, field.name, filled)
+            column = self._filled(rows.column(place).combine_chunks(), field, identity)
+            rows = rows.set_column(place, field.name, column)
         return rows
 
     def _filled(self, column: pa.Array, field: Field, identity: Identity) -> pa.Array:
@@ -59,7 +62,7 @@ class Numbering:
         return pc.coalesce(column, pc.add(pc.multiply(ranks, identity.step), pa.scalar(begin, pa.int64())))
 
     def note_given(self, columns: Iterable[int]) -> None:
-        """Note that rows of the write which are not filled have values of their own in these columns, by ids."""
+        """Note that unfilled rows of the write have values of their own in these columns, by ids."""
         self._given.update(columns)
 
     def taken(self) -> list[ValuesTaken]:

@@ -1,7 +1,8 @@
 """Opening a Parquet file that the log knows: only with the size and the footer that were written.
 
-Pages have checksums where their writer made them; a footer has none. A footer decides which rows are read and with
-which types, and Arrow crashes on some damaged ones. So a writer puts a CRC-32 of the footer into the log.
+Pages have checksums if their writer made them; a footer has none. A footer decides which rows are read and
+with which types, and Arrow crashes on some damaged footers. So a writer puts a CRC-32 of the footer into the
+log.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ TAIL_BYTES = 64 * 1024
 """The size of the first read at a file's end, which has the footer of most files."""
 
 WHOLE_BYTES_MAX = 256 * 1024
-"""A file of which rows are read is read at once up to this size: that takes less time than to read parts of it."""
+"""The limit up to which a file is read whole for its rows, which takes less time than to read parts of it."""
 
 MAGIC = b"PAR1"
 _TRAILER_BYTES = 8  # the footer's length and the magic number
@@ -28,31 +29,30 @@ _TRAILER_BYTES = 8  # the footer's length and the magic number
 def open_parquet(
     source: BinaryIO, size_bytes: int | None, footer_crc: int | None, *, for_rows: bool = False
 ) -> pq.ParquetFile:
-    """Open a data file of `size_bytes` with a footer of that CRC-32; None where either is not known.
+    """Open a data file of `size_bytes` with a footer of that CRC-32; None if either is not known.
 
-    `for_rows`: all chosen columns of it are going to be read.
-
-    FormatError for a different file; pa.ArrowInvalid and OSError without a number where it is not a Parquet file.
-    Reading it verifies the checksums of pages that have one.
+    `for_rows` says that all chosen columns are going to be read. Raises FormatError for a different file;
+    pa.ArrowInvalid, or OSError without a number, if it is not a Parquet file. Reads verify the checksums of
+    pages that have them.
     """
-    footer, opened = None, source
+    footer, parquet_input = None, source
     if size_bytes is not None:
-        found = source.seek(0, os.SEEK_END)
-        if found != size_bytes:
-            raise FormatError(f"it has {found:,} bytes, and was written with {size_bytes:,}")
-        if for_rows and found <= WHOLE_BYTES_MAX:
-            content = _last(source, found, found)
+        file_bytes = source.seek(0, os.SEEK_END)
+        if file_bytes != size_bytes:
+            raise FormatError(f"it has {file_bytes:,} bytes, and was written with {size_bytes:,}")
+        if for_rows and file_bytes <= WHOLE_BYTES_MAX:
+            content = _last(source, file_bytes, file_bytes)
             if footer_crc is not None and footer_crc_of(content) != footer_crc:
                 raise FormatError("its footer is not the one that was written")
-            opened, for_rows = pa.BufferReader(content), False
+            parquet_input, for_rows = pa.BufferReader(content), False
         elif footer_crc is not None:
-            data = _footer(source, found)
+            data = _footer(source, file_bytes)
             if zlib.crc32(data) != footer_crc:
                 raise FormatError("its footer is not the one that was written")
             footer = pq.read_metadata(pa.BufferReader(data))
         source.seek(0)
     return pq.ParquetFile(
-        opened,
+        parquet_input,
         metadata=footer,
         pre_buffer=for_rows,
         page_checksum_verification=True,
@@ -62,12 +62,15 @@ def open_parquet(
 
 
 def footer_crc_of(content: bytes) -> int:
-    """Return the CRC-32 of a Parquet file's footer: of all bytes from where it begins to the end of the file."""
+    """Return the CRC-32 of a Parquet file's footer: of all bytes from its start to the end of the file."""
     return zlib.crc32(memoryview(content)[len(content) - _footer_bytes(content[-_TRAILER_BYTES:]) :])
 
 
 def footer_crc_at(source: BinaryIO, size_bytes: int) -> int:
-    """Return the CRC-32 of the footer of an open Parquet file. FormatError where it does not end like one."""
+    """Return the CRC-32 of the footer of an open Parquet file.
+
+    Raises FormatError if its end has no footer.
+    """
     return zlib.crc32(_footer(source, size_bytes))
 
 

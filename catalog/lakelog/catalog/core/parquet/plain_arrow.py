@@ -1,9 +1,12 @@
-"""Arrow data as libraries hand it over, in the few forms that the rest of lakelog knows.
+"""Arrow data as libraries export it, in the few forms that the rest of lakelog knows.
 
-Arrow has several forms of the same values: views, large and fixed sizes, dictionaries, run ends, extension types,
-units. `PlainStream` brings each of them into one form, column by column, and refuses by name what it cannot keep as it
-is. Rule: every row that users give comes in through it, and no other module knows those forms. pyarrow's own casts of
-nested types are not used: they store other values for list views, and cannot read dictionaries of views.
+Arrow has several forms of the same values: views, large and fixed sizes, dictionaries, run ends, extension
+types, units. `PlainStream` brings each of them into a single form, column by column, and refuses by name the
+values that it cannot keep as they are.
+
+Rule: every row that users give comes in through it, and no other module knows those forms. pyarrow's own
+casts of nested types are not used. They store other values for list views, and cannot read dictionaries of
+views.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lakelog.catalog.core.schema import DEPTH_LIMIT, dotted, is_list, storage_of, too_deep
+from lakelog.catalog.core.schema.arrow_types import is_list, storage_of
+from lakelog.catalog.core.schema.schema import DEPTH_LIMIT, dotted, too_deep
 from lakelog.log.errors import InvalidInput, LakelogError, Unsupported
 
 Path = tuple[str, ...]
@@ -25,7 +29,7 @@ Ints = NDArray[np.int64]
 _is = pa.types
 
 BATCH_ROWS_MAX = 128 * 1024
-"""Rows of other forms are converted in parts of so many: texts of one part have to fit into 2 GiB."""
+"""Rows of other forms are converted in parts of so many, because the texts of a part must fit into 2 GiB."""
 
 _PLAIN = (
     (("is_string", "is_large_string", "is_string_view"), pa.string()),
@@ -38,9 +42,10 @@ _PLAIN = (
 
 
 class PlainStream:
-    """Rows that are read once. `schema` has the names and the plain types of their columns.
+    """Rows that are read once.
 
-    Raises Unsupported for a column of a type that cannot be stored.
+    `schema` has the names and the plain types of their columns. Raises Unsupported for a column of a type
+    that cannot be stored.
     """
 
     def __init__(self, reader: pa.RecordBatchReader) -> None:
@@ -59,9 +64,9 @@ class PlainStream:
         return pa.RecordBatchReader.from_batches(schema, self._batches(schema, list(places)))
 
     def _batches(self, schema: pa.Schema, places: list[int]) -> Iterator[pa.RecordBatch]:
-        given = [self._reader.schema.field(place).type for place in places]
+        source_types = [self._reader.schema.field(place).type for place in places]
         forms = [_Form((name,)) for name in schema.names]
-        most = None if given == schema.types else BATCH_ROWS_MAX
+        most = None if source_types == schema.types else BATCH_ROWS_MAX
         try:
             for batch in self._reader:
                 for start in range(0, batch.num_rows, most or max(1, batch.num_rows)):
@@ -85,7 +90,10 @@ def without_columns(rows: int) -> pa.RecordBatch:
 
 
 def plain_type(type: pa.DataType, path: Path) -> pa.DataType:
-    """Return the plain type of values of Arrow's `type`. Unsupported, with the column, for a type without one."""
+    """Return the plain type of values of Arrow's `type`.
+
+    Raises Unsupported, with the column, if there is none.
+    """
     if len(path) > DEPTH_LIMIT + 1:
         raise too_deep(path)
     if isinstance(type, pa.BaseExtensionType):
@@ -97,7 +105,8 @@ def plain_type(type: pa.DataType, path: Path) -> pa.DataType:
     if _is.is_timestamp(type):
         return pa.timestamp("us", type.tz)
     if _is.is_decimal(type):
-        # One of more digits may hold values that have fewer; a negative scale stands for zeros before the point.
+        # A type of more digits may hold values that have fewer; a negative scale stands for zeros before the
+        # point.
         scale = max(0, type.scale)
         precision = min(38, max(type.precision + scale - type.scale, scale))
         if scale <= precision:
@@ -125,9 +134,9 @@ def with_parts(type: pa.DataType, of: Callable[[pa.Field], pa.DataType]) -> pa.D
 
 
 def recast(array: pa.Array | pa.ChunkedArray, type: pa.DataType, path: Path) -> pa.Array | pa.ChunkedArray:
-    """Return values in another form: a plain type, or one of the same parts whose atomic types are others.
+    """Return values in another form: a plain type, or a type of the same parts with other atomic types.
 
-    InvalidInput, with the column, for a value that `type` cannot hold.
+    Raises InvalidInput, with the column, for a value that `type` cannot hold.
     """
     form = _Form(path)
     if isinstance(array, pa.ChunkedArray):
@@ -137,8 +146,11 @@ def recast(array: pa.Array | pa.ChunkedArray, type: pa.DataType, path: Path) -> 
 
 @lru_cache(1024)
 def _is_settled(type: pa.DataType) -> bool:
-    """Return whether all values of a plain type are valid. Texts may not be UTF-8, decimals have too many digits, times
-    be of no day, lists and maps have values below a NULL, and offsets lead outside of memory."""
+    """Return whether all values of a plain type are valid.
+
+    Texts may not be UTF-8, decimals may have too many digits, and times may be of no day. Lists and maps may
+    have values below a NULL, and offsets may lead outside of memory.
+    """
     if is_list(type) or _is.is_map(type):
         return False
     if _is.is_nested(type):
@@ -148,7 +160,7 @@ def _is_settled(type: pa.DataType) -> bool:
 
 
 class _Form:
-    """Brings values of one column into their plain form."""
+    """Brings values of a column into their plain form."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -156,7 +168,7 @@ class _Form:
         self._dictionary: tuple[pa.Array, pa.Array] | None = None
 
     def all_of(self, array: pa.Array, type: pa.DataType) -> pa.Array:
-        """Return the values of a column. InvalidInput for whatever Arrow cannot do with them."""
+        """Return the values of a column. Raises InvalidInput for whatever Arrow cannot do with them."""
         try:
             return self.of(array, type)
         except (pa.ArrowException, IndexError) as error:
@@ -204,10 +216,10 @@ class _Form:
 
     def _plain_dictionary(self, dictionary: pa.Array, type: pa.DataType) -> pa.Array:
         """Return the values of a dictionary, which most batches of a stream have in common."""
-        known = self._dictionary
-        if known is None or _place_of(known[0]) != _place_of(dictionary):
-            known = self._dictionary = dictionary, self.of(dictionary, type)
-        return known[1]
+        dictionary_and_values = self._dictionary
+        if dictionary_and_values is None or _place_of(dictionary_and_values[0]) != _place_of(dictionary):
+            dictionary_and_values = self._dictionary = dictionary, self.of(dictionary, type)
+        return dictionary_and_values[1]
 
     def _runs(self, array: pa.Array, type: pa.DataType) -> tuple[pa.Array, pa.Array]:
         """Return the values of runs, and for each row the number of its run."""
@@ -221,30 +233,31 @@ class _Form:
     def _struct(self, array: pa.Array, type: pa.DataType) -> pa.Array:
         fields = [type.field(at) for at in range(type.num_fields)]
         # Below a NULL there may be lists with values, as there may be in lists.
-        given = array.flatten() if array.null_count else [array.field(at) for at in range(len(fields))]
+        source_parts = array.flatten() if array.null_count else [array.field(at) for at in range(len(fields))]
         parts = [
-            self._part(field.name).of(part, field.type) for part, field in zip(given, fields, strict=True)
+            self._part(field.name).of(part, field.type)
+            for part, field in zip(source_parts, fields, strict=True)
         ]
-        if array.type == type and _are_same(parts, given):
+        if array.type == type and _are_same(parts, source_parts):
             return array
         return pa.StructArray.from_arrays(parts, fields=fields, mask=_mask(array))
 
     def _list(self, array: pa.Array, type: pa.DataType) -> pa.Array:
         places, field = _Places(array, len(array.values)), type.value_field
-        given = places.reached(array.values)
-        values = self._part(field.name).of(given, field.type)
-        if array.type == type and places.are_whole and values is given:
+        source_values = places.reached(array.values)
+        values = self._part(field.name).of(source_values, field.type)
+        if array.type == type and places.are_whole and values is source_values:
             return array
         return pa.ListArray.from_arrays(places.offsets, places.chosen(values), type=type, mask=_mask(array))
 
     def _map(self, array: pa.Array, type: pa.DataType) -> pa.Array:
         places, key, item = _Places(array, len(array.keys)), type.key_field, type.item_field
-        given = [places.reached(array.keys), places.reached(array.items)]
+        source_parts = [places.reached(array.keys), places.reached(array.items)]
         keys, items = (
-            self._part(key.name).of(given[0], key.type),
-            self._part(item.name).of(given[1], item.type),
+            self._part(key.name).of(source_parts[0], key.type),
+            self._part(item.name).of(source_parts[1], item.type),
         )
-        if array.type == type and places.are_whole and _are_same([keys, items], given):
+        if array.type == type and places.are_whole and _are_same([keys, items], source_parts):
             return array
         return pa.MapArray.from_arrays(
             places.offsets, places.chosen(keys), places.chosen(items), type=type, mask=_mask(array)
@@ -252,15 +265,15 @@ class _Form:
 
 
 class _Places:
-    """Where the rows of an array of lists or maps have their values.
+    """The places of the values of rows in an array of lists or maps.
 
-    Only what rows have is looked at: a part of a long array stands before all of its values, and there may be values
-    below a NULL, which no reader sees and Parquet's writer refuses.
+    Only values that rows have are used. A part of a long array stands before all of its values, and there may
+    be values below a NULL, which no reader sees and Parquet's writer refuses.
     """
 
     def __init__(self, array: pa.Array, values: int) -> None:
-        starts, given = _starts_and_sizes(array)
-        sizes = given
+        starts, row_sizes = _starts_and_sizes(array)
+        sizes = row_sizes
         if array.null_count:
             sizes = np.where(array.is_valid().to_numpy(zero_copy_only=False), sizes, 0)
         if ((sizes < 0) | (sizes > 0) & ((starts < 0) | (starts > values - sizes))).any():
@@ -269,14 +282,14 @@ class _Places:
         total = int(ends[-1]) if len(ends) else 0
         self.offsets = pa.array(np.concatenate([[0], ends]), type=pa.int32())
         self._places: pa.Array | None = None
-        if not _has_views(array.type) and bool((given == sizes).all()):
+        if not _has_views(array.type) and bool((row_sizes == sizes).all()):
             self._first, self._count, self.are_whole = int(starts[0]) if len(starts) else 0, total, True
             return
         self._first = int(starts[sizes > 0].min(initial=2**62))
         self._count = int((starts + sizes)[sizes > 0].max(initial=self._first)) - self._first
         places = np.repeat(starts - (ends - sizes) - self._first, sizes) + np.arange(total)
         are_in_order = len(places) == self._count and not (np.diff(places) != 1).any()
-        self.are_whole = are_in_order and bool((given == sizes).all())
+        self.are_whole = are_in_order and bool((row_sizes == sizes).all())
         if not are_in_order:
             self._places = pa.array(places)
 
@@ -285,7 +298,7 @@ class _Places:
         return values.slice(self._first if self._count else 0, self._count)
 
     def chosen(self, values: pa.Array) -> pa.Array:
-        """Return the values of the rows, in their order, of those that were reached."""
+        """Return the values of the rows, in their order, from the reached values."""
         return values if self._places is None else values.take(self._places)
 
 
@@ -306,7 +319,7 @@ def _starts_and_sizes(array: pa.Array) -> tuple[Ints, Ints]:
 def unsliced(array: pa.Array) -> pa.Array:
     """Return plain values as DuckDB can read them.
 
-    Up to 1.5, it reads other rows of a struct that is a part of others, where it begins within its memory.
+    Up to 1.5, it reads wrong rows of a struct inside another type, if the struct begins within its memory.
     """
     return pa.concat_arrays([array, array.slice(0, 0)]) if _is_misread(array, 0) else array
 
@@ -319,20 +332,22 @@ def unsliced_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _is_misread(array: pa.Array, depth: int) -> bool:
-    """Return whether a struct that is a part of others may begin within its memory."""
+    """Return whether a struct inside another type may begin within its memory."""
     if not _is.is_nested(array.type):
         return False
     if _is.is_struct(array.type):
         parts = [array.field(at) for at in range(array.type.num_fields)]
-        return (depth > 0 and any(each.offset for each in (array, *parts))) or any(
-            _is_misread(each, depth + 1) for each in parts
+        return (depth > 0 and any(part.offset for part in (array, *parts))) or any(
+            _is_misread(part, depth + 1) for part in parts
         )
     parts = [array.keys, array.items] if _is.is_map(array.type) else [array.values]
-    return any(_is_misread(each, depth + 1) for each in parts)
+    return any(_is_misread(part, depth + 1) for part in parts)
 
 
-def _are_same(made: list[pa.Array], given: list[pa.Array]) -> bool:
-    return all(one is other for one, other in zip(made, given, strict=True))
+def _are_same(new_arrays: list[pa.Array], source_arrays: list[pa.Array]) -> bool:
+    return all(
+        new_array is source_array for new_array, source_array in zip(new_arrays, source_arrays, strict=True)
+    )
 
 
 def _mask(array: pa.Array) -> pa.Array | None:
@@ -340,8 +355,12 @@ def _mask(array: pa.Array) -> pa.Array | None:
 
 
 def _place_of(array: pa.Array) -> tuple[object, ...]:
-    """Return what distinguishes an array from others in memory."""
-    return array.offset, len(array), *(None if each is None else each.address for each in array.buffers())
+    """Return the facts that distinguish an array from others in memory."""
+    return (
+        array.offset,
+        len(array),
+        *(None if buffer is None else buffer.address for buffer in array.buffers()),
+    )
 
 
 def first_line(error: BaseException) -> str:

@@ -1,7 +1,8 @@
-"""Proofs that all rows satisfy what a change of the table's definition requires: a new CHECK, or a new NOT NULL.
+"""Proofs that all rows satisfy a new requirement of the table's definition: a new CHECK, or a new NOT NULL.
 
-Statistics prove it where they can, file by file. Where they cannot, an engine has to scan the rows of one version, and
-then the files that were added since need a proof. So it is checked for every version that the change is applied to.
+Statistics prove it if they can, file by file. If they cannot, an engine has to scan the rows of a version,
+and then the files that were added since need a proof. So it is checked for every version that the change is
+applied to.
 """
 
 from __future__ import annotations
@@ -12,12 +13,18 @@ from typing import Protocol
 
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.logs import TableHead, seen_on
-from lakelog.catalog.core.planning import Bound, Unevaluable, bind, may_fail
-from lakelog.catalog.core.schema import Check, Column, Constraint, Predicate, Schema, StructType, dotted
-from lakelog.catalog.core.state import TableState
+from lakelog.catalog.core.logs.branch_log import seen_on
+from lakelog.catalog.core.logs.table_head import TableHead
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.planning.bound import Bound, OpaqueCondition
+from lakelog.catalog.core.planning.pruning import may_fail
+from lakelog.catalog.core.schema.constraints import CheckConstraint, Constraint
+from lakelog.catalog.core.schema.predicate import Column, Predicate
+from lakelog.catalog.core.schema.schema import Schema, dotted
+from lakelog.catalog.core.schema.types import StructType
+from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.errors import CommitConflict, RowsUnproven
-from lakelog.log import View
+from lakelog.log import LogView
 from lakelog.log.errors import Unsupported
 
 
@@ -29,50 +36,55 @@ class _Defined(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
-    """What all rows have to satisfy: `condition` is not false for any. `words` are its text in messages."""
+class RowRequirement:
+    """A requirement on all rows: `condition` is not false for any. `words` are its text in messages."""
 
     condition: Bound
     words: str
 
 
-def required(before: _Defined, after: _Defined) -> list[Requirement]:
+def required(before: _Defined, after: _Defined) -> list[RowRequirement]:
     """Return the requirements on rows that `after` has and `before` does not."""
-    found = new_checks(before, after)
+    requirements = new_checks(before, after)
     for path, field in after.schema.walk():
         if (
             not field.nullable
             and before.schema.has_id(field.id)
             and before.schema.field_by_id(field.id).nullable
         ):
-            found.append(Requirement(_not_null(after.schema, field.id), f"{dotted(path)} IS NOT NULL"))
-    return found
+            requirements.append(
+                RowRequirement(_not_null(after.schema, field.id), f"{dotted(path)} IS NOT NULL")
+            )
+    return requirements
 
 
-def new_checks(before: _Defined, after: _Defined) -> list[Requirement]:
+def new_checks(before: _Defined, after: _Defined) -> list[RowRequirement]:
     """Return the CHECKs that `after` has and `before` does not."""
     return [
-        Requirement(condition_of(check, after.schema), f"CHECK ({check.sql})")
+        RowRequirement(condition_of(check, after.schema), f"CHECK ({check.sql})")
         for check in after.constraints
-        if isinstance(check, Check) and check not in before.constraints
+        if isinstance(check, CheckConstraint) and check not in before.constraints
     ]
 
 
-def condition_of(check: Check, schema: Schema) -> Bound:
-    """Return what lakelog understands of a CHECK; one on a column of type CHAR is left to Spark, which pads."""
-    padded = any(_family(schema, id) == "char" for id in check.columns)
-    if check.predicate is None or padded:
-        return Unevaluable(check.sql)
+def condition_of(check: CheckConstraint, schema: Schema) -> Bound:
+    """Return a CHECK as lakelog understands it.
+
+    A CHECK on a column of type CHAR is left to Spark, which pads.
+    """
+    has_char = any(_family(schema, id) == "char" for id in check.columns)
+    if check.predicate is None or has_char:
+        return OpaqueCondition(check.sql)
     return bind(Predicate.from_json(check.predicate), schema)
 
 
 def check_rows(
-    head: TableHead, looked_at: View[TableState] | None, requirements: Sequence[Requirement]
+    head: TableHead, looked_at: LogView[TableState] | None, requirements: Sequence[RowRequirement]
 ) -> None:
-    """Raise unless all rows of `head` are proven to satisfy `requirements`. An engine has checked those of `looked_at`.
+    """Raise unless all rows of `head` are proven to satisfy `requirements`.
 
-    RowsUnproven where the rows were not checked, Unsupported for rows of a branch; CommitConflict for files that were
-    added since the check.
+    An engine has checked those of `looked_at`. Raises RowsUnproven if the rows were not checked, Unsupported
+    for rows of a branch, and CommitConflict for files that were added since the check.
     """
     if not requirements:
         return
@@ -101,11 +113,11 @@ def check_rows(
         )
 
 
-def _check_branch(head: TableHead, branch: str, requirements: Sequence[Requirement]) -> None:
+def _check_branch(head: TableHead, branch: str, requirements: Sequence[RowRequirement]) -> None:
     name, files = head.name, head.at(seen_on(head.view, branch)).all_files()
     for requirement in requirements:
         if pc.any(may_fail(files, requirement.condition, head.metadata.specs), min_count=0).as_py():
-            # A scan of all rows of the table, as engines do where rows are unproven, would not help.
+            # A scan of all rows of the table, which engines make if rows are unproven, would not help.
             raise Unsupported(
                 f"rows of the branch {branch} of {name} may violate {requirement.words}: the statistics of its files "
                 "do not prove that all satisfy it. Drop the branch first, or rewrite its rows"
@@ -116,7 +128,7 @@ def _not_null(schema: Schema, id: int) -> Bound:
     path = schema.path_of(id)
     if any(not isinstance(schema.find(path[:length]).type, StructType) for length in range(1, len(path))):
         # There are no statistics of values in arrays and maps.
-        return Unevaluable(f"{dotted(path)} IS NOT NULL")
+        return OpaqueCondition(f"{dotted(path)} IS NOT NULL")
     return bind(Predicate("IS_NOT_NULL", (Column(path),)), schema)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
-from lakelog.log.costs import Threads
+from lakelog.log.costs import TallyThreads
 
 Source = TypeVar("Source")
 Item = TypeVar("Item")
@@ -23,7 +23,7 @@ _STOP_CHECK_S = 0.05
 
 
 class _End:
-    """Stands after the last item; `error` is what ended the source early."""
+    """Stands after the last item; `error` is the error that ended the source early."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error
@@ -36,11 +36,11 @@ def in_order(
     *,
     sizes: Sequence[int | None] = (),
 ) -> Iterator[Item]:
-    """Yield the items of `read` for each of `sources`, one source after another, while the next ones are being read.
+    """Yield the items of `read` for each of `sources` in turn, while the next sources are being read.
 
-    At most `at_once` sources are open, each a few items ahead. An error is raised in place of its source's next item.
-    Closing this iterator early ends the threads. With `sizes`, of many small sources some are read by a thread before
-    their items are handed over, which then takes less time than to read them.
+    At most `at_once` sources are open, each a few items ahead. An error is raised in place of its source's
+    next item. A caller that closes this iterator early ends the threads. With `sizes`, a thread reads several
+    small sources before it hands over their items, so that hand-overs take less time than reads.
     """
     groups = _together(sources, sizes, max(1, len(sources) // (8 * at_once)))
     for items in _groups_in_order(groups, partial(_handed_over, read), at_once):
@@ -50,7 +50,7 @@ def in_order(
 def _handed_over(
     read: Callable[[Source], Iterator[Item]], group: Sequence[Source]
 ) -> Iterator[Sequence[Item]]:
-    """Yield the items of one source one by one, and those of several at once."""
+    """Yield each item of a single source on its own, and those of several together."""
     if len(group) == 1:
         for item in read(group[0]):
             yield (item,)
@@ -69,18 +69,18 @@ def _handed_over(
 def _together(
     sources: Sequence[Source], sizes: Sequence[int | None], count_max: int
 ) -> Sequence[Sequence[Source]]:
-    """Return the sources in their order, so few small ones together that many are still read at once."""
-    found: list[list[Source]] = []
+    """Return the sources in order, small sources in groups, but enough groups to read many at once."""
+    groups: list[list[Source]] = []
     total = 0
-    for source, known in zip(sources, sizes or [None] * len(sources), strict=True):
-        size = TOGETHER_BYTES_MAX if known is None else known
-        if found and len(found[-1]) < count_max and total + size <= TOGETHER_BYTES_MAX:
-            found[-1].append(source)
+    for source, known_size in zip(sources, sizes or [None] * len(sources), strict=True):
+        size = TOGETHER_BYTES_MAX if known_size is None else known_size
+        if groups and len(groups[-1]) < count_max and total + size <= TOGETHER_BYTES_MAX:
+            groups[-1].append(source)
             total += size
         else:
-            found.append([source])
+            groups.append([source])
             total = size
-    return found
+    return groups
 
 
 def _groups_in_order(
@@ -91,18 +91,18 @@ def _groups_in_order(
             yield from read(source)
         return
     stop = threading.Event()
-    with Threads(at_once, thread_name_prefix="lakelog-read") as pool:
-        waiting: deque[queue.Queue[Item | _End]] = deque()
-        rest = iter(sources)
+    with TallyThreads(at_once, thread_name_prefix="lakelog-read") as pool:
+        item_queues: deque[queue.Queue[Item | _End]] = deque()
+        sources_ahead = iter(sources)
         try:
             while True:
-                for source in itertools.islice(rest, at_once - len(waiting)):
+                for source in itertools.islice(sources_ahead, at_once - len(item_queues)):
                     items: queue.Queue[Item | _End] = queue.Queue(_ITEMS_AHEAD)
                     pool.submit(_produce, source, read, items, stop)
-                    waiting.append(items)
-                if not waiting:
+                    item_queues.append(items)
+                if not item_queues:
                     return
-                yield from _taken(waiting.popleft())
+                yield from _taken(item_queues.popleft())
         finally:
             stop.set()
 
@@ -134,7 +134,7 @@ def _produce(
 
 
 def _put(items: queue.Queue[Item | _End], item: Item | _End, stop: threading.Event) -> bool:
-    """Put `item` as soon as there is room; False when the iterator was closed."""
+    """Put `item` as soon as there is room; False if the iterator was closed."""
     while not stop.is_set():
         try:
             items.put(item, timeout=_STOP_CHECK_S)

@@ -1,7 +1,7 @@
 """Reading rows of data files: the requested columns, in the table's present schema, filtered exactly.
 
-Row groups are skipped by the same rules as files, and so are rows that a deletion vector names. Files are read ahead by
-a few threads; rows still come in the order of the plan.
+Row groups are skipped by the same rules as files, and so are rows that a deletion vector names. A few threads
+read files ahead; rows still come in the order of the plan.
 """
 
 from __future__ import annotations
@@ -16,35 +16,37 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakelog.catalog.core.files import (
+from lakelog.catalog.core.files.data_file import (
     CONSTANTS,
     DELETES,
     FIRST_ROW,
     FOOTER,
     NAMES,
-    ROW_ID,
-    ROW_VERSION,
-    UNCOMMITTED,
     VERSION,
-    Constant,
     DataFile,
-    Deletes,
-    LiveRows,
-    Measured,
-    Numbers,
     constants_from_json,
-    deletes_from_json,
     files_to_arrow,
-    footer_statistics,
     is_elsewhere,
     names_from_json,
 )
-from lakelog.catalog.core.logs import read_vector
+from lakelog.catalog.core.files.deletion_vectors import DeletionVector, deletes_from_json
+from lakelog.catalog.core.files.live_rows import LiveRows, Numbers
+from lakelog.catalog.core.files.row_ids import ROW_ID, ROW_VERSION, UNCOMMITTED
+from lakelog.catalog.core.files.statistics import MeasuredColumn, footer_statistics
+from lakelog.catalog.core.logs.stored_vectors import read_vector
 from lakelog.catalog.core.parquet.opening import open_parquet
 from lakelog.catalog.core.parquet.read_ahead import in_order
 from lakelog.catalog.core.parquet.reshape import OwnColumns, to_logical
-from lakelog.catalog.core.planning import Bound, Specs, evaluate, may_match, terms
-from lakelog.catalog.core.schema import AtomicType, Schema, schema_to_arrow, type_from_arrow, value_type
+from lakelog.catalog.core.planning.bound import Bound, terms
+from lakelog.catalog.core.planning.pruning import Specs, may_match
+from lakelog.catalog.core.planning.row_filter import evaluate
+from lakelog.catalog.core.schema.arrow_types import schema_to_arrow, type_from_arrow
+from lakelog.catalog.core.schema.literals import value_type
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.types import (
+    AtomicType,
+    TypedValue,
+)
 from lakelog.log.errors import FormatError, NotFound, StorageError, Unsupported
 from lakelog.log.stores import ObjectStore
 
@@ -57,12 +59,12 @@ OpenUrl = Callable[[str], tuple[ObjectStore, str]]
 """Finds the store of an object by its URL or absolute path, and its key there."""
 
 ID_FIELDS = (pa.field("_row_id", pa.int64()), pa.field("_row_version", pa.int64()))
-"""The columns of a row's id, and of the version that wrote it last; NULL where they are not known."""
+"""The columns of a row's id, and of the version that wrote it last; NULL if they are not known."""
 
 BATCH_ROWS = 128 * 1024
 READ_AHEAD_FILES = 4
 THREADED_ROWS_MIN = 32 * 1024
-"""Columns of so many rows are decoded by several threads: of fewer, to hand them over takes longer."""
+"""Several threads decode columns of so many rows. With fewer rows, to hand them over takes longer."""
 
 
 def read_files(
@@ -79,15 +81,16 @@ def read_files(
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Return the Arrow schema of the result, and its batches; reading starts with the first batch.
 
-    `columns` are names of `schema`, in the order of the result. Raises, while batches are taken, FormatError for a
-    damaged file, NotFound for a missing one, Unsupported for a condition that lakelog does not know. `open_url` finds
-    files that are outside of the table. With `row_ids`, ids and versions of rows come as the last two columns.
+    `columns` are names of `schema`, in the order of the result. `open_url` finds files that are outside of
+    the table. With `row_ids`, ids and versions of rows come as the last two columns. While batches are taken,
+    raises FormatError for a damaged file, NotFound for a missing file, Unsupported for a condition that
+    lakelog does not know.
     """
-    chosen = [field.name for field in schema.fields] if columns is None else list(columns)
+    column_names = [field.name for field in schema.fields] if columns is None else list(columns)
     whole = schema_to_arrow(schema)
-    result = pa.schema([*(whole.field(name) for name in chosen), *(ID_FIELDS if row_ids else ())])
-    reading = _Reading(store, prefix, schema, chosen, predicate, open_url, row_ids=row_ids)
-    return result, _ahead(_sources(plan), reading.batches)
+    result = pa.schema([*(whole.field(name) for name in column_names), *(ID_FIELDS if row_ids else ())])
+    reader = _Reading(store, prefix, schema, column_names, predicate, open_url, row_ids=row_ids)
+    return result, _ahead(_sources(plan), reader.batches)
 
 
 def read_positions(
@@ -98,17 +101,20 @@ def read_positions(
     predicate: Bound,
     open_url: OpenUrl | None = None,
 ) -> Iterator[tuple[str, BitMap]]:
-    """Yield the path of each file that has live rows which match, and their positions in it. Raises as `read_files`."""
+    """Yield the path of each file that has live rows which match, and their positions in it.
+
+    Raises the errors of `read_files`.
+    """
     from pyroaring import BitMap
 
-    # A condition without columns is evaluated for rows that are counted by one column.
+    # A condition without columns is evaluated for rows that are counted by a single column.
     columns = () if any(terms(predicate)) else (schema.fields[0].name,)
-    reading = _Reading(store, prefix, schema, columns, predicate, open_url)
+    reader = _Reading(store, prefix, schema, columns, predicate, open_url)
 
     def found(file: _Source) -> Iterator[tuple[str, BitMap]]:
         positions = BitMap()
-        for each in reading.positions(file):
-            positions |= BitMap(each.astype(np.uint32))
+        for batch_positions in reader.positions(file):
+            positions |= BitMap(batch_positions.astype(np.uint32))
         if positions:
             yield file.path, positions
 
@@ -137,14 +143,14 @@ def read_placed_rows(
     files_ahead: int = READ_AHEAD_FILES,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[PlacedRows]:
-    """Yield the live rows of files, or what `of` takes of them: these columns, ids and versions. Raises as
-    `read_files`.
+    """Yield these columns, ids and versions of the live rows of files, or the rows that `of` takes of them.
 
-    Row groups in which no row can match `predicate` are left out; of others all rows come, with its columns. Without
-    columns, only ids and versions are read where the file stores them, else nothing but its footer. At most
-    `files_ahead` files are open, each with some batches of `batch_rows` in memory, for which `of` is called in threads.
+    Row groups in which no row can match `predicate` are left out; of other row groups all rows come, with its
+    columns. Without columns, only ids and versions are read if the file stores them, else nothing but its
+    footer. At most `files_ahead` files are open, each with some batches of `batch_rows` in memory, for which
+    threads call `of`. Raises the errors of `read_files`.
     """
-    reading = _Reading(
+    reader = _Reading(
         store,
         prefix,
         schema,
@@ -154,7 +160,7 @@ def read_placed_rows(
         row_ids=True,
         batch_rows=batch_rows,
     )
-    return _ahead(_sources(plan), lambda file: map(of, reading.placed(file)), files_ahead)
+    return _ahead(_sources(plan), lambda file: map(of, reader.placed(file)), files_ahead)
 
 
 def _sources(plan: pa.Table) -> list[_Source]:
@@ -171,17 +177,9 @@ def _ahead(
     return in_order(files, read, at_once, sizes=[file.size_bytes for file in files])
 
 
-def read_file(
-    store: ObjectStore, key: str, schema: Schema, columns: Sequence[str] | None, predicate: Bound | None
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the one file `key` as `read_files` does."""
-    chosen = [field.name for field in schema.fields] if columns is None else list(columns)
-    return _Reading(store, "", schema, chosen, predicate).batches(_Source(key))
-
-
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A file to be read, with the log's facts of it."""
+    """A file to be read, with the log's facts about it."""
 
     path: str
     size_bytes: int | None = None
@@ -198,24 +196,24 @@ class _Source:
         return None if self.names_json is None else names_from_json(self.names_json)
 
     @property
-    def constants(self) -> dict[int, Constant]:
+    def constants(self) -> dict[int, TypedValue]:
         return {} if self.constants_json is None else constants_from_json(self.constants_json)
 
     @property
-    def deletes(self) -> Deletes | None:
+    def deletes(self) -> DeletionVector | None:
         return None if self.deletes_json is None else deletes_from_json(self.deletes_json)
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Some rows of a file, unchanged, the first at the place `start` of those that are read."""
+    """Some rows of a file, unchanged, the first at the place `start` among those that are read."""
 
     file: _Source
     rows: pa.RecordBatch
     start: int
     live: LiveRows
     names: Mapping[int, str] | None
-    constants: Mapping[int, Constant]
+    constants: Mapping[int, TypedValue]
 
 
 class _Reading:
@@ -239,25 +237,25 @@ class _Reading:
         self._schema = schema
         self._columns = list(columns)
         self._predicate = predicate
-        tested = [] if predicate is None else [term.path[0] for term in terms(predicate)]
-        self._needed = list(dict.fromkeys([*columns, *tested]))
+        filter_columns = [] if predicate is None else [term.path[0] for term in terms(predicate)]
+        self._needed = list(dict.fromkeys([*columns, *filter_columns]))
         self._fields = [schema.find((name,), case_sensitive=True) for name in self._needed]
         self._own = OwnColumns(schema, self._needed)
 
     def batches(self, file: _Source) -> Iterator[pa.RecordBatch]:
-        """Yield the matching rows of one file."""
+        """Yield the matching rows of a file."""
         return self._each(file, self._matching)
 
     def positions(self, file: _Source) -> Iterator[Numbers]:
-        """Yield the positions of the matching rows of one file."""
+        """Yield the positions of the matching rows of a file."""
         return self._each(file, self._matching_positions)
 
     def placed(self, file: _Source) -> Iterator[PlacedRows]:
-        """Yield the rows of one file with their positions."""
+        """Yield the rows of a file with their positions."""
         return self._each(file, self._placed)
 
     def _each(self, file: _Source, take: Callable[[_Batch], Iterator[Taken]]) -> Iterator[Taken]:
-        """Yield the results of `take` for each batch of one file."""
+        """Yield the results of `take` for each batch of a file."""
         try:
             yield from self._taken(file, take)
         except NotFound as error:
@@ -279,27 +277,29 @@ class _Reading:
         names, constants = self._said(file)
         with self._open(file, store, key) as source:
             try:
-                opened = open_parquet(source, file.size_bytes, file.footer_crc, for_rows=True)
-                present = set(opened.schema_arrow.names)
+                parquet_file = open_parquet(source, file.size_bytes, file.footer_crc, for_rows=True)
+                present = set(parquet_file.schema_arrow.names)
                 physical = self._present(present, names, constants)
                 if self._row_ids and names is None:
                     physical += [name for name in (ROW_ID, ROW_VERSION) if name in present]
                 # The meaning of a foreign writer's bounds is known from the log only.
                 groups = (
-                    self._row_groups(opened) if names is None else list(range(opened.metadata.num_row_groups))
+                    self._row_groups(parquet_file)
+                    if names is None
+                    else list(range(parquet_file.metadata.num_row_groups))
                 )
-                live, done = self._live(file, opened.metadata, groups), 0
-                for batch in opened.iter_batches(
+                live, row_count = self._live(file, parquet_file.metadata, groups), 0
+                for batch in parquet_file.iter_batches(
                     self._batch_rows,
                     row_groups=groups,
                     columns=physical,
                     use_threads=live.count >= THREADED_ROWS_MIN,
                 ):
-                    yield from take(_Batch(file, batch, done, live, names, constants))
-                    done += batch.num_rows
-                if done != live.count:
+                    yield from take(_Batch(file, batch, row_count, live, names, constants))
+                    row_count += batch.num_rows
+                if row_count != live.count:
                     # Arrow skips pages whose header was altered to a type that it does not know.
-                    raise FormatError(f"{live.count - done:,} of its rows are missing")
+                    raise FormatError(f"{live.count - row_count:,} of its rows are missing")
             except (pa.ArrowException, OSError, FormatError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     # Arrow's own errors about a file's content are OSErrors without a number.
@@ -322,7 +322,7 @@ class _Reading:
                 "rows here, or import the source again, if they were imported"
             ) from error
 
-    def _said(self, file: _Source) -> tuple[dict[int, str] | None, dict[int, Constant]]:
+    def _said(self, file: _Source) -> tuple[dict[int, str] | None, dict[int, TypedValue]]:
         try:
             return file.names, file.constants
         except FormatError as error:
@@ -342,13 +342,13 @@ class _Reading:
         return LiveRows(counts, groups, vector)
 
     def _present(
-        self, present: set[str], names: Mapping[int, str] | None, constants: Mapping[int, Constant]
+        self, present: set[str], names: Mapping[int, str] | None, constants: Mapping[int, TypedValue]
     ) -> list[str]:
         """Return the file's names of the needed columns that it has."""
         if names is None:
             return [field.physical for field in self._fields if field.physical in present]
-        found = (names.get(field.id) for field in self._fields if field.id not in constants)
-        return [name for name in found if name is not None and name in present]
+        file_names = (names.get(field.id) for field in self._fields if field.id not in constants)
+        return [name for name in file_names if name is not None and name in present]
 
     def _matching(self, batch: _Batch) -> Iterator[pa.RecordBatch]:
         rows = self._logical(batch)
@@ -357,13 +357,13 @@ class _Reading:
             rows, columns = _with_ids(rows, batch), [*columns, *(field.name for field in ID_FIELDS)]
         if self._predicate is not None:
             rows = rows.filter(evaluate(self._predicate, rows)).select(columns)
-        yield from (each for each in rows.to_batches() if each.num_rows)
+        yield from (record_batch for record_batch in rows.to_batches() if record_batch.num_rows)
 
     def _matching_positions(self, batch: _Batch) -> Iterator[Numbers]:
         positions = batch.live.positions(batch.start, batch.rows.num_rows)
         if self._predicate is not None and len(positions):
-            found = pc.fill_null(evaluate(self._predicate, self._logical(batch)), False)
-            positions = positions[np.asarray(found, dtype=bool)]
+            is_match = pc.fill_null(evaluate(self._predicate, self._logical(batch)), False)
+            positions = positions[np.asarray(is_match, dtype=bool)]
         yield positions
 
     def _placed(self, batch: _Batch) -> Iterator[PlacedRows]:
@@ -397,17 +397,17 @@ class _Reading:
         mask = may_match(files_to_arrow(parts, self._as_written(columns), ()), self._predicate, ())
         return [group for group, keep in zip(groups, mask.to_pylist(), strict=True) if keep]
 
-    def _measured(self, written: pa.Schema) -> list[Measured]:
+    def _measured(self, written: pa.Schema) -> list[MeasuredColumn]:
         """Return the needed columns that may have statistics, with the types that they have in the file."""
-        found: list[Measured] = []
+        columns: list[MeasuredColumn] = []
         for field in self._fields:
             if isinstance(field.type, AtomicType) and field.physical in written.names:
                 type = type_from_arrow(written.field(field.physical).type, (field.name,))
                 if isinstance(type, AtomicType) and value_type(type) is not None:
-                    found.append(Measured(field.id, field.physical, type))
-        return found
+                    columns.append(MeasuredColumn(field.id, field.physical, type))
+        return columns
 
-    def _as_written(self, columns: Sequence[Measured]) -> Schema:
+    def _as_written(self, columns: Sequence[MeasuredColumn]) -> Schema:
         types = {column.id: column.type for column in columns}
         fields = [field for field in self._fields if field.id in types]
         return Schema(
@@ -417,15 +417,15 @@ class _Reading:
 
 
 def _with_ids(rows: pa.Table, batch: _Batch) -> pa.Table:
-    """Return the live rows of a batch with their ids and versions: those stored with them, else those of the file.
+    """Return the live rows of a batch with their ids and versions, their own or else the file's.
 
-    A version that is stored is never later than the file's, but in a clone or restored table, where it is one of the
-    log that the rows are from: for this one, they came with the file.
+    A stored version is never later than the file's version, except in a clone or restored table. There it is
+    a version of the log that the rows come from, and for this log, they came with the file.
     """
     file, live = batch.file, batch.live.of(batch.rows, batch.start)
     count = live.num_rows
     ids = versions = pa.nulls(count, pa.int64())
-    # Rows that a transaction adds get ids when it commits, which may differ from those now.
+    # Rows that a transaction adds get ids when it commits, which may differ from their present ids.
     if file.version != UNCOMMITTED:
         if file.version is not None:
             versions = pa.array(np.full(count, file.version, dtype=np.int64))

@@ -1,51 +1,45 @@
-"""Arrow arrays from one shape into another: other names, other order, added and widened fields, at every level.
+"""Arrow arrays from one shape into another: other names, order and types of fields, at every level.
 
-`reshape` walks the target type and takes its parts out of the given array; `Rules` say which part stands for which
-field, what a missing one holds and how atomic values are converted. Only what changes is copied.
+`reshape` walks the target type and takes its parts out of the given array. `ReshapingRules` say which part stands for
+which field, which values a missing part gets, and how atomic values are converted. Only changed parts are
+copied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.files import Constant
-from lakelog.catalog.core.schema import (
-    VARIANT,
+from lakelog.catalog.core.schema.arrow_types import VARIANT, field_to_arrow, is_list, type_to_arrow
+from lakelog.catalog.core.schema.literals import arrow_value, widened
+from lakelog.catalog.core.schema.schema import Schema, dotted
+from lakelog.catalog.core.schema.types import (
     AtomicType,
     Field,
     ListType,
     MapType,
-    Schema,
     StructType,
     Type,
+    TypedValue,
     children,
-    dotted,
-    field_to_arrow,
-    is_list,
-    parse_literal,
-    to_arrow,
-    type_to_arrow,
-    value_type,
 )
 from lakelog.log.errors import FormatError, Unsupported
 
 Path = tuple[str, ...]
 
 
-class Rules(Protocol):
-    """The rules of one kind of reshaping. `path` names the field in messages."""
+class ReshapingRules(Protocol):
+    """The rules of a kind of reshaping. `path` names the field in messages."""
 
     physical: bool
     """Whether the result has physical names and types."""
 
     def pick(self, names: Sequence[str], fields: Sequence[Field], path: Path) -> list[int | None]:
-        """Return which of the parts named `names` stands for each of `fields`; None: it is missing."""
+        """Return which of the parts named `names` stands for each of `fields`; None if it is missing."""
 
     def missing(self, field: Field, length: int, path: Path) -> pa.Array:
         """Return the values of a field that the source does not have."""
@@ -60,11 +54,13 @@ class Rules(Protocol):
         """Return the error for a value that is not the expected struct, list or map."""
 
 
-def reshape_columns(data: pa.Table | pa.RecordBatch, fields: Sequence[Field], rules: Rules) -> pa.Table:
+def reshape_columns(
+    data: pa.Table | pa.RecordBatch, fields: Sequence[Field], rules: ReshapingRules
+) -> pa.Table:
     """Return a table of exactly `fields`, made from the columns of `data`."""
-    picked = rules.pick(data.schema.names, fields, ())
+    indexes = rules.pick(data.schema.names, fields, ())
     columns = []
-    for field, index in zip(fields, picked, strict=True):
+    for field, index in zip(fields, indexes, strict=True):
         type = type_to_arrow(field.type, physical=rules.physical)
         if index is None:
             columns.append(pa.chunked_array([rules.missing(field, data.num_rows, (field.name,))], type=type))
@@ -86,12 +82,12 @@ def to_logical(
     columns: Sequence[str] | None = None,
     *,
     names: Mapping[int, str] | None = None,
-    constants: Mapping[int, Constant] | None = None,
+    constants: Mapping[int, TypedValue] | None = None,
 ) -> pa.Table:
     """Return rows of a data file in the table's present schema; `columns` chooses some, in that order.
 
-    Fields are found by physical name, or by the file's own `names`. One that the file does not have gets its `exists`
-    default, or NULL. See `DataFile` for `names` and `constants`.
+    Fields are found by physical name, or by the file's own `names`. A field that the file lacks gets its
+    `exists` default, or NULL. See `DataFile` for `names` and `constants`.
     """
     fields = schema.fields if columns is None else tuple(schema.find((name,)) for name in columns)
     rules = _FROM_FILE if names is None and not constants else _FromNamedFile(names, constants or {})
@@ -99,8 +95,11 @@ def to_logical(
 
 
 class OwnColumns:
-    """The columns that are read of lakelog's own files. Most files have them in the same form, which is found out once:
-    where only names differ, rows are renamed at the cost of no more than that. Safe to share between threads."""
+    """The columns that are read of lakelog's own files.
+
+    Safe to share between threads. Most files have them in the same form, which is found out once. If only
+    names differ, rows are only renamed.
+    """
 
     def __init__(self, schema: Schema, columns: Sequence[str]) -> None:
         self._schema = schema
@@ -111,9 +110,11 @@ class OwnColumns:
 
     def logical(self, rows: pa.RecordBatch) -> pa.Table:
         """Return the rows of a file as `to_logical` does."""
-        known = self._renamed
-        if known is not None and known[0].equals(rows.schema):
-            return pa.Table.from_arrays([rows.column(at) for at in known[1]], schema=self._logical)
+        schema_and_places = self._renamed
+        if schema_and_places is not None and schema_and_places[0].equals(rows.schema):
+            return pa.Table.from_arrays(
+                [rows.column(at) for at in schema_and_places[1]], schema=self._logical
+            )
         places = [at for at in _FROM_FILE.pick(rows.schema.names, self._fields, ()) if at is not None]
         if [rows.schema.types[at] for at in places] == self._logical.types and all(
             isinstance(field.type, AtomicType) and field.type.family != "variant" for field in self._fields
@@ -127,17 +128,15 @@ def to_physical(data: pa.Table | pa.RecordBatch, schema: Schema) -> pa.Table:
     return reshape_columns(data, schema.fields, _TO_FILE)
 
 
-def default_values(field: Field, sql: str | None, length: int, *, physical: bool = False) -> pa.Array:
-    """Return `length` times the literal `sql`, or NULL for None."""
-    type = type_to_arrow(field.type, physical=physical)
-    value = None if sql is None else parse_literal(sql, field.type)
-    if isinstance(value, timedelta):
-        # Arrow refuses the longest ones as they are.
-        return pa.repeat(pa.scalar(value // timedelta(microseconds=1), pa.int64()).cast(type), length)
-    return _nulls(length, type) if value is None else pa.repeat(pa.scalar(value, type), length)
+def repeated(value: TypedValue | None, type: Type, length: int, *, physical: bool = False) -> pa.Array:
+    """Return `length` times a value that a column of `type` was given, or NULL for None."""
+    target = type_to_arrow(type, physical=physical)
+    if value is None or value.value is None:
+        return _nulls(length, target)
+    return pa.repeat(arrow_value(widened(value, type)).cast(target)[0], length)
 
 
-def reshape(array: pa.Array, type: Type, path: Path, rules: Rules) -> pa.Array:
+def reshape(array: pa.Array, type: Type, path: Path, rules: ReshapingRules) -> pa.Array:
     """Return `array` as `type`."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
@@ -155,7 +154,10 @@ def reshape(array: pa.Array, type: Type, path: Path, rules: Rules) -> pa.Array:
 
 
 def variant(array: pa.Array, path: Path) -> pa.Array:
-    """Return the two binaries of variants, whichever of them comes first. Unsupported for shredded ones."""
+    """Return the two binaries of variants, whichever of them comes first.
+
+    Raises Unsupported for shredded variants.
+    """
     if not pa.types.is_struct(array.type) or set(_names(array.type)) != {"metadata", "value"}:
         raise Unsupported(
             f"the variant column {dotted(path)} is {array.type} here: only a struct of the binaries metadata and "
@@ -166,31 +168,33 @@ def variant(array: pa.Array, path: Path) -> pa.Array:
 
 
 def _field_values(
-    array: pa.Array, field: Field, owners: pa.Array | None, path: Path, rules: Rules
+    array: pa.Array, field: Field, owners: pa.Array | None, path: Path, rules: ReshapingRules
 ) -> pa.Array:
     rules.check(array, field, owners, path)
     return reshape(array, field.type, path, rules)
 
 
-def _struct(array: pa.Array, type: StructType, path: Path, rules: Rules) -> pa.Array:
+def _struct(array: pa.Array, type: StructType, path: Path, rules: ReshapingRules) -> pa.Array:
     if not pa.types.is_struct(array.type):
         raise rules.mismatch(array.type, type, path)
     parts = []
-    picked = rules.pick(_names(array.type), type.fields, path)
-    # What stands below a NULL is NULL too, however deep: checks of NOT NULL do not see it.
-    given = array.flatten() if array.null_count else [array.field(at) for at in range(array.type.num_fields)]
-    for field, index in zip(type.fields, picked, strict=True):
-        here = (*path, field.name)
+    indexes = rules.pick(_names(array.type), type.fields, path)
+    # A part below a NULL is NULL too, however deep: checks of NOT NULL do not see it.
+    source_parts = (
+        array.flatten() if array.null_count else [array.field(at) for at in range(array.type.num_fields)]
+    )
+    for field, index in zip(type.fields, indexes, strict=True):
+        field_path = (*path, field.name)
         if index is None:
-            part = rules.missing(field, len(array), here)
+            part = rules.missing(field, len(array), field_path)
         else:
-            part = _field_values(given[index], field, array, here, rules)
+            part = _field_values(source_parts[index], field, array, field_path, rules)
         parts.append(part if field.nullable else _filled(part, array))
     fields = [field_to_arrow(field, physical=rules.physical) for field in type.fields]
     return pa.StructArray.from_arrays(parts, fields=fields, mask=_mask(array))
 
 
-def _list(array: pa.Array, type: ListType, path: Path, rules: Rules) -> pa.Array:
+def _list(array: pa.Array, type: ListType, path: Path, rules: ReshapingRules) -> pa.Array:
     if not is_list(array.type):
         raise rules.mismatch(array.type, type, path)
     (element,) = children(type)
@@ -200,7 +204,7 @@ def _list(array: pa.Array, type: ListType, path: Path, rules: Rules) -> pa.Array
     return pa.ListArray.from_arrays(_offsets(lengths), values, type=target, mask=_mask(array))
 
 
-def _map(array: pa.Array, type: MapType, path: Path, rules: Rules) -> pa.Array:
+def _map(array: pa.Array, type: MapType, path: Path, rules: ReshapingRules) -> pa.Array:
     if not pa.types.is_map(array.type):
         raise rules.mismatch(array.type, type, path)
     offsets = array.offsets.to_numpy(zero_copy_only=False) if len(array) else np.zeros(1, dtype=np.int32)
@@ -213,7 +217,7 @@ def _map(array: pa.Array, type: MapType, path: Path, rules: Rules) -> pa.Array:
     return pa.MapArray.from_arrays(relative, keys, items, type=target, mask=_mask(array))
 
 
-# Parquet's writer checks a NOT NULL field by itself, so that it needs a value where its struct is NULL.
+# Parquet's writer checks a NOT NULL field itself, so the field needs a value if its struct is NULL.
 
 
 def _nulls(length: int, type: pa.DataType) -> pa.Array:
@@ -225,10 +229,10 @@ def _filled(values: pa.Array, owners: pa.Array) -> pa.Array:
     """Return `values` with a value in place of a NULL whose owner is NULL."""
     if not owners.null_count or not values.null_count:
         return values
-    some = pa.array([None], pa.struct([pa.field("", values.type, nullable=False)])).field(0)
+    fill_value = pa.array([None], pa.struct([pa.field("", values.type, nullable=False)])).field(0)
     places = np.arange(len(values))
     places[pc.and_(values.is_null(), owners.is_null()).to_numpy(zero_copy_only=False)] = len(values)
-    return pa.concat_arrays([values, some]).take(pa.array(places))
+    return pa.concat_arrays([values, fill_value]).take(pa.array(places))
 
 
 def _offsets(lengths: Any) -> pa.Array:
@@ -254,7 +258,7 @@ class _FromFile:
 
     def missing(self, field: Field, length: int, path: Path) -> pa.Array:
         exists = None if field.default is None else field.default.exists
-        return default_values(field, exists, length, physical=self.physical)
+        return repeated(exists, field.type, length, physical=self.physical)
 
     def atomic(self, array: pa.Array, type: AtomicType, path: Path) -> pa.Array:
         if type.family == "variant":
@@ -282,28 +286,26 @@ class _FromFile:
 class _FromNamedFile(_FromFile):
     """Rows of a file that lakelog has not written."""
 
-    def __init__(self, names: Mapping[int, str] | None, constants: Mapping[int, Constant]) -> None:
+    def __init__(self, names: Mapping[int, str] | None, constants: Mapping[int, TypedValue]) -> None:
         self._names = names
         self._constants = constants
 
     def pick(self, names: Sequence[str], fields: Sequence[Field], path: Path) -> list[int | None]:
         places = {name: index for index, name in enumerate(names)}
-        known = self._names
-        found = [field.physical if known is None else known.get(field.id) for field in fields]
+        names_by_id = self._names
+        file_names = [
+            field.physical if names_by_id is None else names_by_id.get(field.id) for field in fields
+        ]
         return [
             None if name is None or field.id in self._constants else places.get(name)
-            for name, field in zip(found, fields, strict=True)
+            for name, field in zip(file_names, fields, strict=True)
         ]
 
     def missing(self, field: Field, length: int, path: Path) -> pa.Array:
         constant = self._constants.get(field.id)
         if constant is None:
             return super().missing(field, length, path)
-        type = value_type(AtomicType(constant.type))
-        assert type is not None, "a constant is of a type with values"
-        value = to_arrow([constant.value], type)
-        target = type_to_arrow(field.type, physical=self.physical)
-        return pa.repeat(value.cast(target)[0], length)
+        return repeated(constant, field.type, length, physical=self.physical)
 
 
 class _ToFile(_FromFile):

@@ -1,7 +1,7 @@
-"""A few rows as bytes, for another client to write: one Arrow stream in the shape of the table, nothing compressed.
+"""A few rows as bytes, for another client to write: an Arrow stream in the shape of the table, uncompressed.
 
-Any client may have written such bytes. So their schema has to be the table's own, in which no value stands for many:
-what is read is no larger than what was stored.
+Any client may have written such bytes. So their schema has to be the table's own, in which no value stands
+for many. The rows that are read are then no larger than the stored bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from lakelog.catalog.core.schema import Schema, relaxed, schema_to_arrow
+from lakelog.catalog.core.schema.arrow_types import schema_to_arrow
+from lakelog.catalog.core.schema.identity import relaxed
+from lakelog.catalog.core.schema.schema import Schema
 from lakelog.log.errors import FormatError
 
 _SCHEMA, _RECORD_BATCH = "schema", "record batch"
@@ -20,7 +22,7 @@ _HEADER, _COMPRESSION = 2, 3
 
 
 def encoded_rows(rows: pa.Table) -> bytes:
-    """Return rows that have the shape of a table: what `conform` returns."""
+    """Return rows that have the shape of a table, as `conform` returns them, as bytes."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as stream:
         stream.write_table(rows.combine_chunks())
@@ -28,17 +30,19 @@ def encoded_rows(rows: pa.Table) -> bytes:
 
 
 def decoded_rows(data: bytes, schema: Schema) -> pa.Table:
-    """Return the rows. FormatError where they are not in the shape of a table with this schema."""
+    """Return the rows. Raises FormatError if they are not in the shape of a table with this schema."""
     return _decoded(data, schema_to_arrow(relaxed(schema), physical=False))
 
 
-def decoded_all(each: Sequence[bytes], schema: Schema) -> Iterator[pa.Table | None]:
-    """Yield the rows of each, None for bytes that are not in the shape of a table with this schema: any client can have
-    written them."""
-    expected = schema_to_arrow(relaxed(schema), physical=False)
-    for data in each:
+def decoded_all(blobs: Sequence[bytes], schema: Schema) -> Iterator[pa.Table | None]:
+    """Yield the rows of each blob, None for bytes that are not in the shape of a table with this schema.
+
+    Any client can have written the bytes.
+    """
+    table_schema = schema_to_arrow(relaxed(schema), physical=False)
+    for data in blobs:
         try:
-            yield _decoded(data, expected)
+            yield _decoded(data, table_schema)
         except Exception:
             yield None
 
@@ -47,7 +51,7 @@ def _decoded(data: bytes, expected: pa.Schema) -> pa.Table:
     try:
         messages = pa.ipc.MessageReader.open_stream(data)
         first = messages.read_next_message()
-        if first.type != _SCHEMA:  # Arrow reads another message as if it were one
+        if first.type != _SCHEMA:  # Arrow reads another message as if it were a schema
             raise FormatError("a proposal does not begin with a schema")
         schema = pa.ipc.read_schema(first)
         if not schema.equals(expected):
@@ -84,7 +88,7 @@ def _check_not_compressed(message: pa.ipc.Message) -> None:
 
 
 def _member(data: bytes, table: int, member: int) -> int | None:
-    """Return where a member of a table of FlatBuffers is, None where it is absent."""
+    """Return the place of a member of a FlatBuffers table, None if it is absent."""
     [back] = struct.unpack_from("<i", data, table)
     if not 0 <= table - back < len(data):
         raise FormatError("the rows of a proposal cannot be read")

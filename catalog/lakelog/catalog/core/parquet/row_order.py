@@ -8,24 +8,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.schema import (
-    IDENTITY,
-    AtomicType,
-    Curve,
-    Ints,
-    PartitionSpec,
-    Schema,
-    SortOrder,
-    Transform,
-    apply_transform,
-    from_arrow,
-)
+from lakelog.catalog.core.schema.curve import ClusteringCurve, Ints
+from lakelog.catalog.core.schema.literals import from_arrow
+from lakelog.catalog.core.schema.partitioning import IDENTITY, PartitionSpec, SortOrder, Transform
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.transforms import apply_transform
+from lakelog.catalog.core.schema.types import AtomicType
 
 
 def clusters(
     rows: pa.Table, schema: Schema, spec: PartitionSpec
 ) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
-    """Yield the rows of each partition, with its values as JSON literals in the order of the spec's fields."""
+    """Yield the rows of each partition, with its values as JSON literals in the order of the spec."""
     if not spec.fields:
         yield (), rows
         return
@@ -37,22 +31,22 @@ def clusters(
             pa.table(values, names=names), sort_keys=[(name, "ascending") for name in names]
         )
         if _moves(order):
-            rows, values = rows.take(order), [each.take(order) for each in values]
+            rows, values = rows.take(order), [array.take(order) for array in values]
         starts += _changes(values)
-    firsts = [from_arrow(each.take(pa.array(starts, pa.int64()))) for each in values]
+    firsts = [from_arrow(array.take(pa.array(starts, pa.int64()))) for array in values]
     for key, start, end in zip(zip(*firsts, strict=True), starts, [*starts[1:], rows.num_rows], strict=True):
         yield key, rows.slice(start, end - start)
 
 
-def places_on(curve: Curve, rows: pa.Table, schema: Schema) -> Ints:
-    """Return where the logical `rows` are on the curve."""
+def places_on(curve: ClusteringCurve, rows: pa.Table, schema: Schema) -> Ints:
+    """Return the places of the logical `rows` on the curve."""
     return curve.places([transformed(rows, schema, id, IDENTITY) for id in curve.ids])
 
 
 def sorted_rows(
     rows: pa.Table, schema: Schema, sort_order: SortOrder, places: Ints | None = None
 ) -> tuple[pa.Table, Ints | None]:
-    """Return `rows` by their `places` on a curve, if there is one, and then in `sort_order`; and their places."""
+    """Return `rows` by their `places` on a curve, if any, and then in `sort_order`; and their places."""
     if (not sort_order.fields and places is None) or rows.num_rows < 2:
         return rows, places
     keys: list[tuple[str, str]] = []
@@ -63,7 +57,7 @@ def sorted_rows(
     for index, field in enumerate(sort_order.fields):
         values = transformed(rows, schema, field.source_id, field.transform)
         if values.null_count:
-            # Arrow puts all NULLs on one side, regardless of the direction of each column.
+            # Arrow puts all NULLs on the same side, regardless of the direction of each column.
             columns[f"null{index}"] = pc.is_null(values).cast(pa.int8())
             keys.append((f"null{index}", "ascending" if field.nulls == "last" else "descending"))
         columns[f"value{index}"] = values
@@ -87,20 +81,20 @@ def transformed(rows: pa.Table, schema: Schema, column_id: int, transform: Trans
 
 
 def _changes(columns: Sequence[pa.Array]) -> list[int]:
-    """Return where a row differs from the one before it; NULL is equal to NULL, and NaN to NaN."""
-    changed: pa.Array = None
+    """Return the rows that differ from the previous row; NULL is equal to NULL, and NaN to NaN."""
+    is_change: pa.Array = None
     for values in columns:
-        here, before = values.slice(1), values.slice(0, len(values) - 1)
-        differs = pc.fill_null(pc.not_equal(here, before), False)
+        current, previous = values.slice(1), values.slice(0, len(values) - 1)
+        differs = pc.fill_null(pc.not_equal(current, previous), False)
         if pa.types.is_floating(values.type):
-            both = pc.and_(pc.is_nan(here), pc.is_nan(before))
+            both = pc.and_(pc.is_nan(current), pc.is_nan(previous))
             differs = pc.and_not(differs, pc.fill_null(both, False))
-        differs = pc.or_(differs, pc.xor(pc.is_null(here), pc.is_null(before)))
-        changed = differs if changed is None else pc.or_(changed, differs)
-    return [index + 1 for index in pc.indices_nonzero(changed).to_pylist()]
+        differs = pc.or_(differs, pc.xor(pc.is_null(current), pc.is_null(previous)))
+        is_change = differs if is_change is None else pc.or_(is_change, differs)
+    return [index + 1 for index in pc.indices_nonzero(is_change).to_pylist()]
 
 
 def _moves(order: pa.Array) -> bool:
     """Return whether the permutation `order` moves anything."""
-    here, before = order.slice(1), order.slice(0, len(order) - 1)
-    return bool(pc.any(pc.less(here, before)).as_py())
+    current, previous = order.slice(1), order.slice(0, len(order) - 1)
+    return bool(pc.any(pc.less(current, previous)).as_py())

@@ -1,8 +1,9 @@
 """Writing rows to data files: split by partition, sorted, rolled at the target size, with statistics.
 
-Files have the physical names and types of the schema, and are put under `<prefix>/data/`, see `data_file.file_path`.
-Readers do not see them before they are committed. Rows are encoded while the next ones are read, and files are put
-while the next ones are made; the files are the same as if one came after the other.
+Files have the physical names and types of the schema, and are put under `<prefix>/data/`, see
+`data_file.file_path`. Readers do not see them before they are committed. Rows are encoded while the next rows
+are read, and files are put while the next files are made. The files are the same as if they were made in
+turn.
 """
 
 from __future__ import annotations
@@ -18,38 +19,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakelog.catalog.core.files import (
-    OWN_FIELD_IDS,
-    ROW_ID,
-    ROW_VERSION,
-    ColumnStats,
-    DataFile,
-    Measured,
-    file_path,
-    footer_statistics,
-    measured_columns,
-)
-from lakelog.catalog.core.parquet.beside import Beside
+from lakelog.catalog.core.files.data_file import ColumnStats, DataFile, file_path
+from lakelog.catalog.core.files.row_ids import OWN_FIELD_IDS, ROW_ID, ROW_VERSION
+from lakelog.catalog.core.files.statistics import MeasuredColumn, footer_statistics, measured_columns
+from lakelog.catalog.core.parquet.beside import SideThread
 from lakelog.catalog.core.parquet.bloom_filters import NONE, BloomFilters, bloom_filters_of
 from lakelog.catalog.core.parquet.curve_cuts import FILE_LEAST, FILE_MOST, border
 from lakelog.catalog.core.parquet.dictionaries import columns_without_dictionary
 from lakelog.catalog.core.parquet.opening import footer_crc_of
 from lakelog.catalog.core.parquet.reshape import to_physical
 from lakelog.catalog.core.parquet.row_order import clusters, places_on, sorted_rows
-from lakelog.catalog.core.schema import (
-    COMPRESSION_CODEC,
-    TARGET_FILE_SIZE,
-    Curve,
-    Ints,
-    PartitionSpec,
-    Schema,
-    SortOrder,
-    float_from_json,
-    float_to_json,
-    identified_field,
-    schema_to_arrow,
-    value_of,
-)
+from lakelog.catalog.core.schema.arrow_types import identified_field, schema_to_arrow
+from lakelog.catalog.core.schema.curve import ClusteringCurve, Ints
+from lakelog.catalog.core.schema.literals import float_from_json, float_to_json
+from lakelog.catalog.core.schema.partitioning import PartitionSpec, SortOrder
+from lakelog.catalog.core.schema.properties.known import COMPRESSION_CODEC, TARGET_FILE_SIZE
+from lakelog.catalog.core.schema.schema import Schema
 from lakelog.log import ObjectStore, WriteRef
 from lakelog.log.parallel import run_in_parallel
 
@@ -74,39 +59,41 @@ def write_files(
     sort_order: SortOrder,
     *,
     properties: Mapping[str, str],
-    curve: Curve | None = None,
+    curve: ClusteringCurve | None = None,
     cut: int | None = None,
     first_number: int = 0,
     row_ids: bool = False,
     buffered_bytes: int = BUFFERED_BYTES,
     in_parallel: InParallel = run_in_parallel,
 ) -> list[DataFile]:
-    """Write `rows`, which have the logical schema of `schema`, and return the files. Costs 1 PUT a file; the last ones
-    of all partitions are put `in_parallel`.
+    """Write `rows`, which have the logical schema of `schema`, and return the files.
 
-    With `row_ids`, the last two columns of `rows` are their ids and versions (see `row_ids`). Rows are collected up to
-    `buffered_bytes` before they are split and written, each part as a row group: two such parts are in memory, and
-    two files of the target size. On an error, the files that were put already are deleted.
+    Costs a PUT for each file; the last files of all partitions are put `in_parallel`. With `row_ids`, the
+    last two columns of `rows` are their ids and versions (see `row_ids`). On an error, the files that were
+    put already are deleted.
 
-    With a `curve`, rows are sorted by their places on it before all else, and files say between which places they are;
-    none has rows on both sides of the place `cut`, if rows come in the order of the curve. Names of files of one write
-    have numbers, which begin with `first_number`.
+    Rows are collected up to `buffered_bytes` before they are split and written, each part as a row group. Two
+    such parts are in memory, and two files of the target size.
+
+    With a `curve`, rows are sorted by their places on it before all else, and files have the range of their
+    places. No file has rows on both sides of the place `cut`, if rows come in the order of the curve. Names
+    of a write's files have numbers, which begin with `first_number`.
     """
 
     def encode(part: pa.Table) -> None:
         for key, cluster in clusters(part, schema, spec):
             places = None if curve is None else places_on(curve, cluster, schema)
-            ordered, places = sorted_rows(cluster, schema, sort_order, places)
+            sorted_cluster, places = sorted_rows(cluster, schema, sort_order, places)
             if places is None or cut is None:
-                writing.write(key, ordered, places)
+                writer.write(key, sorted_cluster, places)
                 continue
             at = int(np.searchsorted(places, cut))
-            for start, end in ((0, at), (at, ordered.num_rows)):
+            for start, end in ((0, at), (at, sorted_cluster.num_rows)):
                 if start < end:
-                    writing.write(key, ordered.slice(start, end - start), places[start:end])
+                    writer.write(key, sorted_cluster.slice(start, end - start), places[start:end])
 
     generation = None if curve is None else curve.ranks.generation
-    writing = _Writing(
+    writer = _Writing(
         store,
         prefix,
         write,
@@ -119,7 +106,7 @@ def write_files(
         first_number=first_number,
     )
     try:
-        with writing, Beside("lakelog-encode") as encoding:
+        with writer, SideThread("lakelog-encode") as encoding:
             for part, is_last in _buffered(rows, buffered_bytes):
                 if is_last:
                     # So few rows as most writes have are written without a thread.
@@ -129,15 +116,15 @@ def write_files(
                     encoding.run(partial(encode, part))
                     del part
             encoding.wait()
-            return writing.finish(in_parallel)
+            return writer.finish(in_parallel)
     except BaseException:
-        writing.discard()
+        writer.discard()
         raise
 
 
 def codec_of(properties: Mapping[str, str]) -> str:
     """Return Arrow's name of the compression in a table's properties."""
-    codec = value_of(properties, COMPRESSION_CODEC)
+    codec = COMPRESSION_CODEC.of(properties)
     return _CODECS.get(codec, codec)
 
 
@@ -154,21 +141,21 @@ def write_empty_files(
 ) -> list[DataFile]:
     """Write a file without rows for each of `partitions`, as `write_files` does.
 
-    Each is the JSON literals of the fields of `spec`, in their order.
+    Each partition is the JSON literals of the fields of `spec`, in their order.
     """
-    writing = _Writing(store, prefix, write, schema, spec, properties)
+    writer = _Writing(store, prefix, write, schema, spec, properties)
     try:
-        with writing:
+        with writer:
             for key in partitions:
-                writing.write_nothing(key)
-            return writing.finish(in_parallel)
+                writer.write_nothing(key)
+            return writer.finish(in_parallel)
     except BaseException:
-        writing.discard()
+        writer.discard()
         raise
 
 
 def _buffered(rows: pa.RecordBatchReader, limit_bytes: int) -> Iterator[tuple[pa.Table, bool]]:
-    """Yield rows in parts of about that size, and the rest, for which the second value is true."""
+    """Yield rows in parts of about that size, and a last part, for which the second value is true."""
     batches: list[pa.RecordBatch] = []
     size = 0
     for batch in rows:
@@ -185,7 +172,7 @@ def _buffered(rows: pa.RecordBatchReader, limit_bytes: int) -> Iterator[tuple[pa
 
 
 class _Writing:
-    """The open files of one write, one at most for each partition."""
+    """The open files of a write, at most a file for each partition."""
 
     def __init__(
         self,
@@ -219,11 +206,11 @@ class _Writing:
         self._plain: set[str] | None = None
         self._codec = codec_of(properties)
         self._bloom = bloom_filters_of(schema, properties)
-        self._target_size_bytes = int(value_of(properties, TARGET_FILE_SIZE))
+        self._target_size_bytes = TARGET_FILE_SIZE.of(properties)
         self._row_bytes = 0.0
         self._open: dict[tuple[Any, ...], OpenFile] = {}
         self._closed = first_number
-        self._putting = Beside("lakelog-put")
+        self._putting = SideThread("lakelog-put")
         self._puts: list[Callable[[], None]] = []
         self._done: list[DataFile] = []
 
@@ -234,8 +221,10 @@ class _Writing:
         self._putting.__exit__(*error)
 
     def write(self, key: tuple[Any, ...], rows: pa.Table, places: Ints | None = None) -> None:
-        """Append `rows` of one partition to its file, or to several files of about the target size, which are put in
-        the background."""
+        """Append `rows` of a partition to its file, or to several files of about the target size.
+
+        The files are put in the background.
+        """
         physical = self._to_physical(rows)
         # Compressed, rows are rarely larger than in memory: pieces of the target size are never too large.
         pieces = max(1, -(-physical.nbytes // self._target_size_bytes))
@@ -257,10 +246,10 @@ class _Writing:
                 )
             most_bytes = self._target_size_bytes
             if places is not None:
-                here = places[start : start + piece.num_rows]
-                end = self._border(file, here)
+                piece_places = places[start : start + piece.num_rows]
+                end = self._border(file, piece_places)
                 piece = piece.slice(0, end)
-                file.place(here[:end])
+                file.place(piece_places[:end])
                 if end is None and file.is_ordered:
                     most_bytes = int(FILE_MOST * most_bytes)
                 elif end is not None:
@@ -270,16 +259,17 @@ class _Writing:
             if file.size_bytes >= most_bytes:
                 self._close(key, file, self._putting.run)
             else:
-                # Put back at the end, so that the first is the least recently written one.
+                # Put back at the end, so that the first is the least recently written file.
                 self._open[key] = file
         while len(self._open) > OPEN_FILES_LIMIT or self._open_bytes() > OPEN_BYTES_LIMIT:
             oldest = next(iter(self._open))
             self._close(oldest, self._open.pop(oldest), self._putting.run)
 
     def _border(self, file: OpenFile, places: Ints) -> int | None:
-        """Return how many of the next rows are the last ones of a file; None where it may take all of them.
+        """Return how many of the next rows are the last rows of a file; None if it may take all of them.
 
-        How large it gets with them is not known before it is: by what its rows, or those of the last file, have taken.
+        The file's size with them is not known before they are written. It is estimated by the size of its
+        rows so far, or of the last file's rows.
         """
         size, rows = file.size_bytes, file.rows
         if rows:
@@ -293,8 +283,8 @@ class _Writing:
             for share in (FILE_LEAST, FILE_MOST)
         )
         origin = int(places[0]) if file.span is None else file.span[0]
-        found = border(places, least, min(most, len(places)), origin)
-        return most if found is None and most < len(places) else found
+        row_number = border(places, least, min(most, len(places)), origin)
+        return most if row_number is None and most < len(places) else row_number
 
     def _is_cut_off(self, file: OpenFile, places: Ints | None) -> bool:
         if self._cut is None or places is None or file.span is None:
@@ -302,7 +292,7 @@ class _Writing:
         return file.span[1] < self._cut <= int(places.min())
 
     def write_nothing(self, key: tuple[Any, ...]) -> None:
-        """Add a file without rows of one partition."""
+        """Add a file without rows to a partition."""
         self._close(key, OpenFile(self._physical, self._codec, ()), self._puts.append)
 
     def finish(self, in_parallel: InParallel) -> list[DataFile]:
@@ -326,11 +316,11 @@ class _Writing:
         self, number: int, key: tuple[Any, ...], file: OpenFile, content: bytes, footer: pq.FileMetaData
     ) -> None:
         # The same write may have new rows, too, in files of other names.
-        copied = "-copied" if self._row_ids else ""
-        path = file_path(self._write, f"{number:05d}{copied}")
+        suffix = "-copied" if self._row_ids else ""
+        path = file_path(self._write, f"{number:05d}{suffix}")
         self._store.put(self._prefix + path, content)
         nans = dict.fromkeys((column.id for column in self._floats), 0)
-        measured = footer_statistics(footer, self._measured, range(footer.num_row_groups), nans)
+        footer_stats = footer_statistics(footer, self._measured, range(footer.num_row_groups), nans)
         self._done.append(
             DataFile(
                 path=path,
@@ -338,7 +328,7 @@ class _Writing:
                 rows=footer.num_rows,
                 spec_id=self._spec.id,
                 partition={field.id: value for field, value in zip(self._spec.fields, key, strict=True)},
-                stats=dict(sorted({**measured, **file.statistics}.items())),
+                stats=dict(sorted({**footer_stats, **file.statistics}.items())),
                 write_id=self._write.id,
                 crc=crc32(content),
                 footer_crc=footer_crc_of(content),
@@ -364,9 +354,10 @@ class _Writing:
 class OpenFile:
     """A Parquet file that is being made in memory.
 
-    Columns of floats that are `unbounded` have no statistics in it, nor have floats in nested columns: Parquet's bounds
-    leave NaN out, so that a reader for which NaN is the largest number would skip it. Only such columns may have NaN.
-    Columns that are `plain` get no dictionary. Filters by `bloom` are made for row groups of `rows` rows.
+    Columns of floats that are `unbounded` have no statistics in it, nor have floats in nested columns.
+    Parquet's bounds leave NaN out, so a reader for which NaN is the largest number would skip it. Only such
+    columns may have NaN. Columns that are `plain` get no dictionary. Filters by `bloom` are made for row
+    groups of `rows` rows.
     """
 
     def __init__(
@@ -403,17 +394,17 @@ class OpenFile:
     def size_bytes(self) -> int:
         return self._sink.tell()
 
-    def write(self, rows: pa.Table, floats: Sequence[Measured]) -> None:
-        """Append a row group. Of `floats`, those without statistics in the file are measured here."""
+    def write(self, rows: pa.Table, floats: Sequence[MeasuredColumn]) -> None:
+        """Append a row group. Measures the columns of `floats` that have no statistics in the file."""
         for column in floats:
             if column.physical in self.unbounded:
-                known = self.statistics.get(column.id)
-                self.statistics[column.id] = _with_values(known, rows.column(column.physical))
+                column_stats = self.statistics.get(column.id)
+                self.statistics[column.id] = _with_values(column_stats, rows.column(column.physical))
         self._writer.write_table(rows, row_group_size=self._most_rows)
         self.rows += rows.num_rows
 
     def place(self, places: Ints) -> None:
-        """Note where the rows of a row group are on the curve."""
+        """Note the places of the rows of a row group on the curve."""
         low, high = int(places.min()), int(places.max())
         self.is_ordered = self.is_ordered and (self.span is None or self.span[1] <= low)
         self.span = (low, high) if self.span is None else (min(low, self.span[0]), max(high, self.span[1]))
@@ -424,7 +415,7 @@ class OpenFile:
 
 
 def columns_with_nan(rows: pa.Table) -> set[str]:
-    """Return the names of columns that have NaN, nested ones left out."""
+    """Return the names of columns that have NaN, except nested columns."""
     return {
         name
         for name, column in zip(rows.column_names, rows.columns, strict=True)
@@ -441,24 +432,28 @@ def _bounded(schema: pa.Schema, unbounded: Collection[str]) -> list[str] | bool:
 
 
 def _leaves(schema: pa.Schema) -> list[tuple[str, str]]:
-    """Return the paths of the columns in Parquet, those of nested ones too, with their types there."""
-    nothing = pq.ParquetWriter(io.BytesIO(), schema)
-    nothing.close()
-    parquet = nothing.writer.metadata.schema
+    """Return the paths of the columns in Parquet, nested columns included, with their types there."""
+    empty_writer = pq.ParquetWriter(io.BytesIO(), schema)
+    empty_writer.close()
+    parquet = empty_writer.writer.metadata.schema
     columns = [parquet.column(index) for index in range(len(parquet))]
-    return [(each.path, each.physical_type) for each in columns]
+    return [(column.path, column.physical_type) for column in columns]
 
 
-def _with_values(known: ColumnStats | None, values: pa.ChunkedArray) -> ColumnStats:
+def _with_values(column_stats: ColumnStats | None, values: pa.ChunkedArray) -> ColumnStats:
     """Return the statistics of a column of floats that has `values` too."""
-    known = known or ColumnStats(nulls=0)
+    column_stats = column_stats or ColumnStats(nulls=0)
     numbers = values.filter(pc.invert(pc.is_nan(values)))
-    bounds = [float_from_json(each) for each in (known.min, known.max) if each is not None]
-    found = pc.min_max(pa.chunked_array([*numbers.chunks, pa.array(bounds, numbers.type)]))
-    # A zero bound is the one beyond the other zero.
+    old_limits = [
+        float_from_json(limit) for limit in (column_stats.min, column_stats.max) if limit is not None
+    ]
+    min_max = pc.min_max(pa.chunked_array([*numbers.chunks, pa.array(old_limits, numbers.type)]))
+    # A zero bound is the zero beyond the other zero.
     low, high = (
-        float_to_json(found[name].as_py() or zero) if found[name].is_valid else None
+        float_to_json(min_max[name].as_py() or zero) if min_max[name].is_valid else None
         for name, zero in (("min", -0.0), ("max", 0.0))
     )
-    nans = (known.nans or 0) + len(values) - values.null_count - len(numbers)
-    return ColumnStats(nulls=(known.nulls or 0) + values.null_count, min=low, max=high, nans=nans or None)
+    nans = (column_stats.nans or 0) + len(values) - values.null_count - len(numbers)
+    return ColumnStats(
+        nulls=(column_stats.nulls or 0) + values.null_count, min=low, max=high, nans=nans or None
+    )

@@ -1,8 +1,8 @@
-"""Aggregates computed from what is known of files, without reading them. Exactly, or not at all. Pure.
+"""Aggregates computed from facts about files, without reading them.
 
-A bound counts as a value only where lakelog's own writers have measured it, and have not cut it, for types whose
-equal values are identical: see "Files" in catalog/README.md. Deleted rows are in a file's statistics, so that these
-say nothing of the live ones, except for their number.
+Exactly, or not at all. Pure. A bound counts as a value only if lakelog's own writers have measured it and
+have not cut it. It counts only for types whose equal values are identical: see "Files" in catalog/README.md.
+Deleted rows are in a file's statistics, so these say nothing of the live rows, except for their number.
 """
 
 from __future__ import annotations
@@ -13,16 +13,21 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.files import DELETED, NAMES, TEXT_LIMIT, converted, joined
+from lakelog.catalog.core.files.data_file import DELETED, NAMES
+from lakelog.catalog.core.files.file_tables import converted, joined
+from lakelog.catalog.core.files.statistics import TEXT_LIMIT
 from lakelog.catalog.core.planning.bound import Bound, unknown_parts
 from lakelog.catalog.core.planning.file_facts import array_of, partition_fields, partition_values
 from lakelog.catalog.core.planning.pruning import match
-from lakelog.catalog.core.schema import IDENTITY, AtomicType, Field, Metadata, PartitionSpec, value_type
+from lakelog.catalog.core.schema.literals import value_type
+from lakelog.catalog.core.schema.metadata import Metadata
+from lakelog.catalog.core.schema.partitioning import IDENTITY, PartitionSpec
+from lakelog.catalog.core.schema.types import AtomicType, Field
 
 _VALUES = frozenset(
     ("boolean", "byte", "short", "integer", "long", "decimal", "date", "timestamp", "timestamp_ntz", "string")
 )
-"""The families of types whose values are compared, kept and shown as one and the same."""
+"""The families of types whose equal values are compared, kept and shown as the same value."""
 
 COUNT, MIN, MAX = "count", "min", "max"
 
@@ -37,9 +42,9 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """What is known of a column's values in each file: how many are not NULL, the least and the greatest one.
+    """The facts about a column's values in each file: how many are not NULL, the least and the greatest.
 
-    Arrays over files; NULL: not known, except in `low` and `high` of files where `count` is 0.
+    Arrays over files; NULL is unknown, except in `low` and `high` of files whose `count` is 0.
     """
 
     count: pa.Array
@@ -50,60 +55,60 @@ class _Column:
 def aggregate(
     chunks: Sequence[pa.Table], metadata: Metadata, wanted: Sequence[Aggregate], group_by: Sequence[str] = ()
 ) -> pa.Table | None:
-    """Return the aggregates of all rows, or a row for each group: the values of `group_by`, then those of `wanted`.
+    """Return the aggregates of all rows, or a row for each group.
 
-    Columns are called 0, 1 and so on. None where rows have to be read for that. `chunks` are those of
-    `FileSet.chunks`; columns are named as the schema has them.
+    Columns are the values of `group_by`, then those of `wanted`; they are called 0, 1 and so on. None if rows
+    have to be read. `chunks` are those of `FileSet.chunks`; columns are named as the schema has them.
     """
     fields = {
-        name: _field(metadata, name) for name in {*group_by, *(each.column for each in wanted if each.column)}
+        name: _field(metadata, name) for name in {*group_by, *(item.column for item in wanted if item.column)}
     }
     if not all(fields.values()):
         return None
     types = [value_type(fields[name].type) for name in group_by]  # type: ignore[union-attr]
-    types += [pa.int64() if each.kind == COUNT else value_type(fields[each.column].type) for each in wanted]  # type: ignore[index,union-attr]
+    types += [pa.int64() if item.kind == COUNT else value_type(fields[item.column].type) for item in wanted]  # type: ignore[index,union-attr]
     if None in types:
-        # Structs have an order in Spark, and none here; not even where there are no rows.
+        # Structs have an order in Spark, and none here; not even if there are no rows.
         return None
-    found = []
+    file_parts = []
     for chunk in chunks:
         of_files = _of_files(
             chunk.filter(pc.greater(chunk["rows"], 0)).combine_chunks(), metadata, wanted, group_by, fields
         )
         if of_files is None:
             return None
-        found.append(of_files)
+        file_parts.append(of_files)
     names = [str(place) for place in range(len(group_by) + len(wanted))]
     schema = pa.schema(list(zip(names, types, strict=True)))
-    files = joined([schema.empty_table(), *found])
+    files = joined([schema.empty_table(), *file_parts])
     keys, values = names[: len(group_by)], names[len(group_by) :]
-    how = ["sum" if each.kind == COUNT else each.kind for each in wanted]
+    how = ["sum" if item.kind == COUNT else item.kind for item in wanted]
     if not keys:
-        totals = [_total(files.column(name), each) for name, each in zip(values, how, strict=True)]
+        totals = [_total(files.column(name), item) for name, item in zip(values, how, strict=True)]
         # Not through Python's values: its times begin with the year 1 and end with the year 9999.
         return pa.Table.from_arrays([pa.repeat(total, 1) for total in totals], schema=schema)
     try:
-        grouped = pa.TableGroupBy(files, keys).aggregate(list(zip(values, how, strict=True)))
+        groups = pa.TableGroupBy(files, keys).aggregate(list(zip(values, how, strict=True)))
     except pa.ArrowNotImplementedError:
         return None
-    columns = [*keys, *(f"{name}_{each}" for name, each in zip(values, how, strict=True))]
-    return grouped.select(columns).rename_columns(names).cast(schema)
+    columns = [*keys, *(f"{name}_{item}" for name, item in zip(values, how, strict=True))]
+    return groups.select(columns).rename_columns(names).cast(schema)
 
 
 def decided(
     chunks: Sequence[pa.Table], bound: Bound, specs: Sequence[PartitionSpec]
 ) -> list[pa.Table] | None:
-    """Return the files all of whose rows match; None where some rows of a file match and others do not."""
+    """Return the files all of whose rows match; None if some rows of a file match and others do not."""
     if unknown_parts(bound):
         return None
-    found = []
+    matching_files = []
     for chunk in chunks:
         result = match(chunk, bound, specs)
-        settled = pc.or_(pc.or_(result.all, result.none), pc.equal(chunk["rows"], 0))
-        if not pc.all(settled, min_count=0).as_py():
+        is_certain = pc.or_(pc.or_(result.all, result.none), pc.equal(chunk["rows"], 0))
+        if not pc.all(is_certain, min_count=0).as_py():
             return None
-        found.append(chunk.filter(result.all))
-    return found
+        matching_files.append(chunk.filter(result.all))
+    return matching_files
 
 
 def _field(metadata: Metadata, name: str) -> Field | None:
@@ -121,24 +126,24 @@ def _of_files(
     group_by: Sequence[str],
     fields: Mapping[str, Field | None],
 ) -> pa.Table | None:
-    """Return what each file contributes, or None where that is not known of one of them."""
+    """Return the contribution of each file, or None if it is not known for any of them."""
     arrays = []
     for name in group_by:
         key = _key(files, metadata, fields[name])
         if key is None:
             return None
         arrays.append(key)
-    known: dict[str, _Column] = {}
-    for each in wanted:
-        if each.column is None:
+    columns: dict[str, _Column] = {}
+    for item in wanted:
+        if item.column is None:
             arrays.append(array_of(files, "rows"))
             continue
-        if each.column not in known:
-            known[each.column] = _column(files, metadata, fields[each.column])
-        column = known[each.column]
-        array = {COUNT: column.count, MIN: column.low, MAX: column.high}[each.kind]
+        if item.column not in columns:
+            columns[item.column] = _column(files, metadata, fields[item.column])
+        column = columns[item.column]
+        array = {COUNT: column.count, MIN: column.low, MAX: column.high}[item.kind]
         sure = (
-            pc.is_valid(array) if each.kind == COUNT else pc.or_(pc.is_valid(array), _is_zero(column.count))
+            pc.is_valid(array) if item.kind == COUNT else pc.or_(pc.is_valid(array), _is_zero(column.count))
         )
         if not pc.all(sure, min_count=0).as_py():
             return None
@@ -147,23 +152,23 @@ def _of_files(
 
 
 def _key(files: pa.Table, metadata: Metadata, field: Field | None) -> pa.Array | None:
-    """Return the value of a column in all rows of each file, None where one file's are not known to be the same."""
+    """Return the value of a column in all rows of each file, None if the rows of any file may differ."""
     assert field is not None
     if not _is_of_values(field):
         return None
-    found = _partition(files, metadata, field)
-    if found is None or not pc.all(found[0], min_count=0).as_py():
+    partition = _partition(files, metadata, field)
+    if partition is None or not pc.all(partition[0], min_count=0).as_py():
         return None
-    return found[1]
+    return partition[1]
 
 
 def _partition(files: pa.Table, metadata: Metadata, field: Field) -> tuple[pa.Array, pa.Array] | None:
     """Return which files are partitioned by a column, and its value in these."""
     mask, values = None, None
-    for each, has in partition_fields(files, field.id, metadata.specs):
-        if each.transform == IDENTITY:
-            found = converted(partition_values(files, each), value_type(field.type))
-            values = found if values is None else pc.if_else(has, found, values)
+    for partition_field, has in partition_fields(files, field.id, metadata.specs):
+        if partition_field.transform == IDENTITY:
+            field_values = converted(partition_values(files, partition_field), value_type(field.type))
+            values = field_values if values is None else pc.if_else(has, field_values, values)
             mask = has if mask is None else pc.or_(mask, has)
     return None if mask is None else (mask, values)
 
@@ -171,41 +176,41 @@ def _partition(files: pa.Table, metadata: Metadata, field: Field) -> tuple[pa.Ar
 def _column(files: pa.Table, metadata: Metadata, field: Field | None) -> _Column:
     assert field is not None
     rows = array_of(files, "rows")
-    found = _from_statistics(files, field, rows)
+    statistics = _from_statistics(files, field, rows)
     partition = _partition(files, metadata, field) if _is_of_values(field) else None
     if partition is None:
-        return found
+        return statistics
     mask, value = partition
     count = pc.if_else(pc.is_valid(value), rows, pa.scalar(0, pa.int64()))
     return _Column(
-        count=pc.if_else(mask, count, found.count),
-        low=pc.if_else(mask, value, found.low),
-        high=pc.if_else(mask, value, found.high),
+        count=pc.if_else(mask, count, statistics.count),
+        low=pc.if_else(mask, value, statistics.low),
+        high=pc.if_else(mask, value, statistics.high),
     )
 
 
 def _from_statistics(files: pa.Table, field: Field, rows: pa.Array) -> _Column:
     type = value_type(field.type) or pa.null()
     nulls = _of(files, f"nulls{field.id}", pa.int64())
-    deleted = pc.fill_null(_of(files, DELETED, pa.int64()), 0)
-    is_whole = pc.equal(deleted, 0)
-    # Of a file with deleted rows it is not known which of them were NULL, unless none or all of its rows are.
+    deleted_rows = pc.fill_null(_of(files, DELETED, pa.int64()), 0)
+    is_whole = pc.equal(deleted_rows, 0)
+    # It is unknown how many of the deleted rows were NULL, unless none or all of the file's rows are.
     count = pc.if_else(is_whole, pc.subtract(rows, nulls), pa.scalar(None, pa.int64()))
     count = pc.if_else(pc.fill_null(pc.equal(nulls, 0), False), rows, count)
-    all_null = pc.fill_null(pc.equal(nulls, pc.add(rows, deleted)), False)
+    all_null = pc.fill_null(pc.equal(nulls, pc.add(rows, deleted_rows)), False)
     count = pc.if_else(all_null, pa.scalar(0, pa.int64()), count)
     if not _is_of_values(field):
         return _Column(count, pa.nulls(files.num_rows, type), pa.nulls(files.num_rows, type))
     own = (
         pc.is_null(array_of(files, NAMES)) if NAMES in files.column_names else pa.repeat(True, files.num_rows)
     )
-    measured = pc.and_(own, is_whole)
+    is_exact = pc.and_(own, is_whole)
     low, high = _of(files, f"lo{field.id}", type), _of(files, f"hi{field.id}", type)
     if pa.types.is_string(type):
-        # A text that is cut has just this length; what is made of it as an upper bound may have any.
-        measured_low = pc.and_(measured, pc.fill_null(pc.less(pc.utf8_length(low), TEXT_LIMIT), False))
+        # A text that is cut has just this length; an upper bound that is made of it may have any length.
+        measured_low = pc.and_(is_exact, pc.fill_null(pc.less(pc.utf8_length(low), TEXT_LIMIT), False))
         return _Column(count, _where(measured_low, low), pa.nulls(files.num_rows, type))
-    return _Column(count, _where(measured, low), _where(measured, high))
+    return _Column(count, _where(is_exact, low), _where(is_exact, high))
 
 
 def _is_of_values(field: Field) -> bool:

@@ -1,8 +1,9 @@
 """Binding a filter to a schema: names become column ids, and literals get the column's type, exactly.
 
-A literal that the column's type cannot hold is not rounded: `a < 5.5` on an integer is `a <= 5`, `a = 5.5` is false
-wherever `a` is not NULL, and so is every other comparison with a value out of range decided here. Beside a literal that
-is a double, numbers are compared as doubles, as Spark does it: by the range of those that become the same double.
+A literal that the column's type cannot hold is not rounded. On an integer, `a < 5.5` is `a <= 5`, and `a =
+5.5` is false unless `a` is NULL. Every other comparison with a value out of range is decided here, too. If a
+literal is a double, numbers are compared as doubles, as Spark does it: by the range of numbers that become
+the same double.
 """
 
 from __future__ import annotations
@@ -16,37 +17,34 @@ from fractions import Fraction
 import pyarrow as pa
 
 from lakelog.catalog.core.planning.bound import (
-    And,
+    AndCondition,
     Bound,
-    Compare,
-    Constant,
-    In,
+    BoundTerm,
+    CompareCondition,
+    ConstantCondition,
+    InCondition,
     IsNull,
     IsTrue,
-    Known,
-    Not,
-    Or,
-    Term,
+    KnownCondition,
+    NotCondition,
+    OpaqueCondition,
+    OrCondition,
     TextTest,
-    Unevaluable,
 )
 from lakelog.catalog.core.planning.exact import exact_value, of_double, range_of, scalar_of
-from lakelog.catalog.core.schema import (
+from lakelog.catalog.core.schema.literals import value_type
+from lakelog.catalog.core.schema.partitioning import result_type
+from lakelog.catalog.core.schema.predicate import (
     COMPARISONS,
     TEXT_TESTS,
-    AtomicType,
     Column,
-    Literal,
+    FilterLiteral,
     Operand,
     Predicate,
-    Schema,
-    StructType,
-    Transformed,
-    dotted,
-    is_collated,
-    result_type,
-    value_type,
+    TransformedColumn,
 )
+from lakelog.catalog.core.schema.schema import Schema, dotted
+from lakelog.catalog.core.schema.types import AtomicType, StructType, is_collated
 from lakelog.log.errors import InvalidInput
 
 _DAY_TIME = ("day", "hour", "minute", "second")
@@ -64,9 +62,10 @@ _MIRRORED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<",
 def bind(predicate: Predicate, schema: Schema, case_sensitive: bool = False) -> Bound:
     """Return `predicate` on the columns of `schema`.
 
-    NoSuchColumn (with the known names) for an unknown column, InvalidInput for a literal that cannot be compared
-    with its column and for a wrong number of arguments. What lakelog does not know becomes `Unevaluable`,
-    as do comparisons of a column with a collation, whose rules only the engine has.
+    Raises NoSuchColumn (with the known names) for an unknown column. Raises InvalidInput for a literal that
+    cannot be compared with its column, and for a wrong number of arguments. A condition that lakelog does not
+    know becomes `OpaqueCondition`, as do comparisons of a column with a collation, whose rules only the engine
+    has.
     """
     return _Binder(schema, case_sensitive).bind(predicate)
 
@@ -79,25 +78,25 @@ class _Binder:
     def bind(self, predicate: Predicate) -> Bound:
         match predicate.op, predicate.args:
             case "ALWAYS_TRUE", ():
-                return Constant(True)
+                return ConstantCondition(True)
             case "ALWAYS_FALSE", ():
-                return Constant(False)
+                return ConstantCondition(False)
             case "AND", (_, *_) as parts:
-                return And(tuple(map(self._condition, parts)))
+                return AndCondition(tuple(map(self._condition, parts)))
             case "OR", (_, *_) as parts:
-                return Or(tuple(map(self._condition, parts)))
+                return OrCondition(tuple(map(self._condition, parts)))
             case "NOT", (part,):
-                return Not(self._condition(part))
+                return NotCondition(self._condition(part))
             case "IS_NULL", (operand,):
                 return self._null_test(operand, predicate)
             case "IS_NOT_NULL", (operand,):
-                return Not(self._null_test(operand, predicate))
+                return NotCondition(self._null_test(operand, predicate))
             case "IN", (operand, *values):
                 return self._in(operand, values, predicate)
-            case op, (left, right) if op in COMPARISONS:
-                if isinstance(left, Literal) and not isinstance(right, Literal):
-                    left, op, right = right, _MIRRORED[op], left
-                return self._comparison(op, left, right, predicate)
+            case op, (left_operand, right) if op in COMPARISONS:
+                if isinstance(left_operand, FilterLiteral) and not isinstance(right, FilterLiteral):
+                    left_operand, op, right = right, _MIRRORED[op], left_operand
+                return self._comparison(op, left_operand, right, predicate)
             case op, (operand, text) if op in TEXT_TESTS:
                 return self._text_test(op, operand, text, predicate)
         if predicate.op in (*COMPARISONS, *TEXT_TESTS, "AND", "OR", "NOT", "IN", "IS_NULL", "IS_NOT_NULL"):
@@ -105,67 +104,74 @@ class _Binder:
                 f"the condition {predicate} has the wrong number of arguments: {len(predicate.args)}"
             )
         self._check_columns(predicate)
-        return Unevaluable(str(predicate))
+        return OpaqueCondition(str(predicate))
 
     def _condition(self, operand: Operand) -> Bound:
         match operand:
             case Predicate():
                 return self.bind(operand)
-            case Literal(value=None):
-                return Constant(None)
-            case Literal(value=bool() as value):
-                return Constant(value)
+            case FilterLiteral(value=None):
+                return ConstantCondition(None)
+            case FilterLiteral(value=bool() as value):
+                return ConstantCondition(value)
             case Column():
-                return self._comparison("=", operand, Literal(True, "boolean"), operand)
+                return self._comparison("=", operand, FilterLiteral(True, "boolean"), operand)
             case _:
-                return Unevaluable(str(operand))
+                return OpaqueCondition(str(operand))
 
     def _comparison(self, op: str, left: Operand, right: Operand, whole: Operand) -> Bound:
         term = self._term(left)
-        if term is None or is_collated(term.source) or not isinstance(right, Literal):
+        if term is None or is_collated(term.source) or not isinstance(right, FilterLiteral):
             self._check_columns(whole)
-            return Unevaluable(str(whole))
+            return OpaqueCondition(str(whole))
         if right.value is None:
-            return IsNull(term) if op == "<=>" else Constant(None)
+            return IsNull(term) if op == "<=>" else ConstantCondition(None)
         if _is_foreign(right):
-            return Unevaluable(str(whole))
+            return OpaqueCondition(str(whole))
         match op:
             case "<=>":
                 return IsTrue(compared("=", term, right))
             case "<>":
-                return Not(compared("=", term, right))
+                return NotCondition(compared("=", term, right))
             case _:
                 return compared(op, term, right)
 
     def _in(self, operand: Operand, values: Sequence[Operand], whole: Predicate) -> Bound:
         if not values:
             self._check_columns(whole)
-            return Constant(False)
+            return ConstantCondition(False)
         term = self._term(operand)
-        literals = [value for value in values if isinstance(value, Literal)]
+        literals = [value for value in values if isinstance(value, FilterLiteral)]
         is_known = term is not None and not is_collated(term.source) and len(literals) == len(values)
         if term is None or not is_known or any(map(_is_foreign, literals)):
             self._check_columns(whole)
-            return Unevaluable(str(whole))
-        each = [compared("=", term, value) for value in literals if value.value is not None]
-        if any(isinstance(part, And) for part in each):
+            return OpaqueCondition(str(whole))
+        comparisons = [compared("=", term, value) for value in literals if value.value is not None]
+        if any(isinstance(part, AndCondition) for part in comparisons):
             # A double stands for several decimals, or for several large integers.
-            unknown = [Constant(None)] if len(each) < len(literals) else []
-            return Or((*each, *unknown))
-        scalars = [part.value for part in each if isinstance(part, Compare)]
+            unknown = [ConstantCondition(None)] if len(comparisons) < len(literals) else []
+            return OrCondition((*comparisons, *unknown))
+        scalars = [part.value for part in comparisons if isinstance(part, CompareCondition)]
         plain = [scalar for scalar in scalars if not is_nan(scalar)]
         # Not through Python's values: its dates end with the year 9999.
-        none = pa.array([], term.type or pa.null())
-        array = pa.concat_arrays([none, *(pa.repeat(scalar, 1) for scalar in plain)])
-        return In(term, array, len(plain) < len(scalars), any(value.value is None for value in literals))
+        empty = pa.array([], term.type or pa.null())
+        array = pa.concat_arrays([empty, *(pa.repeat(scalar, 1) for scalar in plain)])
+        return InCondition(
+            term, array, len(plain) < len(scalars), any(value.value is None for value in literals)
+        )
 
     def _text_test(self, op: str, operand: Operand, text: Operand, whole: Predicate) -> Bound:
         term = self._term(operand)
-        if term is None or is_collated(term.source) or not isinstance(text, Literal) or _is_foreign(text):
+        if (
+            term is None
+            or is_collated(term.source)
+            or not isinstance(text, FilterLiteral)
+            or _is_foreign(text)
+        ):
             self._check_columns(whole)
-            return Unevaluable(str(whole))
+            return OpaqueCondition(str(whole))
         if text.value is None:
-            return Constant(None)
+            return ConstantCondition(None)
         kind = _type_of(term)
         if kind is None or not isinstance(text.value, str):
             raise _incomparable(term, text)
@@ -177,28 +183,28 @@ class _Binder:
         raise _incomparable(term, text)
 
     def _null_test(self, operand: Operand, whole: Predicate) -> Bound:
-        if isinstance(operand, Literal):
-            return Constant(operand.value is None)
+        if isinstance(operand, FilterLiteral):
+            return ConstantCondition(operand.value is None)
         term = self._term(operand)
         if term is None:
             self._check_columns(whole)
-            return Unevaluable(str(whole))
+            return OpaqueCondition(str(whole))
         return IsNull(term)
 
-    def _term(self, operand: Operand) -> Term | None:
+    def _term(self, operand: Operand) -> BoundTerm | None:
         match operand:
             case Column():
                 return self._column(operand)
-            case Transformed():
+            case TransformedColumn():
                 column = self._column(operand.column)
                 result = result_type(operand.transform, column.source)
-                return Term(
+                return BoundTerm(
                     column.column_id, column.path, column.source, _compared_in(result), operand.transform
                 )
             case _:
                 return None
 
-    def _column(self, column: Column) -> Term:
+    def _column(self, column: Column) -> BoundTerm:
         path = column.path
         if len(path) == 1 and "." in path[0] and self._schema.get(path, self._case_sensitive) is None:
             path = tuple(path[0].split("."))
@@ -213,21 +219,21 @@ class _Binder:
                 )
         field = self._schema.find(path, self._case_sensitive)
         compared_in = _compared_in(field.type) if isinstance(field.type, AtomicType) else None
-        return Term(field.id, self._schema.path_of(field.id), field.type, compared_in)
+        return BoundTerm(field.id, self._schema.path_of(field.id), field.type, compared_in)
 
     def _check_columns(self, operand: Operand) -> None:
         """Raise NoSuchColumn for an unknown column, also in a condition that is not understood."""
         match operand:
             case Column():
                 self._column(operand)
-            case Transformed():
+            case TransformedColumn():
                 self._column(operand.column)
             case Predicate():
-                for each in operand.args:
-                    self._check_columns(each)
+                for argument in operand.args:
+                    self._check_columns(argument)
 
 
-def compared(op: str, term: Term, literal: Literal) -> Bound:
+def compared(op: str, term: BoundTerm, literal: FilterLiteral) -> Bound:
     """Return `term op literal` for one of = < <= > >= and a literal that is not NULL."""
     kind = _type_of(term)
     value = literal.value
@@ -235,13 +241,13 @@ def compared(op: str, term: Term, literal: Literal) -> Bound:
         case None | "variant":
             raise _incomparable(term, literal)
         case "boolean" if isinstance(value, bool):
-            return Compare(op, term, pa.scalar(value, pa.bool_()))
+            return CompareCondition(op, term, pa.scalar(value, pa.bool_()))
         case "string" | "char" | "varchar" if isinstance(value, str) and _is_text(literal):
             assert kind is not None
-            padded = value.rstrip(" ").ljust(kind.length) if _is_padded(term, kind, literal) else value
-            return Compare(op, term, pa.scalar(padded, pa.string()))
+            text = value.rstrip(" ").ljust(kind.length) if _is_padded(term, kind, literal) else value
+            return CompareCondition(op, term, pa.scalar(text, pa.string()))
         case "binary" if isinstance(value, str) and literal.type in (None, "binary"):
-            return Compare(op, term, pa.scalar(_bytes(literal, term), pa.binary()))
+            return CompareCondition(op, term, pa.scalar(_bytes(literal, term), pa.binary()))
         case "boolean" | "string" | "char" | "varchar" | "binary":
             raise _incomparable(term, literal)
     assert kind is not None
@@ -251,11 +257,11 @@ def compared(op: str, term: Term, literal: Literal) -> Bound:
     if kind.family in ("float", "double"):
         return _float_compared(op, term, exact)
     if isinstance(exact, float):
-        return Known(term, _beyond(op, above=not exact < 0))
+        return KnownCondition(term, _beyond(op, above=not exact < 0))
     if literal.type in ("float", "double"):
         first, last = map(Fraction, of_double(exact, 10 ** (kind.scale if kind.family == "decimal" else 0)))
         if first < last and op == "=":
-            return And(
+            return AndCondition(
                 tuple(_compared_exactly(end, term, kind, at) for end, at in ((">=", first), ("<=", last)))
             )
         if first <= last:
@@ -263,18 +269,18 @@ def compared(op: str, term: Term, literal: Literal) -> Bound:
     return _compared_exactly(op, term, kind, exact)
 
 
-def _compared_exactly(op: str, term: Term, kind: AtomicType, exact: Fraction) -> Bound:
-    """Return a comparison of a column with a number in its unit, which need not be a whole one or in its range."""
+def _compared_exactly(op: str, term: BoundTerm, kind: AtomicType, exact: Fraction) -> Bound:
+    """Return a comparison of a column with a number in its unit, which may be a fraction or out of range."""
     lowest, highest = range_of(kind)
     if exact.denominator != 1:
         if op == "=":
-            return Known(term, False)
+            return KnownCondition(term, False)
         op, number = ("<=", math.floor(exact)) if op in ("<", "<=") else (">=", math.ceil(exact))
     else:
         number = exact.numerator
     if not lowest <= number <= highest:
-        return Known(term, _beyond(op, above=number > highest))
-    return Compare(op, term, scalar_of(number, kind))
+        return KnownCondition(term, _beyond(op, above=number > highest))
+    return CompareCondition(op, term, scalar_of(number, kind))
 
 
 def is_nan(scalar: pa.Scalar) -> bool:
@@ -282,24 +288,30 @@ def is_nan(scalar: pa.Scalar) -> bool:
 
 
 def _beyond(op: str, *, above: bool) -> bool:
-    """Return `x op y` where y is above (or below) every x; NaN and Infinity are above all values of other types."""
+    """Return `x op y` if y is above (or below) every x.
+
+    NaN and Infinity are above all values of other types.
+    """
     return op in (("<", "<=") if above else (">", ">="))
 
 
-def _float_compared(op: str, term: Term, exact: Fraction | float) -> Bound:
-    """Return a comparison of doubles; as in Spark, the literal becomes the nearest one, but never an infinity."""
+def _float_compared(op: str, term: BoundTerm, exact: Fraction | float) -> Bound:
+    """Return a comparison of doubles.
+
+    As in Spark, the literal becomes the nearest double, but never an infinity.
+    """
     try:
-        return Compare(op, term, pa.scalar(float(exact), pa.float64()))
+        return CompareCondition(op, term, pa.scalar(float(exact), pa.float64()))
     except OverflowError:
         if op == "=":
-            return Known(term, False)
+            return KnownCondition(term, False)
         below = op in ("<", "<=")
         if exact > 0:
-            return Compare("<" if below else ">=", term, pa.scalar(math.inf))
-        return Compare("<=" if below else ">", term, pa.scalar(-math.inf))
+            return CompareCondition("<" if below else ">=", term, pa.scalar(math.inf))
+        return CompareCondition("<=" if below else ">", term, pa.scalar(-math.inf))
 
 
-def _type_of(term: Term) -> AtomicType | None:
+def _type_of(term: BoundTerm) -> AtomicType | None:
     if not isinstance(term.source, AtomicType):
         return None
     return term.source if term.transform is None else result_type(term.transform, term.source)
@@ -310,33 +322,34 @@ def _compared_in(type: AtomicType) -> pa.DataType | None:
     return pa.float64() if arrow == pa.float32() else arrow
 
 
-def _is_text(literal: Literal) -> bool:
+def _is_text(literal: FilterLiteral) -> bool:
     return literal.type is None or literal.type.split("(")[0] in ("string", "char", "varchar")
 
 
-def _is_padded(term: Term, kind: AtomicType, literal: Literal) -> bool:
-    """Return whether a text is compared as if it were as long as its column. It is where Spark does so: beside a
-    column of type CHAR, but neither beside a field of a struct nor beside a transform.
+def _is_padded(term: BoundTerm, kind: AtomicType, literal: FilterLiteral) -> bool:
+    """Return whether a text is compared as if it were as long as its column.
 
-    Blanks behind a VARCHAR count. Spark's own texts come as such: what it compares so is padded by then.
+    Spark does so for a column of type CHAR, but neither for a field of a struct nor for a transform. Blanks
+    behind a VARCHAR count. Spark's own texts come as such, because Spark has already padded them if it
+    compares them so.
     """
     is_column = term.transform is None and len(term.path) == 1
     return kind.family == "char" and is_column and not (literal.type or "").startswith("varchar")
 
 
-def _is_foreign(literal: Literal) -> bool:
-    """Return whether a literal is of a type that lakelog does not compare: a nested one, text with a collation, …"""
+def _is_foreign(literal: FilterLiteral) -> bool:
+    """Return whether lakelog does not compare a literal's type: a nested type, text with a collation, …"""
     return literal.type is not None and literal.type.split("(")[0] not in _COMPARED
 
 
-def _bytes(literal: Literal, term: Term) -> bytes:
+def _bytes(literal: FilterLiteral, term: BoundTerm) -> bytes:
     try:
         return base64.b64decode(str(literal.value), validate=True)
     except ValueError:
         raise _incomparable(term, literal) from None
 
 
-def _incomparable(term: Term, literal: Literal) -> InvalidInput:
+def _incomparable(term: BoundTerm, literal: FilterLiteral) -> InvalidInput:
     column = dotted(term.path) if term.transform is None else f"{term.transform} of {dotted(term.path)}"
     kind = f" of type {literal.type}" if literal.type else ""
     return InvalidInput(

@@ -1,6 +1,7 @@
-"""Filters bound to a schema: columns by id, values in the type that they are compared in. Pure values.
+"""Filters bound to a schema: columns by id, values in the type that they are compared in.
 
-Every part has SQL's three results for a row: true, false and NULL. `rows` evaluates it on rows, `pruning` on files.
+Pure values. Every part has SQL's three results for a row: true, false and NULL. `rows` evaluates it on rows,
+`pruning` on files.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from lakelog.catalog.core.schema import Transform, Type
+from lakelog.catalog.core.schema.partitioning import Transform
+from lakelog.catalog.core.schema.types import Type
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
-    """A column, or a transform of one. `path` are today's names; `type` is what values are compared in.
+class BoundTerm:
+    """A column, or a transform of a column.
 
-    `type` is double for floats too, and None for types without an order, which are only tested for NULL.
+    `path` are today's names; `type` is the type that values are compared in. `type` is double for floats too,
+    and None for types without an order, which are only tested for NULL.
     """
 
     column_id: int
@@ -30,19 +33,22 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Compare:
-    """`op` is one of = < <= > >=. `value` is not NULL, but may be NaN: equal to itself and above all else."""
+class CompareCondition:
+    """`op` is one of = < <= > >=.
+
+    `value` is not NULL, but may be NaN, which equals itself and is above all else.
+    """
 
     op: str
-    term: Term
+    term: BoundTerm
     value: pa.Scalar
 
 
 @dataclass(frozen=True, slots=True)
-class In:
+class InCondition:
     """`values` has neither NULL nor NaN; `nan` and `null` say whether those are in the list too."""
 
-    term: Term
+    term: BoundTerm
     values: pa.Array
     nan: bool
     null: bool
@@ -53,117 +59,137 @@ class TextTest:
     """`op` is STARTS_WITH, ENDS_WITH or CONTAINS."""
 
     op: str
-    term: Term
+    term: BoundTerm
     text: str | bytes
 
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    term: Term
+    term: BoundTerm
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """`result` for every value of the term, NULL where it is NULL."""
+class KnownCondition:
+    """`result` for every value of the term, NULL if it is NULL."""
 
-    term: Term
+    term: BoundTerm
     result: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantCondition:
+    """A condition whose result is the same for every row; None is NULL."""
+
     result: bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class And:
+class AndCondition:
+    """All parts hold."""
+
     parts: tuple[Bound, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class OrCondition:
+    """At least one part holds."""
+
     parts: tuple[Bound, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class NotCondition:
+    """The part does not hold."""
+
     part: Bound
 
 
 @dataclass(frozen=True, slots=True)
 class IsTrue:
-    """True where the part is, else false, never NULL."""
+    """True if the part is true, else false, never NULL."""
 
     part: Bound
 
 
 @dataclass(frozen=True, slots=True)
-class Unevaluable:
+class OpaqueCondition:
     """A condition that lakelog does not know: any result is possible."""
 
     text: str
 
 
-Bound: TypeAlias = Compare | In | TextTest | IsNull | Known | Constant | And | Or | Not | IsTrue | Unevaluable
+Bound: TypeAlias = (
+    CompareCondition
+    | InCondition
+    | TextTest
+    | IsNull
+    | KnownCondition
+    | ConstantCondition
+    | AndCondition
+    | OrCondition
+    | NotCondition
+    | IsTrue
+    | OpaqueCondition
+)
 
 
 def leaves(bound: Bound) -> Iterator[Bound]:
     """Yield the parts that have no parts themselves."""
     match bound:
-        case And() | Or():
+        case AndCondition() | OrCondition():
             for part in bound.parts:
                 yield from leaves(part)
-        case Not() | IsTrue():
+        case NotCondition() | IsTrue():
             yield from leaves(bound.part)
         case _:
             yield bound
 
 
-def terms(bound: Bound) -> Iterator[Term]:
+def terms(bound: Bound) -> Iterator[BoundTerm]:
     """Yield the terms of all leaves, duplicates too."""
     for leaf in leaves(bound):
-        if isinstance(leaf, Compare | In | TextTest | IsNull | Known):
+        if isinstance(leaf, CompareCondition | InCondition | TextTest | IsNull | KnownCondition):
             yield leaf.term
 
 
 def unknown_parts(bound: Bound) -> list[str]:
-    """Return what of `bound` cannot be evaluated."""
-    return [leaf.text for leaf in leaves(bound) if isinstance(leaf, Unevaluable)]
+    """Return the parts of `bound` that cannot be evaluated."""
+    return [leaf.text for leaf in leaves(bound) if isinstance(leaf, OpaqueCondition)]
 
 
 def of_columns(bound: Bound, ids: Collection[int]) -> Bound:
-    """Return what `bound` says of the columns with these ids: what it says of others may have any result."""
+    """Return `bound` for the columns with these ids: parts about other columns may have any result."""
     match bound:
-        case And():
-            return And(tuple(of_columns(part, ids) for part in bound.parts))
-        case Or():
-            return Or(tuple(of_columns(part, ids) for part in bound.parts))
-        case Not():
-            return Not(of_columns(bound.part, ids))
+        case AndCondition():
+            return AndCondition(tuple(of_columns(part, ids) for part in bound.parts))
+        case OrCondition():
+            return OrCondition(tuple(of_columns(part, ids) for part in bound.parts))
+        case NotCondition():
+            return NotCondition(of_columns(bound.part, ids))
         case IsTrue():
             return IsTrue(of_columns(bound.part, ids))
-        case Constant() | Unevaluable():
+        case ConstantCondition() | OpaqueCondition():
             return bound
         case _:
-            return bound if bound.term.column_id in ids else Unevaluable("")
+            return bound if bound.term.column_id in ids else OpaqueCondition("")
 
 
 def possible(bound: Bound) -> Bound:
-    """Return a condition that can be evaluated, and is true at least wherever `bound` may be."""
+    """Return a condition that can be evaluated, and is true for every row for which `bound` may be true."""
     return _without_unknown(bound, True)
 
 
 def _without_unknown(bound: Bound, instead: bool) -> Bound:
     match bound:
-        case And():
-            return And(tuple(_without_unknown(part, instead) for part in bound.parts))
-        case Or():
-            return Or(tuple(_without_unknown(part, instead) for part in bound.parts))
-        case Not():
-            return Not(_without_unknown(bound.part, not instead))
+        case AndCondition():
+            return AndCondition(tuple(_without_unknown(part, instead) for part in bound.parts))
+        case OrCondition():
+            return OrCondition(tuple(_without_unknown(part, instead) for part in bound.parts))
+        case NotCondition():
+            return NotCondition(_without_unknown(bound.part, not instead))
         case IsTrue():
             return IsTrue(_without_unknown(bound.part, instead))
-        case Unevaluable():
-            return Constant(instead)
+        case OpaqueCondition():
+            return ConstantCondition(instead)
         case _:
             return bound

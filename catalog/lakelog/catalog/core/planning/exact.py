@@ -1,7 +1,7 @@
 """Literals as exact numbers, in the unit of the column that they are compared with.
 
-The unit of an integer is 1, of a decimal its last digit, of a date a day, of timestamps and times a microsecond, of
-intervals a month or a microsecond.
+The unit of an integer is 1, of a decimal its last digit, and of a date a day. The unit of timestamps and
+times is a microsecond, and of intervals a month or a microsecond.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from lakelog.catalog.core.schema import AtomicType, Literal, float_from_json, to_arrow, value_type
-from lakelog.catalog.core.schema import literal as literal_of
+from lakelog.catalog.core.schema.literals import float_from_json, to_arrow, value_type
+from lakelog.catalog.core.schema.predicate import FilterLiteral
+from lakelog.catalog.core.schema.predicate import literal as literal_of
+from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.log.errors import InvalidInput
 
 DAY_US = 86_400_000_000
@@ -23,35 +25,43 @@ _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64, "interval year-month
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
 
 
-def exact_value(literal: Literal, kind: AtomicType) -> Fraction | float | None:
-    """Return `literal` in units of `kind`; NaN and the infinities as floats; None where the two cannot be compared."""
+def exact_value(literal: FilterLiteral, kind: AtomicType) -> Fraction | float | None:
+    """Return `literal` in units of `kind`; NaN and the infinities as floats.
+
+    None if the two cannot be compared.
+    """
     value, family = literal.value, kind.family
-    given = _family(literal.type)
+    type_family = _family(literal.type)
     if isinstance(value, bool):
         return None
     if family in _NUMBERS:
-        number = _number(value, given)
+        number = _number(value, type_family)
         if number is None or isinstance(number, float):
             return number
         return number * 10**kind.scale if family == "decimal" else number
-    if isinstance(value, str) and given in (None, "string", "varchar"):
-        parsed = _parsed(value, family)
-        return None if parsed is None else exact_value(parsed, kind)
+    if isinstance(value, str) and type_family in (None, "string", "varchar"):
+        time_literal = _parsed(value, family)
+        return None if time_literal is None else exact_value(time_literal, kind)
     if not isinstance(value, int):
         return None
-    if given in (None, family) or given in ("long", "integer") and family == "interval year-month":
+    if (
+        type_family in (None, family)
+        or type_family in ("long", "integer")
+        and family == "interval year-month"
+    ):
         return Fraction(value)
-    if (given, family) == ("date", "timestamp_ntz"):
+    if (type_family, family) == ("date", "timestamp_ntz"):
         return Fraction(value * DAY_US)
-    if (given, family) == ("timestamp_ntz", "date"):
+    if (type_family, family) == ("timestamp_ntz", "date"):
         return Fraction(value, DAY_US)
     return None
 
 
 def of_double(exact: Fraction, units: int) -> tuple[int, int]:
-    """Return the first and the last whole number of `units` of 1 that becomes the same double as `exact` does.
+    """Return the first and the last whole number of `units` of 1 with the same double as `exact`.
 
-    The first is beyond the last where there is none. Halfway between two doubles, the even one is the nearest.
+    The first is beyond the last if there is none. Halfway between two doubles, the even double is the
+    nearest.
     """
     value = float(exact / units)
     bits = struct.unpack("<q", struct.pack("<d", value))[0]
@@ -96,7 +106,7 @@ def _number(value: object, given: str | None) -> Fraction | float | None:
     if isinstance(value, float):
         if not math.isfinite(value):
             return value
-        # A literal of Spark's FLOAT may come as its shortest digits: they mean the nearest float.
+        # A literal of Spark's FLOAT may come as its shortest digits, which mean the nearest float.
         return Fraction(struct.unpack("f", struct.pack("f", value))[0] if given == "float" else value)
     return Fraction(value) if isinstance(value, int | Decimal) else None
 
@@ -111,7 +121,7 @@ def _family(name: str | None) -> str | None:
     return "interval year-month" if "year" in name or "month" in name else "interval day-time"
 
 
-def _parsed(text: str, family: str) -> Literal | None:
+def _parsed(text: str, family: str) -> FilterLiteral | None:
     """Read an ISO date, time or timestamp; a timestamp of a point in time needs an offset."""
     try:
         match family:
@@ -120,8 +130,8 @@ def _parsed(text: str, family: str) -> Literal | None:
             case "time":
                 return literal_of(dt.time.fromisoformat(text))
             case "timestamp" | "timestamp_ntz":
-                parsed = literal_of(dt.datetime.fromisoformat(text))
-                return parsed if parsed.type == family else None
+                timestamp = literal_of(dt.datetime.fromisoformat(text))
+                return timestamp if timestamp.type == family else None
     except (ValueError, InvalidInput):
         return None
     return None

@@ -1,8 +1,9 @@
-"""What is known of one column's values in each of many files, from partition values, which are exact, and statistics;
-or in all files of each of many manifests, from their bounds.
+"""Facts about a column's values in each of many files, or in all files of each of many manifests.
 
-Facts are sets of possibilities, each an array over the files: may there be a NULL, a NaN, another value, and between
-which bounds do the other values lie. Not known is the widest possibility, so a missing statistic proves nothing.
+Facts of files come from partition values, which are exact, and statistics; facts of manifests from their
+bounds. Facts are sets of possibilities, each an array over the files: whether there may be a NULL, a NaN, or
+another value, and between which bounds the other values lie. An unknown fact is the widest possibility, so a
+missing statistic proves nothing.
 """
 
 from __future__ import annotations
@@ -15,33 +16,22 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.files import (
-    EXACT_BELOW_BYTES,
-    MAY_NAN,
-    MAY_NULL,
-    MAY_VALUE,
-    converted,
-    physical_rows,
-)
-from lakelog.catalog.core.planning.bound import Term
+from lakelog.catalog.core.files.data_file import physical_rows
+from lakelog.catalog.core.files.file_tables import converted
+from lakelog.catalog.core.files.manifest_bounds import EXACT_BELOW_BYTES, MAY_NAN, MAY_NULL, MAY_VALUE
+from lakelog.catalog.core.planning.bound import BoundTerm
 from lakelog.catalog.core.planning.exact import DAY_US, range_of, scalar_of
-from lakelog.catalog.core.schema import (
-    AtomicType,
-    PartitionField,
-    PartitionSpec,
-    Transform,
-    apply_transform,
-    from_arrow,
-    to_arrow,
-    value_type,
-)
+from lakelog.catalog.core.schema.literals import from_arrow, to_arrow, value_type
+from lakelog.catalog.core.schema.partitioning import PartitionField, PartitionSpec, Transform
+from lakelog.catalog.core.schema.transforms import apply_transform
+from lakelog.catalog.core.schema.types import AtomicType
 
 _EPOCH = dt.date(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """`lo` and `hi` bound the values that are neither NULL nor NaN; NULL there means without bound."""
+class ValueFacts:
+    """`lo` and `hi` bound the values that are neither NULL nor NaN; NULL there is no bound."""
 
     lo: pa.Array
     hi: pa.Array
@@ -51,13 +41,16 @@ class Facts:
 
     @property
     def single(self) -> pa.Array:
-        """`lo`, where all values but NULL and NaN are equal."""
+        """Whether all values but NULL and NaN are equal, to `lo`."""
         return pc.fill_null(pc.equal(self.lo, self.hi), False)
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
-    """The files of each of many manifests, as `bounds` say of them (see `manifest_bounds` for the columns)."""
+class ManifestFacts:
+    """The files of each of many manifests, as `bounds` describe them.
+
+    See `manifest_bounds` for the columns.
+    """
 
     bounds: pa.Table
 
@@ -66,14 +59,16 @@ class Together:
         return int(self.bounds.num_rows)
 
 
-Judged: TypeAlias = pa.Table | Together
-"""What is judged one by one: files, or manifests. What is said of a manifest holds for each of its files."""
+Judged: TypeAlias = pa.Table | ManifestFacts
+"""Files or manifests, each judged on its own. A statement about a manifest holds for each of its files."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """The values of a partition field in each of many files, where both bounds are the value, or manifests; `lo` and
-    `hi` are NULL where there is only NULL or NaN, or without bound."""
+    """The values of a partition field in each of many files or manifests.
+
+    For files both bounds are the value. `lo` and `hi` are NULL if there is only NULL or NaN, or no bound.
+    """
 
     lo: pa.Array
     hi: pa.Array
@@ -85,8 +80,8 @@ class PartitionRange:
 Spans: TypeAlias = Callable[[pa.Array, AtomicType, Transform], tuple[pa.Array, pa.Array]]
 
 
-def facts_of(files: Judged, term: Term, specs: Sequence[PartitionSpec]) -> Facts:
-    """Return what is known of `term` in each of `files` (see `data_file` for their columns)."""
+def facts_of(files: Judged, term: BoundTerm, specs: Sequence[PartitionSpec]) -> ValueFacts:
+    """Return the facts about `term` in each of `files` (see `data_file` for their columns)."""
     facts = _from_statistics(files, term)
     if term.transform is not None:
         facts = _from_column(facts, files, term, specs)
@@ -103,15 +98,17 @@ def facts_of(files: Judged, term: Term, specs: Sequence[PartitionSpec]) -> Facts
 def partition_fields(
     files: Judged, column_id: int, specs: Sequence[PartitionSpec]
 ) -> Iterator[tuple[PartitionField, pa.Array]]:
-    """Yield the partition fields of a column, each with the mask of the files whose spec has it: of manifests, of those
-    all of whose files' specs have it."""
-    found: dict[PartitionField, list[int]] = {}
+    """Yield the partition fields of a column, each with the mask of the files whose spec has it.
+
+    For manifests, the mask has those for which the specs of all their files have the field.
+    """
+    spec_ids: dict[PartitionField, list[int]] = {}
     for spec in specs:
         for field in spec.fields:
             if field.source_id == column_id:
-                found.setdefault(field, []).append(spec.id)
-    for field, ids in found.items():
-        if isinstance(files, Together):
+                spec_ids.setdefault(field, []).append(spec.id)
+    for field, ids in spec_ids.items():
+        if isinstance(files, ManifestFacts):
             texts = array_of(files.bounds, "specs").to_pylist()
             yield field, pa.array([set(map(int, text.split(","))) <= set(ids) for text in texts], pa.bool_())
         else:
@@ -128,22 +125,33 @@ def partition_values(files: pa.Table, field: PartitionField) -> pa.Array:
 
 
 def partition_ranges(files: Judged, field: PartitionField) -> PartitionRange:
-    """Return between which values of a field each of `files` lies; it says nothing where the spec does not have it."""
-    if isinstance(files, Together):
+    """Return the range of a field's values in each of `files`.
+
+    It means nothing if the spec does not have the field.
+    """
+    if isinstance(files, ManifestFacts):
         type, table = value_type(field.result), files.bounds
         lo, hi = (_bounds(table, f"p{end}{field.id}", type) for end in ("lo", "hi"))
         null, nan, value = _possibilities(table, f"pmay{field.id}")
         return PartitionRange(lo, hi, null, _with_unbounded_nan(nan, lo, hi, type), value)
-    values = partition_values(files, field)
+    try:
+        values = partition_values(files, field)
+    except pa.ArrowInvalid:
+        # Of removed files, whose type had widened before a rollback. A plan has live files only.
+        no_bound, is_possible = (
+            pa.nulls(files.num_rows, value_type(field.result)),
+            _repeated(True, files.num_rows),
+        )
+        return PartitionRange(no_bound, no_bound, is_possible, is_possible, is_possible)
     null = pc.is_null(values)
-    floating = pa.types.is_floating(values.type)
-    nan = pc.fill_null(pc.is_nan(values), False) if floating else _repeated(False, len(values))
-    bound = pc.if_else(nan, pa.scalar(None, values.type), values) if floating else values
-    return PartitionRange(bound, bound, null, nan, pc.invert(pc.or_(null, nan)))
+    is_float = pa.types.is_floating(values.type)
+    nan = pc.fill_null(pc.is_nan(values), False) if is_float else _repeated(False, len(values))
+    field_values = pc.if_else(nan, pa.scalar(None, values.type), values) if is_float else values
+    return PartitionRange(field_values, field_values, null, nan, pc.invert(pc.or_(null, nan)))
 
 
 def array_of(files: pa.Table, name: str) -> pa.Array:
-    """Return a column in one piece."""
+    """Return a column in a single piece."""
     column = files.column(name)
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
@@ -152,8 +160,8 @@ def specs_list(specs: Mapping[int, PartitionSpec] | Sequence[PartitionSpec]) -> 
     return list(specs.values() if isinstance(specs, Mapping) else specs)
 
 
-def _from_statistics(files: Judged, term: Term) -> Facts:
-    if isinstance(files, Together):
+def _from_statistics(files: Judged, term: BoundTerm) -> ValueFacts:
+    if isinstance(files, ManifestFacts):
         return _from_bounds(files.bounds, term)
     count, id = files.num_rows, term.column_id
     rows = physical_rows(files)
@@ -163,66 +171,66 @@ def _from_statistics(files: Judged, term: Term) -> Facts:
     type = term.type or pa.null()
     if term.transform is not None or term.type is None:
         may_value = pc.fill_null(pc.less(nulls, rows), True)
-        return Facts(pa.nulls(count, type), pa.nulls(count, type), may_null, no, may_value)
+        return ValueFacts(pa.nulls(count, type), pa.nulls(count, type), may_null, no, may_value)
     lo, hi = _bounds(files, f"lo{id}", type), _bounds(files, f"hi{id}", type)
     if not pa.types.is_floating(type):
         if pa.types.is_string(type) or pa.types.is_binary(type):
             cut = pc.and_(pc.equal(lo, hi), pc.greater_equal(pc.binary_length(lo), EXACT_BELOW_BYTES))
             hi = pc.if_else(pc.fill_null(cut, False), pa.scalar(None, type), hi)
-        return Facts(lo, hi, may_null, no, pc.fill_null(pc.less(nulls, rows), True))
+        return ValueFacts(lo, hi, may_null, no, pc.fill_null(pc.less(nulls, rows), True))
     nans = _counts(files, f"nans{id}")
-    bounded = pc.and_(pc.is_valid(lo), pc.is_valid(hi))
-    may_nan = pc.if_else(pc.is_valid(nans), pc.greater(nans, 0), pc.if_else(bounded, no, yes))
+    has_bounds = pc.and_(pc.is_valid(lo), pc.is_valid(hi))
+    may_nan = pc.if_else(pc.is_valid(nans), pc.greater(nans, 0), pc.if_else(has_bounds, no, yes))
     may_nan = pc.and_(may_nan, pc.fill_null(pc.less(nulls, rows), True))
     may_value = pc.fill_null(pc.less(pc.add(nulls, pc.fill_null(nans, 0)), rows), True)
-    return Facts(lo, hi, may_null, may_nan, may_value)
+    return ValueFacts(lo, hi, may_null, may_nan, may_value)
 
 
-def _from_bounds(bounds: pa.Table, term: Term) -> Facts:
-    """As `_from_statistics`, of manifests: whatever that says of one of the files, this does not exclude."""
+def _from_bounds(bounds: pa.Table, term: BoundTerm) -> ValueFacts:
+    """Return `_from_statistics` for manifests: it excludes nothing that holds for any of their files."""
     count, id, type = bounds.num_rows, term.column_id, term.type or pa.null()
     null, nan, value = _possibilities(bounds, f"may{id}")
     if term.transform is not None or term.type is None:
-        # Here a NaN is a value, as it is in the statistics that these bounds are of.
-        return Facts(
+        # Here a NaN is a value, as it is in the statistics that these bounds come from.
+        return ValueFacts(
             pa.nulls(count, type), pa.nulls(count, type), null, _repeated(False, count), pc.or_(nan, value)
         )
     lo, hi = _bounds(bounds, f"lo{id}", type), _bounds(bounds, f"hi{id}", type)
     if not pa.types.is_floating(type):
-        return Facts(lo, hi, null, _repeated(False, count), pc.or_(nan, value))
-    return Facts(lo, hi, null, _with_unbounded_nan(nan, lo, hi, type), value)
+        return ValueFacts(lo, hi, null, _repeated(False, count), pc.or_(nan, value))
+    return ValueFacts(lo, hi, null, _with_unbounded_nan(nan, lo, hi, type), value)
 
 
 def _with_unbounded_nan(nan: pa.Array, lo: pa.Array, hi: pa.Array, type: pa.DataType) -> pa.Array:
-    """Return where a NaN may be: of a floating-point type, also where bounds are not known in that type."""
+    """Return which files may have a NaN: for floats, also if bounds are not known in their type."""
     if not pa.types.is_floating(type):
         return nan
     return pc.or_(nan, pc.or_(pc.is_null(lo), pc.is_null(hi)))
 
 
 def _possibilities(bounds: pa.Table, name: str) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Return where a NULL, a NaN and another value may be."""
+    """Return which files may have a NULL, a NaN and another value."""
     if name not in bounds.column_names:
         yes = _repeated(True, bounds.num_rows)
         return yes, yes, yes
     may = pc.fill_null(array_of(bounds, name), MAY_NULL | MAY_NAN | MAY_VALUE)
     null, nan, value = (
-        pc.greater(pc.bit_wise_and(may, pa.scalar(each, pa.int8())), 0)
-        for each in (MAY_NULL, MAY_NAN, MAY_VALUE)
+        pc.greater(pc.bit_wise_and(may, pa.scalar(flag, pa.int8())), 0)
+        for flag in (MAY_NULL, MAY_NAN, MAY_VALUE)
     )
     return null, nan, value
 
 
-def single_result(facts: Facts, transform: Transform, source: AtomicType) -> tuple[pa.Array, pa.Array]:
-    """Return the result of a transform for all values of a column but NULL, and where it is one and the same for
-    certain.
+def single_result(facts: ValueFacts, transform: Transform, source: AtomicType) -> tuple[pa.Array, pa.Array]:
+    """Return a transform's result for all values of a column but NULL, and whether it
+    is certainly the same.
 
-    Elsewhere the result says nothing. `facts` are those of the column.
+    Otherwise the result means nothing. `facts` are the facts of the column.
     """
-    bounded = pc.and_(pc.is_valid(facts.lo), pc.and_not(pc.is_valid(facts.hi), facts.may_nan))
-    # Columns without both bounds are skipped: a single bound may be one that the transform does not take.
-    lo, hi = (pc.if_else(bounded, bound, pa.scalar(None, bound.type)) for bound in (facts.lo, facts.hi))
-    first, last = (apply_transform(transform, bound, source) for bound in (lo, hi))
+    has_bounds = pc.and_(pc.is_valid(facts.lo), pc.and_not(pc.is_valid(facts.hi), facts.may_nan))
+    # Columns without both bounds are skipped, because the transform may not take a single bound.
+    lo, hi = (pc.if_else(has_bounds, limit, pa.scalar(None, limit.type)) for limit in (facts.lo, facts.hi))
+    first, last = (apply_transform(transform, limit, source) for limit in (lo, hi))
     # All transforms but bucket keep the order, so a value between two values of the same result has it too.
     same = pc.equal(lo, hi) if transform.name == "bucket" else pc.equal(first, last)
     if transform.name == "truncate":
@@ -231,43 +239,51 @@ def single_result(facts: Facts, transform: Transform, source: AtomicType) -> tup
     return first, pc.fill_null(same, False)
 
 
-def column_of(term: Term) -> Term:
+def column_of(term: BoundTerm) -> BoundTerm:
     """Return the column that `term` is, or is a transform of."""
     assert isinstance(term.source, AtomicType)
     type = pa.float64() if term.source.family in ("float", "double") else value_type(term.source)
     return replace(term, type=type, transform=None)
 
 
-def _from_column(facts: Facts, files: Judged, term: Term, specs: Sequence[PartitionSpec]) -> Facts:
-    """Return the facts of a transform where those of its column determine its result."""
+def _from_column(
+    facts: ValueFacts, files: Judged, term: BoundTerm, specs: Sequence[PartitionSpec]
+) -> ValueFacts:
+    """Return the facts of a transform, if the facts of its column determine its result."""
     assert term.transform is not None and term.type is not None and isinstance(term.source, AtomicType)
     column = facts_of(files, column_of(term), specs)
     result, single = single_result(column, term.transform, term.source)
-    bound = pc.if_else(single, result.cast(term.type), pa.scalar(None, term.type))
+    limit = pc.if_else(single, result.cast(term.type), pa.scalar(None, term.type))
     may_value = pc.or_(column.may_value, column.may_nan)
-    return replace(facts, lo=bound, hi=bound, may_null=column.may_null, may_value=may_value)
+    return replace(facts, lo=limit, hi=limit, may_null=column.may_null, may_value=may_value)
 
 
-def _from_partition(files: Judged, field: PartitionField, term: Term) -> Facts:
-    """Return the facts where the partition value is the value of every row."""
-    found = partition_ranges(files, field)
+def _from_partition(files: Judged, field: PartitionField, term: BoundTerm) -> ValueFacts:
+    """Return the facts if the partition value is the value of every row."""
+    field_range = partition_ranges(files, field)
     assert term.type is not None
-    lo, hi = (each if each.type == term.type else each.cast(term.type) for each in (found.lo, found.hi))
-    return Facts(lo, hi, found.may_null, found.may_nan, found.may_value)
+    lo, hi = (
+        limit if limit.type == term.type else limit.cast(term.type)
+        for limit in (field_range.lo, field_range.hi)
+    )
+    return ValueFacts(lo, hi, field_range.may_null, field_range.may_nan, field_range.may_value)
 
 
-def _narrowed(facts: Facts, files: Judged, field: PartitionField, term: Term) -> Facts:
-    """Return `facts`, narrowed by the value of a transform of the column; it is NULL exactly where the column is."""
-    found = partition_ranges(files, field)
-    facts = _with_nullness(facts, found)
+def _narrowed(facts: ValueFacts, files: Judged, field: PartitionField, term: BoundTerm) -> ValueFacts:
+    """Return `facts`, narrowed by the value of a transform of the column.
+
+    It is NULL exactly if the column is.
+    """
+    field_range = partition_ranges(files, field)
+    facts = _with_nullness(facts, field_range)
     assert isinstance(term.source, AtomicType)
     spans = _SPANS.get(field.transform.name)
     if spans is None:
         return facts
-    if isinstance(files, Together):
-        lo, hi = _together(spans, found, term.source, field)
+    if isinstance(files, ManifestFacts):
+        lo, hi = _together(spans, field_range, term.source, field)
     else:
-        lo, hi = spans(found.lo, term.source, field.transform)
+        lo, hi = spans(field_range.lo, term.source, field.transform)
     # pyarrow's max_element_wise and min_element_wise have no kernels for timestamps with a zone.
     higher = pc.coalesce(pc.greater(facts.lo, lo), pc.is_null(lo))
     lower = pc.coalesce(pc.less(facts.hi, hi), pc.is_null(hi))
@@ -275,32 +291,35 @@ def _narrowed(facts: Facts, files: Judged, field: PartitionField, term: Term) ->
 
 
 def _together(
-    spans: Spans, found: PartitionRange, source: AtomicType, field: PartitionField
+    spans: Spans, field_range: PartitionRange, source: AtomicType, field: PartitionField
 ) -> tuple[pa.Array, pa.Array]:
-    """Return which values of the column lead to values of a transform between two."""
-    same = pc.fill_null(pc.equal(found.lo, found.hi), False)
+    """Return which values of the column lead to values of a transform between two values."""
+    same = pc.fill_null(pc.equal(field_range.lo, field_range.hi), False)
     if field.transform.name == "truncate":
-        # The lowest numbers wrap around to the top, so that a range may hold values that are not between its ends'.
-        lo, hi = (pc.if_else(same, each, pa.scalar(None, each.type)) for each in (found.lo, found.hi))
+        # The lowest numbers wrap around to the top, so a range may hold values that are not between the
+        # values of its ends.
+        lo, hi = (
+            pc.if_else(same, limit, pa.scalar(None, limit.type)) for limit in (field_range.lo, field_range.hi)
+        )
     else:
-        lo, hi = found.lo, found.hi
+        lo, hi = field_range.lo, field_range.hi
     return spans(lo, source, field.transform)[0], spans(hi, source, field.transform)[1]
 
 
-def _with_nullness(facts: Facts, found: PartitionRange) -> Facts:
-    value = pc.or_(found.may_value, found.may_nan)
+def _with_nullness(facts: ValueFacts, field_range: PartitionRange) -> ValueFacts:
+    value = pc.or_(field_range.may_value, field_range.may_nan)
     return replace(
         facts,
-        may_null=found.may_null,
+        may_null=field_range.may_null,
         may_nan=pc.and_(facts.may_nan, value),
         may_value=pc.and_(facts.may_value, value),
     )
 
 
-def _chosen(mask: pa.Array, yes: Facts, no: Facts) -> Facts:
+def _chosen(mask: pa.Array, yes: ValueFacts, no: ValueFacts) -> ValueFacts:
     if pc.all(mask, min_count=0).as_py():
         return yes
-    return Facts(
+    return ValueFacts(
         pc.if_else(mask, yes.lo, no.lo),
         pc.if_else(mask, yes.hi, no.hi),
         pc.if_else(mask, yes.may_null, no.may_null),
@@ -326,7 +345,8 @@ def _repeated(value: bool, count: int) -> pa.Array:
     return pa.repeat(pa.scalar(value), count)
 
 
-# Which values of the column lead to a value of the transform: from … to, both included, NULL where that has no end.
+# Which values of the column lead to a value of the transform: from … to, both included, NULL if that has no
+# end.
 
 
 def _equal_spans(width_us: int) -> Spans:
@@ -380,8 +400,9 @@ def _truncate_spans(values: pa.Array, source: AtomicType, transform: Transform) 
 
             return _by_value(values, source, span)
         case _:
-            # The lowest values wrap around to the top, as Iceberg's do, so that a value there proves nothing. Where the
-            # column was narrower when the file was written, that top is lower: what is no multiple has wrapped around.
+            # The lowest values wrap around to the top, as Iceberg's do, so a value there proves nothing. If
+            # the column was narrower when the file was written, that top is lower: a value that is not a
+            # multiple has wrapped around.
             wide = values.cast(pa.int64())
             whole = pc.equal(pc.multiply(pc.divide(wide, width), width), wide)
             inside = pc.and_(pc.less_equal(wide, range_of(source)[1] - (width - 1)), whole)
@@ -393,15 +414,15 @@ def _by_value(
     values: pa.Array, source: AtomicType, span: Callable[[Any], tuple[Any, Any]]
 ) -> tuple[pa.Array, pa.Array]:
     """Compute spans for each distinct value once."""
-    encoded = values.dictionary_encode()
-    spans = [span(value) for value in from_arrow(encoded.dictionary)]
+    dictionary = values.dictionary_encode()
+    spans = [span(value) for value in from_arrow(dictionary.dictionary)]
     type = value_type(source)
-    first, last = ([each[side] for each in spans] for side in (0, 1))
-    return to_arrow(first, type).take(encoded.indices), to_arrow(last, type).take(encoded.indices)
+    first, last = ([span_ends[side] for span_ends in spans] for side in (0, 1))
+    return to_arrow(first, type).take(dictionary.indices), to_arrow(last, type).take(dictionary.indices)
 
 
 def _days_before(months: int) -> int | None:
-    """Return the day on which a month begins, both counted from January 1970; None outside of years 1 to 9999."""
+    """Return the day on which a month begins, both from January 1970; None outside of years 1 to 9999."""
     year, month = 1970 + months // 12, months % 12 + 1
     if not 1 <= year <= 9999:
         return None

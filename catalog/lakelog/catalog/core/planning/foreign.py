@@ -1,7 +1,7 @@
-"""Conditions of other engines, which filter the rows themselves once more: what may be handed down to a scan.
+"""Conditions of other engines, which filter the rows themselves again, as far as a scan can take them.
 
-Another engine compares as it does, which is not always as lakelog does: it rounds a number to the column's type, or
-counts the blanks behind a CHAR. Rule: a condition that is handed down is true at least wherever the other engine
+Another engine does not always compare as lakelog does: it rounds a number to the column's type, or counts the
+blanks behind a CHAR. Rule: a condition that is handed down is true for every row for which the other engine
 finds it true.
 """
 
@@ -15,18 +15,10 @@ import msgspec
 
 from lakelog.catalog.core.planning.binding import bind
 from lakelog.catalog.core.planning.bound import Bound, possible
-from lakelog.catalog.core.schema import (
-    AtomicType,
-    Column,
-    Field,
-    Literal,
-    Operand,
-    Predicate,
-    Schema,
-    StructType,
-    Type,
-    float_from_json,
-)
+from lakelog.catalog.core.schema.literals import float_from_json
+from lakelog.catalog.core.schema.predicate import Column, FilterLiteral, Operand, Predicate
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.types import AtomicType, Field, StructType, Type
 from lakelog.log.errors import LakelogError
 
 _INTEGERS = ("byte", "short", "integer", "long")
@@ -35,7 +27,7 @@ _EXACT_BELOW = 2**53
 
 
 def handed_down(predicate: Predicate, schema: Schema) -> Bound | None:
-    """Return what is true at least wherever another engine finds `predicate` true, or None where that is not known."""
+    """Return a condition that is true whenever another engine finds `predicate` true; None if unknown."""
     if not _is_alike(predicate, schema):
         return None
     try:
@@ -45,7 +37,7 @@ def handed_down(predicate: Predicate, schema: Schema) -> Bound | None:
 
 
 def by_bytes(schema: Schema) -> Schema:
-    """Return the schema as engines see it that know neither collations nor CHAR: every text is one of plain bytes."""
+    """Return the schema as seen by engines without collations and CHAR: every text is plain bytes."""
     return msgspec.structs.replace(schema, fields=tuple(map(_plain, schema.fields)))
 
 
@@ -62,18 +54,18 @@ def _plain_type(type: Type) -> Type:
 
 
 def _is_alike(operand: Operand, schema: Schema) -> bool:
-    """Return whether other engines compare as lakelog does wherever the condition compares a column with a value."""
+    """Return whether other engines compare as lakelog does, for each comparison of a column with a value."""
     if not isinstance(operand, Predicate):
         return True
-    columns = [each for each in operand.args if isinstance(each, Column)]
-    values = [each for each in operand.args if isinstance(each, Literal)]
+    columns = [argument for argument in operand.args if isinstance(argument, Column)]
+    values = [argument for argument in operand.args if isinstance(argument, FilterLiteral)]
     if columns and values:
         field = schema.get(columns[0].path, case_sensitive=True)
         return field is not None and all(_is_same(field.type, value) for value in values)
-    return all(_is_alike(each, schema) for each in operand.args)
+    return all(_is_alike(argument, schema) for argument in operand.args)
 
 
-def _is_same(type: Type, literal: Literal) -> bool:
+def _is_same(type: Type, literal: FilterLiteral) -> bool:
     if literal.value is None:
         return True
     if not isinstance(type, AtomicType):
@@ -101,7 +93,7 @@ def _is_same(type: Type, literal: Literal) -> bool:
     return False
 
 
-def _number(literal: Literal) -> float:
+def _number(literal: FilterLiteral) -> float:
     value = literal.value
     assert isinstance(value, int | float | str)
     try:

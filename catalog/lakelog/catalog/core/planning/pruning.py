@@ -1,8 +1,12 @@
-"""Filters on files: which results a condition may have on the rows of each file. Never a guess.
+"""Filters on files: which results a condition may have on the rows of each file.
 
-For each file three possibilities are computed: may the condition be true, false, or NULL on some row. Each is an
-over-estimate, and so is every combination of conditions; so its absence is a proof. A scan leaves out the files
-where "true" is impossible; a delete removes those where both "false" and "NULL" are impossible.
+Never a guess. Three possibilities are computed for each file: whether the condition may be true, false, or
+NULL on some row. Each is an over-estimate, and so is every combination of conditions; so its absence is a
+proof. A scan leaves out the files for which "true" is impossible. A delete removes those for which both
+"false" and "NULL" are impossible.
+
+Values of a bound condition have the types of their columns, to the last digit (`binding`, `exact`): here they
+are only compared with bounds.
 """
 
 from __future__ import annotations
@@ -18,25 +22,25 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.core.planning.binding import is_nan
 from lakelog.catalog.core.planning.bound import (
-    And,
+    AndCondition,
     Bound,
-    Compare,
-    Constant,
-    In,
+    BoundTerm,
+    CompareCondition,
+    ConstantCondition,
+    InCondition,
     IsNull,
     IsTrue,
-    Known,
-    Not,
-    Or,
-    Term,
+    KnownCondition,
+    NotCondition,
+    OpaqueCondition,
+    OrCondition,
     TextTest,
-    Unevaluable,
     unknown_parts,
 )
 from lakelog.catalog.core.planning.file_facts import (
-    Facts,
     Judged,
-    Together,
+    ManifestFacts,
+    ValueFacts,
     array_of,
     facts_of,
     partition_fields,
@@ -44,7 +48,9 @@ from lakelog.catalog.core.planning.file_facts import (
     partition_values,
     specs_list,
 )
-from lakelog.catalog.core.schema import AtomicType, PartitionSpec, apply_transform
+from lakelog.catalog.core.schema.partitioning import PartitionSpec
+from lakelog.catalog.core.schema.transforms import apply_transform
+from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.log.errors import Unsupported
 
 _LOOKED_UP_ONE_BY_ONE = 64
@@ -53,8 +59,11 @@ Specs = Mapping[int, PartitionSpec] | Sequence[PartitionSpec]
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """`all`: every row of the file matches, provably. `none`: no row does, provably. Neither: not known, or some do."""
+class FileMatch:
+    """`all`: every row of the file matches, provably.
+
+    `none`: no row does, provably. Neither: unknown, or some do.
+    """
 
     all: pa.Array
     none: pa.Array
@@ -68,23 +77,28 @@ class _Possible:
 
 
 def may_match(files: Judged, bound: Bound, specs: Specs) -> pa.Array:
-    """Return for each file, or manifest of files, whether a row may match. False is a proof that none does."""
+    """Return for each file, or manifest of files, whether a row may match.
+
+    False is a proof that none does.
+    """
     return _Evaluation(files, specs).possible(bound).true
 
 
 def may_fail(files: pa.Table, bound: Bound, specs: Specs) -> pa.Array:
-    """Return for each file whether the condition may be false for a row; NULL is not false. False is a proof.
+    """Return for each file whether the condition may be false for a row; NULL is not false.
 
-    A file without rows, which stands for an empty partition, has no row to be false for.
+    False is a proof. A file without rows stands for an empty partition, and has no row for which the
+    condition could be false.
     """
     return pc.and_(_Evaluation(files, specs).possible(bound).false, pc.greater(array_of(files, "rows"), 0))
 
 
-def match(files: pa.Table, bound: Bound, specs: Specs, *, in_part: bool = False) -> Match:
-    """Return what is proven of each file. A row matches where the condition is true, and not where it is NULL.
+def match(files: pa.Table, bound: Bound, specs: Specs, *, in_part: bool = False) -> FileMatch:
+    """Return the proofs for each file.
 
-    Unsupported for a condition that lakelog does not know, by name, unless it may be known `in_part`: then its other
-    parts may have any result.
+    A row matches if the condition is true, and not if it is NULL. Raises Unsupported for a condition that
+    lakelog does not know, by name, unless it may be known `in_part`. Then its other parts may have any
+    result.
     """
     unknown = unknown_parts(bound)
     if unknown and not in_part:
@@ -93,60 +107,62 @@ def match(files: pa.Table, bound: Bound, specs: Specs, *, in_part: bool = False)
             "know exactly which rows it matches"
         )
     possible = _Evaluation(files, specs).possible(bound)
-    return Match(all=pc.invert(pc.or_(possible.false, possible.null)), none=pc.invert(possible.true))
+    return FileMatch(all=pc.invert(pc.or_(possible.false, possible.null)), none=pc.invert(possible.true))
 
 
 class _Evaluation:
-    """One condition on some files; the facts of each column are looked up once."""
+    """A condition on some files; the facts of each column are looked up once."""
 
     def __init__(self, files: Judged, specs: Specs) -> None:
         self._files = files
         self._specs = specs_list(specs)
-        self._facts: dict[Term, Facts] = {}
+        self._facts: dict[BoundTerm, ValueFacts] = {}
         self._no = pa.repeat(pa.scalar(False), files.num_rows)
         self._yes = pa.repeat(pa.scalar(True), files.num_rows)
 
     def possible(self, bound: Bound) -> _Possible:
         match bound:
-            case And():
+            case AndCondition():
                 return functools.reduce(_and, map(self.possible, bound.parts))
-            case Or():
+            case OrCondition():
                 return _not(functools.reduce(_and, (_not(self.possible(part)) for part in bound.parts)))
-            case Not():
+            case NotCondition():
                 return _not(self.possible(bound.part))
             case IsTrue():
                 part = self.possible(bound.part)
                 return _Possible(part.true, pc.or_(part.false, part.null), self._no)
-            case Constant():
+            case ConstantCondition():
                 no, yes = self._no, self._yes
                 return {
                     True: _Possible(yes, no, no), False: _Possible(no, yes, no), None: _Possible(no, no, yes)
                 }[bound.result]  # fmt: skip
-            case Unevaluable():
+            case OpaqueCondition():
                 return _Possible(self._yes, self._yes, self._yes)
             case IsNull():
                 facts = self._of(bound.term)
                 return _Possible(facts.may_null, pc.or_(facts.may_value, facts.may_nan), self._no)
-            case Known():
+            case KnownCondition():
                 facts = self._of(bound.term)
-                some = pc.or_(facts.may_value, facts.may_nan)
+                has_value = pc.or_(facts.may_value, facts.may_nan)
                 return _Possible(
-                    some if bound.result else self._no, self._no if bound.result else some, facts.may_null
+                    has_value if bound.result else self._no,
+                    self._no if bound.result else has_value,
+                    facts.may_null,
                 )
-            case Compare():
+            case CompareCondition():
                 return self._compare(bound, self._of(bound.term))
-            case In():
+            case InCondition():
                 return self._in(bound, self._of(bound.term))
             case TextTest():
                 return self._text_test(bound, self._of(bound.term))
         assert_never(bound)
 
-    def _of(self, term: Term) -> Facts:
+    def _of(self, term: BoundTerm) -> ValueFacts:
         if term not in self._facts:
             self._facts[term] = facts_of(self._files, term, self._specs)
         return self._facts[term]
 
-    def _compare(self, test: Compare, facts: Facts) -> _Possible:
+    def _compare(self, test: CompareCondition, facts: ValueFacts) -> _Possible:
         value, null = test.value, facts.may_null
         if is_nan(value):
             return {
@@ -166,13 +182,13 @@ class _Evaluation:
                 false, true = self._below({">": "<=", ">=": "<"}[test.op], facts, value)
                 return _Possible(pc.or_(true, facts.may_nan), false, null)
 
-    def _below(self, op: str, facts: Facts, value: pa.Scalar) -> tuple[pa.Array, pa.Array]:
-        """Return where a value may be below `value` (or equal to it, for <=), and where it may not be."""
-        none, every = (pc.greater_equal, pc.less) if op == "<" else (pc.greater, pc.less_equal)
-        true = pc.and_(facts.may_value, _not_proven(none(facts.lo, value)))
+    def _below(self, op: str, facts: ValueFacts, value: pa.Scalar) -> tuple[pa.Array, pa.Array]:
+        """Return whether a value may be below `value` (or equal to it, for <=), and whether it may not be."""
+        never, every = (pc.greater_equal, pc.less) if op == "<" else (pc.greater, pc.less_equal)
+        true = pc.and_(facts.may_value, _not_proven(never(facts.lo, value)))
         return true, pc.and_(facts.may_value, _not_proven(every(facts.hi, value)))
 
-    def _equal(self, test: Compare, facts: Facts) -> _Possible:
+    def _equal(self, test: CompareCondition, facts: ValueFacts) -> _Possible:
         value = test.value
         outside = pc.or_kleene(pc.greater(facts.lo, value), pc.less(facts.hi, value))
         always = pc.and_(facts.single, pc.fill_null(pc.equal(facts.lo, value), False))
@@ -182,10 +198,10 @@ class _Evaluation:
             true, pc.or_(pc.and_(facts.may_value, pc.invert(always)), facts.may_nan), facts.may_null
         )
 
-    def _in(self, test: In, facts: Facts) -> _Possible:
+    def _in(self, test: InCondition, facts: ValueFacts) -> _Possible:
         lo, hi, values = facts.lo, facts.hi, test.values
         if pa.types.is_floating(lo.type):
-            # Arrow looks floats up by their bits: adding zero makes the two zeros one.
+            # Arrow looks floats up by their bits: adding zero makes the two zeros equal.
             lo, hi, values = pc.add(lo, 0.0), pc.add(hi, 0.0), pc.add(values, 0.0)
         hit = pc.is_in(lo, value_set=values)
         if not len(values):
@@ -205,8 +221,8 @@ class _Evaluation:
             return _Possible(true, self._no, pc.or_(false, facts.may_null))
         return _Possible(true, false, facts.may_null)
 
-    def _in_buckets(self, term: Term, values: pa.Array) -> pa.Array:
-        """Return whether one of `values` may be in the file, as far as buckets show."""
+    def _in_buckets(self, term: BoundTerm, values: pa.Array) -> pa.Array:
+        """Return whether any of `values` may be in the file, as far as buckets show."""
         may = self._yes
         if term.transform is not None or not len(values):
             return may
@@ -214,31 +230,31 @@ class _Evaluation:
             if field.transform.name == "bucket":
                 assert isinstance(term.source, AtomicType)
                 buckets = apply_transform(field.transform, values, term.source)
-                if isinstance(self._files, Together):
+                if isinstance(self._files, ManifestFacts):
                     between = partition_ranges(self._files, field)
-                    found = _some_between(between.lo, between.hi, buckets.take(pc.sort_indices(buckets)))
+                    has_bucket = _some_between(between.lo, between.hi, buckets.take(pc.sort_indices(buckets)))
                 else:
-                    found = pc.is_in(partition_values(self._files, field), value_set=buckets)
-                may = pc.and_(may, pc.or_(pc.invert(mask), found))
+                    has_bucket = pc.is_in(partition_values(self._files, field), value_set=buckets)
+                may = pc.and_(may, pc.or_(pc.invert(mask), has_bucket))
         return may
 
-    def _text_test(self, test: TextTest, facts: Facts) -> _Possible:
+    def _text_test(self, test: TextTest, facts: ValueFacts) -> _Possible:
         tests = {"STARTS_WITH": pc.starts_with, "ENDS_WITH": pc.ends_with, "CONTAINS": pc.match_substring}
         holds = pc.fill_null(tests[test.op](facts.lo, test.text), False)
         always = pc.and_(facts.single, holds)
         possible = pc.or_(pc.invert(facts.single), holds)
         if test.op == "STARTS_WITH":
-            # All texts between two that start with it do so too.
+            # If two texts start with it, so do all texts between them.
             always = pc.and_(holds, pc.fill_null(pc.starts_with(facts.hi, test.text), False))
-            after = pc.and_(pc.greater(facts.lo, pa.scalar(test.text, facts.lo.type)), pc.invert(holds))
-            before = pc.less(facts.hi, pa.scalar(test.text, facts.hi.type))
-            possible = pc.and_(possible, _not_proven(pc.or_kleene(after, before)))
+            is_above = pc.and_(pc.greater(facts.lo, pa.scalar(test.text, facts.lo.type)), pc.invert(holds))
+            is_below = pc.less(facts.hi, pa.scalar(test.text, facts.hi.type))
+            possible = pc.and_(possible, _not_proven(pc.or_kleene(is_above, is_below)))
         true = pc.and_(facts.may_value, possible)
         return _Possible(true, pc.and_(facts.may_value, pc.invert(always)), facts.may_null)
 
 
 def _and(one: _Possible, other: _Possible) -> _Possible:
-    # SQL's AND is NULL where one side is NULL and the other is not false.
+    # SQL's AND is NULL if one side is NULL and the other is not false.
     null = pc.or_(
         pc.and_(one.null, pc.or_(other.null, other.true)), pc.and_(other.null, pc.or_(one.null, one.true))
     )
@@ -254,17 +270,17 @@ def _outside(lo: pa.Array, hi: pa.Array, value: pa.Scalar) -> pa.Array:
 
 
 def _some_between(lo: pa.Array, hi: pa.Array, ordered: pa.Array) -> pa.Array:
-    """Return whether one of the values, which are in order, may be between the bounds; numbers are looked up."""
+    """Return whether any of the ordered values may be between the bounds. Numbers are looked up."""
     within = _not_proven(pc.or_kleene(pc.greater(lo, ordered[-1]), pc.less(hi, ordered[0])))
     if not (pa.types.is_integer(ordered.type) or pa.types.is_floating(ordered.type)):
         return within
-    known = pc.and_(pc.is_valid(lo), pc.is_valid(hi))
+    has_bounds = pc.and_(pc.is_valid(lo), pc.is_valid(hi))
     numbers = np.asarray(ordered)
     first = np.searchsorted(numbers, np.asarray(pc.fill_null(lo, 0)), side="left")
-    after = np.searchsorted(numbers, np.asarray(pc.fill_null(hi, 0)), side="right")
-    return pc.and_(within, pc.or_(pc.invert(known), pa.array(first < after)))
+    end = np.searchsorted(numbers, np.asarray(pc.fill_null(hi, 0)), side="right")
+    return pc.and_(within, pc.or_(pc.invert(has_bounds), pa.array(first < end)))
 
 
 def _not_proven(proof: pa.Array) -> pa.Array:
-    """Return where `proof` does not hold; what is not known proves nothing."""
+    """Return whether `proof` does not hold. NULL proves nothing."""
     return pc.invert(pc.fill_null(proof, False))

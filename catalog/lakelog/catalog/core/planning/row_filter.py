@@ -10,21 +10,22 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.core.planning.binding import is_nan
 from lakelog.catalog.core.planning.bound import (
-    And,
+    AndCondition,
     Bound,
-    Compare,
-    Constant,
-    In,
+    BoundTerm,
+    CompareCondition,
+    ConstantCondition,
+    InCondition,
     IsNull,
     IsTrue,
-    Known,
-    Not,
-    Or,
-    Term,
+    KnownCondition,
+    NotCondition,
+    OpaqueCondition,
+    OrCondition,
     TextTest,
-    Unevaluable,
 )
-from lakelog.catalog.core.schema import AtomicType, apply_transform
+from lakelog.catalog.core.schema.transforms import apply_transform
+from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.log.errors import Unsupported
 
 _COMPARE = {"=": pc.equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}
@@ -34,30 +35,30 @@ _TEXT = {"STARTS_WITH": pc.starts_with, "ENDS_WITH": pc.ends_with, "CONTAINS": p
 def evaluate(bound: Bound, rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
     """Return true, false or NULL for each row; the columns of `rows` have their logical names.
 
-    Unsupported for a condition that lakelog does not know.
+    Raises Unsupported for a condition that lakelog does not know.
     """
     match bound:
-        case And():
+        case AndCondition():
             return functools.reduce(pc.and_kleene, [evaluate(part, rows) for part in bound.parts])
-        case Or():
+        case OrCondition():
             return functools.reduce(pc.or_kleene, [evaluate(part, rows) for part in bound.parts])
-        case Not():
+        case NotCondition():
             return pc.invert(evaluate(bound.part, rows))
         case IsTrue():
             return pc.fill_null(evaluate(bound.part, rows), False)
-        case Constant():
+        case ConstantCondition():
             return pa.array([bound.result], pa.bool_()).take(pa.repeat(0, rows.num_rows))
-        case Known():
+        case KnownCondition():
             return _known(values_of(bound.term, rows), bound.result)
         case IsNull():
             return pc.is_null(values_of(bound.term, rows))
-        case Compare():
+        case CompareCondition():
             return compare(bound.op, values_of(bound.term, rows), bound.value)
-        case In():
+        case InCondition():
             return _is_in(values_of(bound.term, rows), bound)
         case TextTest():
             return _TEXT[bound.op](values_of(bound.term, rows), bound.text)
-        case Unevaluable():
+        case OpaqueCondition():
             raise Unsupported(
                 f"the condition {bound.text} is not supported when rows are read: filter the result instead, or use "
                 "comparisons, IN, NULL tests and text tests of columns"
@@ -66,7 +67,7 @@ def evaluate(bound: Bound, rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.Chu
 
 
 def compare(op: str, values: pa.Array | pa.ChunkedArray, value: pa.Scalar) -> pa.Array | pa.ChunkedArray:
-    """Return `values op value` as Spark does; NULL where a value is NULL."""
+    """Return `values op value` as Spark does; NULL if a value is NULL."""
     if not pa.types.is_floating(values.type):
         return _COMPARE[op](values, value)
     nan = pc.is_nan(values)
@@ -82,7 +83,7 @@ def compare(op: str, values: pa.Array | pa.ChunkedArray, value: pa.Scalar) -> pa
     return pc.or_(plain, nan) if op in (">", ">=") else plain
 
 
-def values_of(term: Term, rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
+def values_of(term: BoundTerm, rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
     """Return the values of `term`, in the type that they are compared in."""
     values = rows.column(term.path[0])
     for name in term.path[1:]:
@@ -97,14 +98,14 @@ def _known(values: pa.Array | pa.ChunkedArray, result: bool) -> pa.Array | pa.Ch
     return pc.if_else(pc.is_valid(values), pa.scalar(result), pa.scalar(None, pa.bool_()))
 
 
-def _is_in(values: pa.Array | pa.ChunkedArray, test: In) -> pa.Array | pa.ChunkedArray:
+def _is_in(values: pa.Array | pa.ChunkedArray, test: InCondition) -> pa.Array | pa.ChunkedArray:
     if pa.types.is_floating(values.type):
-        # Arrow looks floats up by their bits: adding zero makes the two zeros one.
-        found = pc.is_in(pc.add(values, 0.0), value_set=pc.add(test.values, 0.0))
+        # Arrow looks floats up by their bits: adding zero makes the two zeros equal.
+        is_member = pc.is_in(pc.add(values, 0.0), value_set=pc.add(test.values, 0.0))
         if test.nan:
-            found = pc.or_(found, pc.fill_null(pc.is_nan(values), False))
+            is_member = pc.or_(is_member, pc.fill_null(pc.is_nan(values), False))
     else:
-        found = pc.is_in(values, value_set=test.values)
+        is_member = pc.is_in(values, value_set=test.values)
     # A NULL in the list, or the value NULL itself, makes "not found" unknown.
-    unknown = pc.invert(found) if test.null else pc.is_null(values)
-    return pc.if_else(unknown, pa.scalar(None, pa.bool_()), found)
+    unknown = pc.invert(is_member) if test.null else pc.is_null(values)
+    return pc.if_else(unknown, pa.scalar(None, pa.bool_()), is_member)

@@ -1,9 +1,10 @@
-"""Schemas to and from Arrow's.
+"""Conversion of schemas to and from Arrow.
 
-The logical schema is what Python sees: the table's names, one Arrow type per type. The physical schema is what
-stands in data files: physical names, and integers for intervals, as Spark writes them. Both carry
+Python users see the logical schema: the table's names, with an Arrow type for each type. Data files have the
+physical schema: physical names, and integers for intervals, as Spark writes them. Both carry
 `PARQUET:field_id`, so that other readers of the files find columns by id. A variant is the struct of its two
-binaries, `metadata` and `value`, which is also its form in Parquet; a year-month interval is its number of months.
+binaries, `metadata` and `value`, which is also its form in Parquet. A year-month interval is its number of
+months.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ VARIANT = pa.struct(
     [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
 )
 
-# As values are kept in the log, except for those that users see in another form.
+# The log's own value types, except for types that users see in another form.
 _ATOMIC: dict[str, pa.DataType] = {
     **VALUE_TYPES,
     "interval day-time": pa.duration("us"),
@@ -95,14 +96,14 @@ def type_to_arrow(type: Type, *, physical: bool = False) -> pa.DataType:
 def schema_from_arrow(schema: pa.Schema, last_id: int = 0) -> Schema:
     """Return the schema that holds data of the Arrow `schema`, with fresh ids after `last_id`.
 
-    A field's metadata `comment` becomes the column's comment. Unsupported names the column of a type that cannot be
-    stored.
+    A field's metadata `comment` becomes the column's comment. Raises Unsupported, which names the column, if
+    a type cannot be stored.
     """
     return assign_ids([_field_from_arrow(field, ()) for field in schema], last_id)
 
 
 def type_from_arrow(type: pa.DataType, path: tuple[str, ...]) -> Type:
-    """Return the type, without ids, that holds Arrow's `type`. `path` is the column that messages name."""
+    """Return the type, without ids, that holds Arrow's `type`. Error messages name the column at `path`."""
     if len(path) > DEPTH_LIMIT + 1:
         raise too_deep(path)
     types = pa.types
@@ -143,7 +144,8 @@ _MEANINGLESS = {
 
 
 def storage_of(type: pa.BaseExtensionType, path: tuple[str, ...]) -> pa.DataType:
-    """Return the type that stands for an extension type of Arrow. Unsupported for one whose storage says too little."""
+    """Return the storage type of an Arrow extension type. Raises Unsupported if the storage loses its
+    meaning."""
     why = _MEANINGLESS.get(type.extension_name)
     if why is not None:
         raise Unsupported(
@@ -153,7 +155,7 @@ def storage_of(type: pa.BaseExtensionType, path: tuple[str, ...]) -> pa.DataType
 
 
 def is_list(type: pa.DataType) -> bool:
-    """Return whether `type` is one of Arrow's forms of lists."""
+    """Return whether `type` is a kind of Arrow list."""
     tests = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
     return any(getattr(pa.types, test)(type) for test in tests)
 
@@ -169,5 +171,5 @@ def _field_from_arrow(field: pa.Field, parent: tuple[str, ...]) -> Field:
 
 
 def identified_field(name: str, type: pa.DataType, nullable: bool, id: int) -> pa.Field:
-    """Return a field that has its id in files, where readers of other formats look for it."""
+    """Return a field with its id in the metadata, which readers of other formats use."""
     return pa.field(name, type, nullable=nullable, metadata={FIELD_ID: str(id).encode()})

@@ -1,8 +1,8 @@
 """Constraints of a table's rows: CHECK conditions, which every writer enforces, and keys, which only inform.
 
-A key knows its columns by id, so it follows a rename. A CHECK is a condition in SQL, which only Spark reads; the
-columns in it are known by id too, and keep name and type until it is dropped. For every row of the table a CHECK is
-true or NULL, never false, as in SQL.
+A key has column ids, so it follows a rename. A CHECK is a condition in SQL, which only Spark reads. Its
+columns are stored by id too, and keep their name and type until the CHECK is dropped. For every row of the
+table a CHECK is true or NULL, never false, as in SQL.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ Path: TypeAlias = tuple[str, ...]
 class _Constraint(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind"
 ):  # fmt: skip
-    """`columns` are ids. `rely` lets an optimiser assume that the constraint holds."""
+    """`columns` are ids. `rely` permits an optimiser to assume that the constraint holds."""
 
     name: str
     columns: tuple[Int32, ...]
     rely: bool = False
 
 
-class Check(_Constraint, frozen=True, tag="check"):
-    """`sql` is the condition. `predicate` is the same in the form of `Predicate.to_json`, where it has one."""
+class CheckConstraint(_Constraint, frozen=True, tag="check"):
+    """`sql` is the condition. `predicate` is the same condition in the form of `Predicate.to_json`, if it has
+    such a form."""
 
     sql: str
     predicate: dict[str, Any] | None = None
@@ -49,22 +50,23 @@ class PrimaryKey(_Constraint, frozen=True, tag="primary-key"):
     pass
 
 
-class Unique(_Constraint, frozen=True, tag="unique"):
+class UniqueConstraint(_Constraint, frozen=True, tag="unique"):
     pass
 
 
 class ForeignKey(_Constraint, frozen=True, tag="foreign-key"):
-    """`table` and `referenced` are names as they were written: they are not looked up."""
+    """`table` and `referenced` are names as the user wrote them. They are not looked up."""
 
     table: tuple[str, ...]
     referenced: tuple[str, ...]
 
 
-Constraint: TypeAlias = Check | PrimaryKey | Unique | ForeignKey
+Constraint: TypeAlias = CheckConstraint | PrimaryKey | UniqueConstraint | ForeignKey
 
 
-class Stated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A requested constraint, with the names of columns. Of a CHECK, `columns` are those in its condition."""
+class StatedConstraint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A requested constraint, with column names. The `columns` of a CHECK are the columns in its
+    condition."""
 
     kind: Literal["check", "primary-key", "unique", "foreign-key"]
     name: str
@@ -76,92 +78,92 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     referenced: tuple[str, ...] | None = None
 
 
-ready(Stated)
+ready(StatedConstraint)
 
 
-def stated_from(asked: Stated | Mapping[str, Any]) -> Stated:
-    """Return `asked` as a struct. InvalidInput for JSON that is not a constraint."""
-    if isinstance(asked, Stated):
+def stated_from(asked: StatedConstraint | Mapping[str, Any]) -> StatedConstraint:
+    """Return `asked` as a struct. Raises InvalidInput for JSON that is not a constraint."""
+    if isinstance(asked, StatedConstraint):
         return asked
     try:
-        return msgspec.convert(dict(asked), Stated)
+        return msgspec.convert(dict(asked), StatedConstraint)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         raise InvalidInput(f"{asked!r} is not a constraint: {error}") from None
 
 
 def find(constraints: Sequence[Constraint], name: str) -> Constraint | None:
-    """Return the constraint of that name, in upper or lower case."""
-    lowered = name.lower()
-    return next((each for each in constraints if each.name.lower() == lowered), None)
+    """Return the constraint of that name, in any case."""
+    lower_name = name.lower()
+    return next((constraint for constraint in constraints if constraint.name.lower() == lower_name), None)
 
 
 def with_all(
     constraints: tuple[Constraint, ...],
-    asked: Sequence[Stated | Mapping[str, Any]],
+    asked: Sequence[StatedConstraint | Mapping[str, Any]],
     schema: Schema,
     *,
     case_sensitive: bool = False,
 ) -> tuple[Constraint, ...]:
-    """Return `constraints` and the requested one, on the columns of `schema`.
+    """Return `constraints` and the requested constraints on columns of `schema`.
 
-    ConstraintExists, MultiplePrimaryKeys, NoSuchColumn, InvalidInput.
+    Raises ConstraintExists, MultiplePrimaryKeys, NoSuchColumn or InvalidInput.
     """
-    for each in asked:
-        constraints = _with(constraints, stated_from(each), schema, case_sensitive)
+    for statement in asked:
+        constraints = _with(constraints, stated_from(statement), schema, case_sensitive)
     return constraints
 
 
 def without(
     constraints: tuple[Constraint, ...], name: str, *, if_exists: bool = False
 ) -> tuple[Constraint, ...]:
-    """Return the others. NoSuchConstraint, unless `if_exists`."""
-    found = find(constraints, name)
-    if found is None:
+    """Return the constraints without `name`. Raises NoSuchConstraint if there is none, unless `if_exists`."""
+    dropped_constraint = find(constraints, name)
+    if dropped_constraint is None:
         if if_exists:
             return constraints
         raise NoSuchConstraint(f"there is no constraint {name}; {_listed(constraints)}")
-    return tuple(each for each in constraints if each is not found)
+    return tuple(constraint for constraint in constraints if constraint is not dropped_constraint)
 
 
 def _listed(constraints: Sequence[Constraint]) -> str:
-    names = ", ".join(each.name for each in constraints[:20])
+    names = ", ".join(constraint.name for constraint in constraints[:20])
     return f"the table has {names}" if names else "the table has none"
 
 
 def _with(
-    constraints: tuple[Constraint, ...], asked: Stated, schema: Schema, case_sensitive: bool
+    constraints: tuple[Constraint, ...], asked: StatedConstraint, schema: Schema, case_sensitive: bool
 ) -> tuple[Constraint, ...]:
     check_name(asked.name, "constraint")
-    found = find(constraints, asked.name)
-    if found is not None:
+    same_name = find(constraints, asked.name)
+    if same_name is not None:
         raise ConstraintExists(
-            f"there is a constraint {found.name} already: drop it first, or choose another name"
+            f"there is a constraint {same_name.name} already: drop it first, or choose another name"
         )
     if len(constraints) >= LIMIT:
         raise InvalidInput(f"the table has {LIMIT} constraints already, which is the limit: drop one first")
-    new = _bound(asked, schema, case_sensitive)
-    first = next((each for each in constraints if isinstance(each, PrimaryKey)), None)
-    if isinstance(new, PrimaryKey) and first is not None:
+    new_constraint = _bound(asked, schema, case_sensitive)
+    primary_key = next((constraint for constraint in constraints if isinstance(constraint, PrimaryKey)), None)
+    if isinstance(new_constraint, PrimaryKey) and primary_key is not None:
         raise MultiplePrimaryKeys(
-            f"the table has the primary key {first.name} already: drop it first, or use UNIQUE"
+            f"the table has the primary key {primary_key.name} already: drop it first, or use UNIQUE"
         )
-    return (*constraints, new)
+    return (*constraints, new_constraint)
 
 
-def _bound(asked: Stated, schema: Schema, case_sensitive: bool) -> Constraint:
+def _bound(asked: StatedConstraint, schema: Schema, case_sensitive: bool) -> Constraint:
     if asked.kind == "check":
         return _check(asked, schema, case_sensitive)
     if not asked.columns:
         raise InvalidInput(f"the constraint {asked.name} names no columns: name at least one")
-    found = [schema.find(path, case_sensitive) for path in asked.columns]
-    for path, field in zip(asked.columns, found, strict=True):
+    fields = [schema.find(path, case_sensitive) for path in asked.columns]
+    for path, field in zip(asked.columns, fields, strict=True):
         _refuse_collated(asked.name, path, field.type)
-    columns = tuple(field.id for field in found)
+    columns = tuple(field.id for field in fields)
     match asked.kind:
         case "primary-key":
             return PrimaryKey(name=asked.name, columns=columns, rely=asked.rely)
         case "unique":
-            return Unique(name=asked.name, columns=columns, rely=asked.rely)
+            return UniqueConstraint(name=asked.name, columns=columns, rely=asked.rely)
         case "foreign-key":
             if not asked.table or not asked.referenced or len(asked.referenced) != len(columns):
                 raise InvalidInput(
@@ -178,9 +180,9 @@ def _bound(asked: Stated, schema: Schema, case_sensitive: bool) -> Constraint:
 
 
 def refuse_collated_keys(constraints: Sequence[Constraint], id: int, path: Path, type: Type) -> None:
-    """Raise Unsupported where a key has the column `id`, and `type` cannot be in one."""
+    """Raise Unsupported if `id` is a column of a key, and `type` cannot be in a key."""
     for constraint in constraints:
-        if not isinstance(constraint, Check) and id in constraint.columns:
+        if not isinstance(constraint, CheckConstraint) and id in constraint.columns:
             _refuse_collated(constraint.name, path, type)
 
 
@@ -192,7 +194,7 @@ def _refuse_collated(name: str, path: Path, type: Type) -> None:
         )
 
 
-def _check(asked: Stated, schema: Schema, case_sensitive: bool) -> Check:
+def _check(asked: StatedConstraint, schema: Schema, case_sensitive: bool) -> CheckConstraint:
     if not asked.sql:
         raise InvalidInput(f"the constraint {asked.name} has no condition: give its SQL")
     if len(asked.sql.encode()) > SQL_LIMIT_BYTES:
@@ -202,7 +204,7 @@ def _check(asked: Stated, schema: Schema, case_sensitive: bool) -> Check:
     if asked.predicate is not None:
         Predicate.from_json(asked.predicate)
     columns = dict.fromkeys(_meant(path, schema, case_sensitive) for path in asked.columns)
-    return Check(
+    return CheckConstraint(
         name=asked.name,
         columns=tuple(columns),
         rely=asked.rely,
@@ -212,23 +214,25 @@ def _check(asked: Stated, schema: Schema, case_sensitive: bool) -> Check:
 
 
 def _meant(path: Path, schema: Schema, case_sensitive: bool) -> int:
-    """Return the id of the column or field that a name in a condition leads to: the last one along structs.
+    """Return the id of the column or struct field that a name in a condition leads to: the last field along
+    structs.
 
-    What follows in an array or a map belongs to its element or value, and changes with the whole column.
+    The parts of a name inside an array or a map belong to the element or value, and change with the whole
+    column.
     """
     if not path or schema.get(path[:1], case_sensitive) is None:
-        known = ", ".join(dotted((name,)) for name in schema.names[:20])
+        column_names = ", ".join(dotted((name,)) for name in schema.names[:20])
         raise NoSuchColumn(
             f"the condition of a constraint names {dotted(path)}, and there is no column {dotted(path[:1])}; write "
-            f"columns without the table's name: they are {known}"
+            f"columns without the table's name: they are {column_names}"
         )
-    found = schema.find(path[:1], case_sensitive)
+    field = schema.find(path[:1], case_sensitive)
     for length in range(2, len(path) + 1):
-        inner = schema.get(path[:length], case_sensitive) if isinstance(found.type, StructType) else None
+        inner = schema.get(path[:length], case_sensitive) if isinstance(field.type, StructType) else None
         if inner is None:
             break
-        found = inner
-    return found.id
+        field = inner
+    return field.id
 
 
 def refuse_dependent(
@@ -240,16 +244,16 @@ def refuse_dependent(
     case_sensitive: bool,
     checks_only: bool,
 ) -> None:
-    """Raise InvalidInput where a constraint needs the column at `path` as it is. `what` names the change."""
+    """Raise InvalidInput if a constraint depends on the column at `path`. `what` names the change."""
     if not constraints:
         return
     field = schema.find(path, case_sensitive)
     own = {field.id, *(part.id for _, part in walk(children(field.type)))}
     above = {schema.find(path[:length], case_sensitive).id for length in range(1, len(path))}
     for constraint in constraints:
-        if checks_only and not isinstance(constraint, Check):
+        if checks_only and not isinstance(constraint, CheckConstraint):
             continue
-        # A condition that has a whole struct has its fields, too.
+        # A condition on a whole struct depends on its fields, too.
         if not (own | above).isdisjoint(constraint.columns):
             raise InvalidInput(
                 f"cannot {what} {dotted(path)}: the constraint {constraint.name} needs it as it is; drop that first, "

@@ -1,15 +1,16 @@
 """Definitions of views and functions, which have no log of their own: the log of their namespace stores them.
 
-A definition is stored and returned as an engine gave it. lakelog does not read the SQL in it.
+A definition is stored and returned as an engine gave it. lakelog does not read its SQL.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 
-from lakelog.catalog.core.schema.properties import RESERVED, check_text
+from lakelog.catalog.core.schema.properties.checking import check_text
+from lakelog.catalog.core.schema.properties.known import RESERVED
 from lakelog.catalog.core.schema.spark_types import SparkType
 from lakelog.catalog.core.schema.stored_types import ready
 from lakelog.log import Json
@@ -31,7 +32,7 @@ class _Definition(
 
 
 class ViewColumn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A column of a view. `type` is Spark's JSON of it; `metadata` is the engine's own."""
+    """A column of a view. `type` is its type as Spark's JSON. `metadata` is the engine's own."""
 
     name: str
     type: SparkType
@@ -41,7 +42,7 @@ class ViewColumn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Dependency(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a query uses: the name of a table, or of a function."""
+    """A dependency of a query: the name of a table or of a function."""
 
     table: tuple[str, ...] | None = None
     function: tuple[str, ...] | None = None
@@ -52,12 +53,12 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class ViewDefinition(_Definition, frozen=True, tag="view"):
-    """A query with a name. `columns` are what users see, `query_columns` what the query called them.
+    """A named query. Users see `columns`. The query's own names for them are `query_columns`.
 
-    Names in `text` without a catalog or namespace are those of `catalog` (None: the one that the view is in, under any
-    name) and `namespace`; `configs` are the engine's settings that the text was parsed with, and
-    `schema_mode` says what happens when the query's columns change. `dependencies` are the objects that the query uses,
-    as the engine reported them.
+    Names in `text` without a catalog or namespace belong to `catalog` and `namespace`. A `catalog` of None is
+    the view's own catalog, under any name. `configs` are the engine's settings that the text was parsed with.
+    `schema_mode` says what happens if the query's columns change. `dependencies` are the objects that the
+    query uses, as the engine reported them.
     """
 
     text: str
@@ -72,11 +73,11 @@ class ViewDefinition(_Definition, frozen=True, tag="view"):
 
 
 class FunctionDefinition(_Definition, frozen=True, tag="function"):
-    """A function. `language` says what `body` is: `sql` (an expression or query), or `java` (the name of a class).
+    """A function. `language` is the kind of `body`: `sql` (an expression or query), or `java` (a class name).
 
-    `parameters` and `returns` are column lists or types in SQL's spelling, as the engine understands them; `resources`
-    are the kinds and urls of files that a class needs. Names in a body of SQL are those of `catalog` and `namespace`,
-    understood with the engine's settings `configs`. `properties` are the engine's own.
+    `parameters` and `returns` are column lists or types in SQL, as the engine understands them. `resources`
+    are the kinds and URLs of files that a class needs. Names in an SQL body belong to `catalog` and
+    `namespace`, and the engine's settings `configs` apply to it. `properties` are the engine's own.
     """
 
     language: str
@@ -100,22 +101,29 @@ ready(Definition)
 VIEW, FUNCTION = "view", "function"
 
 SPACES = {VIEW: "relation", FUNCTION: "function"}
-"""The space of names that each kind of definition is in: views share that of tables."""
+"""The namespace's name space of each kind of definition. Views share theirs with tables."""
+
+EntryKind: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^(?:table|namespace|view|function)$(?!\n)")]
+"""What a name leads to."""
+
+NameSpace: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^(?:relation|namespace|function)$(?!\n)")]
+"""The space of a name in its namespace."""
 
 
 def kind_of(definition: Definition) -> str:
+    """Return the kind of the definition's entry: a view or a function."""
     return VIEW if isinstance(definition, ViewDefinition) else FUNCTION
 
 
 def _texts(definition: Definition) -> tuple[str, ...]:
-    """The texts of a definition that mean something only as they are."""
+    """Return the strings of a definition that are meaningful only unchanged."""
     if isinstance(definition, ViewDefinition):
         return (definition.text,)
     return (definition.body, definition.parameters or "", *(url for _, url in definition.resources))
 
 
 def check_definition(definition: Definition) -> None:
-    """Raise InvalidInput for what cannot be stored."""
+    """Raise InvalidInput if the definition cannot be stored."""
     if not isinstance(definition, ViewDefinition | FunctionDefinition):
         raise InvalidInput(
             f"a {type(definition).__name__} is not a definition: give a ViewDefinition or FunctionDefinition"

@@ -1,20 +1,24 @@
-"""Filters as an engine sends them: the JSON form of `predicate` as a struct, which refuses what is not part of it."""
+"""Filters as an engine sends them: the JSON form of `predicate` as a struct, which refuses unknown
+members."""
 
 from __future__ import annotations
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from lakelog.catalog.core.schema.literals import Scalar
 from lakelog.catalog.core.schema.spark_types import SparkType
 from lakelog.catalog.core.schema.stored_types import ready
+from lakelog.catalog.core.schema.types import Scalar
 
 
 class Expression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A filter, or a part of one. It has the members of one kind.
+    """A filter, or a part of a filter. It has the members of exactly one kind:
 
-    These are `op` with its `args`; `transform` with its `args`, which are numbers and a column; `col`, the path of a
-    column; `lit`, a value, with its `type` in Spark's JSON; or `opaque`, a text that is known to its engine only.
+    - `op` with its `args`
+    - `transform` with its `args`, which are numbers and a column
+    - `col`, the path of a column
+    - `lit`, a value, with its `type` in Spark's JSON
+    - `opaque`, a text that only its engine understands
     """
 
     op: str | UnsetType = UNSET

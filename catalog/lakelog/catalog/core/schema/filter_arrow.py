@@ -1,13 +1,13 @@
 """Filters as expressions of pyarrow: read into a predicate that is true, false or NULL for the same rows.
 
-An expression hides its parts. What it is pickled as has them all: a file of Arrow's IPC, whose columns are the
-literals and options, and whose metadata is the tree, in the order in which it is written. That is read here,
-through Arrow's C data interface, because `Schema.metadata` is a dict and drops repeated keys. Substrait would need
-a schema first, and a decoder of its own.
+An expression hides its parts, but its pickled form has them all. This is a file of Arrow's IPC: its columns
+are the literals and options, and its metadata is the tree, in writing order. The metadata is read through
+Arrow's C data interface, because `Schema.metadata` is a dict and drops repeated keys. Substrait would need a
+schema first, and a decoder of its own.
 
-Rule: a function that is not known here is refused by its name. Where Arrow and SQL differ, Arrow's result counts:
-NaN is not greater than a number, and `isin` is false for NULL. `nan_is_largest` is for engines that write such
-expressions with SQL's order in mind.
+Rule: an unknown function is refused by its name. If Arrow and SQL differ, Arrow's result counts: NaN is not
+greater than a number, and `isin` is false for NULL. `nan_is_largest` is for engines that write such
+expressions in SQL's order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.core.schema.predicate import (
     Column,
-    Literal,
+    FilterLiteral,
     Operand,
     Predicate,
     condition_of,
@@ -31,7 +31,7 @@ from lakelog.catalog.core.schema.predicate import (
 )
 from lakelog.log.errors import InvalidInput
 
-_NAN = Literal("NaN", "double")
+_NAN = FilterLiteral("NaN", "double")
 _COMPARISONS = {
     "equal": "=", "not_equal": "<>", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
 }  # fmt: skip
@@ -41,34 +41,36 @@ _WHAT = "the pyarrow expression"
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _TEXT_TESTS = {"starts_with": "STARTS_WITH", "ends_with": "ENDS_WITH", "match_substring": "CONTAINS"}
 _MATCH, _SKIP = 0, 1
-"""Arrow's SetLookupOptions: a NULL is looked up like a value, or never found."""
+"""Arrow's SetLookupOptions: a NULL is looked up like a value, or never matches."""
 
 
 def from_arrow_expression(expression: pc.Expression, *, nan_is_largest: bool = False) -> Predicate:
-    """Return the condition. InvalidInput for a function that predicates do not have, which it names."""
+    """Return the condition. Raises InvalidInput, which names the function, if predicates do not have a
+    function."""
     return condition_of(_Reading(expression, nan_is_largest).whole(), _WHAT)
 
 
 def columns_of(expression: pc.Expression) -> list[str]:
-    """Return the names of the columns that an expression needs, also of one that is not understood."""
+    """Return the names of the columns that an expression needs, even if the expression is not understood."""
     return _Reading(expression, False).columns()
 
 
-def literal_of(scalar: pa.Scalar) -> Literal:
-    """Return a value of Arrow's as a literal. InvalidInput for other types, and for parts of microseconds."""
+def literal_of(scalar: pa.Scalar) -> FilterLiteral:
+    """Return an Arrow scalar as a literal. Raises InvalidInput for other types, and for fractions of
+    microseconds."""
     type, types = scalar.type, pa.types
     if not scalar.is_valid:
-        return Literal(None)
+        return FilterLiteral(None)
     try:
         if types.is_timestamp(type):
             kind = "timestamp_ntz" if type.tz is None else "timestamp"
-            return Literal(scalar.cast(pa.timestamp("us", type.tz)).value, kind)
+            return FilterLiteral(scalar.cast(pa.timestamp("us", type.tz)).value, kind)
         if types.is_date(type):
-            return Literal(scalar.cast(pa.date32()).value, "date")
+            return FilterLiteral(scalar.cast(pa.date32()).value, "date")
         if types.is_time(type):
-            return Literal(scalar.cast(pa.time64("us")).value, "time")
+            return FilterLiteral(scalar.cast(pa.time64("us")).value, "time")
         if types.is_duration(type):
-            return Literal(scalar.cast(pa.duration("us")).value, "interval day to second")
+            return FilterLiteral(scalar.cast(pa.duration("us")).value, "interval day to second")
     except pa.ArrowInvalid as error:
         raise InvalidInput(f"cannot compare a column with {scalar} of type {type}: {error}") from None
     value = scalar.as_py()
@@ -79,14 +81,15 @@ def literal_of(scalar: pa.Scalar) -> Literal:
     )
 
 
-def is_one_of(column: Operand, values: Sequence[Literal], *, null_is_value: bool) -> Predicate:
-    """Return whether a column is one of `values`; for NULL that is NULL, or whether it is one (`null_is_value`)."""
-    known = [each for each in values if each.value is not None]
-    test = Predicate("IN", (column, *known))
+def is_one_of(column: Operand, values: Sequence[FilterLiteral], *, null_is_value: bool) -> Predicate:
+    """Return whether a column is in `values`. For NULL this is NULL, or with `null_is_value` whether NULL is
+    in `values`."""
+    non_null = [value for value in values if value.value is not None]
+    test = Predicate("IN", (column, *non_null))
     if not null_is_value:
-        # A list without values is false for all values, and NULL for NULL.
-        return test if known else Predicate("AND", (Predicate("IS_NULL", (column,)), Literal(None)))
-    if len(known) < len(values):
+        # An empty list is false for every value, and NULL for NULL.
+        return test if non_null else Predicate("AND", (Predicate("IS_NULL", (column,)), FilterLiteral(None)))
+    if len(non_null) < len(values):
         return Predicate("OR", (Predicate("IS_NULL", (column,)), test))
     return Predicate("AND", (Predicate("IS_NOT_NULL", (column,)), test))
 
@@ -95,8 +98,8 @@ class _Reading:
     def __init__(self, expression: pc.Expression, nan_is_largest: bool) -> None:
         self._nan_is_largest = nan_is_largest
         try:
-            _, (stored,) = expression.__reduce__()
-            with pa.ipc.open_file(stored) as file:
+            _, (pickle_bytes,) = expression.__reduce__()
+            with pa.ipc.open_file(pickle_bytes) as file:
                 self._columns = file.get_batch(0).columns
                 self._pairs = list(_metadata(file.schema))
         except (pa.ArrowException, ValueError, TypeError) as error:
@@ -106,7 +109,8 @@ class _Reading:
             ) from None
 
     def whole(self) -> Operand:
-        """Return the tree, read without recursion: an expression may be deeper than Python's stack."""
+        """Return the tree. It is read without recursion, because an expression may be deeper than Python's
+        stack."""
         open_calls: list[tuple[str, list[Operand], pa.StructScalar | None]] = []
         at = 0
         while True:
@@ -120,32 +124,32 @@ class _Reading:
                     open_calls[-1] = (*open_calls[-1][:2], self._scalar(value))
                     continue
                 case "literal":
-                    found: Operand = literal_of(self._scalar(value))
+                    operand: Operand = literal_of(self._scalar(value))
                 case "field_ref":
-                    found = Column((value,))
+                    operand = Column((value,))
                 case "nested_field_ref":
                     path = [name for _, name in self._pairs[at : at + int(value)]]
                     at += len(path)
-                    found = Column(tuple(path))
+                    operand = Column(tuple(path))
                 case "end":
                     name, arguments, options = open_calls.pop()
-                    found = self._call(name, arguments, options)
+                    operand = self._call(name, arguments, options)
                 case _:
                     _refuse(key)
             if not open_calls:
-                return found
-            open_calls[-1][1].append(found)
+                return operand
+            open_calls[-1][1].append(operand)
 
     def columns(self) -> list[str]:
-        found, at = [], 0
+        names, at = [], 0
         while at < len(self._pairs):
             key, value = self._pairs[at]
-            # The names of a nested field follow, of which the first is the column's.
+            # The names of a nested field follow. The first is the column's name.
             parts = int(value) if key == "nested_field_ref" else 0
             if parts or key == "field_ref":
-                found.append(self._pairs[at + 1][1] if parts else value)
+                names.append(self._pairs[at + 1][1] if parts else value)
             at += 1 + parts
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(names))
 
     def _scalar(self, index: str) -> pa.Scalar:
         return self._columns[int(index)][0]
@@ -164,15 +168,15 @@ class _Reading:
                 return Predicate("IS_NOT_NULL", (_column(part, name),))
             case "is_nan", [part]:
                 return _is_nan(_column(part, name))
-            case "if_else", [Predicate(op="IS_NOT_NULL") as valid, then, Literal(value=None)]:
-                # So a test that is false for NULL is made NULL for it.
-                null = Predicate("AND", (Predicate("IS_NULL", valid.args), Literal(None)))
+            case "if_else", [Predicate(op="IS_NOT_NULL") as valid, then, FilterLiteral(value=None)]:
+                # Engines write this to turn a test that is false for NULL into a test that is NULL for NULL.
+                null = Predicate("AND", (Predicate("IS_NULL", valid.args), FilterLiteral(None)))
                 return Predicate("OR", (null, Predicate("AND", (valid, condition_of(then, _WHAT)))))
             case "is_in", [part] if _option(options, "null_matching_behavior") in (_MATCH, _SKIP):
                 assert options is not None
                 skips = _option(options, "null_matching_behavior") == _SKIP
                 values = [
-                    literal_of(each) for each in options["value_set"].values if each.is_valid or not skips
+                    literal_of(value) for value in options["value_set"].values if value.is_valid or not skips
                 ]
                 return is_one_of(_column(part, name), values, null_is_value=True)
             case _, [part] if name in _TEXT_TESTS and not _option(options, "ignore_case"):
@@ -183,10 +187,10 @@ class _Reading:
         _refuse(name)
 
     def _compared(self, op: str, left: Operand, right: Operand) -> Predicate:
-        if isinstance(left, Literal) and not isinstance(right, Literal):
+        if isinstance(left, FilterLiteral) and not isinstance(right, FilterLiteral):
             left, op, right = right, _MIRRORED[op], left
         test = Predicate(op, (left, right))
-        if self._nan_is_largest or not isinstance(right, Literal) or right.type not in _NUMBERS:
+        if self._nan_is_largest or not isinstance(right, FilterLiteral) or right.type not in _NUMBERS:
             return test
         if right.value == _NAN.value:
             never = Predicate("AND", (_is_nan(left), Predicate("NOT", (_is_nan(left),))))
@@ -202,13 +206,13 @@ def _column(operand: Operand, function: str) -> Column:
     )
 
 
-def _text(pattern: pa.StringScalar) -> Literal:
-    """Return what is searched for: a text, or the bytes of a binary, which the options hold as a text too."""
-    found = pattern.as_buffer().to_pybytes()
+def _text(pattern: pa.StringScalar) -> FilterLiteral:
+    """Return the searched string or bytes. The options hold bytes as a string, too."""
+    pattern_bytes = pattern.as_buffer().to_pybytes()
     try:
-        return literal(found.decode())
+        return literal(pattern_bytes.decode())
     except UnicodeDecodeError:
-        return literal(found)
+        return literal(pattern_bytes)
 
 
 def _is_nan(operand: Operand) -> Predicate:
@@ -227,13 +231,13 @@ def _refuse(name: str) -> NoReturn:
 
 
 class _ArrowSchema(ctypes.Structure):
-    """The begin of the struct of Arrow's C data interface."""
+    """The beginning of the struct of Arrow's C data interface."""
 
     _fields_ = [("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("metadata", ctypes.c_void_p)]
 
 
 def _metadata(schema: pa.Schema) -> Iterator[tuple[str, str]]:
-    """Yield all of a schema's metadata in its order, repeated keys too."""
+    """Yield all of a schema's metadata in its order, with repeated keys."""
     capsule = schema.__arrow_c_schema__()
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

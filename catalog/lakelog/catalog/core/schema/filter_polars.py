@@ -1,8 +1,8 @@
 """Filters as expressions of Polars: read into a predicate that is true, false or NULL for the same rows.
 
-An expression is read by the JSON that Polars itself makes of it; of its literals, Polars gives the values. Rule:
-what is not known here is refused by its name, so that another version of Polars, which may write other JSON, can
-only lead to a refusal. Polars is imported only once such an expression is given.
+An expression is read from the JSON that Polars makes of it. Polars itself converts literals to values. Rule:
+an unknown part is refused by its name. So another version of Polars, which may write other JSON, can only
+lead to a refusal. Polars is imported only if such an expression is given.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 from lakelog.catalog.core.schema.filter_arrow import is_one_of, literal_of
 from lakelog.catalog.core.schema.predicate import (
     Column,
-    Literal,
+    FilterLiteral,
     Operand,
     Predicate,
     condition_of,
@@ -39,12 +39,12 @@ _BETWEEN = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "No
 
 
 def is_polars_expression(value: object) -> TypeGuard[pl.Expr]:
-    """Return whether a value is an expression of Polars, without importing it."""
+    """Return whether a value is an expression of Polars, without importing Polars."""
     return type(value).__name__ == "Expr" and type(value).__module__.split(".")[0] == "polars"
 
 
 def from_polars_expression(expression: pl.Expr) -> Predicate:
-    """Return the condition. InvalidInput for an expression that predicates do not have, which it names."""
+    """Return the condition. Raises InvalidInput, which names the part, if predicates do not have a part."""
     try:
         return condition_of(_operand(json.loads(expression.meta.serialize(format="json"))), _WHAT)
     except RecursionError:
@@ -52,7 +52,7 @@ def from_polars_expression(expression: pl.Expr) -> Predicate:
 
 
 def conjuncts(expression: pl.Expr) -> list[Predicate]:
-    """Return conditions that are all true where the expression is: of its parts, joined by AND, those that are read."""
+    """Return conditions that are all true if the expression is true: its readable parts, joined by AND."""
     try:
         return list(_readable(json.loads(expression.meta.serialize(format="json"))))
     except RecursionError:
@@ -103,11 +103,11 @@ def _function(function: Mapping[str, Any], first: Any, others: Sequence[Any]) ->
         case {"Boolean": "IsNotNull"}, []:
             return Predicate("IS_NOT_NULL", (_column(first),))
         case {"Boolean": ("IsNan" | "IsNotNan") as test}, []:
-            found = Predicate("=", (_column(first), literal(float("nan"))))
-            return found if test == "IsNan" else Predicate("NOT", (found,))
-        case {"Boolean": {"IsIn": {"nulls_equal": bool(nulls_equal)}}}, [{"Literal": _} as listed]:
+            is_nan = Predicate("=", (_column(first), literal(float("nan"))))
+            return is_nan if test == "IsNan" else Predicate("NOT", (is_nan,))
+        case {"Boolean": {"IsIn": {"nulls_equal": bool(nulls_equal)}}}, [{"Literal": _} as list_node]:
             return is_one_of(
-                _column(first), list(map(literal_of, _listed(listed))), null_is_value=nulls_equal
+                _column(first), list(map(literal_of, _listed(list_node))), null_is_value=nulls_equal
             )
         case {"Boolean": {"IsBetween": {"closed": str(closed)}}}, [low, high] if closed in _BETWEEN:
             column, (lower, upper) = _operand(first), _BETWEEN[closed]
@@ -129,24 +129,24 @@ def _column(node: Any) -> Column:
     raise InvalidInput(f"the Polars expression tests {operand}, which lakelog cannot do: test a column")
 
 
-def _text(node: Any) -> Literal:
-    found = _operand(node)
-    if isinstance(found, Literal) and (found.value is None or found.type == "string"):
-        return found
+def _text(node: Any) -> FilterLiteral:
+    operand = _operand(node)
+    if isinstance(operand, FilterLiteral) and (operand.value is None or operand.type == "string"):
+        return operand
     raise InvalidInput(
-        f"the Polars expression searches a text for {found}, which lakelog cannot do: search for a text"
+        f"the Polars expression searches a text for {operand}, which lakelog cannot do: search for a text"
     )
 
 
 def _values(node: Any) -> pa.Array:
-    """Return the values of a literal, of which Polars alone knows how its JSON is written."""
+    """Return the values of a literal. Only Polars knows the form of its JSON."""
     import polars as pl
 
     try:
         literal = pl.Expr.deserialize(io.StringIO(json.dumps(node)), format="json")
         values = pl.select(literal).to_series().to_arrow()
     except (pl.exceptions.PolarsError, pa.ArrowException):
-        # NaN and the infinities are null in JSON, which Polars refuses to read.
+        # In JSON, NaN and the infinities are null, which Polars refuses to read.
         raise InvalidInput(
             "the Polars expression has a value that its JSON cannot hold, such as NaN: use is_nan, or write the "
             "filter as text"
@@ -155,13 +155,13 @@ def _values(node: Any) -> pa.Array:
 
 
 def _listed(node: Any) -> pa.Array:
-    """Return the values of the literal that a column is looked up in: of a list, or of a series."""
+    """Return the values of the literal that a column is looked up in: a list or a series."""
     values = _values(node)
     return values[0].values if "Series" not in node["Literal"] else values
 
 
 def _name_of(node: Any) -> str:
-    """Return what a message calls a part of an expression: the names that lead to it."""
+    """Return the name of a part of an expression for messages: the names that lead to it."""
     names = []
     while isinstance(node, Mapping) and len(node) == 1:
         ((name, node),) = node.items()

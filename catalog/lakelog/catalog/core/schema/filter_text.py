@@ -1,11 +1,12 @@
-"""Filters as text: the part of Spark's SQL that predicates can say, read into a predicate.
+"""Filters as text: the part of Spark's SQL that predicates can express, read into a predicate.
 
-Comparisons of columns with literals, AND, OR, NOT, IN, BETWEEN, IS [NOT] NULL, TRUE or DISTINCT FROM, and LIKE
-where `%` stands at the ends. Rule: the meaning is Spark's, of the text as it stands; what predicates cannot say is
-refused by its name. It must not know a schema: names and types are checked where the predicate is bound to one.
+It has comparisons of columns with literals, AND, OR, NOT, IN, BETWEEN, IS [NOT] NULL, TRUE or DISTINCT FROM,
+and LIKE with `%` at the ends. Rule: the meaning is Spark's, of the text as it stands. A condition that
+predicates cannot express is refused by its name. It must not know a schema, because names and types are
+checked when the predicate is bound to a schema.
 
-The grammar is a small one of our own: parsers of whole SQL dialects do not keep what a literal's text was
-(`'it''s'` and `'it' 's'` become the same tree), which decides what Spark reads. See docs/design/filters.md.
+The grammar is a small one of our own. Parsers of whole SQL dialects do not keep a literal's text (`'it''s'`
+and `'it' 's'` become the same tree), which decides what Spark reads. See docs/design/filters.md.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 
-from lakelog.catalog.core.schema.filter_tokens import Token, Tokens
+from lakelog.catalog.core.schema.filter_tokens import FilterToken, FilterTokens
 from lakelog.catalog.core.schema.literals import float_to_json
 from lakelog.catalog.core.schema.predicate import (
     Column,
-    Literal,
+    FilterLiteral,
     Operand,
     Predicate,
     condition_of,
@@ -51,7 +52,8 @@ _DIGITS_LIMIT = 38
 
 
 def parse_filter(text: str) -> Predicate:
-    """Return what a condition of Spark's SQL means. InvalidInput names a part that is wrong, or cannot be said."""
+    """Return the predicate of a condition in Spark's SQL. Raises InvalidInput, which quotes the wrong or
+    unsupported part."""
     try:
         return _Parser(text).whole()
     except RecursionError:
@@ -59,20 +61,20 @@ def parse_filter(text: str) -> Predicate:
 
 
 class _Parser:
-    """Recursive descent: OR, AND, NOT, then one test of a value, as Spark's grammar has them."""
+    """Recursive descent: OR, AND, NOT, then a test of a value, as in Spark's grammar."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = Tokens(text)
+        self._tokens = FilterTokens(text)
 
     def whole(self) -> Predicate:
         if self._tokens.now.kind == "end":
             raise InvalidInput(
                 'the filter has no text: write a condition such as "id > 1", or leave the filter out'
             )
-        found = self._condition(self._or())
+        predicate = self._condition(self._or())
         if self._tokens.now.kind != "end":
             self._tokens.unexpected("the end, AND or OR")
-        return found
+        return predicate
 
     # Conditions
 
@@ -104,67 +106,71 @@ class _Parser:
             return self._single(self._compared(op, left, self._value(), start))
         if self._tokens.took("IS"):
             return self._single(self._is(left, start))
-        negated = self._tokens.took("NOT")
+        negates = self._tokens.took("NOT")
         if self._tokens.took("IN"):
-            found = self._in(left, start)
+            predicate = self._in(left, start)
         elif self._tokens.took("BETWEEN"):
             low = _with_blanks(self._value())
             if not self._tokens.took("AND"):
                 self._tokens.unexpected("AND, and the upper end of BETWEEN")
             high = _with_blanks(self._value())
-            found = Predicate(
+            predicate = Predicate(
                 "AND", (self._compared(">=", left, low, start), self._compared("<=", left, high, start))
             )
         elif self._tokens.took("LIKE"):
-            found = self._like(left, start)
-        elif negated:
+            predicate = self._like(left, start)
+        elif negates:
             self._tokens.unexpected("IN, BETWEEN or LIKE")
         else:
             return left
-        return self._single(Predicate("NOT", (found,)) if negated else found)
+        return self._single(Predicate("NOT", (predicate,)) if negates else predicate)
 
     def _single(self, found: Predicate) -> Predicate:
-        now = self._tokens.now
-        if now.text in _COMPARISONS and now.kind == "sign" or now.word in ("IS", "IN", "BETWEEN", "LIKE"):
-            self._tokens.refuse(now, "tests the result of a test", "combine tests by AND, OR and NOT")
+        token = self._tokens.now
+        if (
+            token.text in _COMPARISONS
+            and token.kind == "sign"
+            or token.word in ("IS", "IN", "BETWEEN", "LIKE")
+        ):
+            self._tokens.refuse(token, "tests the result of a test", "combine tests by AND, OR and NOT")
         return found
 
-    def _compared(self, op: str, left: Operand, right: Operand, start: Token) -> Predicate:
+    def _compared(self, op: str, left: Operand, right: Operand, start: FilterToken) -> Predicate:
         for side in (left, right):
             if isinstance(side, Predicate):
                 self._tokens.refuse(
                     start, f"compares a condition by {op}", "combine conditions by AND, OR and NOT"
                 )
-        if isinstance(left, Literal) and isinstance(right, Literal):
+        if isinstance(left, FilterLiteral) and isinstance(right, FilterLiteral):
             self._tokens.refuse(start, "compares two literals", "compare a column with a literal")
         return Predicate(op, (left, right))
 
-    def _is(self, left: Operand, start: Token) -> Predicate:
+    def _is(self, left: Operand, start: FilterToken) -> Predicate:
         if isinstance(left, Predicate):
             self._tokens.refuse(start, "tests a condition by IS", "test a column")
-        negated, token = self._tokens.took("NOT"), self._tokens.next()
+        negates, token = self._tokens.took("NOT"), self._tokens.next()
         match token.word:
             case "NULL":
-                return Predicate("IS_NOT_NULL" if negated else "IS_NULL", (left,))
+                return Predicate("IS_NOT_NULL" if negates else "IS_NULL", (left,))
             case "UNKNOWN":
-                found = Predicate("IS_NULL", (self._column(left, start),))
-            case "TRUE" | "FALSE" as wanted:
-                found = Predicate("<=>", (self._column(left, start), literal(wanted == "TRUE")))
+                predicate = Predicate("IS_NULL", (self._column(left, start),))
+            case "TRUE" | "FALSE" as truth:
+                predicate = Predicate("<=>", (self._column(left, start), literal(truth == "TRUE")))
             case "DISTINCT" if self._tokens.took("FROM"):
-                found, negated = self._compared("<=>", left, self._value(), start), not negated
+                predicate, negates = self._compared("<=>", left, self._value(), start), not negates
             case _:
                 self._tokens.unexpected("NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM", token)
-        return Predicate("NOT", (found,)) if negated else found
+        return Predicate("NOT", (predicate,)) if negates else predicate
 
-    def _in(self, left: Operand, start: Token) -> Predicate:
+    def _in(self, left: Operand, start: FilterToken) -> Predicate:
         column = self._column(left, start)
         if not self._tokens.took("("):
             self._tokens.unexpected("(, and the values of IN")
-        values: list[Literal] = []
+        values: list[FilterLiteral] = []
         while not values or self._tokens.took(","):
             token = self._tokens.now
             value = self._value()
-            if not isinstance(value, Literal):
+            if not isinstance(value, FilterLiteral):
                 self._tokens.refuse(
                     token, "has IN with something other than literals", "list literals, or write OR"
                 )
@@ -173,23 +179,27 @@ class _Parser:
             self._tokens.unexpected("a comma or )")
         return Predicate("IN", (column, *values))
 
-    def _like(self, left: Operand, start: Token) -> Predicate:
+    def _like(self, left: Operand, start: FilterToken) -> Predicate:
         column, token = self._column(left, start), self._tokens.now
         pattern = self._value()
         escape = "\\"
         if self._tokens.took("ESCAPE"):
-            given = self._value()
-            if not isinstance(given, Literal) or not isinstance(given.value, str) or len(given.value) != 1:
+            escape_literal = self._value()
+            if (
+                not isinstance(escape_literal, FilterLiteral)
+                or not isinstance(escape_literal.value, str)
+                or len(escape_literal.value) != 1
+            ):
                 self._tokens.refuse(
                     token, "has an ESCAPE that is not one character", "write one such as ESCAPE '!'"
                 )
-            escape = given.value
-        if not isinstance(pattern, Literal) or not (pattern.value is None or pattern.type == "string"):
+            escape = escape_literal.value
+        if not isinstance(pattern, FilterLiteral) or not (pattern.value is None or pattern.type == "string"):
             self._tokens.refuse(
                 token, "has LIKE with something other than a text", "write the pattern as a literal"
             )
         if not isinstance(pattern.value, str):
-            return Predicate("=", (column, Literal(None)))
+            return Predicate("=", (column, FilterLiteral(None)))
         parts = self._pattern(pattern.value, escape, token)
         match parts:
             case [whole]:
@@ -202,28 +212,29 @@ class _Parser:
                 return Predicate("CONTAINS", (column, literal(text)))
         self._tokens.refuse(token, "has LIKE with % between other characters", "write % at the ends only")
 
-    def _pattern(self, pattern: str, escape: str, token: Token) -> list[str]:
-        """Return the texts between the `%` of a pattern. InvalidInput for `_`, and for an escape of others."""
+    def _pattern(self, pattern: str, escape: str, token: FilterToken) -> list[str]:
+        """Return the strings between the `%` of a pattern. Raises InvalidInput for `_` and for escapes of
+        other characters."""
         parts, characters = [""], iter(pattern)
-        for each in characters:
-            if each == escape:
-                following = next(characters, "")
-                if following not in ("%", "_", escape) or not following:
+        for character in characters:
+            if character == escape:
+                escaped_character = next(characters, "")
+                if escaped_character not in ("%", "_", escape) or not escaped_character:
                     self._tokens.refuse(
-                        token, f"has a LIKE that escapes {following!r}", f"double the {escape}"
+                        token, f"has a LIKE that escapes {escaped_character!r}", f"double the {escape}"
                     )
-                parts[-1] += following
-            elif each == "_":
+                parts[-1] += escaped_character
+            elif character == "_":
                 self._tokens.refuse(
                     token, "has LIKE with _ for any character", f"write {escape}_ for the character itself"
                 )
-            elif each != "%":
-                parts[-1] += each
+            elif character != "%":
+                parts[-1] += character
             elif len(parts) == 1 or parts[-1]:
                 parts.append("")
         return parts
 
-    def _column(self, operand: Operand, start: Token) -> Column:
+    def _column(self, operand: Operand, start: FilterToken) -> Column:
         if isinstance(operand, Column):
             return operand
         self._tokens.refuse(start, "tests something other than a column", "begin the test with a column")
@@ -247,30 +258,30 @@ class _Parser:
                 return self._worded(token)
         match token.text:
             case "(":
-                found = self._or()
+                operand = self._or()
                 if self._tokens.now.text == ",":
                     self._tokens.refuse(
                         self._tokens.now, "has several values in parentheses", "compare each column by itself"
                     )
                 if not self._tokens.took(")"):
                     self._tokens.unexpected(")")
-                return found
+                return operand
             case "-" | "+" if self._tokens.now.kind == "number":
                 return self._number(("-" if token.text == "-" else "") + self._tokens.next().text, token)
         self._tokens.unexpected("a column or a literal", token)
 
-    def _worded(self, token: Token) -> Operand:
-        word, following = token.word, self._tokens.now
+    def _worded(self, token: FilterToken) -> Operand:
+        word, next_token = token.word, self._tokens.now
         if word in ("NULL", "TRUE", "FALSE"):
             return literal({"NULL": None, "TRUE": True, "FALSE": False}[word])
-        if word in _TYPED and following.kind == "string":
+        if word in _TYPED and next_token.kind == "string":
             text = unquoted(self._tokens.next().text).strip()
             return literal(typed_value(word.lower(), text, f"the literal {self._tokens.text_since(token)!r}"))
-        if word == "INTERVAL" and (following.kind == "string" or following.text in ("-", "+")):
+        if word == "INTERVAL" and (next_token.kind == "string" or next_token.text in ("-", "+")):
             return self._interval(token)
-        if word in ("CAST", "TRY_CAST") and following.text == "(":
+        if word in ("CAST", "TRY_CAST") and next_token.text == "(":
             return self._cast(token)
-        if following.text == "(" and word not in _CONNECTIVES:
+        if next_token.text == "(" and word not in _CONNECTIVES:
             self._tokens.refuse(
                 token, f"calls the function {token.text}", "compare a column itself with a literal"
             )
@@ -280,7 +291,7 @@ class _Parser:
             )
         return self._name(token)
 
-    def _name(self, token: Token) -> Column:
+    def _name(self, token: FilterToken) -> Column:
         path = [token.text[1:-1].replace("``", "`") if token.kind == "quoted" else token.text]
         while self._tokens.took("."):
             part = self._tokens.next()
@@ -289,7 +300,7 @@ class _Parser:
             path.append(part.text[1:-1].replace("``", "`") if part.kind == "quoted" else part.text)
         return Column(tuple(path))
 
-    def _number(self, text: str, token: Token) -> Literal:
+    def _number(self, text: str, token: FilterToken) -> FilterLiteral:
         digits, suffix = re.fullmatch(r"(.*?)(bd|[yslf]|d)?", text, re.I | re.S).groups()  # type: ignore[union-attr]
         suffix = (suffix or "").upper()
         if suffix in ("D", "F") or not suffix and "e" in digits.lower():
@@ -298,7 +309,7 @@ class _Parser:
                 self._tokens.refuse(
                     token, f"has {text}, which is beyond the type", "write CAST('Infinity' AS DOUBLE)"
                 )
-            return Literal(value, "float" if suffix == "F" else "double")
+            return FilterLiteral(value, "float" if suffix == "F" else "double")
         exact = Decimal(digits)
         if suffix in _INTEGERS:
             name, bits = _INTEGERS[suffix]
@@ -314,7 +325,7 @@ class _Parser:
             )
         return literal(exact)
 
-    def _interval(self, token: Token) -> Literal:
+    def _interval(self, token: FilterToken) -> FilterLiteral:
         while self._tokens.now.kind == "string" or self._tokens.now.text in ("-", "+"):
             self._tokens.next()
         if self._tokens.next().kind == "word" and self._tokens.took("TO"):
@@ -322,8 +333,8 @@ class _Parser:
         text = self._tokens.text_since(token)
         return literal(interval_value(text, f"the literal {text!r}"))
 
-    def _cast(self, token: Token) -> Literal:
-        """Read what SQL has no literals for: NaN and the infinities, and a NULL of a type."""
+    def _cast(self, token: FilterToken) -> FilterLiteral:
+        """Read the values that SQL has no literals for: NaN, the infinities, and a typed NULL."""
         self._tokens.next()
         value = self._value()
         if not self._tokens.took("AS"):
@@ -336,16 +347,16 @@ class _Parser:
                 self._tokens.unexpected(")")
         if not self._tokens.took(")"):
             self._tokens.unexpected(")")
-        if isinstance(value, Literal) and value.value is None:
+        if isinstance(value, FilterLiteral) and value.value is None:
             return literal(None)
         if (
             kind in ("double", "float", "real")
-            and isinstance(value, Literal)
+            and isinstance(value, FilterLiteral)
             and isinstance(value.value, str)
         ):
             special = _FLOATS.get(value.value.strip().lower().lstrip("+"))
             if special is not None:
-                return Literal(float_to_json(special), "double")
+                return FilterLiteral(float_to_json(special), "double")
         self._tokens.refuse(
             token,
             "has a CAST",
@@ -354,8 +365,11 @@ class _Parser:
 
 
 def _with_blanks(operand: Operand) -> Operand:
-    """Return a text as one that is compared with all blanks, also those behind a CHAR, as LIKE and BETWEEN see them:
-    a VARCHAR is compared so."""
-    if isinstance(operand, Literal) and isinstance(operand.value, str) and operand.type == "string":
-        return Literal(operand.value, f"varchar({max(1, len(operand.value))})")
+    """Return a string with a type whose comparisons see all blanks, also the padding of a CHAR, as LIKE and
+    BETWEEN do.
+
+    Such a type is VARCHAR.
+    """
+    if isinstance(operand, FilterLiteral) and isinstance(operand.value, str) and operand.type == "string":
+        return FilterLiteral(operand.value, f"varchar({max(1, len(operand.value))})")
     return operand

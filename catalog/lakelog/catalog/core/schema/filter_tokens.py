@@ -1,4 +1,4 @@
-"""The tokens of filters that are written as text, and errors that name one of them by its place."""
+"""The tokens of text filters, and errors that quote a token and its position."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ _TOKENS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class FilterToken:
     kind: str
     text: str
     start: int
 
     @property
     def word(self) -> str:
-        """The keyword that this may be, or the sign; nothing for names in backquotes and literals."""
+        """The keyword that this may be, or the sign. Empty for literals and names in backquotes."""
         return self.text.upper() if self.kind in ("word", "sign") else ""
 
 
-class Tokens:
-    """The tokens of a text, one of which is the present one. InvalidInput for a character that no token has."""
+class FilterTokens:
+    """The tokens of a text, with a present token. Raises InvalidInput for a character that starts no
+    token."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -43,24 +44,24 @@ class Tokens:
         self._at = 0
 
     @property
-    def now(self) -> Token:
+    def now(self) -> FilterToken:
         return self._tokens[self._at]
 
-    def next(self) -> Token:
-        """Return the present token and go on to the one after it; the last one is an empty one of the kind `end`."""
+    def next(self) -> FilterToken:
+        """Return the present token and advance. The last token is an empty token of the kind `end`."""
         token = self._tokens[self._at]
         self._at = min(self._at + 1, len(self._tokens) - 1)
         return token
 
     def took(self, word: str) -> bool:
-        """Go on where the present token is this keyword or sign, and return whether it was."""
+        """Advance if the present token is this keyword or sign, and return whether it was."""
         if self.now.word != word:
             return False
         self._at += 1
         return True
 
-    def text_since(self, token: Token) -> str:
-        """Return the text from a token to the one before the present one."""
+    def text_since(self, token: FilterToken) -> str:
+        """Return the text from `token` to the token before the present token."""
         end = self._tokens[self._at - 1]
         return self._text[token.start : end.start + len(end.text)]
 
@@ -74,22 +75,22 @@ class Tokens:
             ("…" if first else "") + self._text[first : at + 60] + ("…" if at + 60 < len(self._text) else "")
         )
 
-    def unexpected(self, expected: str, token: Token | None = None) -> NoReturn:
-        """Raise InvalidInput for a token, by default the present one, in place of what was expected."""
+    def unexpected(self, expected: str, token: FilterToken | None = None) -> NoReturn:
+        """Raise InvalidInput for `token`, by default the present token, because another was expected."""
         token = token or self.now
-        found = repr(token.text) if token.kind != "end" else "nothing more"
+        text = repr(token.text) if token.kind != "end" else "nothing more"
         raise InvalidInput(
-            f"the filter {self._excerpt(token.start)} has {found} at character {token.start + 1}: expected {expected}"
+            f"the filter {self._excerpt(token.start)} has {text} at character {token.start + 1}: expected {expected}"
         )
 
-    def refuse(self, token: Token, what: str, instead: str) -> NoReturn:
-        """Raise InvalidInput for what predicates cannot say; `instead` says what to write."""
+    def refuse(self, token: FilterToken, what: str, instead: str) -> NoReturn:
+        """Raise InvalidInput for a condition that predicates do not have. `instead` says what to write."""
         raise InvalidInput(
             f"the filter {self._excerpt(token.start)} {what} at character {token.start + 1}, which lakelog cannot do: "
             f"{instead}, or filter the result instead"
         )
 
-    def _split(self) -> list[Token]:
+    def _split(self) -> list[FilterToken]:
         tokens, at = [], 0
         while at < len(self._text):
             match = _TOKENS.match(self._text, at)
@@ -99,6 +100,6 @@ class Tokens:
                     "here has: use comparisons, AND, OR, NOT, IN, BETWEEN, LIKE and IS NULL of columns and literals"
                 )
             if match.lastgroup != "space":
-                tokens.append(Token(match.lastgroup or "", match[0], at))
+                tokens.append(FilterToken(match.lastgroup or "", match[0], at))
             at = match.end()
-        return [*tokens, Token("end", "", len(self._text))]
+        return [*tokens, FilterToken("end", "", len(self._text))]

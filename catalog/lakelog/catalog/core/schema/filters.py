@@ -1,7 +1,7 @@
-"""What users may give for a filter, and how it becomes a predicate.
+"""The forms of filters that users may give, and their conversion to a predicate.
 
-A predicate, its JSON, text in Spark's SQL, an expression of pyarrow or Polars, a tuple `("a", ">", 5)`; or a list of
-these, of which all have to hold; or a list of such lists, of which one has to hold.
+A filter is a predicate, its JSON, text in Spark's SQL, an expression of pyarrow or Polars, or a tuple `("a",
+">", 5)`. A list of filters holds if all of them hold. A list of such lists holds if any list holds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class ArrowExpression(Protocol):
-    """An expression of `pyarrow.compute`, by one of its methods: pyarrow has no types."""
+    """An expression of `pyarrow.compute`, recognised by a method because pyarrow has no types."""
 
     def to_substrait(self, schema: Any, allow_arrow_extensions: bool = False) -> Any: ...
 
@@ -38,15 +38,15 @@ class ArrowExpression(Protocol):
 Filter: TypeAlias = Union[
     Predicate, Mapping[str, Any], Expression, str, ArrowExpression, "pl.Expr", Sequence[Any]
 ]
-"""What users may give for a filter: see `as_predicate`."""
+"""The forms of a filter that users may give. See `as_predicate`."""
 
 _SPELLINGS = {"==": "=", "!=": "<>", "not in": "NOT IN", "in": "IN"}
 
 
 def as_predicate(filter: Filter, depth: int = 0) -> Predicate:
-    """Return what a user gave as a predicate.
+    """Return a user's filter as a predicate.
 
-    InvalidInput for something else, for a part that predicates cannot say, and for what is nested too deeply.
+    Raises InvalidInput if it is not a filter, if predicates lack a part of it, or if it is nested too deeply.
     """
     if depth > DEPTH_LIMIT:
         raise too_deep()
@@ -73,18 +73,18 @@ def as_predicate(filter: Filter, depth: int = 0) -> Predicate:
 
 def _from_tuple(written: tuple[Any, ...]) -> Predicate:
     name, op, value = written
-    known = _SPELLINGS.get(str(op).lower(), str(op).upper())
+    comparison = _SPELLINGS.get(str(op).lower(), str(op).upper())
     column = col(name)
-    if known in ("IN", "NOT IN"):
+    if comparison in ("IN", "NOT IN"):
         if isinstance(value, str | bytes) or not isinstance(value, Iterable):
             raise InvalidInput(f"the filter {written!r} needs a list of values after {op}")
-        return column.is_in(value) if known == "IN" else ~column.is_in(value)
-    if known not in COMPARISONS:
+        return column.is_in(value) if comparison == "IN" else ~column.is_in(value)
+    if comparison not in COMPARISONS:
         raise InvalidInput(
             f"the filter {written!r} has the unknown operation {op!r}: use one of =, ==, !=, <>, <, <=, >, >=, in, "
             "not in"
         )
-    return column._compare(known, value)
+    return column._compare(comparison, value)
 
 
 def _combined(op: str, parts: Sequence[Predicate]) -> Predicate:

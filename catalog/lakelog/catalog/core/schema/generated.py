@@ -1,6 +1,6 @@
-"""Columns whose values are generated from others of the same row: which changes of a table they allow.
+"""Generated columns, computed from other columns of the same row: which changes of a table they allow.
 
-Spark computes the values and checks those that are given. The rules here keep them right while the table changes.
+Spark computes the values, and checks given values. These rules keep the values right while the table changes.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from lakelog.log.errors import InvalidInput, Unsupported
 
 
 def generated_fields(schema: Schema) -> list[Field]:
-    """Return the columns whose values are generated."""
+    """Return the generated columns."""
     return [field for field in schema.fields if field.generated is not None]
 
 
 def refuse_generated(schema: Schema, instead: str) -> None:
-    """Raise Unsupported for rows that did not pass through Spark, where a column is generated. `instead`: what to
-    do."""
+    """Raise Unsupported for rows that did not pass through Spark, if a column is generated. `instead` says
+    what to do."""
     for field in generated_fields(schema):
         assert field.generated is not None
         raise Unsupported(
@@ -27,13 +27,16 @@ def refuse_generated(schema: Schema, instead: str) -> None:
 
 
 def check_defined(schema: Schema) -> None:
-    """Raise InvalidInput unless generated columns of a new table are generated from other columns of it."""
+    """Raise InvalidInput unless every generated column of a new table is generated from other columns of
+    it."""
     for field in generated_fields(schema):
         assert field.generated is not None
         if field.default is not None:
             raise InvalidInput(f"the column {dotted((field.name,))} is generated and cannot have a default")
         for name in field.generated.columns:
-            source = next((other for other in schema.fields if other.name == name), None)
+            source = next(
+                (field_of_name for field_of_name in schema.fields if field_of_name.name == name), None
+            )
             if source is None or source.generated is not None:
                 raise InvalidInput(
                     f"the column {dotted((field.name,))} is generated from {dotted((name,))}, which is not a column "
@@ -42,29 +45,34 @@ def check_defined(schema: Schema) -> None:
 
 
 def check_kept(before: Schema, after: Schema) -> None:
-    """Raise InvalidInput where changes of a table leave a generated column without what it is generated from.
+    """Raise InvalidInput if changes of a table break the source of a generated column.
 
-    The values that are there were computed from the columns as they were, and the expression names them.
+    The existing values were computed from the source columns as they were, and the expression names these
+    columns.
     """
     for field in generated_fields(after):
-        old = before.field_by_id(field.id)
-        name, generated = dotted((field.name,)), field.generated
-        assert generated is not None
-        if field.default != old.default:
+        old_field = before.field_by_id(field.id)
+        name, generation = dotted((field.name,)), field.generated
+        assert generation is not None
+        if field.default != old_field.default:
             raise InvalidInput(
-                f"cannot change the default of {name}: its values are generated from {generated.sql}"
+                f"cannot change the default of {name}: its values are generated from {generation.sql}"
             )
-        if not same_shape(old.type, field.type):
+        if not same_shape(old_field.type, field.type):
             raise InvalidInput(
-                f"cannot change the type of {name}: its values are generated from {generated.sql}"
+                f"cannot change the type of {name}: its values are generated from {generation.sql}"
             )
-        for source in generated.columns:
-            was = before.find((source,), case_sensitive=True)
-            now = after.get((source,), case_sensitive=True)
-            if now is None or now.id != was.id or not same_shape(was.type, now.type):
+        for source in generation.columns:
+            old_source = before.find((source,), case_sensitive=True)
+            new_source = after.get((source,), case_sensitive=True)
+            if (
+                new_source is None
+                or new_source.id != old_source.id
+                or not same_shape(old_source.type, new_source.type)
+            ):
                 raise InvalidInput(
                     f"cannot drop, rename or change the type of {dotted((source,))}: {name} is generated from it "
-                    f"({generated.sql}); drop that column first"
+                    f"({generation.sql}); drop that column first"
                 )
 
 

@@ -1,7 +1,7 @@
-"""Identity columns: their values are made for rows that do not give one, each once in the life of the column.
+"""Identity columns: rows without a value get one, which occurs only once in the life of the column.
 
-The definition is the column's; the last value that was taken stands in the table's state, by the column's id, and only
-ever moves on. A write takes values beyond that, and its commit says which: `ValuesTaken`. Pure.
+The definition belongs to the column. The table's state has the last value that was taken, by column id, and
+this value only moves on. A write takes values beyond it, and its commit records them as `ValuesTaken`. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from lakelog.catalog.core.schema.constraints import Check, Constraint
+from lakelog.catalog.core.schema.constraints import CheckConstraint, Constraint
 from lakelog.catalog.core.schema.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.core.schema.schema import Schema, dotted
 from lakelog.catalog.core.schema.types import AtomicType, Field, Identity, same_shape
@@ -22,9 +22,10 @@ LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 
 class ValuesTaken(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a write took of an identity column: its values from `first`, step by step, up to `last`, or some of them.
+    """The values that a write took of an identity column: `first`, step by step, up to `last`, or some of
+    these.
 
-    `given`: some of its rows had a value of their own for that column.
+    With `given`, some of its rows had their own value for that column.
     """
 
     column: int
@@ -33,7 +34,7 @@ class ValuesTaken(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     given: bool = False
 
 
-class Definition(Protocol):
+class IdentityUses(Protocol):
     """The parts of a table's definition in which an identity column must not be used."""
 
     @property
@@ -49,14 +50,14 @@ class Definition(Protocol):
 
 
 def identity_fields(schema: Schema) -> list[tuple[Field, Identity]]:
-    """Return the identity columns of a table, with how their values are made."""
+    """Return the identity columns of a table, with their rules for values."""
     return [(field, field.identity) for field in schema.fields if field.identity is not None]
 
 
 def next_values(schema: Schema, taken: Mapping[int, int]) -> dict[int, int]:
-    """Return the next value of each identity column, by its id, where `taken` has the last ones that are taken.
+    """Return the next value of each identity column, by column id. `taken` has the last taken values.
 
-    It may be beyond what a BIGINT holds: then the column is exhausted, see `check_range`.
+    If the value exceeds BIGINT, the column is exhausted. See `check_range`.
     """
     return {
         field.id: taken[field.id] + identity.step if field.id in taken else identity.start
@@ -65,12 +66,12 @@ def next_values(schema: Schema, taken: Mapping[int, int]) -> dict[int, int]:
 
 
 def is_beyond(identity: Identity, value: int, taken: int | None) -> bool:
-    """Return whether `value` comes after the last one that is taken, in the direction of the column's values."""
+    """Return whether `value` follows the last taken value, in the direction of the column's step."""
     return taken is None or (value - taken > 0) == (identity.step > 0) and value != taken
 
 
 def check_range(field: Field, last: int) -> None:
-    """Raise InvalidInput where the values of a column do not reach up to `last`."""
+    """Raise InvalidInput if a column's values end before `last`."""
     if not LOWEST <= last <= HIGHEST:
         raise InvalidInput(
             f"the identity column {dotted((field.name,))} is exhausted: {last} exceeds BIGINT. Add a new "
@@ -80,27 +81,28 @@ def check_range(field: Field, last: int) -> None:
 
 def check_steps(values: Sequence[ValuesTaken], schema: Schema) -> None:
     """Raise InvalidInput for values that a write cannot have taken."""
-    known = {field.id: (field, identity) for field, identity in identity_fields(schema)}
-    for each in values:
-        if each.column not in known:
+    identities = {field.id: (field, identity) for field, identity in identity_fields(schema)}
+    for entry in values:
+        if entry.column not in identities:
             raise InvalidInput(
-                f"the write took values of column {each.column}, which is not an identity column"
+                f"the write took values of column {entry.column}, which is not an identity column"
             )
-        field, identity = known[each.column]
-        check_range(field, each.first)
-        check_range(field, each.last)
-        # The first may follow any earlier one; from there on all are steps.
-        if (each.last - each.first) % identity.step or (each.last - each.first) // identity.step < 0:
+        field, identity = identities[entry.column]
+        check_range(field, entry.first)
+        check_range(field, entry.last)
+        # The first value may follow any earlier value. All later values are steps from it.
+        if (entry.last - entry.first) % identity.step or (entry.last - entry.first) // identity.step < 0:
             raise InvalidInput(
-                f"the write took the values {each.first} to {each.last} of {dotted((field.name,))}, whose step is "
+                f"the write took the values {entry.first} to {entry.last} of {dotted((field.name,))}, whose step is "
                 f"{identity.step}"
             )
-    if len({each.column for each in values}) < len(values):
+    if len({entry.column for entry in values}) < len(values):
         raise InvalidInput("the write took values of a column twice: name each column once")
 
 
 def refuse_identity(schema: Schema, instead: str) -> None:
-    """Raise Unsupported for files of other programs, where a column is an identity. `instead`: what to do."""
+    """Raise Unsupported for files of other programs if a column is an identity column. `instead` says what to
+    do."""
     for field, _ in identity_fields(schema):
         raise Unsupported(
             f"the column {dotted((field.name,))} is an identity column, whose values are made as rows are written: "
@@ -109,9 +111,10 @@ def refuse_identity(schema: Schema, instead: str) -> None:
 
 
 def refuse_given(schema: Schema, columns: Iterable[int]) -> None:
-    """Raise InvalidInput for values that are given to these columns, by their ids, where their values are always made.
+    """Raise InvalidInput if values are given to columns whose values are always generated. `columns` has
+    their ids.
 
-    For writes of rows, and for changes of some.
+    It applies to inserted rows, and to updates of some columns.
     """
     ids = set(columns)
     for field, identity in identity_fields(schema):
@@ -126,22 +129,22 @@ def given_to(field: Field) -> str:
     )
 
 
-def check_identity(definition: Definition) -> None:
-    """Raise InvalidInput where an identity column of a table's definition is not a valid one, or is used as none may
-    be.
+def check_identity(definition: IdentityUses) -> None:
+    """Raise InvalidInput if an identity column of a table's definition is invalid, or is used in a forbidden
+    way.
 
-    Its values are made when a row is written: after the rows were spread over partitions and sorted, and after CHECKs
-    and generated columns were computed from them.
+    Its values are generated when a row is written. At that point the rows are already in partitions and
+    sorted, and CHECKs and generated columns were computed from them.
     """
-    used = {
+    uses = {
         **{part.source_id: "partition the table" for part in definition.spec.fields},
         **{part.source_id: "order the rows" for part in definition.sort_order.fields},
         **{column: "cluster the rows" for column in definition.clustering},
         **{
-            column: f"be in the constraint {each.name}"
-            for each in definition.constraints
-            if isinstance(each, Check)
-            for column in each.columns
+            column: f"be in the constraint {constraint.name}"
+            for constraint in definition.constraints
+            if isinstance(constraint, CheckConstraint)
+            for column in constraint.columns
         },
     }
     sources = {
@@ -168,9 +171,9 @@ def check_identity(definition: Definition) -> None:
             )
         if field.nullable:
             raise InvalidInput(f"the identity column {name} must stay NOT NULL: it has a value in every row")
-        if field.id in used:
+        if field.id in uses:
             raise InvalidInput(
-                f"the identity column {name} cannot {used[field.id]}: its values are made later, when rows are "
+                f"the identity column {name} cannot {uses[field.id]}: its values are made later, when rows are "
                 "written"
             )
         if field.name in sources:
@@ -181,7 +184,7 @@ def check_identity(definition: Definition) -> None:
 
 
 def check_identity_kept(before: Schema, after: Schema) -> None:
-    """Raise InvalidInput where changes of a table would change an identity column."""
+    """Raise InvalidInput if changes of a table would change an identity column."""
     for field, identity in identity_fields(after):
         old = before.field_by_id(field.id)
         assert old.identity == identity, "no change is about it"

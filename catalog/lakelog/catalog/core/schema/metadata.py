@@ -1,8 +1,7 @@
-"""A table's metadata: everything but its files, as columns, partitioning, order, properties. Pure."""
+"""A table's metadata: everything except its files, such as columns, partitioning, order and properties.
+Pure."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import msgspec
 
@@ -16,13 +15,13 @@ from lakelog.log.errors import FormatError, LakelogError
 from lakelog.log.grammar import Int32, Number
 
 
-class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Everything about a table except its files.
 
-    `specs` holds every partition spec that files may have been written by, the current one last. `generation` is the
-    version of the create or replace that this metadata goes back to: writes that started in another generation are for
-    another table. `clustering` has the ids of the columns by which writes cluster their rows, and `ranks` the
-    boundaries of their values, once there are some.
+    `specs` holds every partition spec that files may have. The current spec is the last. `generation` is the
+    version of the create or replace that began this metadata. Writes that started in another generation are
+    for another table. `clustering` has the ids of the columns by which writes cluster their rows. `ranks` has
+    the boundaries of their values, if there are any.
     """
 
     schema: Schema
@@ -37,6 +36,16 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     clustering: tuple[Int32, ...] = ()
     ranks: Ranks | None = None
 
+    def __repr__(self) -> str:
+        """Return what people ask of a table: its columns, partitioning, properties and constraints."""
+        facts = {
+            "Partitioned by": ", ".join(field.name for field in self.spec.fields),
+            "Constraints": ", ".join(constraint.name for constraint in self.constraints),
+            "Comment": "" if self.comment is None else repr(self.comment),
+            "Properties": "".join(f"\n  {key} = {value!r}" for key, value in self.properties.items()),
+        }
+        return "\n".join([repr(self.schema), *(f"{name}: {said}" for name, said in facts.items() if said)])
+
     @property
     def spec(self) -> PartitionSpec:
         return self.specs[-1]
@@ -47,13 +56,14 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 PART_NAME_LIMIT = DEPTH_LIMIT * (NAME_LIMIT_BYTES + 1) + 32
-"""A partition field is called by its column's path and its transform."""
+"""The name of a partition field has its column's path and its transform."""
 
 
 def check_metadata(metadata: Metadata) -> None:
-    """Raise FormatError for stored metadata that no change of a table can have made: all rooms rely on these rules.
+    """Raise FormatError for stored metadata that no change of a table can have made. All rooms rely on these
+    rules.
 
-    Ids are given once, columns are within their limits, and partitions and orders are of single values.
+    Ids are unique, columns are within their limits, and partitions and orders apply to single values.
     """
     schema = metadata.schema
     problem = _problem_of(schema)
@@ -81,18 +91,18 @@ def _problem_of(schema: Schema) -> str | None:
         depth += 1
         if depth > DEPTH_LIMIT:
             return f"its columns are nested deeper than {DEPTH_LIMIT} levels"
-        fields = [field for each in level for field in each]
-        new = {field.id for field in fields}
+        fields = [field for fields_of_level in level for field in fields_of_level]
+        new_ids = {field.id for field in fields}
         if (
-            len(new) < len(fields)
-            or new & ids
-            or min(new, default=1) < 1
-            or max(new, default=0) > schema.last_id
+            len(new_ids) < len(fields)
+            or new_ids & ids
+            or min(new_ids, default=1) < 1
+            or max(new_ids, default=0) > schema.last_id
         ):
             return f"an id is given twice, or is not from 1 to {schema.last_id}"
         if any(max(len(field.name), len(field.physical)) > NAME_LIMIT_BYTES for field in fields):
             return f"a column's name is longer than {NAME_LIMIT_BYTES} characters"
-        ids |= new
+        ids |= new_ids
         if len(ids) > FIELD_LIMIT:
             return f"it has more than {FIELD_LIMIT} columns and nested fields"
         level = [below for field in fields if (below := children(field.type))]
@@ -107,14 +117,6 @@ def _misfit(schema: Schema, source_id: int, transform: Transform) -> str | None:
     except LakelogError as error:
         return error.message
     return None
-
-
-def leave_out_empty(metadata: dict[str, Any]) -> None:
-    """Remove an empty clustering from stored metadata, and ranks that are not there: older versions of lakelog do not
-    know them."""
-    for name in ("clustering", "ranks"):
-        if not metadata[name]:
-            del metadata[name]
 
 
 ready(Metadata)

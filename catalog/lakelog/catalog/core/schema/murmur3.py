@@ -1,6 +1,6 @@
-"""murmur3_x86_32 with seed 0, the hash behind Iceberg's bucket transform, over whole columns at once.
+"""murmur3_x86_32 with seed 0, the hash of Iceberg's bucket transform, over whole columns at once.
 
-The algorithm is Austin Appleby's MurmurHash3, which is in the public domain; Iceberg's specification,
+The algorithm is Austin Appleby's MurmurHash3, which is in the public domain. Iceberg's specification,
 appendix B, says which bytes of each type are hashed.
 """
 
@@ -31,26 +31,26 @@ def hash_slices(
 ) -> _Uint32s:
     """Return the hash of each slice of `data`.
 
-    Costs one pass over the bytes, for any distribution of lengths.
+    Costs a single pass over the bytes, for any distribution of lengths.
     """
-    # Longest first, so that the slices which still have a block i are always the first ones.
+    # Longest first, so that the slices that still have a block i are always the first slices.
     order = np.argsort(-lengths, kind="stable")
     starts, lengths = starts[order], lengths[order]
     # Four more bytes, so that a tail can be read as a whole block and masked.
-    padded = np.concatenate([data, np.zeros(4, dtype=np.uint8)])
+    padded_data = np.concatenate([data, np.zeros(4, dtype=np.uint8)])
     blocks = lengths // 4
     hashes = np.zeros(len(starts), dtype=np.uint32)
     longest = int(blocks[0]) if len(blocks) else 0
-    remaining = np.searchsorted(-blocks, -np.arange(1, longest + 1), side="right")
+    slices_left = np.searchsorted(-blocks, -np.arange(1, longest + 1), side="right")
     for block in range(longest):
-        active = int(remaining[block])
-        hashes[:active] = _mixed(hashes[:active], _block(padded, starts[:active] + 4 * block))
+        active = int(slices_left[block])
+        hashes[:active] = _mixed(hashes[:active], _block(padded_data, starts[:active] + 4 * block))
     tails = lengths % 4
-    tail = _block(padded, starts + 4 * blocks) & _TAIL_MASKS[tails]
+    tail = _block(padded_data, starts + 4 * blocks) & _TAIL_MASKS[tails]
     hashes = np.where(tails > 0, hashes ^ _scrambled(tail), hashes)
-    finished = np.empty_like(hashes)
-    finished[order] = _finished(hashes, lengths.astype(np.uint32))
-    return finished
+    result = np.empty_like(hashes)
+    result[order] = _finished(hashes, lengths.astype(np.uint32))
+    return result
 
 
 def _block(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> _Uint32s:
@@ -66,18 +66,18 @@ def _scrambled(block: _Uint32s) -> _Uint32s:
 
 
 def _mixed(hashes: _Uint32s, block: _Uint32s) -> _Uint32s:
-    mixed: _Uint32s = _rotated(hashes ^ _scrambled(block), 13) * np.uint32(5) + np.uint32(0xE6546B64)
-    return mixed
+    result: _Uint32s = _rotated(hashes ^ _scrambled(block), 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    return result
 
 
 def _finished(hashes: _Uint32s, lengths: Any) -> _Uint32s:
     hashes = hashes ^ lengths
     hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     hashes = (hashes ^ (hashes >> np.uint32(13))) * np.uint32(0xC2B2AE35)
-    finished: _Uint32s = hashes ^ (hashes >> np.uint32(16))
-    return finished
+    result: _Uint32s = hashes ^ (hashes >> np.uint32(16))
+    return result
 
 
 def _rotated(values: _Uint32s, by: int) -> _Uint32s:
-    rotated: _Uint32s = (values << np.uint32(by)) | (values >> np.uint32(32 - by))
-    return rotated
+    result: _Uint32s = (values << np.uint32(by)) | (values >> np.uint32(32 - by))
+    return result

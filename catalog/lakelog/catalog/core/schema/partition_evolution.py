@@ -1,4 +1,4 @@
-"""Single fields of a table's partitioning, added, dropped and replaced: each makes a new spec for new files.
+"""Single partition fields, added, dropped and replaced. Each change makes a new spec for new files.
 
 A field is given by its name, as users see it, or by its transform.
 """
@@ -36,7 +36,8 @@ FieldChange: TypeAlias = AddPartitionField | DropPartitionField | ReplacePartiti
 def evolved(
     specs: Sequence[PartitionSpec], schema: Schema, change: FieldChange, case_sensitive: bool = False
 ) -> PartitionSpec:
-    """Return the last of `specs` after a change. InvalidInput for a field that exists already, or does not exist."""
+    """Return the last of `specs` after a change. Raises InvalidInput if an added field exists, or a dropped
+    one does not."""
     spec = specs[-1]
     fields = [_written(field, schema) for field in spec.fields]
     match change:
@@ -55,9 +56,10 @@ def evolved(
 
 
 def _written(field: PartitionField, schema: Schema) -> StatedField:
-    """Return a field of the spec as it is stated; one whose column is gone cannot be in the present spec."""
-    written = stated(transform_to_json(schema, field.source_id, field.transform))
-    return written if field.transform == IDENTITY else _named(written, field.name)
+    """Return a field of the present spec as a stated field. Its column exists, because the spec is the
+    present spec."""
+    statement = stated(transform_to_json(schema, field.source_id, field.transform))
+    return statement if field.transform == IDENTITY else _named(statement, field.name)
 
 
 def _named(written: Written, name: str | None) -> StatedField:
@@ -77,24 +79,24 @@ def _refuse_known(
 
 
 def _find(spec: PartitionSpec, schema: Schema, written: Written, case_sensitive: bool) -> int:
-    """Return which field of the spec is meant. A text is looked up among the names first."""
+    """Return the index of the given field in the spec. A text is looked up among the names first."""
     names = shown_names(spec, schema)
     if isinstance(written, str):
-        folded = written if case_sensitive else written.lower()
+        lower_name = written if case_sensitive else written.lower()
         for index, name in enumerate(names):
-            if (name if case_sensitive else name.lower()) == folded:
+            if (name if case_sensitive else name.lower()) == lower_name:
                 return index
     else:
-        wanted = source_of(written, schema, case_sensitive)
+        source = source_of(written, schema, case_sensitive)
         for index, field in enumerate(spec.fields):
-            if (field.source_id, field.transform) == wanted:
+            if (field.source_id, field.transform) == source:
                 return index
-    there = ", ".join(
+    existing_fields = ", ".join(
         f"{name} ({_text(field, schema)})" for name, field in zip(names, spec.fields, strict=True)
     )
     raise InvalidInput(
         f"there is no partition field {written if isinstance(written, str) else _as_text(stated(written))}: the "
-        "table is " + (f"partitioned by {there}" if there else "not partitioned")
+        "table is " + (f"partitioned by {existing_fields}" if existing_fields else "not partitioned")
     )
 
 
@@ -105,7 +107,7 @@ def _text(field: PartitionField, schema: Schema) -> str:
 def _as_text(field: StatedField) -> str:
     arguments = ", ".join(map(str, field.args))
     columns = (field.column or "",) if field.columns is None else field.columns
-    named = ", ".join(column if isinstance(column, str) else ".".join(column) for column in columns)
+    column_names = ", ".join(column if isinstance(column, str) else ".".join(column) for column in columns)
     if field.transform == "identity":
-        return named
-    return f"{field.transform}({arguments}{', ' if arguments else ''}{named})"
+        return column_names
+    return f"{field.transform}({arguments}{', ' if arguments else ''}{column_names})"

@@ -1,7 +1,7 @@
-"""Partition specs and sort orders: what they are, how they are written, and which sources they fit.
+"""Partition specs and sort orders: their structure, their statements, and the source types that they accept.
 
-A spec is a list of transforms of columns, named by column ids. Specs evolve: a table keeps all that its files
-were written with. The values themselves are computed in `transforms`; this module only knows their types.
+A spec is a list of transforms of columns, by column id. Specs evolve, and a table keeps every spec that its
+files were written with. `transforms` computes the values. This module only knows their types.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lakelog.log.errors import InvalidInput, Unsupported
 from lakelog.log.grammar import Int32
 
 FIRST_FIELD_ID = 1000
-"""Ids of partition fields start here, so that they never look like the ids of columns."""
+"""Ids of partition fields start here, so that they never look like column ids."""
 
 INT32_MAX = 2**31 - 1
 
@@ -53,7 +53,7 @@ _SOURCES: Mapping[str, tuple[str, ...]] = {
 
 
 class Transform(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A function of one column: identity, bucket (of `argument`), truncate (to `argument`), year … hour."""
+    """A function of a column: identity, bucket (of `argument`), truncate (to `argument`), year … hour."""
 
     name: str
     argument: Int32 | None = None
@@ -76,7 +76,7 @@ class Transform(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     @staticmethod
     def parse(text: str) -> Transform:
-        """Read `bucket[16]`, `day` and so on; years, months, days, date, hours, date_hour are known."""
+        """Read `bucket[16]`, `day` and so on. Also reads years, months, days, date, hours and date_hour."""
         match = _TRANSFORM.fullmatch(text.strip().lower())
         if match is None:
             raise InvalidInput(
@@ -93,10 +93,10 @@ IDENTITY = Transform("identity")
 
 
 class StatedField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A transform of a column as a statement has it; without a `transform`, the column itself.
+    """A transform of a column in a statement. Without a `transform`, it is the column itself.
 
-    The column is in `column`, or all there is in `columns`, by its name or its path. `direction` and `nulls` are of a
-    sort order only, and `name` is of a partition field only.
+    The column is in `column`, or alone in `columns`, by its name or its path. `direction` and `nulls` are
+    only for a sort order, and `name` is only for a partition field.
     """
 
     transform: str = "identity"
@@ -109,11 +109,11 @@ class StatedField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 Written: TypeAlias = str | StatedField | Mapping[str, Any]
-"""A column by its name, or a transform: `{"transform": "bucket", "args": [16], "column": ["a"]}`."""
+"""A column name, or a transform: `{"transform": "bucket", "args": [16], "column": ["a"]}`."""
 
 
 class PartitionField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One value of a file's partition. `result` is the value's type, known even when the column is gone."""
+    """A field of a file's partition. `result` is the value's type, known even if the column was dropped."""
 
     id: Int32
     source_id: Int32
@@ -122,28 +122,34 @@ class PartitionField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     result: AtomicType
 
 
-class PartitionSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the files of one period of a table's life are partitioned; no fields: not at all."""
+class PartitionSpec(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """The partitioning of the files of a period of a table's life. Without fields they are not
+    partitioned."""
 
     id: Int32 = 0
     fields: tuple[PartitionField, ...] = ()
 
 
 class SortField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A column, or a transform of it, by which rows are sorted."""
+
     source_id: Int32
-    transform: Transform = IDENTITY
-    direction: Literal["asc", "desc"] = "asc"
-    nulls: Literal["first", "last"] = "first"
+    transform: Transform
+    direction: Literal["asc", "desc"]
+    nulls: Literal["first", "last"]
 
 
-class SortOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the rows within a data file are ordered; no fields: as they came."""
+class SortOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The order of the rows within a data file. Without fields they keep the order of arrival."""
 
     fields: tuple[SortField, ...] = ()
 
 
 def result_type(transform: Transform, source: Type) -> AtomicType:
-    """Return the type of the transform's values. InvalidInput when it does not take columns of type `source`."""
+    """Return the type of the transform's values. Raises InvalidInput if it does not take columns of type
+    `source`."""
     if is_collated(source):
         raise InvalidInput(
             f"the transform {transform} does not take a column of type {source}: texts that its collation holds equal "
@@ -168,7 +174,7 @@ def result_type(transform: Transform, source: Type) -> AtomicType:
 
 
 def field_name(transform: Transform, column: str) -> str:
-    """Return a partition field's name, as Iceberg's: the column's for identity, else with a suffix."""
+    """Return a partition field's name, as in Iceberg: the column's for identity, else with a suffix."""
     if transform.name == "identity":
         return column
     return column + _SUFFIXES.get(transform.name, f"_{transform.name}")
@@ -183,28 +189,28 @@ def spec_from_transforms(
 ) -> PartitionSpec:
     """Return the spec of `transforms`.
 
-    A `name` may be given to the values of a transform. A spec of `existing` that is the same is returned as it is;
-    otherwise the new one has the next id, and fields that an existing spec has too keep their ids.
+    A transform may have a `name` for its values. If a spec of `existing` is the same, it is returned.
+    Otherwise the new spec has the next id, and fields that are also in an existing spec keep their ids.
     """
     specs = list(existing)
-    known = {(field.source_id, field.transform): field for spec in specs for field in spec.fields}
+    fields_by_source = {(field.source_id, field.transform): field for spec in specs for field in spec.fields}
     next_id = max((field.id for spec in specs for field in spec.fields), default=FIRST_FIELD_ID - 1) + 1
     fields: list[PartitionField] = []
-    for written in transforms:
-        asked = stated(written)
-        transform, path = _read(asked)
+    for statement in transforms:
+        stated_field = stated(statement)
+        transform, path = _read(stated_field)
         source_id, result = _source(schema, transform, path, case_sensitive)
         if any(field.source_id == source_id and field.transform == transform for field in fields):
             raise InvalidInput(f"the partitioning names {transform} of {dotted(path)} twice: leave one out")
-        old = known.get((source_id, transform))
-        if old is None:
+        existing_field = fields_by_source.get((source_id, transform))
+        if existing_field is None:
             id, next_id = next_id, next_id + 1
         else:
-            id = old.id
-        if asked.name is None:
+            id = existing_field.id
+        if stated_field.name is None:
             name = _unused(schema, source_id, transform, fields)
         else:
-            name = _checked_name(asked.name, schema, source_id, transform, fields)
+            name = _checked_name(stated_field.name, schema, source_id, transform, fields)
         fields.append(
             PartitionField(id=id, source_id=source_id, name=name, transform=transform, result=result)
         )
@@ -215,43 +221,45 @@ def spec_from_transforms(
 
 
 def shown_names(spec: PartitionSpec, schema: Schema) -> list[str]:
-    """Return the names of the fields of a table's present spec: the column's for identity, else the field's own.
+    """Return the field names of a table's present spec: the column's for identity, else the field's own.
 
-    Columns may have been renamed since, so a number is added where two names would be the same.
+    Columns may have been renamed since, so a name that would repeat gets a number.
     """
-    shown: list[str] = []
+    names: list[str] = []
     for field in spec.fields:
         is_identity = field.transform == IDENTITY and schema.has_id(field.source_id)
         name = ".".join(schema.path_of(field.source_id)) if is_identity else field.name
-        shown.append(_numbered(name, {other.lower() for other in shown}))
-    return shown
+        names.append(_numbered(name, {shown_name.lower() for shown_name in names}))
+    return names
 
 
 def sort_order_from(fields: Sequence[Written], schema: Schema, *, case_sensitive: bool = False) -> SortOrder:
-    """Return the sort order of `fields`, each of which may have a `direction` and `nulls`.
+    """Return the sort order of `fields`. Each field may have a `direction` and `nulls`.
 
-    Where `nulls` is left out, it is as in Spark: first when ascending, last when descending.
+    The default of `nulls` is Spark's: first in ascending order, last in descending order.
     """
-    read: list[SortField] = []
-    for written in fields:
-        asked = stated(written)
-        transform, path = _read(asked)
+    sort_fields: list[SortField] = []
+    for statement in fields:
+        stated_field = stated(statement)
+        transform, path = _read(stated_field)
         source_id, _ = _source(schema, transform, path, case_sensitive)
-        if asked.name is not None:
-            raise InvalidInput(f"a field of a sort order cannot have a name: leave {asked.name!r} out")
-        direction: Any = asked.direction or "asc"
-        nulls: Any = asked.nulls or ("first" if direction == "asc" else "last")
+        if stated_field.name is not None:
+            raise InvalidInput(f"a field of a sort order cannot have a name: leave {stated_field.name!r} out")
+        direction: Any = stated_field.direction or "asc"
+        nulls: Any = stated_field.nulls or ("first" if direction == "asc" else "last")
         if direction not in ("asc", "desc") or nulls not in ("first", "last"):
             raise InvalidInput(
                 f"the sort order of {dotted(path)} is {direction!r}, nulls {nulls!r}: write asc or desc, and "
                 "nulls first or last"
             )
-        read.append(SortField(source_id=source_id, transform=transform, direction=direction, nulls=nulls))
-    return SortOrder(fields=tuple(read))
+        sort_fields.append(
+            SortField(source_id=source_id, transform=transform, direction=direction, nulls=nulls)
+        )
+    return SortOrder(fields=tuple(sort_fields))
 
 
 def source_of(written: Written, schema: Schema, case_sensitive: bool = False) -> tuple[int, Transform]:
-    """Return the id of the column and the transform that are meant. Raises as `spec_from_transforms` does."""
+    """Return the column id and the transform of a statement. Raises the errors of `spec_from_transforms`."""
     transform, path = _read(stated(written))
     source_id, _ = _source(schema, transform, path, case_sensitive)
     return source_id, transform
@@ -264,9 +272,11 @@ def transform_to_json(schema: Schema, source_id: int, transform: Transform) -> d
 
 
 def with_schema(spec: PartitionSpec, schema: Schema) -> PartitionSpec:
-    """Return `spec` with the result types that follow from `schema`; fields whose column is gone keep theirs.
+    """Return `spec` with the result types that follow from `schema`. Fields whose column was dropped keep
+    theirs.
 
-    To be applied to all specs of a table whenever its schema changes: so a column's last type survives it.
+    A table applies it to all its specs whenever its schema changes, so that a dropped column's last type
+    survives.
     """
     return msgspec.structs.replace(
         spec,
@@ -282,7 +292,8 @@ def with_schema(spec: PartitionSpec, schema: Schema) -> PartitionSpec:
 
 
 def stated(written: Written) -> StatedField:
-    """Return what a statement has as a struct. InvalidInput for what is not a column or a transform of one."""
+    """Return a statement's field as a struct. Raises InvalidInput if it is not a column or a transform of a
+    column."""
     if isinstance(written, StatedField):
         return written
     if isinstance(written, str):
@@ -329,17 +340,19 @@ def _source(
 
 
 def _unused(schema: Schema, source_id: int, transform: Transform, fields: Sequence[PartitionField]) -> str:
-    """Return a name for the new field: with a number where a field or another column has the usual one."""
+    """Return the usual name for a new field, with a number if a field or another column has this name."""
     name = field_name(transform, ".".join(schema.path_of(source_id)))
-    taken = {field.name.lower() for field in fields}
-    taken |= {c.name.lower() for c in schema.fields if c.id != source_id or transform.name != "identity"}
-    return _numbered(name, taken)
+    names_in_use = {field.name.lower() for field in fields}
+    names_in_use |= {
+        c.name.lower() for c in schema.fields if c.id != source_id or transform.name != "identity"
+    }
+    return _numbered(name, names_in_use)
 
 
 def _checked_name(
     name: str, schema: Schema, source_id: int, transform: Transform, fields: Sequence[PartitionField]
 ) -> str:
-    """Return the name that the user gives to a field. InvalidInput for a name that is taken."""
+    """Return the name that the user gave to a field. Raises InvalidInput if the name is taken."""
     own = field_name(transform, ".".join(schema.path_of(source_id)))
     if not name:
         raise InvalidInput(
@@ -362,12 +375,13 @@ def _checked_name(
 
 
 def _numbered(name: str, taken: Collection[str]) -> str:
-    unused, number = name, 2
-    while unused.lower() in taken:
-        unused, number = f"{name}_{number}", number + 1
-    return unused
+    free_name, number = name, 2
+    while free_name.lower() in taken:
+        free_name, number = f"{name}_{number}", number + 1
+    return free_name
 
 
 def _identity_of(field: PartitionField) -> tuple[int, Transform, str]:
-    """Return what identifies a field across specs; the name of an identity is that of its column."""
+    """Return the identity of a field across specs. An identity field omits its name, which is its
+    column's."""
     return field.id, field.transform, "" if field.transform == IDENTITY else field.name

@@ -1,11 +1,11 @@
-"""Filters on rows, not yet bound to a schema: a tree, its JSON form, and its form in Python.
+"""Row filters that are not bound to a schema: a tree, its JSON form, and its form in Python.
 
-JSON is that of Spark's V2 predicates: `{"op": "=", "args": [{"col": ["a", "b"]}, {"lit": 5, "type": "integer"}]}`,
-where `{"transform": "bucket", "args": [16, {"col": ["a"]}]}` may stand for a column. An operation that is not
-known here is kept by its name: it may match anything when a scan is planned, and is refused where rows are read or
+The JSON is that of Spark's V2 predicates: `{"op": "=", "args": [{"col": ["a", "b"]}, {"lit": 5, "type":
+"integer"}]}`. `{"transform": "bucket", "args": [16, {"col": ["a"]}]}` may replace a column. An unknown
+operation keeps its name. It may match anything when a scan is planned, and is refused when rows are read or
 deleted.
 
-In Python: `(col("a") > 5) & col("b").is_in(["x", "y"])`; `filters` has what else users may give.
+In Python: `(col("a") > 5) & col("b").is_in(["x", "y"])`. `filters` has the other forms that users may give.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from typing import Any, NoReturn, TypeAlias
 import msgspec
 
 from lakelog.catalog.core.schema.expression import Expression
-from lakelog.catalog.core.schema.literals import Scalar, float_to_json
+from lakelog.catalog.core.schema.literals import float_to_json
 from lakelog.catalog.core.schema.partitioning import Transform
 from lakelog.catalog.core.schema.schema import dotted
+from lakelog.catalog.core.schema.types import Scalar
 from lakelog.log.errors import InvalidInput, LakelogError
 
 COMPARISONS = ("=", "<=>", "<>", "<", "<=", ">", ">=")
@@ -31,13 +32,15 @@ TEXT_TESTS = ("STARTS_WITH", "ENDS_WITH", "CONTAINS")
 NULL_TESTS = ("IS_NULL", "IS_NOT_NULL")
 DEPTH_LIMIT = 200
 _DEPTH_KEPT = DEPTH_LIMIT + 8
-"""What was read is cut at the limit, and a few levels are put around it."""
+"""A condition is cut at the depth limit, and a few levels are put around it."""
 _CONDITIONS_LIMIT = 10_000
 TOO_DEEP = f"nested deeper than the limit of {DEPTH_LIMIT} levels"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
+    """A column by its path: its name, and the names of nested fields in it."""
+
     path: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -45,7 +48,9 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Transformed:
+class TransformedColumn:
+    """A partition transform of a column, which a filter compares with a literal."""
+
     transform: Transform
     column: Column
 
@@ -55,8 +60,8 @@ class Transformed:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
-    """A value in its JSON form, and the Spark type that it is in; without one, the type is the column's."""
+class FilterLiteral:
+    """A value in its JSON form, and its Spark type. Without a type, it has the column's."""
 
     value: Scalar
     type: str | None = None
@@ -66,8 +71,8 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Opaque:
-    """An expression of Spark's that lakelog does not know."""
+class OpaqueExpression:
+    """An expression of Spark that lakelog does not know."""
 
     text: str
 
@@ -77,6 +82,9 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
+    """An operation on operands, in the form of the log and of users' filters: a comparison, AND, OR, NOT,
+    IS_NULL …"""
+
     op: str
     args: tuple[Operand, ...] = ()
 
@@ -99,8 +107,8 @@ class Predicate:
             return f"a condition {TOO_DEEP}, or of too many conditions"
 
     def _text(self) -> str:
-        # One frame of Python for a level: a condition at the limit is shown from wherever it is met.
-        texts = [each._text() if isinstance(each, Predicate) else str(each) for each in self.args]
+        # Each level takes a single Python frame, so a condition at the limit can be shown from any caller.
+        texts = [arg._text() if isinstance(arg, Predicate) else str(arg) for arg in self.args]
         match self.op, texts:
             case (("AND" | "OR"), _):
                 return "(" + f" {self.op} ".join(texts) + ")"
@@ -119,30 +127,31 @@ class Predicate:
         raise AssertionError("every predicate has a text")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form. InvalidInput where it is nested too deeply."""
+        """Return the JSON form. Raises InvalidInput if it is nested too deeply."""
         return _to_json(of_limited_depth(self))
 
     @staticmethod
     def from_json(data: str | Mapping[str, Any] | Expression) -> Predicate:
-        """Read the JSON form. InvalidInput where it is malformed; unknown operations are kept as they are."""
+        """Read the JSON form. Unknown operations are kept unchanged. Raises InvalidInput if it is
+        malformed."""
         if isinstance(data, Expression):
             data = msgspec.to_builtins(data)
         try:
-            read = json.loads(data) if isinstance(data, str) else data
+            data_json = json.loads(data) if isinstance(data, str) else data
         except RecursionError:
             raise too_deep() from None
-        parsed = _from_json(read, 0)
-        return _predicate(parsed, "a filter")
+        operand = _from_json(data_json, 0)
+        return _predicate(operand, "a filter")
 
 
-Operand: TypeAlias = Column | Transformed | Literal | Opaque | Predicate
+Operand: TypeAlias = Column | TransformedColumn | FilterLiteral | OpaqueExpression | Predicate
 
 ALWAYS_TRUE = Predicate("ALWAYS_TRUE")
 ALWAYS_FALSE = Predicate("ALWAYS_FALSE")
 
 
 class Reference:
-    """A column in a filter that is being written in Python: comparing it makes a `Predicate`."""
+    """A column in a filter written in Python. A comparison with it makes a `Predicate`."""
 
     __slots__ = ("_column",)
     __hash__ = None  # type: ignore[assignment]
@@ -197,7 +206,8 @@ class Reference:
 
 
 def col(*path: str) -> Reference:
-    """Return a column to be compared: `col("a") > 5`. `col("a", "b")` or `col("a.b")` is the field b of a struct a."""
+    """Return a column for comparisons: `col("a") > 5`. `col("a", "b")` or `col("a.b")` is the field b of a
+    struct a."""
     if not path or not all(isinstance(part, str) for part in path):
         raise InvalidInput(
             f"col{path!r} is not a column: give its name, for a nested one the names that lead to it"
@@ -206,49 +216,51 @@ def col(*path: str) -> Reference:
 
 
 def condition_of(operand: Operand, whole: str) -> Predicate:
-    """Return an operand as a condition: a column of booleans, or a constant, may stand for one."""
+    """Return an operand as a condition. A boolean column or a constant is a condition, too."""
     match operand:
         case Predicate():
             return operand
         case Column():
             return Predicate("=", (operand, literal(True)))
-        case Literal(value=bool() as value):
+        case FilterLiteral(value=bool() as value):
             return ALWAYS_TRUE if value else ALWAYS_FALSE
-        case Literal(value=None):
+        case FilterLiteral(value=None):
             return Predicate("AND", (operand,))
     raise InvalidInput(f"{whole} has {operand} in place of a condition: compare it with a column")
 
 
 def of_limited_depth(predicate: Predicate) -> Predicate:
-    """Return the condition, in less deep a form where it is too deep. InvalidInput where that is too deep too."""
+    """Return the condition, flattened if it is too deep. Raises InvalidInput if the flattened form is still
+    too deep."""
     return _flattened(predicate) if _is_too_deep(predicate) else predicate
 
 
 def _is_too_deep(predicate: Predicate) -> bool:
     level: list[Predicate] = [predicate]
     for _ in range(_DEPTH_KEPT):
-        level = [each for above in level for each in above.args if isinstance(each, Predicate)]
+        level = [arg for parent in level for arg in parent.args if isinstance(arg, Predicate)]
         if not level:
             return False
     return True
 
 
 def _flattened(predicate: Predicate, depth: int = 0) -> Predicate:
-    """Return the same condition with chains of AND, and of OR, in one level: Python nests each `&` and `|` in the next.
+    """Return the same condition with each chain of AND, and of OR, in one level. Python nests each `&` and
+    `|` in the next.
 
-    InvalidInput for what is nested too deeply all the same, or has too many conditions.
+    Raises InvalidInput if the result is nested too deeply or has too many conditions.
     """
     if depth > _DEPTH_KEPT:
         raise too_deep()
     operands: list[Operand] = []
-    waiting: list[Operand] = list(reversed(predicate.args))
+    stack: list[Operand] = list(reversed(predicate.args))
     is_chain = predicate.op in ("AND", "OR")
-    while waiting:
-        each = waiting.pop()
-        if is_chain and isinstance(each, Predicate) and each.op == predicate.op:
-            waiting += reversed(each.args)
+    while stack:
+        operand = stack.pop()
+        if is_chain and isinstance(operand, Predicate) and operand.op == predicate.op:
+            stack += reversed(operand.args)
         else:
-            operands.append(_flattened(each, depth + 1) if isinstance(each, Predicate) else each)
+            operands.append(_flattened(operand, depth + 1) if isinstance(operand, Predicate) else operand)
     if is_chain and len(operands) > _CONDITIONS_LIMIT:
         raise InvalidInput(
             f"a filter has {len(operands):,} conditions, and the limit is {_CONDITIONS_LIMIT:,}: compare one column "
@@ -264,42 +276,55 @@ def too_deep() -> InvalidInput:
     )
 
 
-def literal(value: Any) -> Literal:
-    """Return a Python value as a literal. InvalidInput for a value of another kind."""
+def paths_in(predicate: Predicate) -> list[tuple[str, ...]]:
+    """Return the columns, and fields of columns, that a condition names."""
+    paths: list[tuple[str, ...]] = []
+    for part in predicate.args:
+        if isinstance(part, Predicate):
+            paths += paths_in(part)
+        elif isinstance(part, Column):
+            paths.append(tuple(part.path))
+        elif isinstance(part, TransformedColumn):
+            paths.append(tuple(part.column.path))
+    return paths
+
+
+def literal(value: Any) -> FilterLiteral:
+    """Return a Python value as a literal. Raises InvalidInput if its type has no literals."""
     if hasattr(value, "as_py"):
         value = value.as_py()
     elif hasattr(value, "item") and not isinstance(value, str | bytes):
         value = value.item()
     match value:
         case None:
-            return Literal(None)
+            return FilterLiteral(None)
         case bool():
-            return Literal(value, "boolean")
+            return FilterLiteral(value, "boolean")
         case int():
-            return Literal(value, "long")
+            return FilterLiteral(value, "long")
         case float():
-            return Literal(float_to_json(value), "double")
+            return FilterLiteral(float_to_json(value), "double")
         case str():
             if any("\ud800" <= character <= "\udfff" for character in value):
                 raise InvalidInput(
                     f"cannot compare a column with {value[:40]!r}, which has half a surrogate pair: remove it"
                 )
-            return Literal(value, "string")
+            return FilterLiteral(value, "string")
         case bytes():
-            return Literal(base64.b64encode(value).decode("ascii"), "binary")
+            return FilterLiteral(base64.b64encode(value).decode("ascii"), "binary")
         case Decimal() if value.is_finite():
-            return Literal(format(value, "f"), "decimal")
+            return FilterLiteral(format(value, "f"), "decimal")
         case dt.datetime():
             epoch = dt.datetime(1970, 1, 1, tzinfo=None if value.tzinfo is None else dt.UTC)
             kind = "timestamp_ntz" if value.tzinfo is None else "timestamp"
-            return Literal((value - epoch) // dt.timedelta(microseconds=1), kind)
+            return FilterLiteral((value - epoch) // dt.timedelta(microseconds=1), kind)
         case dt.date():
-            return Literal(value.toordinal() - dt.date(1970, 1, 1).toordinal(), "date")
+            return FilterLiteral(value.toordinal() - dt.date(1970, 1, 1).toordinal(), "date")
         case dt.time() if value.tzinfo is None:
             seconds = (value.hour * 60 + value.minute) * 60 + value.second
-            return Literal(seconds * 1_000_000 + value.microsecond, "time")
+            return FilterLiteral(seconds * 1_000_000 + value.microsecond, "time")
         case dt.timedelta():
-            return Literal(value // dt.timedelta(microseconds=1), "interval day to second")
+            return FilterLiteral(value // dt.timedelta(microseconds=1), "interval day to second")
     raise InvalidInput(f"cannot compare a column with {value!r} of type {type(value).__name__}")
 
 
@@ -314,53 +339,51 @@ def _predicate(operand: object, where: str) -> Predicate:
 def _to_json(operand: Operand) -> dict[str, Any]:
     match operand:
         case Predicate():
-            return {"op": operand.op, "args": [_to_json(each) for each in operand.args]}
+            return {"op": operand.op, "args": [_to_json(arg) for arg in operand.args]}
         case Column():
             return {"col": list(operand.path)}
-        case Literal():
+        case FilterLiteral():
             return {"lit": operand.value} | ({} if operand.type is None else {"type": operand.type})
-        case Transformed():
+        case TransformedColumn():
             argument = [] if operand.transform.argument is None else [operand.transform.argument]
             return {"transform": operand.transform.name, "args": [*argument, _to_json(operand.column)]}
-        case Opaque():
+        case OpaqueExpression():
             return {"opaque": operand.text}
 
 
 def _from_json(data: Any, depth: int) -> Operand:
     if depth > DEPTH_LIMIT:
-        # It is not evaluated: a scan reads all that it might match, and a delete refuses it.
+        # It is not evaluated. A scan reads all that it might match, and a delete refuses it.
         return Predicate(f"what is {TOO_DEEP}")
     match data:
-        case {"op": str(op), **rest}:
-            args = rest.get("args", [])
+        case {"op": str(op), **members}:
+            args = members.get("args", [])
             if not isinstance(args, list | tuple):
                 raise InvalidInput(f"the filter's operation {op} has no list of arguments: {data!r}")
-            return Predicate(op, tuple(_from_json(each, depth + 1) for each in args))
+            return Predicate(op, tuple(_from_json(arg, depth + 1) for arg in args))
         case {"col": [*path]} if path and all(isinstance(part, str) for part in path):
             return Column(tuple(path))
-        case {"lit": (bool() | int() | float() | str() | None) as value, **rest}:
-            kind = rest.get("type")
-            return Literal(value, None if kind is None else str(kind))
+        case {"lit": (bool() | int() | float() | str() | None) as value, **members}:
+            kind = members.get("type")
+            return FilterLiteral(value, None if kind is None else str(kind))
         case {"transform": str(name), "args": [*args]}:
             return _transformed(name, args, depth)
-        case {**rest}:
-            return Opaque(json.dumps(rest, sort_keys=True))
+        case {**members}:
+            return OpaqueExpression(json.dumps(members, sort_keys=True))
     raise InvalidInput(f"{data!r} is not a part of a filter")
 
 
 def _transformed(name: str, args: Sequence[Any], depth: int) -> Operand:
-    """Read a transform of one column; numbers may be bare or literals. Unknown transforms stay opaque."""
-    columns = [each for each in args if isinstance(each, Mapping) and "col" in each]
+    """Read a transform of a single column. Numbers may be bare or literals. Unknown transforms stay opaque."""
+    columns = [arg for arg in args if isinstance(arg, Mapping) and "col" in arg]
     numbers = [
-        each["lit"] if isinstance(each, Mapping) and "lit" in each else each
-        for each in args
-        if each not in columns
+        arg["lit"] if isinstance(arg, Mapping) and "lit" in arg else arg for arg in args if arg not in columns
     ]
     column = _from_json(columns[0], depth + 1) if len(columns) == 1 else None
     if isinstance(column, Column) and all(type(number) is int for number in numbers) and len(numbers) <= 1:
         try:
-            plain = Transform.parse(name if not numbers else f"{name}[{numbers[0]}]")
-            return Transformed(plain, column)
+            transform = Transform.parse(name if not numbers else f"{name}[{numbers[0]}]")
+            return TransformedColumn(transform, column)
         except LakelogError:
             pass
-    return Opaque(f"{name}({json.dumps(list(args))})")
+    return OpaqueExpression(f"{name}({json.dumps(list(args))})")

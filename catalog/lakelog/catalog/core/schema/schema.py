@@ -1,8 +1,8 @@
 """The schema of a table: its columns with ids and physical names, and their lookup.
 
-Ids are given once, in the order of the columns (a parent before its parts), and never again: `last_id`
-is the highest one ever given, also of columns that were dropped. The physical name is made from the first
-name and the id, and survives every rename, so that old data files need no rewriting.
+Ids are given in the order of the columns (a parent before its parts), and never reused. `last_id` is the
+highest id ever given, also to dropped columns. The physical name is made from the first name and the id. It
+survives every rename, so that old data files need no rewriting.
 """
 
 from __future__ import annotations
@@ -35,54 +35,59 @@ DEPTH_LIMIT = 64
 FIELD_LIMIT = 20_000
 
 OF_SPARK = frozenset({"__row_operation", "__row_from_source", "__row_from_target", "__row_id"})
-"""Columns that Spark adds to rows, in lower case: see `refuse_names_of_spark`."""
+"""Columns that Spark adds to rows, in lower case. See `refuse_names_of_spark`."""
 PREFIX_OF_SPARK = "__original_row_id_"
-"""How the names of others begin, one for each column by which rows are found."""
+"""The prefix of further such columns, one for each column by which Spark finds rows."""
 
 _PHYSICAL_STEM_LENGTH = 48
 
 
 class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """Columns in their order. Immutable; a table's changes make new schemas (see `schema_changes`)."""
+    """Columns in their order. Immutable. A table's changes make new schemas (see `schema_changes`)."""
 
     fields: tuple[Field, ...]
     last_id: Int32
 
+    def __repr__(self) -> str:
+        """Return a line for each column, for people: `msgspec.structs.asdict` has all that is stored."""
+        return "\n".join(["Schema:", *map(_line, self.fields)])
+
     def find(self, path: Sequence[str], case_sensitive: bool = False) -> Field:
         """Return the field at `path`, through structs and the parts `element`, `key` and `value`.
 
-        An exact match wins over one that differs in case. NoSuchColumn when there is none.
+        An exact match wins over a match in another case. Raises NoSuchColumn if there is no match.
         """
         field = self.get(path, case_sensitive)
         if field is None:
-            known = ", ".join(dotted((column.name,)) for column in self.fields[:20])
+            column_names = ", ".join(dotted((column.name,)) for column in self.fields[:20])
             more = ", …" if len(self.fields) > 20 else ""
-            like = nearest(dotted(path), [dotted(each) for each, _ in self.walk()])
+            like = nearest(dotted(path), [dotted(column_path) for column_path, _ in self.walk()])
             hint = f": did you mean {' or '.join(like)}?" if like else ""
             raise NoSuchColumn(
-                f"there is no column {dotted(path)}{hint}; the columns are {known or 'none'}{more}"
+                f"there is no column {dotted(path)}{hint}; the columns are {column_names or 'none'}{more}"
             )
         return field
 
     def get(self, path: Sequence[str], case_sensitive: bool = False) -> Field | None:
-        """Return the field at `path` as `find` does, or None."""
-        fields, found = self.fields, None
+        """Return the field at `path`, like `find`, or None."""
+        fields, field = self.fields, None
         for name in path:
-            found = find_in(fields, name, case_sensitive)
-            if found is None:
+            field = find_in(fields, name, case_sensitive)
+            if field is None:
                 return None
-            fields = children(found.type)
-        return found
+            fields = children(field.type)
+        return field
 
     def field_by_id(self, id: int) -> Field:
-        """Return the column, nested field, element, key or value of that id. NoSuchColumn when it is gone."""
+        """Return the column, nested field, element, key or value of that id. Raises NoSuchColumn if it was
+        dropped."""
         return self._entry(id)[1]
 
     def has_id(self, id: int) -> bool:
         return id in self._by_id
 
     def path_of(self, id: int) -> tuple[str, ...]:
-        """Return the names that lead to the field of that id. NoSuchColumn when it is gone."""
+        """Return the path of the field of that id. Raises NoSuchColumn if it was dropped."""
         return self._entry(id)[0]
 
     @property
@@ -109,20 +114,26 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return {field.id: (path, field) for path, field in self.walk()}
 
 
-def assign_ids(columns: StructType | Schema | Sequence[Field], after_id: int = 0) -> Schema:
-    """Return `columns` as a schema with ids after `after_id` and physical names; ids they have are replaced.
+def _line(field: Field) -> str:
+    comment = "" if field.comment is None else f" COMMENT {field.comment!r}"
+    return f"  {field.name} {field.type}{'' if field.nullable else ' NOT NULL'}{comment}"
 
-    InvalidInput for bad names and for more or deeper columns than the limits allow, ColumnExists for duplicates.
+
+def assign_ids(columns: StructType | Schema | Sequence[Field], after_id: int = 0) -> Schema:
+    """Return `columns` as a schema with ids after `after_id` and physical names. Their own ids are replaced.
+
+    Raises InvalidInput for bad names and for more or deeper columns than the limits allow. Raises
+    ColumnExists for duplicates.
     """
     fields = tuple(columns.fields if isinstance(columns, StructType | Schema) else columns)
     check_fields(fields)
     counter = _Counter(after_id)
-    bound = tuple(counter.bind(field) for field in fields)
-    return Schema(fields=bound, last_id=counter.last_id)
+    bound_fields = tuple(counter.bind(field) for field in fields)
+    return Schema(fields=bound_fields, last_id=counter.last_id)
 
 
 def bind_field(field: Field, after_id: int) -> tuple[Field, int]:
-    """Return `field` with fresh ids after `after_id` in it and below it, and the last id that was given."""
+    """Return `field` with fresh ids after `after_id` in it and below it, and the last given id."""
     counter = _Counter(after_id)
     return counter.bind(field), counter.last_id
 
@@ -138,21 +149,21 @@ def check_fields(fields: Sequence[Field]) -> None:
 
 def check_names(fields: Sequence[Field], parent: tuple[str, ...] = ()) -> None:
     """Raise InvalidInput or ColumnExists unless siblings' names are valid and differ in more than case."""
-    seen: dict[str, str] = {}
+    names_by_key: dict[str, str] = {}
     for field in fields:
         check_column_name(field.name)
-        other = seen.get(field.name.lower())
-        if other is not None:
+        same_name = names_by_key.get(field.name.lower())
+        if same_name is not None:
             where = f" in {dotted(parent)}" if parent else ""
             raise ColumnExists(
-                f"the column {dotted((field.name,))} clashes with {dotted((other,))}{where}: the names of "
+                f"the column {dotted((field.name,))} clashes with {dotted((same_name,))}{where}: the names of "
                 "columns must differ (case-insensitive)"
             )
-        seen[field.name.lower()] = field.name
+        names_by_key[field.name.lower()] = field.name
 
 
 def check_column_name(name: str) -> None:
-    """Raise InvalidInput when `name` is empty, too long or holds control characters."""
+    """Raise InvalidInput if `name` is empty, too long or contains control characters."""
     if not name:
         raise InvalidInput("the name of a column is empty: give it at least one character")
     size = len(name.encode("utf-8", "surrogatepass"))
@@ -170,11 +181,11 @@ def check_column_name(name: str) -> None:
 
 
 def refuse_names_of_spark(names: Iterable[str]) -> None:
-    """Raise InvalidInput for the name of a new column that Spark gives to a column of its own.
+    """Raise InvalidInput if a new column has the name of a column that Spark adds.
 
-    An UPDATE, MERGE or DELETE in Spark adds columns to the rows of the table and finds them by their names. Fields of
-    structs may have these names. A table may have such a column from before this check: the adapter refuses to change
-    its rows, and a rename mends it.
+    An UPDATE, MERGE or DELETE in Spark adds columns to the table's rows and finds them by their names. Fields
+    of structs may have these names. A table may have such a column from before this check. The adapter
+    refuses to change its rows, and a rename mends it.
     """
     for name in names:
         if name.lower() in OF_SPARK or name.lower().startswith(PREFIX_OF_SPARK):
@@ -185,14 +196,14 @@ def refuse_names_of_spark(names: Iterable[str]) -> None:
 
 
 def find_in(fields: Sequence[Field], name: str, case_sensitive: bool = False) -> Field | None:
-    """Return the field named `name` among siblings; an exact match wins over one that differs in case."""
+    """Return the sibling named `name`. An exact match wins over a match in another case."""
     for field in fields:
         if field.name == name:
             return field
     if case_sensitive:
         return None
-    lowered = name.lower()
-    return next((field for field in fields if field.name.lower() == lowered), None)
+    lower_name = name.lower()
+    return next((field for field in fields if field.name.lower() == lower_name), None)
 
 
 def physical_name(name: str, id: int) -> str:
@@ -202,7 +213,7 @@ def physical_name(name: str, id: int) -> str:
 
 
 def dotted(path: Sequence[str]) -> str:
-    """Return `path` as messages show it: joined by dots, in backticks where a part is not a plain word."""
+    """Return `path` for messages: joined by dots, with backticks around a part that is not a plain word."""
     return ".".join(
         part if re.fullmatch(r"\w+", part) else "`" + part.replace("`", "``") + "`" for part in path
     )
@@ -251,24 +262,24 @@ def _check_level(fields: Sequence[Field], parent: tuple[str, ...], depth: int, i
     check_names(fields, parent)
     count = len(fields)
     for field in fields:
-        here = (*parent, field.name)
+        path = (*parent, field.name)
         if isinstance(field.type, StructType) and not field.type.fields:
             raise InvalidInput(
-                f"the column {dotted(here)} is a struct without fields, which Parquet cannot store: give "
+                f"the column {dotted(path)} is a struct without fields, which Parquet cannot store: give "
                 "it one"
             )
         if isinstance(field.type, MapType) and is_collated(field.type.key):
             raise Unsupported(
-                f"the column {dotted(here)} is a {field.type}: keys of maps cannot have a collation; make them string"
+                f"the column {dotted(path)} is a {field.type}: keys of maps cannot have a collation; make them string"
             )
         if isinstance(field.type, MapType) and in_key:
             raise InvalidInput(
-                f"the column {dotted(here)} is a {field.type}, in the key of a map: keys cannot have maps in them; "
+                f"the column {dotted(path)} is a {field.type}, in the key of a map: keys cannot have maps in them; "
                 "make it an array of structs"
             )
-        below = children(field.type)
+        nested_fields = children(field.type)
         if isinstance(field.type, MapType):
-            count += _check_level(below[:1], here, depth + 1, in_key=True)
-            below = below[1:]
-        count += _check_level(below, here, depth + 1, in_key)
+            count += _check_level(nested_fields[:1], path, depth + 1, in_key=True)
+            nested_fields = nested_fields[1:]
+        count += _check_level(nested_fields, path, depth + 1, in_key)
     return count

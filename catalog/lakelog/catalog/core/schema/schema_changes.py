@@ -1,8 +1,8 @@
-"""Applying a list of table changes to a table's definition.
+"""Application of a list of table changes to a table's definition.
 
-The list is applied in order, each change to what the one before it left; the first that cannot be applied
-raises, and no change is made. Every change keeps old data files readable: ids and physical names stay
-with their columns, types only widen, and values for rows that are there already are literals.
+The list is applied in order, each change to the result of the change before it. The first change that cannot
+be applied raises, and no change is made. Every change keeps old data files readable: ids and physical names
+stay with their columns, types only widen, and existing rows have a value, not an expression.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from lakelog.catalog.core.schema.constraints import (
 from lakelog.catalog.core.schema.curve import clustering_from, order_within_files
 from lakelog.catalog.core.schema.generated import check_kept
 from lakelog.catalog.core.schema.identity import check_identity, check_identity_kept
+from lakelog.catalog.core.schema.literals import stored_value
 from lakelog.catalog.core.schema.partition_evolution import evolved
 from lakelog.catalog.core.schema.partitioning import (
     PartitionSpec,
@@ -32,7 +33,7 @@ from lakelog.catalog.core.schema.partitioning import (
     spec_from_transforms,
     with_schema,
 )
-from lakelog.catalog.core.schema.properties import (
+from lakelog.catalog.core.schema.properties.checking import (
     check_alterable,
     check_bloom_columns,
     check_columns_named,
@@ -49,12 +50,12 @@ from lakelog.catalog.core.schema.schema import (
     refuse_names_of_spark,
 )
 from lakelog.catalog.core.schema.spark_types import SparkType, checked_type
-from lakelog.catalog.core.schema.sql_literals import parse_literal, text_literal
+from lakelog.catalog.core.schema.sql_literals import parse_literal
 from lakelog.catalog.core.schema.table_changes import (
     AddColumn,
     AddConstraint,
     AddPartitionField,
-    After,
+    AfterColumn,
     DeleteColumn,
     DropConstraint,
     DropPartitionField,
@@ -76,7 +77,7 @@ from lakelog.catalog.core.schema.table_changes import (
     changes_from,
 )
 from lakelog.catalog.core.schema.type_widening import (
-    is_iceberg_promotion,
+    is_text,
     is_widening,
     keeps_partition_values,
 )
@@ -89,6 +90,7 @@ from lakelog.catalog.core.schema.types import (
     MapType,
     StructType,
     Type,
+    TypedValue,
     children,
     same_shape,
     walk,
@@ -96,16 +98,23 @@ from lakelog.catalog.core.schema.types import (
 )
 from lakelog.log.errors import InvalidInput, Unsupported
 
-__all__ = ["Altered", "Definition", "TableChange", "apply_changes", "changes_from"]
+__all__ = [
+    "AlteredDefinition",
+    "ChangeableDefinition",
+    "TableChange",
+    "apply_changes",
+    "changed",
+    "changes_from",
+]
 
 COMMENT = "comment"
 """The property by which Spark sets a table's comment."""
 
 
-class Definition(Protocol):
+class ChangeableDefinition(Protocol):
     """The parts of a table's metadata that changes apply to.
 
-    `specs` are all of the table's, the current one last.
+    `specs` are all of the table's specs, the current one last.
     """
 
     @property
@@ -125,7 +134,7 @@ class Definition(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Altered:
+class AlteredDefinition:
     """A definition after changes."""
 
     schema: Schema
@@ -142,14 +151,29 @@ class Altered:
 
 
 def apply_changes(
-    definition: Definition, changes: Sequence[TableChange], *, case_sensitive: bool = False
-) -> Altered:
+    definition: ChangeableDefinition, changes: Sequence[TableChange], *, case_sensitive: bool = False
+) -> AlteredDefinition:
     """Return `definition` after all of `changes`.
 
-    NoSuchColumn and ColumnExists name the column; InvalidInput and its Unsupported say why a change is not
-    possible.
+    Raises NoSuchColumn and ColumnExists, which name the column. Raises InvalidInput, or its subclass
+    Unsupported, which say why a change is not possible.
     """
-    altered = Altered(
+    definition_after = changed(definition, changes, case_sensitive=case_sensitive)
+    # Between two changes the table may have no columns: REPLACE COLUMNS drops them all before it adds others.
+    if not definition_after.schema.fields:
+        raise InvalidInput("cannot drop the last column of the table: add another one with the same changes")
+    check_kept(definition.schema, definition_after.schema)
+    check_identity_kept(definition.schema, definition_after.schema)
+    check_identity(definition_after)
+    return definition_after
+
+
+def changed(
+    definition: ChangeableDefinition, changes: Sequence[TableChange], *, case_sensitive: bool = False
+) -> AlteredDefinition:
+    """Return `definition` after `changes`. More changes may follow, so the result need not be a valid
+    table."""
+    result = AlteredDefinition(
         schema=definition.schema,
         specs=definition.specs,
         sort_order=definition.sort_order,
@@ -159,17 +183,11 @@ def apply_changes(
         clustering=definition.clustering,
     )
     for change in changes:
-        altered = _apply(altered, change, case_sensitive)
-    # Meanwhile the table may have no columns: REPLACE COLUMNS drops them all before it adds others.
-    if not altered.schema.fields:
-        raise InvalidInput("cannot drop the last column of the table: add another one with the same changes")
-    check_kept(definition.schema, altered.schema)
-    check_identity_kept(definition.schema, altered.schema)
-    check_identity(altered)
-    return altered
+        result = _apply(result, change, case_sensitive)
+    return result
 
 
-def _apply(table: Altered, change: TableChange, case_sensitive: bool) -> Altered:
+def _apply(table: AlteredDefinition, change: TableChange, case_sensitive: bool) -> AlteredDefinition:
     match change:
         case SetProperty():
             return _set_property(table, change)
@@ -191,13 +209,13 @@ def _apply(table: Altered, change: TableChange, case_sensitive: bool) -> Altered
         case AddColumn():
             return _with_fields(table, *_add_column(table.schema, change, case_sensitive))
         case AddConstraint():
-            added = with_all(
+            constraints = with_all(
                 table.constraints, [change.constraint], table.schema, case_sensitive=case_sensitive
             )
-            return replace(table, constraints=added)
+            return replace(table, constraints=constraints)
         case DropConstraint():
-            others = without(table.constraints, change.name, if_exists=change.if_exists)
-            return replace(table, constraints=others)
+            constraints_left = without(table.constraints, change.name, if_exists=change.if_exists)
+            return replace(table, constraints=constraints_left)
         case DeleteColumn():
             if change.if_exists and table.schema.get(change.name, case_sensitive) is None:
                 return table
@@ -228,11 +246,15 @@ def _apply(table: Altered, change: TableChange, case_sensitive: bool) -> Altered
     return _with_fields(table, _edited(table.schema.fields, change.name, edit, case_sensitive))
 
 
-def _with_spec(table: Altered, spec: PartitionSpec) -> Altered:
-    return replace(table, specs=(*(other for other in table.specs if other.id != spec.id), spec))
+def _with_spec(table: AlteredDefinition, spec: PartitionSpec) -> AlteredDefinition:
+    return replace(
+        table, specs=(*(known_spec for known_spec in table.specs if known_spec.id != spec.id), spec)
+    )
 
 
-def _with_fields(table: Altered, fields: tuple[Field, ...], last_id: int | None = None) -> Altered:
+def _with_fields(
+    table: AlteredDefinition, fields: tuple[Field, ...], last_id: int | None = None
+) -> AlteredDefinition:
     check_fields(fields)
     schema = Schema(fields=fields, last_id=table.schema.last_id if last_id is None else last_id)
     return replace(
@@ -243,8 +265,8 @@ def _with_fields(table: Altered, fields: tuple[Field, ...], last_id: int | None 
     )
 
 
-# An edit gets the siblings, which of them is meant, and the type that they are parts of (None for columns),
-# and returns the new siblings.
+# An edit gets the siblings, the index of the edited field, and the siblings' parent type (None for columns).
+# It returns the new siblings.
 _Edit = Callable[[tuple[Field, ...], int, Type | None], tuple[Field, ...]]
 
 
@@ -266,7 +288,7 @@ def _replaced(fields: tuple[Field, ...], index: int, **changes: Any) -> tuple[Fi
     return (*fields[:index], field, *fields[index + 1 :])
 
 
-def _set_property(table: Altered, change: SetProperty) -> Altered:
+def _set_property(table: AlteredDefinition, change: SetProperty) -> AlteredDefinition:
     check_alterable((change.key,))
     if change.key == COMMENT:
         return replace(table, comment=change.value)
@@ -276,7 +298,7 @@ def _set_property(table: Altered, change: SetProperty) -> Altered:
     return replace(table, properties={**table.properties, change.key: change.value})
 
 
-def _remove_property(table: Altered, change: RemoveProperty) -> Altered:
+def _remove_property(table: AlteredDefinition, change: RemoveProperty) -> AlteredDefinition:
     check_alterable((change.key,))
     if change.key == COMMENT:
         return replace(table, comment=None)
@@ -312,38 +334,39 @@ def _add_column(schema: Schema, change: AddColumn, case_sensitive: bool) -> tupl
     def add(fields: tuple[Field, ...], index: int, _: Type | None) -> tuple[Field, ...]:
         struct = fields[index].type
         assert isinstance(struct, StructType)
-        grown = StructType(_placed(struct.fields, field, change.position, case_sensitive))
-        return _replaced(fields, index, type=grown)
+        new_struct = StructType(_placed(struct.fields, field, change.position, case_sensitive))
+        return _replaced(fields, index, type=new_struct)
 
     return _edited(schema.fields, parent, add, case_sensitive), last_id
 
 
 def _default_of_added(change: AddColumn, type: Type) -> Default | None:
-    """Return the default with the literal that existing rows get.
+    """Return the default with the value that existing rows get.
 
-    InvalidInput when there is none.
+    Raises InvalidInput if a NOT NULL column has none.
     """
-    default = change.default
-    if default is not None:
+    current, exists = None, None
+    if change.default is not None:
         if len(change.name) > 1:
             raise Unsupported(
                 f"a default of the nested field {dotted(change.name)} is not supported: leave it out, and give whole "
                 "columns defaults"
             )
-        exists = default.exists if default.exists is not None else default.current
-        value = None if exists is None else parse_literal(exists, type)
-        if isinstance(value, str) and isinstance(type, AtomicType) and type.family == "char":
-            # With its blanks, which the values of other rows keep when the column becomes a VARCHAR or STRING.
-            exists = text_literal(value)
-        default = Default(current=default.current, exists=exists)
-    else:
-        value = None
-    if value is None and not change.nullable:
+        current, exists = change.default.current, change.default.exists
+        if exists is not None:
+            exists = stored_value(exists, type)
+        elif current is not None:
+            exists = parse_literal(current, type)
+    if exists is None and not change.nullable:
         raise InvalidInput(
             f"cannot add the NOT NULL column {dotted(change.name)} without a default: existing rows "
             "would have no value; give it a DEFAULT, or leave NOT NULL out"
         )
-    return default
+    return _default(current, exists)
+
+
+def _default(current: str | None, exists: TypedValue | None) -> Default | None:
+    return None if current is None and exists is None else Default(current=current, exists=exists)
 
 
 def _placed(
@@ -352,16 +375,16 @@ def _placed(
     """Return `fields` with `field` at `position`."""
     if position is None:
         return (*fields, field)
-    if not isinstance(position, After):
+    if not isinstance(position, AfterColumn):
         return (field, *fields)
-    before = find_in(fields, position.after, case_sensitive)
-    if before is None:
+    predecessor = find_in(fields, position.after, case_sensitive)
+    if predecessor is None:
         raise InvalidInput(
             f"cannot place {dotted((field.name,))} after {dotted((position.after,))}: there is no such "
             "column beside "
-            f"it; the others are {', '.join(dotted((other.name,)) for other in fields[:20])}"
+            f"it; the others are {', '.join(dotted((sibling.name,)) for sibling in fields[:20])}"
         )
-    index = fields.index(before) + 1
+    index = fields.index(predecessor) + 1
     return (*fields[:index], field, *fields[index:])
 
 
@@ -386,7 +409,7 @@ def _renamed(change: RenameColumn) -> _Edit:
     return edit
 
 
-def _retyped(table: Altered, path: Path, json: SparkType) -> _Edit:
+def _retyped(table: AlteredDefinition, path: Path, json: SparkType) -> _Edit:
     new = checked_type(json, path)
 
     def edit(fields: tuple[Field, ...], index: int, parent: Type | None) -> tuple[Field, ...]:
@@ -405,15 +428,15 @@ def _retyped(table: Altered, path: Path, json: SparkType) -> _Edit:
             )
         _refuse_moving_partitions(table, field, new, path)
         refuse_collated_keys(table.constraints, field.id, path, new)
-        widened = field.widened
-        if not is_iceberg_promotion(field.type, new):
-            widened = (*widened, field.type.name)
-        return _replaced(fields, index, type=new, widened=widened)
+        former_types = field.widened
+        if not is_text(field.type):  # files have all texts alike
+            former_types = tuple(dict.fromkeys((*former_types, field.type.name)))
+        return _replaced(fields, index, type=new, widened=former_types)
 
     return edit
 
 
-def _refuse_moving_partitions(table: Altered, field: Field, new: AtomicType, path: Path) -> None:
+def _refuse_moving_partitions(table: AlteredDefinition, field: Field, new: AtomicType, path: Path) -> None:
     assert isinstance(field.type, AtomicType)
     for spec in table.specs:
         for part in spec.fields:
@@ -453,8 +476,8 @@ def _commented(change: UpdateColumnComment) -> _Edit:
 def _moved(change: UpdateColumnPosition, case_sensitive: bool) -> _Edit:
     def edit(fields: tuple[Field, ...], index: int, parent: Type | None) -> tuple[Field, ...]:
         _refuse_part(parent, change.name, "moved")
-        others = (*fields[:index], *fields[index + 1 :])
-        return _placed(others, fields[index], change.position, case_sensitive)
+        siblings = (*fields[:index], *fields[index + 1 :])
+        return _placed(siblings, fields[index], change.position, case_sensitive)
 
     return edit
 
@@ -469,8 +492,7 @@ def _redefaulted(change: UpdateColumnDefault) -> _Edit:
         old = fields[index].default
         exists = old.exists if old is not None else None
         current = change.default.current if change.default is not None else None
-        default = None if current is None and exists is None else Default(current=current, exists=exists)
-        return _replaced(fields, index, default=default)
+        return _replaced(fields, index, default=_default(current, exists))
 
     return edit
 
@@ -483,26 +505,26 @@ def _refuse_part(parent: Type | None, path: Path, verb: str) -> None:
         )
 
 
-def _refuse_used(table: Altered, field: Field, path: Path) -> None:
-    gone = {field.id, *(part.id for _, part in walk(children(field.type)))}
+def _refuse_used(table: AlteredDefinition, field: Field, path: Path) -> None:
+    dropped_ids = {field.id, *(part.id for _, part in walk(children(field.type)))}
     for part in table.spec.fields:
-        if part.source_id in gone:
+        if part.source_id in dropped_ids:
             raise InvalidInput(
                 f"cannot drop {dotted(path)}: the table is partitioned by it ({part.name}); change the "
                 "partitioning first"
             )
-    if any(sorted_by.source_id in gone for sorted_by in table.sort_order.fields):
+    if any(sorted_by.source_id in dropped_ids for sorted_by in table.sort_order.fields):
         raise InvalidInput(
             f"cannot drop {dotted(path)}: the table is sorted by it; change the sort order first"
         )
-    if any(id in gone for id in table.clustering):
+    if any(id in dropped_ids for id in table.clustering):
         raise InvalidInput(
             f"cannot drop {dotted(path)}: the table is clustered by it; ALTER TABLE … CLUSTER BY others, or NONE, first"
         )
 
 
 def _refuse_needed(
-    table: Altered, path: Path, what: str, case_sensitive: bool, *, checks_only: bool = False
+    table: AlteredDefinition, path: Path, what: str, case_sensitive: bool, *, checks_only: bool = False
 ) -> None:
     refuse_dependent(
         table.constraints, table.schema, path, what, case_sensitive=case_sensitive, checks_only=checks_only

@@ -1,8 +1,8 @@
-"""Schemas to and from Spark's JSON.
+"""Conversion of schemas to and from Spark's JSON.
 
-Comments, defaults and char/varchar are in a field's metadata under Spark's keys; the rest of the metadata
-is the user's and kept unchanged. What a table cannot have (types that Parquet does not
-store) is refused by name, because Spark itself accepts it and would write NULLs.
+Comments, defaults and char/varchar are in a field's metadata under Spark's keys. The rest of the metadata is
+the user's and kept unchanged. Types that Parquet cannot store are refused by name, because Spark itself
+accepts them and would write NULLs.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
+from lakelog.catalog.core.schema.literals import single_type, stored_value, widened
 from lakelog.catalog.core.schema.schema import DEPTH_LIMIT, Schema, assign_ids, check_fields, dotted, too_deep
+from lakelog.catalog.core.schema.sql_literals import literal_of, parse_literal
 from lakelog.catalog.core.schema.types import (
     BINARY_COLLATION,
     AtomicType,
@@ -26,6 +29,7 @@ from lakelog.catalog.core.schema.types import (
     MapType,
     StructType,
     Type,
+    TypedValue,
     children,
     with_children,
 )
@@ -38,6 +42,7 @@ SparkType: TypeAlias = str | dict[str, Any]
 COMMENT = "comment"
 CURRENT_DEFAULT = "CURRENT_DEFAULT"
 EXISTS_DEFAULT = "EXISTS_DEFAULT"
+EXISTS = "lakelog.exists"
 CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 COLLATIONS = "__COLLATIONS"
 RESERVED = "lakelog."
@@ -58,9 +63,9 @@ _ALIASES = {
 def schema_from_spark(json: str | Mapping[str, Any], last_id: int = 0) -> Schema:
     """Return the schema of Spark's JSON of a struct, with fresh ids after `last_id`.
 
-    InvalidInput for JSON that is not a schema and for bad names, ColumnExists for duplicates, Unsupported
-    naming the column for what cannot be stored. Ids and physical names that the JSON may have are another
-    table's and ignored.
+    Raises InvalidInput for JSON that is not a schema and for bad names, and ColumnExists for duplicates.
+    Raises Unsupported, which names the column, if a column cannot be stored. Ids and physical names in the
+    JSON belong to another table and are ignored.
     """
     if isinstance(json, str):
         try:
@@ -74,18 +79,17 @@ def schema_from_spark(json: str | Mapping[str, Any], last_id: int = 0) -> Schema
 
 
 def schema_to_spark(schema: Schema, *, internal: bool = False) -> dict[str, Any]:
-    """Return `schema` as Spark's JSON of a struct; char and varchar are types, as Spark's raw schemas have
-    them.
+    """Return `schema` as Spark's JSON of a struct. Char and varchar are types, as in Spark's raw schemas.
 
-    With `internal`, the metadata of each field at every level also has `lakelog.id`, `lakelog.physical` and,
-    where it holds lists or maps, `lakelog.part-ids`: the ids of elements, keys and values by their path from
-    the field.
+    With `internal`, the metadata of each field at every level also has `lakelog.id` and `lakelog.physical`. A
+    field with lists or maps has `lakelog.part-ids`, too: the ids of elements, keys and values by their path
+    from the field.
     """
     return {"type": "struct", "fields": [_field_to_spark(field, internal) for field in schema.fields]}
 
 
 def type_from_spark(json: SparkType, path: tuple[str, ...] = ()) -> Type:
-    """Return a type without ids. `path` is the column that messages name."""
+    """Return a type without ids. Error messages name the column at `path`."""
     if len(path) > DEPTH_LIMIT + 1:
         raise too_deep(path)
     where = dotted(path) or "the schema"
@@ -139,14 +143,14 @@ def type_to_spark(type: Type, *, internal: bool = False) -> SparkType:
 
 
 def checked_type(json: SparkType, path: tuple[str, ...]) -> Type:
-    """Return the type in a change: as `type_from_spark`, with the names in it checked."""
+    """Return the type in a change, like `type_from_spark`, after a check of the names in it."""
     type = type_from_spark(json, path)
     check_fields(children(type))
     return type
 
 
 def _atomic(name: str, where: str) -> AtomicType:
-    # SHOW CREATE TABLE prints the collation of every text, behind a char's length without a space.
+    # SHOW CREATE TABLE prints the collation of every string. After a char's length there is no space.
     name = re.sub(rf"(\)| ) ?collate {BINARY_COLLATION}$", r"\1", name.strip()).strip()
     name = re.sub(r"\s*([(),])\s*", r"\1", name if "collate " in name else name.lower())
     name = name.replace(")collate ", ") collate ")
@@ -166,37 +170,56 @@ def _field_from_spark(json: Mapping[str, Any], parent: tuple[str, ...]) -> Field
     metadata = dict(json.get("metadata") or {})
     _refuse_ignored_metadata(metadata, path)
     type = _collated(type_from_spark(json["type"], path), metadata.pop(COLLATIONS, None) or {}, path)
-    generated = _generated_from_spark(metadata, path)
+    generation = _generated_from_spark(metadata, path)
     identity = _identity_from_spark(metadata, path)
     raw = metadata.pop(CHAR_VARCHAR, None)
     if raw is not None:
         type = _with_length(type, raw, path)
-    current, exists = metadata.pop(CURRENT_DEFAULT, None), metadata.pop(EXISTS_DEFAULT, None)
+    current, exists = metadata.pop(CURRENT_DEFAULT, None), _exists_from_spark(metadata, type, path)
     return Field(
         name=name,
         type=type,
-        # A column whose values are made has one in every row, with or without NOT NULL.
+        # An identity column has a value in every row, with or without NOT NULL.
         nullable=bool(json.get("nullable", True)) and identity is None,
         comment=metadata.pop(COMMENT, None),
         default=None if current is None and exists is None else Default(current=current, exists=exists),
-        generated=generated,
+        generated=generation,
         identity=identity,
         metadata={key: value for key, value in metadata.items() if not key.startswith(RESERVED)},
     )
 
 
+def _exists_from_spark(metadata: dict[str, Any], type: Type, path: tuple[str, ...]) -> TypedValue | None:
+    """Remove the value of older rows from a field's metadata. The adapter puts it there instead of Spark's SQL.
+
+    Raises InvalidInput if the value, or Spark's SQL, is not one of the column.
+    """
+    value, sql = metadata.pop(EXISTS, None), metadata.pop(EXISTS_DEFAULT, None)
+    if single_type(type) is None:
+        return None
+    try:
+        if value is not None:
+            return stored_value(msgspec.convert(value, TypedValue), type)
+        return None if sql is None else parse_literal(sql, type)
+    except (InvalidInput, msgspec.ValidationError) as error:
+        raise InvalidInput(
+            f"the default of the column {dotted(path)} for existing rows is not one: {error}"
+        ) from None
+
+
 def _generated_from_spark(metadata: dict[str, Any], path: tuple[str, ...]) -> Generated | None:
-    """Remove the expression from a field's metadata, where the adapter has put it with the columns in it."""
-    given = metadata.pop(GENERATED, None)
-    if given is None:
+    """Remove the expression from a field's metadata. The adapter puts it there with its columns."""
+    expression = metadata.pop(GENERATED, None)
+    if expression is None:
         return None
     if len(path) > 1:
         raise Unsupported(f"the nested field {dotted(path)} cannot be generated: generate whole columns")
-    return Generated(sql=given["sql"], columns=tuple(given["columns"]))
+    return Generated(sql=expression["sql"], columns=tuple(expression["columns"]))
 
 
 def _identity_from_spark(metadata: dict[str, Any], path: tuple[str, ...]) -> Identity | None:
-    """Remove the definition of an identity column from a field's metadata, where Spark puts it for a new table."""
+    """Remove the definition of an identity column from a field's metadata. Spark puts it there for a new
+    table."""
     start, step = metadata.pop(IDENTITY_START, None), metadata.pop(IDENTITY_STEP, None)
     explicit = metadata.pop(IDENTITY_EXPLICIT, None)
     if (start, step, explicit) == (None, None, None):
@@ -227,15 +250,17 @@ def _refuse_ignored_metadata(metadata: dict[str, Any], path: tuple[str, ...]) ->
 
 
 def _collated(type: Type, collations: Mapping[str, Any], path: tuple[str, ...]) -> Type:
-    """Return the type of a field with the collations in its metadata, where Spark keeps them by the path of each text.
+    """Return the type of a field with the collations in its metadata. Spark keeps them by the path of each
+    string.
 
-    Such a path is the field's name, followed by element, key and value; fields of structs have their own.
+    Such a path is the field's name, followed by element, key and value. Fields of structs have their own
+    metadata.
     """
-    left = dict(collations)
+    stray = dict(collations)
 
     def with_collations(type: Type, where: str) -> Type:
         if isinstance(type, AtomicType):
-            collation = str(left.pop(where, BINARY_COLLATION)).rpartition(".")[2]
+            collation = str(stray.pop(where, BINARY_COLLATION)).rpartition(".")[2]
             return (
                 type
                 if collation == BINARY_COLLATION
@@ -244,20 +269,21 @@ def _collated(type: Type, collations: Mapping[str, Any], path: tuple[str, ...]) 
         if isinstance(type, StructType):
             return type
         parts = children(type)
-        found = (replace(part, type=with_collations(part.type, f"{where}.{part.name}")) for part in parts)
-        return with_children(type, tuple(found))
+        new_parts = (replace(part, type=with_collations(part.type, f"{where}.{part.name}")) for part in parts)
+        return with_children(type, tuple(new_parts))
 
-    found = with_collations(type, path[-1])
-    if left:
+    collated_type = with_collations(type, path[-1])
+    if stray:
         raise InvalidInput(
-            f"the column {dotted(path)} has a collation at {', '.join(map(str, left))} in its metadata, where it has "
+            f"the column {dotted(path)} has a collation at {', '.join(map(str, stray))} in its metadata, where it has "
             "no text"
         )
-    return found
+    return collated_type
 
 
 def _with_length(type: Type, raw: str, path: tuple[str, ...]) -> Type:
-    """Return the char or varchar that Spark hid behind the string type, or, in some versions, shows as well."""
+    """Return the char or varchar that Spark hides behind the string type. Some versions also show it as the
+    type."""
     if (
         isinstance(type, AtomicType)
         and type.family in ("char", "varchar")
@@ -288,8 +314,12 @@ def _field_to_spark(field: Field, internal: bool) -> dict[str, Any]:
     if field.default is not None:
         if field.default.current is not None:
             metadata[CURRENT_DEFAULT] = field.default.current
+            metadata[EXISTS_DEFAULT] = "NULL"
         if field.default.exists is not None:
-            metadata[EXISTS_DEFAULT] = field.default.exists
+            value = widened(field.default.exists, field.type)
+            metadata[EXISTS_DEFAULT] = literal_of(value)
+            if internal:
+                metadata[EXISTS] = {"type": value.type, "value": value.value}
     if internal:
         if field.generated is not None:
             metadata[GENERATED] = {"sql": field.generated.sql, "columns": list(field.generated.columns)}

@@ -1,25 +1,25 @@
-"""SQL literals, as defaults of columns and filters are written: read into Python values without an SQL engine.
+"""SQL literals in column defaults and filters: read into values, and written from them, without an SQL engine.
 
-Only literals of one value are read: NULL, TRUE, numbers, strings, X'…', DATE, TIMESTAMP, TIMESTAMP_NTZ,
-TIME and interval literals, a sign, and CAST of one of these to an atomic type, which is how Spark writes
-floats and typed NULLs. An expression is refused: its value for old rows would depend on the reader and the
+Only single-valued literals are read: NULL, TRUE, numbers, strings, X'…', DATE, TIMESTAMP, TIMESTAMP_NTZ, TIME
+and interval literals, a sign, and CAST of such a literal to an atomic type, which is how Spark writes floats
+and typed NULLs. An expression is refused, because its value for old rows would depend on the reader and the
 time.
 """
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
 
-from lakelog.catalog.core.schema.types import COLLATED, AtomicType, Type
+from lakelog.catalog.core.schema.literals import fitted, moment_text, single_type
+from lakelog.catalog.core.schema.types import AtomicType, Type, TypedValue
 from lakelog.log.errors import InvalidInput
 
-_EPOCH = datetime(1970, 1, 1)
 _NUMBER = re.compile(r"([+-]?)\s*((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)(bd|[ysldf])?", re.I)
 _STRING = re.compile(r"(r?)('(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\")", re.I | re.S)
 _TYPED = re.compile(r"(date|timestamp_ntz|timestamp_ltz|timestamp|time)\s*(['\"].*['\"])", re.I | re.S)
@@ -31,42 +31,40 @@ _CAST = re.compile(
 _COLLATED_LITERAL = re.compile(r"(.*['\"])\s*collate\s+[\w.`]+", re.I | re.S)
 _ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|[01][0-7]{2}|.)", re.S)
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
-_RANGES = {"byte": 8, "short": 16, "integer": 32, "long": 64}
+_UNITS_MONTHS = {"year": 12, "month": 1}
 _UNITS_US = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
+_BEFORE_UNIT = {"month": "-", "hour": " ", "minute": ":", "second": ":"}
 
 
-def parse_literal(sql: str, type: Type) -> Any:
-    """Return the value of the literal `sql` for a column of `type`, as Python (and Arrow) hold it, or None
-    for NULL.
+def parse_literal(sql: str, type: Type) -> TypedValue | None:
+    """Return the value of the literal `sql` for a column of `type`, or None for NULL.
 
-    Dates are `date`, timestamps `datetime` (aware for `timestamp`), times `time`, intervals a number of
-    months or a `timedelta`. InvalidInput when it is not a plain literal or does not fit the type.
+    Raises InvalidInput if it is not a plain literal or does not fit the type.
     """
+    if single_type(type) is None and sql.strip().upper() != "NULL":
+        raise InvalidInput(f"the default {sql!r} cannot be given to a column of type {type}: only NULL can")
     value = _parse(sql.strip(), f"the default {sql!r}")
     if value is None:
         return None
-    if not isinstance(type, AtomicType):
-        raise InvalidInput(f"the default {sql!r} cannot be given to a column of type {type}: only NULL can")
-    try:
-        fitted = _FITS[type.family](value, type)
-    except (KeyError, ValueError, ArithmeticError, TypeError):
-        fitted = None
-    if fitted is None:
+    result = fitted(value, type)
+    if result is None:
         raise InvalidInput(f"the default {sql!r} is not a value of the type {type}")
-    return fitted
+    return result
 
 
 def _parse(text: str, whole: str) -> Any:
-    lowered = text.lower()
-    if lowered in ("null", "true", "false"):
-        return {"null": None, "true": True, "false": False}[lowered]
+    lower_text = text.lower()
+    if lower_text in ("null", "true", "false"):
+        return {"null": None, "true": True, "false": False}[lower_text]
     if match := _NUMBER.fullmatch(text):
         number = Decimal(match[1] + match[2])
         suffix = (match[3] or "").lower()
         return _rounded(float(number), suffix == "f") if suffix in ("d", "f") else number
     if match := _STRING.fullmatch(text):
         return unquoted(match[0])
-    if (collated := _COLLATED_LITERAL.fullmatch(text)) and (match := _STRING.fullmatch(collated[1])):
+    if (collated_match := _COLLATED_LITERAL.fullmatch(text)) and (
+        match := _STRING.fullmatch(collated_match[1])
+    ):
         return unquoted(match[0])
     if match := _TYPED.fullmatch(text):
         return typed_value(match[1].lower(), match[2][1:-1].strip(), whole)
@@ -84,21 +82,59 @@ def _parse(text: str, whole: str) -> Any:
 
 
 def unquoted(text: str) -> str:
-    """Return the text that a string literal stands for: `'…'`, `"…"`, or `r'…'`, which has no escapes."""
+    """Return the text of a string literal: `'…'`, `"…"`, or `r'…'`, which has no escapes."""
     raw = text[0] in "rR"
-    quoted = text[1:] if raw else text
-    quote, body = quoted[0], quoted[1:-1]
+    literal = text[1:] if raw else text
+    quote, body = literal[0], literal[1:-1]
     if raw:
         return body
-    written = re.sub(_ESCAPED, _escape, body.replace(quote * 2, quote))
+    characters = re.sub(_ESCAPED, _escape, body.replace(quote * 2, quote))
     # Two escapes may be the two halves of one character.
-    return written.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return characters.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def text_literal(text: str) -> str:
-    """Return the string literal that stands for `text`."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+    """Return the string literal of `text`."""
+    content = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{content}'"
+
+
+def literal_of(value: TypedValue) -> str:
+    """Return the SQL literal of a value. The value is not NULL. Spark reads the same value from it."""
+    type, content = AtomicType(value.type), value.value
+    match type.family:
+        case "string":
+            return text_literal(str(content))
+        case "boolean":
+            return str(content).lower()
+        case "float" | "double":
+            name = type.name.upper()
+            return f"CAST('{content}' AS {name})" if isinstance(content, str) else f"{content!r}{name[0]}"
+        case "binary":
+            return f"X'{base64.b64decode(str(content)).hex()}'"
+        case "timestamp":
+            return f"TIMESTAMP '{moment_text(value)}Z'"
+        case "date" | "timestamp_ntz" | "time":
+            return f"{type.family.upper()} '{moment_text(value)}'"
+        case "interval year-month" | "interval day-time":
+            return _interval_literal(int(content or 0), type)
+        case _:
+            return str(content)
+
+
+def _interval_literal(value: int, type: AtomicType) -> str:
+    """Return the literal of months or microseconds in the units of an interval's type."""
+    range_words = type.name.removeprefix("interval ")
+    start, _, end = range_words.partition(" to ")
+    sizes = _UNITS_MONTHS if start in _UNITS_MONTHS else _UNITS_US
+    units = list(sizes)
+    text, rest = "", abs(value)
+    for unit in units[units.index(start) : units.index(end or start) + 1]:
+        number, rest = divmod(rest, sizes[unit])
+        width = 2 if text and unit != "month" else 1
+        text += f"{_BEFORE_UNIT[unit] if text else ''}{number:0{width}}"
+    fraction = f".{rest:06}" if (end or start) == "second" else ""
+    return f"INTERVAL '{'-' if value < 0 else ''}{text}{fraction}' {range_words.upper()}"
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -109,12 +145,13 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def binary_value(digits: str) -> bytes:
-    """Return the bytes of `X'…'`, by its digits; a zero goes before an odd number of them."""
+    """Return the bytes of `X'…'` from its digits. An odd number of digits gets a leading zero."""
     return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
 
 
 def typed_value(kind: str, text: str, whole: str) -> Any:
-    """Return the value of a literal such as DATE '…', by its kind and text. InvalidInput, about `whole`."""
+    """Return the value of a literal such as DATE '…', by its kind and text. Raises InvalidInput, which quotes
+    `whole`."""
     try:
         if kind == "date":
             return date.fromisoformat(text)
@@ -134,7 +171,8 @@ def typed_value(kind: str, text: str, whole: str) -> Any:
 
 
 def interval_value(text: str, whole: str) -> Any:
-    """Return the value of `INTERVAL '…' unit [TO unit]`: months or a timedelta. InvalidInput, about `whole`."""
+    """Return the value of `INTERVAL '…' unit [TO unit]`: months or a timedelta. Raises InvalidInput, which
+    quotes `whole`."""
     match = _INTERVAL.fullmatch(text)
     if match is None:
         raise InvalidInput(f"{whole} is not an interval literal")
@@ -165,7 +203,7 @@ def interval_value(text: str, whole: str) -> Any:
 
 
 def _cast(value: Any, name: str, whole: str) -> Any:
-    """Return what Spark's CAST makes of a literal in its own rendering of defaults."""
+    """Return the value of Spark's CAST of a literal, in its own rendering of defaults."""
     name = re.sub(r"\s", "", name.lower())
     if isinstance(value, str | Decimal) and name in ("float", "double"):
         number = float(value.replace("Infinity", "inf") if isinstance(value, str) else value)
@@ -178,69 +216,6 @@ def _cast(value: Any, name: str, whole: str) -> Any:
 
 
 def _rounded(number: float, is_single: bool) -> float:
-    """Return a number as its own type holds it, whatever wider type the column has since."""
+    """Return a number with its own type's precision. The column may have a wider type since."""
     with np.errstate(over="ignore"):
         return float(np.float32(number)) if is_single else number
-
-
-def _integer(value: Any, type: AtomicType) -> int | None:
-    bits = _RANGES[type.family]
-    if not isinstance(value, Decimal) or value != value.to_integral_value():
-        return None
-    return int(value) if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
-
-
-def _decimal(value: Any, type: AtomicType) -> Decimal | None:
-    if not isinstance(value, Decimal):
-        return None
-    sign, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    whole = len(digits) + exponent
-    dropped = digits[max(0, whole + type.scale) :]
-    if any(dropped) or (any(digits) and whole > type.precision - type.scale):
-        return None
-    return value
-
-
-def _text(value: Any, type: AtomicType) -> str | None:
-    if not isinstance(value, str):
-        return None
-    if type.family in ("string", COLLATED):
-        return value
-    kept = value if len(value) <= type.length else value[: type.length] + value[type.length :].lstrip(" ")
-    if len(kept) > type.length:
-        return None
-    return kept.ljust(type.length) if type.family == "char" else kept
-
-
-def _timestamp_ntz(value: Any, type: AtomicType) -> datetime | None:
-    if isinstance(value, datetime):
-        return value if value.tzinfo is None else None
-    return datetime(value.year, value.month, value.day) if isinstance(value, date) else None
-
-
-def _exactly(*kinds: type) -> Callable[[Any, AtomicType], Any]:
-    return lambda value, type_: value if type(value) in kinds else None
-
-
-_FITS: dict[str, Callable[[Any, AtomicType], Any]] = {
-    "boolean": _exactly(bool),
-    "byte": _integer,
-    "short": _integer,
-    "integer": _integer,
-    "long": _integer,
-    "float": lambda value, _: float(value) if type(value) in (Decimal, float) else None,
-    "double": lambda value, _: float(value) if type(value) in (Decimal, float) else None,
-    "decimal": _decimal,
-    "string": _text,
-    COLLATED: _text,
-    "char": _text,
-    "varchar": _text,
-    "binary": _exactly(bytes),
-    "date": _exactly(date),
-    "timestamp": lambda value, _: value if isinstance(value, datetime) and value.tzinfo else None,
-    "timestamp_ntz": _timestamp_ntz,
-    "time": _exactly(time),
-    "interval year-month": _exactly(int),
-    "interval day-time": _exactly(timedelta),
-}

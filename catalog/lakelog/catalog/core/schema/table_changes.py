@@ -1,7 +1,7 @@
 """The changes of a table's definition, as they arrive from Spark and from Python.
 
-One struct per kind of Spark's TableChange, tagged by `change` in their JSON. `schema_changes` applies
-them.
+There is one struct for each kind of Spark's TableChange, tagged by `change` in their JSON. `schema_changes`
+applies them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
-from lakelog.catalog.core.schema.constraints import Stated
+from lakelog.catalog.core.schema.constraints import StatedConstraint
 from lakelog.catalog.core.schema.partitioning import StatedField
 from lakelog.catalog.core.schema.spark_types import SparkType
 from lakelog.catalog.core.schema.stored_types import ready
@@ -19,16 +19,16 @@ from lakelog.catalog.core.schema.types import Default
 from lakelog.log.errors import InvalidInput
 
 Path: TypeAlias = tuple[str, ...]
-"""The names that lead to a column, through structs and the parts `element`, `key` and `value`."""
+"""The path of a column, through structs and the parts `element`, `key` and `value`."""
 
 
-class After(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AfterColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The position behind the sibling called `after`."""
 
     after: str
 
 
-Position: TypeAlias = Literal["first"] | After
+Position: TypeAlias = Literal["first"] | AfterColumn
 
 
 class _Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="change"):
@@ -45,7 +45,10 @@ class RemoveProperty(_Change, frozen=True, tag="remove-property"):
 
 
 class AddColumn(_Change, frozen=True, tag="add-column"):
-    """`type` is in Spark's JSON. Without a position the column becomes the last one of its struct."""
+    """`type` is in Spark's JSON. Without a position the column becomes the last of its struct.
+
+    A `default` without `exists` is a literal, which existing rows have too. A NULL in `exists` has any type.
+    """
 
     name: Path
     type: SparkType
@@ -81,7 +84,7 @@ class UpdateColumnPosition(_Change, frozen=True, tag="update-column-position"):
 
 
 class UpdateColumnDefault(_Change, frozen=True, tag="update-column-default"):
-    """Changes the default of new rows; None removes it. Existing rows keep their values."""
+    """Changes the default of new rows. None removes it. Existing rows keep their values."""
 
     name: Path
     default: Default | None
@@ -99,7 +102,8 @@ class SetPartitioning(_Change, frozen=True, tag="set-partitioning"):
 
 
 class AddPartitionField(_Change, frozen=True, tag="add-partition-field"):
-    """Partitions new files by `field` too. `name` is the field's name; None: a name made of the column's."""
+    """Also partitions new files by `field`. If `name` is None, the field's name is derived from the
+    column's."""
 
     field: str | StatedField
     name: str | None = None
@@ -126,7 +130,7 @@ class SetSortOrder(_Change, frozen=True, tag="set-sort-order"):
 
 
 class AddConstraint(_Change, frozen=True, tag="add-constraint"):
-    constraint: Stated
+    constraint: StatedConstraint
 
 
 class DropConstraint(_Change, frozen=True, tag="drop-constraint"):
@@ -135,7 +139,7 @@ class DropConstraint(_Change, frozen=True, tag="drop-constraint"):
 
 
 class SetClustering(_Change, frozen=True, tag="set-clustering"):
-    """Clusters new rows by these columns; an empty list ends it."""
+    """Clusters new rows by these columns. An empty list ends it."""
 
     columns: tuple[Path, ...]
 
@@ -165,7 +169,7 @@ ready(TableChange)
 
 
 def changes_from(changes: Sequence[TableChange | Mapping[str, Any]]) -> tuple[TableChange, ...]:
-    """Return `changes` as structs. InvalidInput for JSON that is not a known change."""
+    """Return `changes` as structs. Raises InvalidInput for JSON that is not a known change."""
     if isinstance(changes, str | Mapping) or not isinstance(changes, Iterable):
         raise InvalidInput(f"{changes!r} is not a list of changes: give a list")
     return tuple(_change_from(change) for change in changes)
@@ -177,7 +181,7 @@ def _change_from(change: object) -> TableChange:
     if not isinstance(change, Mapping):
         raise InvalidInput(f"{change!r} is not a change of a table")
     try:
-        parsed: TableChange = msgspec.convert(dict(change), TableChange)
-        return parsed
+        table_change: TableChange = msgspec.convert(dict(change), TableChange)
+        return table_change
     except msgspec.ValidationError as error:
         raise InvalidInput(f"{dict(change)!r} is not a change of a table: {error}") from None

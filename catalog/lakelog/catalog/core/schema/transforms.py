@@ -1,8 +1,8 @@
 """Values of partition transforms, for whole columns.
 
-The functions are Iceberg's, bit for bit: bucket is murmur3 (see `murmur3`) without its sign, modulo the
-number of buckets; truncate and the parts of dates and times round down, below zero too. NULL goes to NULL,
-and only NULL does.
+The functions are Iceberg's, bit for bit. Bucket is murmur3 (see `murmur3`) without its sign, modulo the
+number of buckets. Truncate and the parts of dates and times round down, below zero too. NULL, and only NULL,
+becomes NULL.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.log.errors import InvalidInput
 
 _DAY_US, _HOUR_US = 86_400_000_000, 3_600_000_000
-_INTEGERS = ("byte", "short", "integer", "long")
 _TEXTS = ("string", "char", "varchar", "binary")
 _INT32 = np.iinfo(np.int32)
 _EXACT = Context(prec=40)
@@ -33,7 +32,7 @@ _Int64s: TypeAlias = npt.NDArray[np.int64]
 def apply_transform(transform: Transform, values: pa.Array | pa.ChunkedArray, source: AtomicType) -> pa.Array:
     """Return the transform of each value of a column of type `source`, as the value type of `result_type`.
 
-    InvalidInput when the transform does not take that type, or a value's result does not fit.
+    Raises InvalidInput if the transform does not take that type, or if the result of a value does not fit.
     """
     target = value_type(result_type(transform, source))
     assert target is not None, "every type that can be transformed has an order"
@@ -53,7 +52,7 @@ def apply_transform(transform: Transform, values: pa.Array | pa.ChunkedArray, so
 
 
 def hashes_of_values(values: pa.Array, type: AtomicType) -> npt.NDArray[np.uint32]:
-    """Return a hash of each value, of types that have an order; equal values have one hash. For counting only."""
+    """Return a hash of each value, for ordered types. Equal values have equal hashes. For counting only."""
     if type.family in ("float", "double"):
         numbers = pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0
         numbers = np.where(np.isnan(numbers), np.nan, numbers)
@@ -72,17 +71,17 @@ def _combined(values: pa.Array | pa.ChunkedArray, source: AtomicType) -> pa.Arra
 
 
 def _array(numbers: npt.NDArray[Any], like: pa.Array, type: pa.DataType) -> pa.Array:
-    """Return `numbers` as an array of `type`, NULL where `like` is."""
+    """Return `numbers` as an array of `type`, with NULL wherever `like` has NULL."""
     mask = np.asarray(like.is_null()) if like.null_count else None
     integer = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}[type.bit_width // 8]
     return pa.array(numbers.astype(integer.to_pandas_dtype()), type=integer, mask=mask).cast(type)
 
 
 def _numbers(array: pa.Array) -> _Int64s:
-    """Return the integers behind an array of integers, dates, times or timestamps; 0 where it is NULL."""
+    """Return the integers behind an array of integers, dates, times or timestamps, with 0 for NULL."""
     integers = array.cast(pa.int32()) if pa.types.is_date32(array.type) else array
-    filled = pc.fill_null(integers.cast(pa.int64()), 0)
-    numbers: _Int64s = filled.to_numpy(zero_copy_only=False)
+    non_null = pc.fill_null(integers.cast(pa.int64()), 0)
+    numbers: _Int64s = non_null.to_numpy(zero_copy_only=False)
     return numbers
 
 
@@ -99,7 +98,7 @@ def _hashes(array: pa.Array, source: AtomicType) -> npt.NDArray[np.uint32]:
 
 
 def _halves(array: pa.Array) -> tuple[npt.NDArray[np.uint64], _Int64s]:
-    """Return the lower and the upper half of each unscaled decimal; any value where it is NULL."""
+    """Return the lower and the upper half of each unscaled decimal, with any value for NULL."""
     words = np.frombuffer(array.buffers()[1], dtype=np.uint64)
     words = words.reshape(-1, 2)[array.offset : array.offset + len(array)]
     return words[:, 0], words[:, 1].view(np.int64)
@@ -132,7 +131,7 @@ def _truncated(array: pa.Array, width: int, source: AtomicType, target: pa.DataT
             return pc.utf8_slice_codeunits(array, 0, width)
         case _:
             numbers = _numbers(array)
-            # Below the smallest value it wraps, as Java's integers do; `file_facts` takes that into account.
+            # Below the smallest value it wraps, like Java's integers. `file_facts` takes that into account.
             with np.errstate(over="ignore"):
                 return _array(numbers - np.mod(numbers, np.int64(width)), array, target)
 
@@ -141,23 +140,23 @@ def _truncated_decimals(array: pa.Array, width: int, target: pa.DataType) -> pa.
     if len(array) == 0:
         return pa.array([], type=target)
     low, high = _halves(array)
-    # The remainder of high * 2^64 + low: every product stays below 2^62, because the width is below 2^31.
+    # The remainder of high * 2^64 + low. Every product stays below 2^62, because the width is below 2^31.
     modulus = np.uint64(width)
     upper = np.mod(high, np.int64(width)).astype(np.uint64)
-    rest = (upper * np.uint64(2**64 % width) % modulus + low % modulus) % modulus
+    remainder = (upper * np.uint64(2**64 % width) % modulus + low % modulus) % modulus
     words = np.empty((len(array), 2), dtype=np.uint64)
-    words[:, 0] = low - rest
-    words[:, 1] = (high - (low < rest)).view(np.uint64)
+    words[:, 0] = low - remainder
+    words[:, 1] = (high - (low < remainder)).view(np.uint64)
     widest = pa.decimal128(38, target.scale)
-    unmasked = pa.Array.from_buffers(widest, len(array), [None, pa.py_buffer(words.tobytes())])
-    truncated = pc.if_else(pc.is_valid(array), unmasked, pa.scalar(None, widest))
+    raw_values = pa.Array.from_buffers(widest, len(array), [None, pa.py_buffer(words.tobytes())])
+    result = pc.if_else(pc.is_valid(array), raw_values, pa.scalar(None, widest))
     lowest = pa.scalar(Decimal(1 - 10**38).scaleb(-target.scale, _EXACT), widest)
-    if pc.any(pc.less(truncated, lowest)).as_py():
+    if pc.any(pc.less(result, lowest)).as_py():
         raise InvalidInput(
             f"a decimal truncated to a multiple of {width} needs more than 38 digits: it cannot be stored as a "
             "partition value"
         )
-    return truncated.cast(target)
+    return result.cast(target)
 
 
 def _time_part(name: str, array: pa.Array, source: AtomicType) -> _Int64s:

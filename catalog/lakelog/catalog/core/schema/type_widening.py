@@ -1,6 +1,7 @@
-"""Which types a column may be changed to: those that can hold every value of the old one, in old data files too.
+"""The types that a column may change to: types that can hold every value of the old type, in old data files
+too.
 
-The widenings are the ones that Spark's Parquet reader and Arrow both do on reading, so that no file is
+Only widenings that both Spark's Parquet reader and Arrow do while reading are allowed, so no file is
 rewritten.
 """
 
@@ -15,8 +16,8 @@ _WIDER = {
     "float": ("double",),
     "date": ("timestamp_ntz",),
 }
-# Spark's vectorised reader reads a Parquet INT32 as decimals of 10 whole digits and more, an INT64 as 20
-# and more.
+# Spark's vectorised reader reads a Parquet INT32 as decimals of at least 10 whole digits, and an INT64 as
+# decimals of at least 20.
 _WHOLE_DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
 _INTEGERS = ("byte", "short", "integer", "long")
 _TEXTS = ("char", "varchar", "string")
@@ -28,7 +29,7 @@ def is_widening(old: AtomicType, new: AtomicType) -> bool:
     if old == new or new.family in _WIDER.get(old.family, ()):
         return True
     if old.family in (*_TEXTS, COLLATED) and new.family in ("string", COLLATED):
-        # Of another collation the values are the same, compared in another way.
+        # With another collation the values are the same, compared in another way.
         return True
     match old.family, new.family:
         case ("byte" | "short" | "integer" | "long", "decimal"):
@@ -43,8 +44,14 @@ def is_widening(old: AtomicType, new: AtomicType) -> bool:
             return False
 
 
+def is_text(type: AtomicType) -> bool:
+    """Return whether files have values of this type as strings, whatever their length or collation."""
+    return type.family in _TEXTS_OF_ALL
+
+
 def is_iceberg_promotion(old: AtomicType, new: AtomicType) -> bool:
-    """Return whether readers of Iceberg read files with `old` as `new`: a widening of other kinds they do not know."""
+    """Return whether Iceberg readers read files with `old` as `new`. They do not know other kinds of
+    widening."""
     if (
         old.family in _INTEGERS
         and new.family in _INTEGERS
@@ -58,10 +65,9 @@ def is_iceberg_promotion(old: AtomicType, new: AtomicType) -> bool:
 
 
 def keeps_partition_values(old: AtomicType, new: AtomicType) -> bool:
-    """Return whether every transform gives the same value after the widening as before it.
+    """Return whether every transform gives the same value before and after the widening.
 
-    Buckets hash decimals by their digits and dates by their days, so that a change of kind or scale changes
-    them.
+    Buckets hash decimals by their digits and dates by their days, so a change of kind or scale changes them.
     """
     if old.family in _INTEGERS and new.family in _INTEGERS or old.family in _TEXTS and new.family in _TEXTS:
         return True

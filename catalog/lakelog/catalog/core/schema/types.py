@@ -1,9 +1,9 @@
 """The types of columns, as they are stored in the log.
 
-Atomic types are named as Spark's JSON names them, so that nothing is lost on the way to Spark and back.
-A text with a collation is a type of its own family: whatever compares texts by their bytes does not know it.
-Structs, lists and maps carry the ids that make evolution safe: an id belongs to one column for ever, and so
-does its physical name, which is what stands in data files. This module knows neither Spark nor Arrow.
+Atomic types have the names of Spark's JSON, so that the round trip to Spark loses nothing. A string with a
+collation has a type family of its own, which code that compares strings by their bytes does not know.
+Structs, lists and maps carry the ids that make evolution safe. An id belongs to one column for ever, and so
+does its physical name, which is its name in data files. This module knows neither Spark nor Arrow.
 """
 
 from __future__ import annotations
@@ -35,10 +35,13 @@ _DAY_TIME = ("day", "hour", "minute", "second")
 _PARAMETRISED = re.compile(r"(decimal|char|varchar|time)\(\s*(-?\d+)\s*(?:,\s*(-?\d+)\s*)?\)")
 _INTERVAL = re.compile(r"interval (\w+)(?: to (\w+))?")
 COLLATED = "collated string"
-"""The family of texts that are compared by a collation: values that are equal may have different bytes."""
+"""The family of strings that are compared by a collation. Equal values may have different bytes."""
 BINARY_COLLATION = "UTF8_BINARY"
+
+Scalar: TypeAlias = bool | int | float | str | None
+"""A value in its JSON form (see `literals`)."""
 _COLLATED = re.compile(r"string collate (\w+)")
-# What Spark calls its own and ICU's; which locales there are, a Spark version knows.
+# The names of Spark's own collations and of ICU's. Only a Spark version knows which locales exist.
 _COLLATION = re.compile(
     r"UTF8_BINARY_RTRIM|UTF8_LCASE(_RTRIM)?|"
     r"(UNICODE|[a-z]{2,3}(_[A-Z][a-z]{3})?(_[A-Z]{3})?)(_(CI|CI_AI|AI))?(_RTRIM)?"
@@ -48,7 +51,8 @@ _COLLATION = re.compile(
 class AtomicType(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="atomic"):
     """A type without parts. `name` is Spark's JSON name: `long`, `decimal(10,2)`, `interval day to second`, …
 
-    InvalidInput for a name that is malformed or out of bounds, Unsupported for a type that cannot be stored.
+    Raises InvalidInput if the name is malformed or out of bounds, and Unsupported if the type cannot be
+    stored.
     """
 
     name: str
@@ -58,12 +62,13 @@ class AtomicType(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
 
     @property
     def family(self) -> str:
-        """The name without parameters; for intervals `interval year-month` and `interval day-time`; `COLLATED`."""
+        """The name without parameters, or `COLLATED`. For intervals: `interval year-month` or `interval
+        day-time`."""
         return _checked(self.name)[0]
 
     @property
     def precision(self) -> int:
-        """Of a decimal (total digits) or a time (digits of a second)."""
+        """The total digits of a decimal, or the digits of a second of a time."""
         self._check_family("decimal", "time")
         return _checked(self.name)[1]
 
@@ -74,7 +79,7 @@ class AtomicType(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
 
     @property
     def length(self) -> int:
-        """Of a char or varchar, in characters."""
+        """The length of a char or varchar, in characters."""
         self._check_family("char", "varchar")
         return _checked(self.name)[1]
 
@@ -86,17 +91,49 @@ class AtomicType(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
         return self.name
 
 
+_FORMS: dict[str, tuple[type, ...]] = {
+    "boolean": (bool,),
+    **dict.fromkeys(("float", "double"), (float, int, str)),
+    **dict.fromkeys(("decimal", "string", "binary"), (str,)),
+    **dict.fromkeys(
+        ("byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz", "time"), (int,)
+    ),
+    **dict.fromkeys(("interval year-month", "interval day-time"), (int,)),
+}
+"""The JSON forms of values by the families of their types."""
+
+
+class TypedValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A value of a column: a JSON literal of the atomic type `type`.
+
+    The type is the column's when the value was stored. For any text it is `string`. The column may have another
+    type by now. Raises InvalidInput if values of the type have another form.
+    """
+
+    type: str
+    value: Scalar
+
+    def __post_init__(self) -> None:
+        forms = _FORMS.get(_checked(self.type)[0], ())
+        if self.value is not None and type(self.value) not in forms:
+            raise InvalidInput(f"{self.value!r} is not a value of the type {self.type} in its JSON form")
+
+
 class Default(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A column's default, as SQL text. `current` is for new rows, `exists` for rows older than the column."""
+    """A column's default. `current` is SQL text for new rows.
+
+    `exists` is the value of rows in files without the column. None is NULL.
+    """
 
     current: str | None = None
-    exists: str | None = None
+    exists: TypedValue | None = None
 
 
 class Generated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a column's values are computed from others of the same row: an expression in Spark's SQL, and its columns.
+    """The expression in Spark's SQL that computes a column from other columns of the same row, and these
+    columns.
 
-    These are columns of the table, by their names, which cannot change until this column is dropped.
+    They are columns of the table, by name. They cannot change until this column is dropped.
     """
 
     sql: str
@@ -104,9 +141,9 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the values of a column are made for rows that give none: `start`, then each `step` further.
+    """The rule for the values of rows that give none: `start`, then `step` further for each row.
 
-    `always`: a row cannot be given a value.
+    With `always`, a row cannot be given a value.
     """
 
     start: Int64
@@ -117,7 +154,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A column, or a field of a struct. An id of 0 means "not assigned yet" and is never stored.
 
-    `widened` has the names of its former types that files may still have, and that Iceberg does not read as this one.
+    `widened` has former type names that files may still have. Texts have none, because files have all texts
+    alike.
     """
 
     id: Int32 = 0
@@ -134,6 +172,8 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class StructType(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="struct"):
+    """A type of named fields."""
+
     fields: tuple[Field, ...]
 
     def __str__(self) -> str:
@@ -144,9 +184,12 @@ class ListType(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True,
     tag_field="kind", tag="list",
 ):  # fmt: skip
+    """A list whose elements all have the same type. For `element_widened` see `Field`."""
+
     element_id: Int32 = 0
     element: Type
     element_nullable: bool = True
+    element_widened: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"array<{self.element}>"
@@ -156,11 +199,15 @@ class MapType(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True,
     tag_field="kind", tag="map",
 ):  # fmt: skip
+    """A map. All its keys have the same type, and so have all its values. For their former types see `Field`."""
+
     key_id: Int32 = 0
     key: Type
+    key_widened: tuple[str, ...] = ()
     value_id: Int32 = 0
     value: Type
     value_nullable: bool = True
+    value_widened: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"map<{self.key}, {self.value}>"
@@ -170,34 +217,41 @@ Type: TypeAlias = AtomicType | StructType | ListType | MapType
 
 
 def children(type: Type) -> tuple[Field, ...]:
-    """Return the direct parts of `type` as fields; elements, keys and values are fields of those names."""
+    """Return the direct parts of `type` as fields. Elements, keys and values are fields with those names."""
     match type:
         case StructType():
             return type.fields
         case ListType():
-            return (_part(type.element_id, ELEMENT, type.element, type.element_nullable),)
+            return (
+                _part(type.element_id, ELEMENT, type.element, type.element_nullable, type.element_widened),
+            )
         case MapType():
             return (
-                _part(type.key_id, KEY, type.key, False),
-                _part(type.value_id, VALUE, type.value, type.value_nullable),
+                _part(type.key_id, KEY, type.key, False, type.key_widened),
+                _part(type.value_id, VALUE, type.value, type.value_nullable, type.value_widened),
             )
         case AtomicType():
             return ()
 
 
 def with_children(type: Type, fields: tuple[Field, ...]) -> Type:
-    """Return `type` with other parts, which for a list or map are those that `children` gives, in order."""
+    """Return `type` with other parts. For a list or map these are fields like those of `children`, in
+    order."""
     match type:
         case StructType():
             return StructType(fields)
         case ListType():
             (element,) = fields
-            return ListType(element_id=element.id, element=element.type, element_nullable=element.nullable)
+            return ListType(
+                element_id=element.id, element=element.type,
+                element_nullable=element.nullable, element_widened=element.widened,
+            )  # fmt: skip
         case MapType():
             key, value = fields
             return MapType(
-                key_id=key.id, key=key.type,
-                value_id=value.id, value=value.type, value_nullable=value.nullable,
+                key_id=key.id, key=key.type, key_widened=key.widened,
+                value_id=value.id, value=value.type,
+                value_nullable=value.nullable, value_widened=value.widened,
             )  # fmt: skip
         case AtomicType():
             return type
@@ -206,9 +260,9 @@ def with_children(type: Type, fields: tuple[Field, ...]) -> Type:
 def walk(fields: tuple[Field, ...], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
     """Yield every field with its path, a parent before its parts."""
     for field in fields:
-        here = (*path, field.name)
-        yield here, field
-        yield from walk(children(field.type), here)
+        field_path = (*path, field.name)
+        yield field_path, field
+        yield from walk(children(field.type), field_path)
 
 
 def same_shape(one: Type, other: Type) -> bool:
@@ -224,13 +278,13 @@ def _shape(type: Type) -> Iterator[object]:
     yield None
 
 
-def _part(id: int, name: str, type: Type, nullable: bool) -> Field:
-    return Field(id=id, name=name, physical=name, type=type, nullable=nullable)
+def _part(id: int, name: str, type: Type, nullable: bool, widened: tuple[str, ...]) -> Field:
+    return Field(id=id, name=name, physical=name, type=type, nullable=nullable, widened=widened)
 
 
 @lru_cache(maxsize=4096)
 def _checked(name: str) -> tuple[str, int, int]:
-    """Return family, first and second parameter of an atomic type's name, spelled canonically."""
+    """Return family, first and second parameter of an atomic type's name in canonical spelling."""
     if name in _PLAIN:
         return name, 0, 0
     if match := _PARAMETRISED.fullmatch(name):
@@ -264,7 +318,7 @@ def _collated(name: str, collation: str) -> tuple[str, int, int]:
 
 
 def is_collated(type: Type) -> bool:
-    """Return whether values of `type` are texts that a collation compares, at any depth."""
+    """Return whether values of `type` are strings with a collation, at any depth."""
     if isinstance(type, AtomicType):
         return type.family == COLLATED
     return any(is_collated(part.type) for part in children(type))

@@ -1,49 +1,22 @@
 """Events of logs, the states that they fold into (of tables and namespaces), and the conflict matrix.
 
-Rule: pure, total and deterministic. Times and ids come in with an event, so that any state can be rebuilt offline.
-A new event starts in `events`, is folded in `table_state` or `namespace_state`, and is judged in `conflicts`.
-It must not know where a log is, how it is read, or who the caller is.
+Rule: pure, total and deterministic. Times and ids come in with an event, so that any state can be rebuilt
+offline. A new event starts in `events`, is folded in `table_state` or `namespace_state`, and is judged in
+`conflicts`. It must not know the location of a log, how it is read, or who the caller is.
 """
 
-from lakelog.catalog.core.state.adopted import (
-    Adopted,
-    check_not_adopted,
-    naming,
-)
-from lakelog.catalog.core.state.altering import (
-    events_of,
-)
-from lakelog.catalog.core.state.clones import (
-    Origin,
-    Promise,
-)
+from lakelog.catalog.core.state.adopted import AdoptedFiles, naming
+from lakelog.catalog.core.state.clones import CloneOrigin, ClonePromise
 from lakelog.catalog.core.state.clustering import (
-    ClusteringGoal,
+    ClusteringTarget,
     clustering_goal,
     curve_to_plan_by,
     is_skewed,
     plan_clustering,
 )
-from lakelog.catalog.core.state.compaction import (
-    Goal,
-    Group,
-    goal_of,
-    plan_compaction,
-)
-from lakelog.catalog.core.state.conflicts import (
-    MOVING,
-    ChangeKind,
-    Operation,
-    Rule,
-    changes,
-    rule,
-)
-from lakelog.catalog.core.state.decoded_events import (
-    decoded,
-    namespace_events,
-    says_only,
-    table_events,
-)
+from lakelog.catalog.core.state.compaction import CompactionTarget, FileGroup, goal_of, plan_compaction
+from lakelog.catalog.core.state.conflicts import MOVING, OperationKind
+from lakelog.catalog.core.state.decoded_events import namespace_events, says_only, table_events
 from lakelog.catalog.core.state.events import (
     AdoptedDeleted,
     BranchFilesChanged,
@@ -52,7 +25,6 @@ from lakelog.catalog.core.state.events import (
     ClusteringChanged,
     ConstraintAdded,
     CutDropped,
-    CutSaved,
     EntryDefined,
     EntryForgotten,
     EntryLinked,
@@ -71,7 +43,6 @@ from lakelog.catalog.core.state.events import (
     NamespaceCreated,
     NamespaceDropped,
     NamespaceEvent,
-    NamespaceMoved,
     NamespacePurged,
     NamespaceRestored,
     OriginsReleased,
@@ -83,7 +54,6 @@ from lakelog.catalog.core.state.events import (
     RowsErased,
     SchemaChanged,
     SourceImported,
-    StatisticsComputed,
     StreamCommitted,
     TableAltered,
     TableCloned,
@@ -101,158 +71,107 @@ from lakelog.catalog.core.state.history import (
     HistoryEntry,
     details_of,
     entries_of,
+    entry_of,
+    operation_of,
     operations_of,
 )
-from lakelog.catalog.core.state.imported_source import (
-    ImportedSource,
+from lakelog.catalog.core.state.imported_source import ImportedSource
+from lakelog.catalog.core.state.link import NameLink
+from lakelog.catalog.core.state.namespace_entries import (
+    DroppedDefinition,
+    DroppedLog,
+    NamespaceEntry,
+    StoredEntry,
 )
-from lakelog.catalog.core.state.link import (
-    Link,
-)
-from lakelog.catalog.core.state.namespace_projection import (
-    NamespaceProjection,
-    names_difference,
-    names_digest,
-    pages_in,
-)
+from lakelog.catalog.core.state.namespace_projection import names_difference, names_digest, pages_in
 from lakelog.catalog.core.state.namespace_state import (
     NAMESPACE,
     PROPERTIES,
     RELATION,
     TABLE,
-    Defined,
-    Dropped,
-    DroppedDefinition,
-    Entry,
     NamespaceState,
     SavedCut,
 )
-from lakelog.catalog.core.state.properties import (
-    COMMENT,
-)
-from lakelog.catalog.core.state.refs import (
-    BRANCH,
-    MAIN,
-    TAG,
-    Line,
-    Ref,
-    check_no_branches,
-    check_ref_name,
-)
-from lakelog.catalog.core.state.row_counts import (
-    NO_ROWS,
-    RowCounts,
-    rows_of,
-    rows_of_event,
-    rows_of_events,
-)
-from lakelog.catalog.core.state.statement_text import (
-    SqlToken,
-    full,
-    normalized,
-    sql_tokens,
-)
-from lakelog.catalog.core.state.stream_forms import (
-    form_of,
-)
-from lakelog.catalog.core.state.table_projection import (
-    TableProjection,
-)
-from lakelog.catalog.core.state.table_state import (
-    TableState,
-    apply,
-    line_of,
-)
-from lakelog.catalog.core.state.writer import (
-    APPLICATION,
-    CLIENT,
-    ENGINE,
-    HOST,
-    STATEMENT,
-    USER,
-    author_of,
-    bounded_facts,
-    with_statement,
-)
+from lakelog.catalog.core.state.property_changes import COMMENT
+from lakelog.catalog.core.state.refs import BRANCH, MAIN, TAG, ContentLine, Ref
+from lakelog.catalog.core.state.row_counts import RowCounts, rows_of_event
+from lakelog.catalog.core.state.statement_text import SqlToken, normalized, sql_tokens
+from lakelog.catalog.core.state.stream_forms import form_of
+from lakelog.catalog.core.state.table_projection import TableProjection
+from lakelog.catalog.core.state.table_state import TableState, apply, line_of
+from lakelog.catalog.core.state.writer import STATEMENT, USER, author_of, with_statement
 
 __all__ = [
-    "clustering_goal",
-    "curve_to_plan_by",
-    "ClusteringGoal",
-    "is_skewed",
-    "plan_clustering",
-    "MOVING",
-    "APPLICATION",
-    "Adopted",
+    "AdoptedFiles",
     "AdoptedDeleted",
-    "BranchFilesChanged",
     "BRANCH",
-    "CLIENT",
+    "BranchFilesChanged",
     "COMMENT",
-    "ChangeKind",
+    "ClonePromised",
+    "CloneReleased",
     "ClusteringChanged",
+    "ClusteringTarget",
     "ConstraintAdded",
     "CutDropped",
-    "CutSaved",
-    "Defined",
-    "Dropped",
+    "DroppedLog",
     "DroppedDefinition",
-    "ENGINE",
-    "Entry",
+    "StoredEntry",
+    "NamespaceEntry",
     "EntryDefined",
     "EntryForgotten",
     "EntryLinked",
     "EntryPurged",
     "EntryRenamed",
     "EntryUnlinked",
-    "FastForwarded",
     "ErasureEnded",
+    "FastForwarded",
     "FileChange",
     "FilesAdopted",
     "FilesChanged",
     "FilesVacuumed",
-    "Goal",
-    "Group",
-    "HOST",
+    "CompactionTarget",
+    "FileGroup",
     "HistoryEntry",
     "HistoryExpired",
     "IdentityTaken",
     "ImportedSource",
-    "Line",
-    "Link",
+    "ContentLine",
+    "NameLink",
     "MAIN",
+    "MOVING",
     "NAMESPACE",
     "NamespaceAltered",
     "NamespaceCreated",
     "NamespaceDropped",
     "NamespaceEvent",
-    "NamespaceMoved",
-    "NamespaceProjection",
     "NamespacePurged",
     "NamespaceRestored",
     "NamespaceState",
     "OPERATIONS",
-    "Operation",
+    "OperationKind",
+    "CloneOrigin",
+    "OriginsReleased",
     "PROPERTIES",
     "PartitioningChanged",
+    "ClonePromise",
     "RELATION",
     "Ref",
     "RefDropped",
     "RefSet",
     "RolledBack",
+    "RowCounts",
     "RowsAppended",
     "RowsErased",
-    "Rule",
     "STATEMENT",
     "SavedCut",
     "SchemaChanged",
-    "TableAltered",
     "SourceImported",
     "SqlToken",
-    "StatisticsComputed",
     "StreamCommitted",
     "TABLE",
     "TAG",
+    "TableAltered",
+    "TableCloned",
     "TableCreated",
     "TableDropped",
     "TableEvent",
@@ -265,42 +184,29 @@ __all__ = [
     "USER",
     "apply",
     "author_of",
-    "bounded_facts",
-    "changes",
-    "check_no_branches",
-    "check_not_adopted",
-    "check_ref_name",
+    "clustering_goal",
+    "curve_to_plan_by",
     "details_of",
     "encode",
     "entries_of",
-    "events_of",
+    "entry_of",
     "form_of",
-    "full",
     "goal_of",
+    "is_skewed",
     "line_of",
-    "naming",
-    "namespace_events",
-    "normalized",
-    "operations_of",
-    "plan_compaction",
-    "rule",
-    "sql_tokens",
-    "decoded",
-    "says_only",
-    "table_events",
-    "with_statement",
-    "ClonePromised",
-    "CloneReleased",
-    "TableCloned",
-    "OriginsReleased",
-    "Origin",
-    "Promise",
     "names_difference",
     "names_digest",
+    "namespace_events",
+    "naming",
+    "normalized",
+    "operation_of",
+    "operations_of",
     "pages_in",
-    "NO_ROWS",
-    "RowCounts",
-    "rows_of",
+    "plan_clustering",
+    "plan_compaction",
     "rows_of_event",
-    "rows_of_events",
+    "says_only",
+    "sql_tokens",
+    "table_events",
+    "with_statement",
 ]

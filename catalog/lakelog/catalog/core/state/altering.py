@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakelog.catalog.core.schema import Altered, Metadata, check_iceberg, check_policy, with_schema
+from lakelog.catalog.core.schema.iceberg_limits import check_iceberg
+from lakelog.catalog.core.schema.metadata import Metadata
+from lakelog.catalog.core.schema.partitioning import with_schema
+from lakelog.catalog.core.schema.properties.policy import check_policy
+from lakelog.catalog.core.schema.schema_changes import AlteredDefinition
 from lakelog.catalog.core.state.events import (
     ClusteringChanged,
     ConstraintAdded,
@@ -15,10 +19,10 @@ from lakelog.catalog.core.state.events import (
     TableAltered,
     TableEvent,
 )
-from lakelog.catalog.core.state.properties import COMMENT
+from lakelog.catalog.core.state.property_changes import COMMENT
 
 
-def events_of(metadata: Metadata, altered: Altered) -> list[TableEvent]:
+def events_of(metadata: Metadata, altered: AlteredDefinition) -> list[TableEvent]:
     """Return the events that turn `metadata` into `altered`."""
     check_iceberg(altered.schema, altered.properties)
     check_policy(altered.properties)
@@ -29,22 +33,28 @@ def events_of(metadata: Metadata, altered: Altered) -> list[TableEvent]:
         events.append(PartitioningChanged(spec=altered.spec))
     if altered.sort_order != metadata.sort_order:
         events.append(SortOrderChanged(sort_order=altered.sort_order))
-    # A constraint of the same name may be dropped and added anew by the same changes.
+    # The same changes may drop a constraint and add a new constraint of the same name.
     events.extend(
-        ConstraintDropped(name=each.name) for each in metadata.constraints if each not in altered.constraints
+        ConstraintDropped(name=constraint.name)
+        for constraint in metadata.constraints
+        if constraint not in altered.constraints
     )
     events.extend(
-        ConstraintAdded(constraint=each) for each in altered.constraints if each not in metadata.constraints
+        ConstraintAdded(constraint=constraint)
+        for constraint in altered.constraints
+        if constraint not in metadata.constraints
     )
     if altered.clustering != metadata.clustering:
         events.append(ClusteringChanged(columns=altered.clustering))
-    before, after = (
+    old_properties, new_properties = (
         _properties(metadata.properties, metadata.comment),
         _properties(altered.properties, altered.comment),
     )
-    if before != after:
-        set_ = {key: value for key, value in after.items() if before.get(key) != value}
-        events.append(TableAltered(set=set_, removed=tuple(sorted(before.keys() - after.keys()))))
+    if old_properties != new_properties:
+        set_ = {key: value for key, value in new_properties.items() if old_properties.get(key) != value}
+        events.append(
+            TableAltered(set=set_, removed=tuple(sorted(old_properties.keys() - new_properties.keys())))
+        )
     return events
 
 

@@ -1,9 +1,10 @@
-"""Which files a compaction rewrites: small files that fit together, and files with many deleted rows. Pure.
+"""The choice of files for a compaction: small files that fit together, and files with many deleted rows.
+Pure.
 
-A group has files with rows of one partition, in the order of their paths, which is that of their writes: so rows
-that were written at about the same time stay together. Each group becomes one file, so a second compaction does
-nothing. Only where rows are to be spread by range, over the files of a clustered table or the partitions of today,
-a group becomes several files.
+A group has files with rows of the same partition, in the order of their paths, which is that of their writes.
+So rows of about the same time stay together. Each group becomes a single file, so a second compaction does
+nothing. A group becomes several files only if its rows are spread by range, over the files of a clustered
+table or over the present partitions.
 """
 
 from __future__ import annotations
@@ -15,31 +16,31 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.files import UNCOMMITTED, VERSION, physical_rows
-from lakelog.catalog.core.schema import DELETED_RATIO, TARGET_FILE_SIZE, Metadata, from_arrow, value_of
+from lakelog.catalog.core.files.data_file import VERSION, physical_rows
+from lakelog.catalog.core.files.row_ids import UNCOMMITTED
+from lakelog.catalog.core.schema.literals import from_arrow
+from lakelog.catalog.core.schema.metadata import Metadata
+from lakelog.catalog.core.schema.properties.known import DELETED_RATIO, TARGET_FILE_SIZE
 from lakelog.log.errors import InvalidInput
 
 SMALL = 0.75
 """Files below this share of the target size are combined with others."""
 
 HELD_BYTES = 32 * 1024 * 1024
-"""About how much of a file a writer of Parquet holds in memory."""
-
-LARGEST_BYTES = 1 << 50
-"""No store takes a file of this size: a larger target means "as few files as possible"."""
+"""About how many bytes of a file a writer of Parquet holds in memory."""
 
 SPREAD_TASKS_MAX = 64
-"""A group is spread over no more tasks than these: of a larger one, there are several."""
+"""A group is spread over at most this many tasks. A larger one becomes several groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Goal:
+class CompactionTarget:
     """The goal: files of about `target_size_bytes`, with less than the share `deleted_ratio` of deleted rows.
 
-    With a `fan_in`, small files are joined only where so many of about the same size become one, or where the target
-    is reached: a row is then rewritten about once for each time that its file grows by that factor, however often
-    such a compaction runs. Of each size, fewer files than that may stay. Unless it `joins`, small files are left to a
-    clustering.
+    With a `fan_in`, small files are joined only if that many of similar size become a single file, or if the
+    target is reached. A row is then rewritten about once for each time that its file grows by that factor,
+    however often such a compaction runs. Of each size, fewer files than `fan_in` may stay. Unless it `joins`,
+    small files are left to a clustering.
     """
 
     target_size_bytes: int
@@ -49,41 +50,47 @@ class Goal:
 
     @property
     def most_bytes(self) -> int:
-        """The size at which a writer begins another file: rows of several files may need more space in one.
+        """The size at which a writer begins another file. Rows of several files may need more space in a
+        single file.
 
-        What a writer holds in memory is not compressed yet, and so counts for more than its final size.
+        A writer's rows in memory are not compressed yet, and so count for more than their final size.
         """
         return self.target_size_bytes + max(self.target_size_bytes // 2, HELD_BYTES)
 
 
 def goal_of(
     properties: Mapping[str, str], target_size_bytes: int | None, deleted_ratio: float | None
-) -> Goal:
-    """Return the goal of these arguments; None: the table's property, or its default. InvalidInput."""
+) -> CompactionTarget:
+    """Return the goal of these arguments. None means the table's property, or its default.
+
+    Raises InvalidInput if an argument is out of range.
+    """
     if target_size_bytes is None:
-        target_size_bytes = int(value_of(properties, TARGET_FILE_SIZE))
+        target_size_bytes = TARGET_FILE_SIZE.of(properties)
     if target_size_bytes < TARGET_FILE_SIZE.minimum:
         raise InvalidInput(
             f"files of {target_size_bytes} bytes are not possible: give at least {TARGET_FILE_SIZE.minimum}"
         )
     if deleted_ratio is None:
-        deleted_ratio = float(value_of(properties, DELETED_RATIO))
+        deleted_ratio = DELETED_RATIO.of(properties)
     if not 0 <= deleted_ratio <= 1:
         raise InvalidInput(
             f"the share of deleted rows is {deleted_ratio}: give a number from 0, for all files that have some, to 1"
         )
-    # What is computed from it has to fit into 64 bits.
-    return Goal(target_size_bytes=min(target_size_bytes, LARGEST_BYTES), deleted_ratio=deleted_ratio)
+    # A larger target means as few files as possible.
+    target_size_bytes = min(target_size_bytes, TARGET_FILE_SIZE.maximum)
+    return CompactionTarget(target_size_bytes=target_size_bytes, deleted_ratio=deleted_ratio)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """A number of files that are rewritten together, with their live `rows` and those that are `deleted`.
+class FileGroup:
+    """A number of files that are rewritten together, with their live `rows` and their `deleted` rows.
 
-    `tasks` share the work, by ranges of the columns by which rows are partitioned and clustered. Unless the group is
-    `spread`, its rows are of one partition of today, and one task suffices. No new file has rows on both sides of the
-    place `cut` of the table's curve. Tasks share the curve by stretches of `cell` places, a power of two, each of which
-    begins at a multiple of that: the rows of such a one are in a box that no other stretch reaches into.
+    `tasks` share the work, by ranges of the columns by which rows are partitioned and clustered. Unless the
+    group is `spread`, its rows belong to one present partition, and one task suffices. No new file has rows
+    on both sides of the place `cut` of the table's curve. Tasks share the curve by stretches of `cell`
+    places, a power of two. Each stretch begins at a multiple of `cell`, so its rows are in a box that no
+    other stretch reaches into.
     """
 
     files: int
@@ -97,20 +104,20 @@ class Group:
 
 
 def plan_compaction(
-    files: pa.Table, metadata: Metadata, goal: Goal, *, until: int, limit_bytes: int
-) -> tuple[pa.Table, list[Group]]:
-    """Return the next groups, up to about `limit_bytes`, and their files, one group's after the other's.
+    files: pa.Table, metadata: Metadata, goal: CompactionTarget, *, until: int, limit_bytes: int
+) -> tuple[pa.Table, list[FileGroup]]:
+    """Return the next groups, up to about `limit_bytes`, and their files in the order of the groups.
 
-    `files` has the form of `FileSet.chunks`. Those that came after the version `until` do not count, so that a loop
-    over newer and newer versions ends; nor do those that a transaction has added itself.
+    `files` has the form of `FileSet.chunks`. Files from after the version `until` do not count, so that a
+    loop over newer and newer versions ends. Files that a transaction itself has added do not count either.
     """
     files = files.filter(added_until(files, until)).sort_by("path")
-    planned = _Planned(files, metadata, goal)
+    plan = _Planned(files, metadata, goal)
     places: list[int] = []
-    groups: list[Group] = []
+    groups: list[FileGroup] = []
     total = 0
-    for chosen, group in planned.groups():
-        places += chosen
+    for group_places, group in plan.groups():
+        places += group_places
         groups.append(group)
         total += group.size_bytes
         if total >= limit_bytes:
@@ -119,7 +126,7 @@ def plan_compaction(
 
 
 def tier_of(size_bytes: int, fan_in: int) -> int:
-    """Return the number of a size's tier: sizes of one tier differ by a factor of less than `fan_in`."""
+    """Return the number of a size's tier. Sizes in the same tier differ by a factor of less than `fan_in`."""
     tier = 0
     while size_bytes >= fan_in:
         tier, size_bytes = tier + 1, size_bytes // fan_in
@@ -127,7 +134,8 @@ def tier_of(size_bytes: int, fan_in: int) -> int:
 
 
 def added_until(files: pa.Table, until: int) -> pa.Array:
-    """Return which files had been added by the version `until`. Those of unknown versions are older."""
+    """Return a mask of the files that were added by the version `until`. Files of unknown versions are
+    older."""
     if VERSION not in files.column_names:
         return pa.repeat(pa.scalar(True), files.num_rows)
     versions = pc.fill_null(files[VERSION].combine_chunks(), 1)
@@ -154,10 +162,10 @@ class FileSizes:
         spread: bool = False,
         cut: int | None = None,
         cell: int = 1,
-    ) -> Group:
+    ) -> FileGroup:
         """Return the group of the files at these places."""
         rows = sum(self.rows[place] for place in places)
-        return Group(
+        return FileGroup(
             files=len(places),
             rows=rows,
             size_bytes=sum(self._sizes[place] for place in places),
@@ -170,7 +178,7 @@ class FileSizes:
 
 
 class _Planned:
-    def __init__(self, files: pa.Table, metadata: Metadata, goal: Goal) -> None:
+    def __init__(self, files: pa.Table, metadata: Metadata, goal: CompactionTarget) -> None:
         self._goal = goal
         self._metadata = metadata
         self._count = files.num_rows
@@ -178,7 +186,7 @@ class _Planned:
         self._specs: list[int] = files["spec"].to_pylist()
         self._values = [_values(files, field.id) for field in metadata.spec.fields]
 
-    def groups(self) -> Iterator[tuple[list[int], Group]]:
+    def groups(self) -> Iterator[tuple[list[int], FileGroup]]:
         """Yield the places of the files of each group, and the group."""
         partitions: dict[tuple[Any, ...] | None, list[int]] = {}
         for place in range(self._count):
@@ -190,18 +198,19 @@ class _Planned:
                 yield from self._spread(tier) if is_spread else self._packed(tier)
 
     def _tiers(self, places: Sequence[int]) -> Iterator[Sequence[int]]:
-        """Yield files of about one size after those of a smaller one; all together where the goal has no fan-in."""
+        """Yield the files of each size tier, the smallest first. Yield all files together if the goal has no
+        fan-in."""
         if self._goal.fan_in <= 1:
             yield places
             return
         tiers: dict[int, list[int]] = {}
         for place in places:
             tiers.setdefault(tier_of(self._sizes.live_bytes(place), self._goal.fan_in), []).append(place)
-        for _, tiered in sorted(tiers.items()):
-            yield tiered
+        for _, tier_places in sorted(tiers.items()):
+            yield tier_places
 
     def _is_enough(self, chosen: Sequence[int], tasks: int) -> bool:
-        """Whether so few files come of these that they are worth to be rewritten."""
+        """Return whether a rewrite of these files leaves few enough files to be worth it."""
         if not self._goal.joins:
             return False
         if self._goal.fan_in <= 1:
@@ -209,8 +218,8 @@ class _Planned:
         is_full = sum(map(self._sizes.live_bytes, chosen)) >= self._goal.target_size_bytes * SMALL * tasks
         return len(chosen) >= self._goal.fan_in * tasks or (len(chosen) > tasks and is_full)
 
-    def _emptied(self, chosen: Sequence[int], *, spread: bool) -> Iterator[tuple[list[int], Group]]:
-        """Yield each file by itself that has many deleted rows."""
+    def _emptied(self, chosen: Sequence[int], *, spread: bool) -> Iterator[tuple[list[int], FileGroup]]:
+        """Yield each file that has many deleted rows, on its own."""
         for place in chosen:
             if self._has_many_deleted(place):
                 yield (
@@ -221,52 +230,52 @@ class _Planned:
     def _tasks(self, chosen: Sequence[int]) -> int:
         return max(1, -(-sum(map(self._sizes.live_bytes, chosen)) // self._goal.target_size_bytes))
 
-    def _packed(self, places: Sequence[int]) -> Iterator[tuple[list[int], Group]]:
-        for chosen in self._cut(places, self._goal.target_size_bytes):
-            if self._is_enough(chosen, 1):
-                yield chosen, self._sizes.group(chosen)
+    def _packed(self, places: Sequence[int]) -> Iterator[tuple[list[int], FileGroup]]:
+        for group_places in self._cut(places, self._goal.target_size_bytes):
+            if self._is_enough(group_places, 1):
+                yield group_places, self._sizes.group(group_places)
             else:
-                yield from self._emptied(chosen, spread=False)
+                yield from self._emptied(group_places, spread=False)
 
-    def _spread(self, places: Sequence[int]) -> Iterator[tuple[list[int], Group]]:
-        for chosen in self._cut(places, self._goal.target_size_bytes * SPREAD_TASKS_MAX):
-            tasks = self._tasks(chosen)
-            is_emptied = (
-                self._goal.joins and self._goal.fan_in <= 1 and any(map(self._has_many_deleted, chosen))
+    def _spread(self, places: Sequence[int]) -> Iterator[tuple[list[int], FileGroup]]:
+        for group_places in self._cut(places, self._goal.target_size_bytes * SPREAD_TASKS_MAX):
+            tasks = self._tasks(group_places)
+            purges_rows = (
+                self._goal.joins and self._goal.fan_in <= 1 and any(map(self._has_many_deleted, group_places))
             )
-            if is_emptied or self._is_enough(chosen, tasks):
-                yield chosen, self._sizes.group(chosen, tasks=tasks, spread=True)
+            if purges_rows or self._is_enough(group_places, tasks):
+                yield group_places, self._sizes.group(group_places, tasks=tasks, spread=True)
             else:
-                yield from self._emptied(chosen, spread=True)
+                yield from self._emptied(group_places, spread=True)
 
     def _cut(self, places: Sequence[int], size_bytes: int) -> Iterator[list[int]]:
-        """Yield files that follow one another, up to that size together, or a single one that is larger."""
-        chosen: list[int] = []
+        """Yield consecutive files, up to that size together, or a single larger file."""
+        batch: list[int] = []
         total = 0
         for place in places:
             live = self._sizes.live_bytes(place)
-            if chosen and total + live > size_bytes:
-                yield chosen
-                chosen, total = [], 0
-            chosen.append(place)
+            if batch and total + live > size_bytes:
+                yield batch
+                batch, total = [], 0
+            batch.append(place)
             total += live
-        if chosen:
-            yield chosen
+        if batch:
+            yield batch
 
     def _is_wanted(self, place: int) -> bool:
-        """Whether a file may be rewritten. One without rows stands for an empty partition."""
+        """Return whether a file may be rewritten. A file without rows stands for an empty partition."""
         if not self._sizes.rows[place]:
             return False
         small = self._goal.target_size_bytes * SMALL
         return self._sizes.live_bytes(place) < small or self._has_many_deleted(place)
 
     def _has_many_deleted(self, place: int) -> bool:
-        every = self._sizes.all_rows[place]
-        deleted = every - self._sizes.rows[place]
-        return deleted > 0 and deleted >= self._goal.deleted_ratio * every
+        all_rows = self._sizes.all_rows[place]
+        deleted_rows = all_rows - self._sizes.rows[place]
+        return deleted_rows > 0 and deleted_rows >= self._goal.deleted_ratio * all_rows
 
     def _partition(self, place: int) -> tuple[Any, ...] | None:
-        """Return the values of a file's partition; None for a file of an earlier partitioning."""
+        """Return the values of a file's partition, or None for a file of an earlier partitioning."""
         if self._values and self._specs[place] != self._metadata.spec.id:
             return None
         return tuple(values[place] for values in self._values)

@@ -1,8 +1,8 @@
-"""The events of the catalog's logs: what a commit of a namespace or of a table can say.
+"""The events of the catalog's logs, which make up the commits of namespaces and tables.
 
-Events are facts, already decided: ids and values are in them, and folding them needs no clock and no I/O. What is
-stored is exactly these structs; an unknown event or field is refused by name, because a reader that skips what it does
-not know shows a wrong table.
+Events are facts, already decided. Ids and values are in them, and folding them needs no clock and no I/O.
+Exactly these structs are stored. An unknown event or field is refused by name, because a reader that skips it
+would show a wrong table.
 """
 
 from __future__ import annotations
@@ -12,20 +12,18 @@ from typing import TypeAlias
 
 import msgspec
 
-from lakelog.catalog.core.files import DataFile, RemovedFile, TableEstimates
-from lakelog.catalog.core.schema import (
-    Constraint,
-    Definition,
-    Metadata,
-    PartitionSpec,
-    Ranks,
-    Schema,
-    SortOrder,
-    leave_out_empty,
-    ready,
-)
-from lakelog.catalog.core.state.clones import Ancestor, Origin
+from lakelog.catalog.core.files.column_statistics import TableEstimates
+from lakelog.catalog.core.files.data_file import DataFile, RemovedFile
+from lakelog.catalog.core.schema.constraints import Constraint
+from lakelog.catalog.core.schema.curve import Ranks
+from lakelog.catalog.core.schema.definition import SPACES, Definition, EntryKind, NameSpace
+from lakelog.catalog.core.schema.metadata import Metadata
+from lakelog.catalog.core.schema.partitioning import PartitionSpec, SortOrder
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.stored_types import ready
+from lakelog.catalog.core.state.clones import CloneOrigin, TableAncestor
 from lakelog.catalog.core.state.imported_source import ImportedSource
+from lakelog.catalog.core.state.refs import RefKind
 from lakelog.log import Json
 from lakelog.log.grammar import (
     CutObject,
@@ -42,15 +40,27 @@ from lakelog.log.grammar import (
 from lakelog.log.secrets import masked, masked_properties
 
 
-class _Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="event"):
+class _Event(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    tag_field="event",
+):
     pass
+
+
+def _check_in_one_place(name: str, files: Sequence[object], sidecar: int | None) -> None:
+    if files and sidecar is not None:
+        raise ValueError(f"its {name} files are in the event and in a sidecar")
 
 
 # Namespaces
 
 
 class NamespaceCreated(_Event, frozen=True, tag="namespace-created"):
-    """The first commit of a namespace's log. `parent` is the location of the namespace that is to link it."""
+    """The first commit of a namespace's log. `parent` is the location of the namespace that will link it."""
 
     properties: dict[str, str]
     parent: Folder | None = None
@@ -58,48 +68,56 @@ class NamespaceCreated(_Event, frozen=True, tag="namespace-created"):
 
 
 class NamespaceAltered(_Event, frozen=True, tag="namespace-altered"):
+    """Properties of a namespace are set and removed."""
+
     set: dict[str, str]
     removed: tuple[str, ...] = ()
 
 
 class EntryLinked(_Event, frozen=True, tag="entry-linked"):
-    """A name now leads to an object: from this commit on the object exists for all readers.
+    """A name now leads to an object. From this commit on the object exists for all readers.
 
-    `space` is relation or namespace, `kind` says what it is (table, namespace). `location` is relative to the
-    warehouse, or a URL where the user chose the place.
+    `space` is relation or namespace, and `kind` is the kind of object (table, namespace). `location` is
+    relative to the warehouse, or a URL if the user chose the place.
     """
 
-    space: Word
+    space: NameSpace
     name: Name
-    kind: Word
+    kind: EntryKind
     id: Id
     location: Location
+
+    def __post_init__(self) -> None:
+        if self.kind in SPACES:
+            raise ValueError(f"a {self.kind} has a definition, and no log")
 
 
 class EntryDefined(_Event, frozen=True, tag="entry-defined"):
     """A name now stands for a view or a function, which have no log of their own.
 
-    The id is new, or the same name's (then this replaces what the name stood for), or of what was dropped before (and
-    is restored), or was unlinked elsewhere by the same transaction (and is moved). `space` is relation or function.
+    The id may be new, or the name's present id if this replaces its definition. It may be an id that was
+    dropped before, if this restores it, or that the same transaction unlinked elsewhere, if this moves it.
+    `space` is relation or function.
     """
 
-    space: Word
+    space: NameSpace
     name: Name
     id: Id
     definition: Definition
 
 
 class EntryUnlinked(_Event, frozen=True, tag="entry-unlinked"):
-    """A name was removed. One that was `dropped` is remembered by its id, until it is restored or purged."""
+    """A name was removed. If it was `dropped`, it is remembered by its id, until it is restored or purged."""
 
-    space: Word
+    space: NameSpace
     name: Name
     id: Id
     dropped: bool = False
 
 
 class EntryForgotten(_Event, frozen=True, tag="entry-forgotten"):
-    """The log `id`, created for this namespace but never linked in it, is about to be removed and cannot be linked."""
+    """The log `id`, created for this namespace but never linked in it, will be removed and cannot be
+    linked."""
 
     id: Id
 
@@ -111,40 +129,37 @@ class EntryPurged(_Event, frozen=True, tag="entry-purged"):
 
 
 class EntryRenamed(_Event, frozen=True, tag="entry-renamed"):
-    space: Word
+    """The object of `name` is now called `new_name`."""
+
+    space: NameSpace
     name: Name
     id: Id
     new_name: Name
 
 
 class NamespaceDropped(_Event, frozen=True, tag="namespace-dropped"):
-    """Stands in the sealing commit: from here on nothing can be linked in this namespace."""
+    """Part of the sealing commit. From here on nothing can be linked in this namespace."""
 
     cascade: bool
 
 
-class NamespaceMoved(_Event, frozen=True, tag="namespace-moved"):
-    """From here on the namespace is linked in another one, whose location is `parent`, or has another name there."""
-
-    parent: Folder
-    name: Name
-
-
 class NamespaceRestored(_Event, frozen=True, tag="namespace-restored"):
-    """Stands in the commit that restores a dropped namespace, with all that it held when it was dropped."""
+    """Part of the commit that restores a dropped namespace, with everything that it held when it was
+    dropped."""
 
     parent: Folder
     name: Name
 
 
 class NamespacePurged(_Event, frozen=True, tag="namespace-purged"):
-    """Stands in the commit that purges a dropped namespace: it can no longer be restored."""
+    """Part of the commit that purges a dropped namespace, which can no longer be restored."""
 
 
 class CutSaved(_Event, frozen=True, tag="cut-saved"):
-    """The versions of all logs that the namespace leads to have a name now, of the root those of the whole warehouse.
+    """The present versions of all logs that the namespace leads to are saved under a name.
 
-    The object `_cut/<object>` in the namespace's folder, with this hash, lists them.
+    For the root these are the logs of the whole warehouse. The object `_cut/<object>` in the namespace's
+    folder, with this hash, lists the versions.
     """
 
     name: Name
@@ -154,6 +169,8 @@ class CutSaved(_Event, frozen=True, tag="cut-saved"):
 
 
 class CutDropped(_Event, frozen=True, tag="cut-dropped"):
+    """A cut of the namespace is dropped. The versions that it named may expire."""
+
     name: Name
 
 
@@ -161,7 +178,8 @@ class CutDropped(_Event, frozen=True, tag="cut-dropped"):
 
 
 class TableCreated(_Event, frozen=True, tag="table-created"):
-    """The first commit of a table's log. `namespace` is the log that it is to be linked in, under `name`."""
+    """The first commit of a table's log. `namespace` is the location of the log that will link it, under
+    `name`."""
 
     schema: Schema
     spec: PartitionSpec
@@ -175,7 +193,7 @@ class TableCreated(_Event, frozen=True, tag="table-created"):
 
 
 class TableReplaced(_Event, frozen=True, tag="table-replaced"):
-    """The table's metadata and all of its files are replaced by these; its history and its id stay."""
+    """The table's metadata and all of its files are replaced by these. Its history and its id stay."""
 
     schema: Schema
     spec: PartitionSpec
@@ -186,10 +204,14 @@ class TableReplaced(_Event, frozen=True, tag="table-replaced"):
 
 
 class SchemaChanged(_Event, frozen=True, tag="schema-changed"):
+    """The table has the columns of `schema` from here on."""
+
     schema: Schema
 
 
 class PartitioningChanged(_Event, frozen=True, tag="partitioning-changed"):
+    """New data files are partitioned by `spec`."""
+
     spec: PartitionSpec
 
 
@@ -198,9 +220,11 @@ class SortOrderChanged(_Event, frozen=True, tag="sort-order-changed"):
 
 
 class ClusteringChanged(_Event, frozen=True, tag="clustering-changed"):
-    """From here on writes cluster their rows by these columns, given by their ids; by none: not at all.
+    """From here on writes cluster their rows by these columns, given by their ids. Without columns, they do
+    not.
 
-    `ranks` are boundaries of their values, by which the rows of several columns lie along a curve (see `schema.curve`).
+    `ranks` are boundaries of their values, by which the rows of several columns lie along a curve (see
+    `schema.curve`).
     """
 
     columns: tuple[Int32, ...]
@@ -208,14 +232,14 @@ class ClusteringChanged(_Event, frozen=True, tag="clustering-changed"):
 
 
 class TableAltered(_Event, frozen=True, tag="table-altered"):
-    """Properties (and the comment, which is one of them to Spark) were set or removed."""
+    """Properties were set or removed. For Spark the comment is a property, too."""
 
     set: dict[str, str]
     removed: tuple[str, ...] = ()
 
 
 class ConstraintAdded(_Event, frozen=True, tag="constraint-added"):
-    """From here on the table has this constraint; all present rows are known to satisfy a CHECK."""
+    """From here on the table has this constraint. All present rows are known to satisfy a CHECK."""
 
     constraint: Constraint
 
@@ -225,16 +249,16 @@ class ConstraintDropped(_Event, frozen=True, tag="constraint-dropped"):
 
 
 class FileChange(_Event, frozen=True, kw_only=True):
-    """One operation's change of a line of contents.
+    """The change of a line's contents by an operation: `removed` files go, then `added` files come.
 
-    `operation` is the word of one of `conflicts.Operation`. Files are in the event itself, or, when they are many, as
-    Arrow in the commit's sidecar of the given index; never in both.
+    `operation` is the word of a `conflicts.OperationKind`. Files are in the event itself. If they are many, they
+    are Arrow in the commit's sidecar of the given index instead, never both.
 
-    A file of which rows are deleted is removed, and added with its new vector. `changed_files` counts these, and
-    `deleted_rows` the rows that are deleted by it; the other counts leave them out. `of_changes` counts the changes
-    before this one in its version whose rows these are, each with `rows-appended`; 0: its own.
-    Of rows that an update or merge adds, `updated_rows` have the place of others, and `inserted_rows` are new; the rest
-    are copies. None where that is not known.
+    A file with some newly deleted rows is removed, and added with its new vector. `changed_files` counts such
+    files, and `deleted_rows` the rows that are deleted by it. The other counts leave them out. `of_changes`
+    counts the earlier changes of its version, each with `rows-appended`, whose rows these are. With 0, the
+    rows are its own. Of the rows that an update or merge adds, `updated_rows` replace others, `inserted_rows`
+    are new, and the rest are copies. They are None if that is not known.
     """
 
     operation: Word
@@ -255,33 +279,39 @@ class FileChange(_Event, frozen=True, kw_only=True):
     inserted_rows: Number | None = None
     updated_rows: Number | None = None
 
+    def __post_init__(self) -> None:
+        _check_in_one_place("added", self.added, self.added_sidecar)
+        _check_in_one_place("removed", self.removed, self.removed_sidecar)
+
 
 class FilesChanged(FileChange, frozen=True, tag="files-changed"):
     """The table's own contents were changed."""
 
 
 class RowsAppended(_Event, frozen=True, tag="rows-appended"):
-    """So many rows are this author's, in the files that a later change of this version adds (see `of_changes`)."""
+    """This many rows are this author's, in the files that a later change of this version adds (see
+    `of_changes`)."""
 
     rows: Number
 
 
 class BranchFilesChanged(FileChange, frozen=True, kw_only=True, tag="branch-files-changed"):
-    """The contents of a branch were changed, and nothing else: a stream that follows the table skips it."""
+    """The contents of a branch were changed, and nothing else. A stream that follows the table skips it."""
 
     branch: Name
 
 
 class RefSet(FileChange, frozen=True, kw_only=True, tag="ref-set"):
-    """There is a tag or branch `name` from here on, in the place of any other of that name.
+    """A tag or branch `name` exists from here on, and replaces any other of that name.
 
-    It has the files that the line `of` has at this point, with this event's change; where there is one and it is a
-    branch, `of` is `ahead` of it, or, `apart`, may never have had them. `version` is the one whose contents these are,
-    None for the commit's own. `metadata` is a tag's, None where it is that of the table at this point.
+    It has the files of the line `of` at this point, with this event's change. If there is a change, `of` is
+    `ahead` of a branch, and with `apart` it may never have had these contents. `version` is the version whose
+    contents these are, or None for the commit's own. `metadata` is only for a tag, and None if it is the
+    table's metadata at this point.
     """
 
     name: Name
-    kind: Word
+    kind: RefKind
     id: Id
     of: Name
     version: Number | None = None
@@ -291,12 +321,15 @@ class RefSet(FileChange, frozen=True, kw_only=True, tag="ref-set"):
 
 
 class RefDropped(_Event, frozen=True, tag="ref-dropped"):
+    """A branch or a tag is dropped."""
+
     name: Name
-    kind: Word
+    kind: RefKind
 
 
 class FastForwarded(_Event, frozen=True, tag="fast-forwarded"):
-    """`branch` has all that the branch `to` has, by the change of files before this, and nothing else."""
+    """Through the preceding change of files, `branch` has all contents of the branch `to`, and nothing
+    else."""
 
     branch: Name
     to: Name
@@ -305,7 +338,8 @@ class FastForwarded(_Event, frozen=True, tag="fast-forwarded"):
 class IdentityTaken(_Event, frozen=True, tag="identity-taken"):
     """The values of an identity column from `first` on, step by step, up to `last` are taken from here on.
 
-    By rows of the same commit, or for those of one that may follow. They are beyond all that were taken before.
+    They are for rows of the same commit, or of a commit that may follow. They are beyond all values that were
+    taken before.
     """
 
     column: Int32
@@ -314,10 +348,10 @@ class IdentityTaken(_Event, frozen=True, tag="identity-taken"):
 
 
 class RolledBack(_Event, frozen=True, tag="rolled-back"):
-    """The table is as it was at `version` again; `files-changed` in the same commit has the files.
+    """The table is as it was at `version` again. `files-changed` in the same commit has the files.
 
-    `metadata` is the table's from here on, None where only the rows are those of before. A generation of 0 in it begins
-    a new one: the table was replaced since.
+    `metadata` is the table's from here on, or None if only the rows are restored. A generation of 0 in it
+    begins a new generation, because the table was replaced since.
     """
 
     version: Number
@@ -331,25 +365,30 @@ class StatisticsComputed(_Event, frozen=True, tag="statistics-computed"):
 
 
 class StreamCommitted(_Event, frozen=True, tag="stream-committed"):
-    """The rows that this commit changes are those of a batch of a stream, which must not be committed twice."""
+    """The rows that this commit changes are a batch of a stream, which must not be committed twice."""
 
     stream: str
     batch: Number
 
 
 class SourceImported(_Event, frozen=True, tag="source-imported"):
-    """The changes of files and columns of this commit are those of a version of a source."""
+    """The file and column changes of this commit are those of a version of a source."""
 
     source: ImportedSource
 
 
 class FilesAdopted(_Event, frozen=True, tag="files-adopted"):
-    """Files of the table's source are the table's own from here on, so that a vacuum may delete them; the table has no
-    source any more. The files are in the event itself or in the sidecar of that index."""
+    """Files of the table's source are the table's own from here on, so that a vacuum may delete them.
+
+    The table has no source any more. The files are in the event itself or in the sidecar of that index.
+    """
 
     source: ImportedSource
     files: tuple[RemovedFile, ...] = ()
     files_sidecar: Number | None = None
+
+    def __post_init__(self) -> None:
+        _check_in_one_place("files", self.files, self.files_sidecar)
 
 
 class AdoptedDeleted(_Event, frozen=True, tag="adopted-files-deleted"):
@@ -358,13 +397,17 @@ class AdoptedDeleted(_Event, frozen=True, tag="adopted-files-deleted"):
     files: tuple[RemovedFile, ...] = ()
     files_sidecar: Number | None = None
 
+    def __post_init__(self) -> None:
+        _check_in_one_place("files", self.files, self.files_sidecar)
+
 
 class ClonePromised(FileChange, frozen=True, kw_only=True, tag="clone-promised"):
-    """The table keeps files for the clone whose log is `clone`, at `location`, until that needs them no more.
+    """The table keeps files for the clone with the log `clone`, at `location`, until the clone needs them no
+    more.
 
-    They are those that main has at this point, with this event's change, and of version `version`; or, with `of`, those
-    that are kept for that other clone, with its metadata. `metadata` is what it was then, None where it is that of the
-    table at this point.
+    They are main's files at this point, with this event's change, of version `version`. With `of`, they are
+    the files that are kept for that other clone, with its metadata. `metadata` is the version's, or None if
+    it is the table's metadata at this point.
     """
 
     clone: Id
@@ -375,39 +418,40 @@ class ClonePromised(FileChange, frozen=True, kw_only=True, tag="clone-promised")
 
 
 class CloneReleased(_Event, frozen=True, tag="clone-released"):
-    """Nothing is kept for these clones any more, which are purged, or have released this log."""
+    """Nothing is kept for these clones any more. They are purged, or have released this log."""
 
     clones: tuple[Id, ...]
 
 
 class TableCloned(_Event, frozen=True, kw_only=True, tag="table-cloned"):
-    """The table is a clone of the table `of`, of its version `version`; `metadata` is its own from here on.
+    """The table is a clone of the table `of`, of its version `version`. `metadata` is its own from here on.
 
-    It follows `table-created` in the log's first commit. The rows come with the next change of files, which names files
-    of the logs `origins` by absolute places. Ids of rows go on from `next_row`, values of identity columns after
-    `identities`, by column. `ancestors` are those of `of`, the first one first.
+    It follows `table-created` in the log's first commit. The rows come with the next change of files, which
+    names files of the logs `origins` by absolute paths. Row ids continue from `next_row`, and values of
+    identity columns after `identities`, by column. `ancestors` are the ancestors of `of`, the first of them
+    first.
     """
 
     of: Id
     version: Number
     metadata: Metadata
-    origins: tuple[Origin, ...]
+    origins: tuple[CloneOrigin, ...]
     next_row: Number = 0
     identities: dict[Int32, Int64] = {}
-    ancestors: tuple[Ancestor, ...] = ()
+    ancestors: tuple[TableAncestor, ...] = ()
 
 
 class OriginsReleased(_Event, frozen=True, tag="origins-released"):
-    """No version of this clone that can be read has files of these logs any more, and none will."""
+    """No readable version of this clone has files of these logs any more, and none will."""
 
     logs: tuple[Id, ...]
 
 
 class RowsErased(_Event, frozen=True, kw_only=True, tag="rows-erased"):
-    """From here on no line of the table has a row that an erasure is about, nor a file with one.
+    """From here on no line of the table has a row that an erasure applies to, nor a file with such a row.
 
-    Versions before this one expire. Lists of files that are stored from here on are written anew, as older ones have
-    entries of the files that are gone. `filter` is text for people, with `?` for every literal.
+    Versions before this version expire. File lists that are stored from here on are rewritten, because older
+    lists have entries of the deleted files. `filter` is text for people, with `?` for every literal.
     """
 
     erasure: Id
@@ -416,9 +460,10 @@ class RowsErased(_Event, frozen=True, kw_only=True, tag="rows-erased"):
 
 
 class ErasureEnded(_Event, frozen=True, kw_only=True, tag="erasure-ended"):
-    """All objects that an erasure was about are gone, as `statement` says, the receipt in JSON.
+    """All objects that an erasure applied to are gone. `statement`, the receipt in JSON, says so.
 
-    `signature` is that of its bytes in UTF-8 by the key `signed_by`, Ed25519, both as hexadecimal digits.
+    `signature` is the signature of its UTF-8 bytes by the key `signed_by`, Ed25519, both as hexadecimal
+    digits.
     """
 
     erasure: Id
@@ -428,28 +473,28 @@ class ErasureEnded(_Event, frozen=True, kw_only=True, tag="erasure-ended"):
 
 
 class TableDropped(_Event, frozen=True, tag="table-dropped"):
-    """Stands in the sealing commit: the moment at which the table is gone."""
+    """Part of the sealing commit, at which the table is gone."""
 
 
 class TableMoved(_Event, frozen=True, tag="table-moved"):
-    """From here on the table is linked in the namespace whose location is `namespace`, under `name`."""
+    """From here on the table is linked in the namespace at location `namespace`, under `name`."""
 
     namespace: Folder
     name: Name
 
 
 class TableRestored(_Event, frozen=True, tag="table-restored"):
-    """Stands in the commit that restores a dropped table, and says where it is linked from here on."""
+    """Part of the commit that restores a dropped table. It says where the table is linked from here on."""
 
     namespace: Folder
     name: Name
 
 
 class TablePurged(_Event, frozen=True, tag="table-purged"):
-    """Stands in the commit that purges a dropped table: from here on its files are deleted."""
+    """Part of the commit that purges a dropped table. From here on its files are deleted."""
 
 
-# Maintenance of either
+# Maintenance of namespaces and tables
 
 
 class HistoryExpired(_Event, frozen=True, tag="history-expired"):
@@ -459,10 +504,10 @@ class HistoryExpired(_Event, frozen=True, tag="history-expired"):
 
 
 class FilesVacuumed(_Event, frozen=True, tag="files-vacuumed"):
-    """A number of files that no retained version and no write under way can reach are deleted from here on.
+    """A number of files that no retained version and no running write can reach are deleted from here on.
 
-    A namespace's names the folders in it, by id, that hold files but no log: they belong to creations under way, or to
-    unfinished ones.
+    In a namespace it names the folders, by id, that hold files but no log. They belong to creations in
+    progress, or to unfinished creations.
     """
 
     files: Number
@@ -480,7 +525,6 @@ NamespaceEvent: TypeAlias = (
     | EntryForgotten
     | EntryPurged
     | NamespaceDropped
-    | NamespaceMoved
     | NamespaceRestored
     | NamespacePurged
     | CutSaved
@@ -530,27 +574,18 @@ ready(NamespaceEvent, TableEvent)
 
 
 _PROPERTIES = {"properties", "set", "configs"}
-_LEFT_OUT: dict[str, Json] = {
-    "ranks": None, "changed_files": 0, "deleted_rows": 0, "of_changes": 0, "inserted_rows": None, "updated_rows": None,
-    "apart": False,
-}  # fmt: skip
 
 
 def encode(events: Sequence[NamespaceEvent | TableEvent]) -> tuple[dict[str, Json], ...]:
-    """Return `events` as the JSON objects that a commit carries: without secrets, which would stay for ever."""
+    """Return `events` as the JSON objects of a commit, without secrets, which would stay for ever."""
     return tuple(map(_encoded, events))
 
 
 def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
-    encoded: dict[str, Json] = msgspec.to_builtins(event, order=None)
-    for holder in (encoded, encoded.get("definition") or {}):
+    result: dict[str, Json] = msgspec.to_builtins(event, order=None)
+    for holder in (result, result.get("definition") or {}):
         for member in _PROPERTIES & holder.keys():
             holder[member] = masked_properties(holder[member])
     if isinstance(event, FileChange) and event.filter is not None:
-        encoded["filter"] = masked(event.filter)
-    if isinstance(event, RolledBack | RefSet | ClonePromised | TableCloned) and event.metadata is not None:
-        leave_out_empty(encoded["metadata"])
-    for member, default in _LEFT_OUT.items():
-        if member in encoded and encoded[member] == default:
-            del encoded[member]
-    return encoded
+        result["filter"] = masked(event.filter)
+    return result

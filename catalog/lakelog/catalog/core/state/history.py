@@ -1,14 +1,16 @@
-"""What happened to a table or a namespace, from its commits: for people, and for programs as plain values."""
+"""The history of a table or a namespace, from its commits: for people, and for programs as plain values."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from lakelog.catalog.core.state.conflicts import Operation
+from lakelog.catalog.core.state.conflicts import OperationKind
 from lakelog.catalog.core.state.row_counts import RowCounts, rows_of
+from lakelog.catalog.times import moment_of
 from lakelog.log import Commit, Json, each_change
 from lakelog.log.secrets import masked_properties
 
@@ -30,24 +32,23 @@ _WORDS = {
     "constraint-added": "add constraint",
     "constraint-dropped": "drop constraint",
     "identity-taken": "take identity values",
-    "fast-forwarded": Operation.FAST_FORWARD.value,
-    "rolled-back": Operation.ROLLBACK.value,
+    "fast-forwarded": OperationKind.FAST_FORWARD.value,
+    "rolled-back": OperationKind.ROLLBACK.value,
     "stream-committed": "stream",
-    "source-imported": Operation.IMPORT.value,
+    "source-imported": OperationKind.IMPORT.value,
     "files-adopted": "adopt files",
     "adopted-files-deleted": "delete adopted files",
     "clone-promised": "promise a clone",
     "clone-released": "release clones",
-    "table-cloned": Operation.CLONE.value,
+    "table-cloned": OperationKind.CLONE.value,
     "origins-released": "release origins",
-    "statistics-computed": Operation.COMPUTE_STATISTICS.value,
-    "rows-appended": Operation.APPEND.value,
+    "statistics-computed": OperationKind.COMPUTE_STATISTICS.value,
+    "rows-appended": OperationKind.APPEND.value,
     "rows-erased": "forget rows",
     "erasure-ended": "end of forgetting",
     "table-dropped": "drop",
     "entry-forgotten": "forget",
     "entry-purged": "purge",
-    "namespace-moved": "move",
     "namespace-restored": "restore",
     "namespace-purged": "purge",
     "cut-saved": "save cut",
@@ -60,7 +61,8 @@ _WORDS = {
 }
 OPERATIONS = (
     frozenset(_WORDS.values())
-    | {operation.word for operation in Operation} - {Operation.ALTER.value, Operation.SET_REF.value}
+    | {operation.word for operation in OperationKind}
+    - {OperationKind.ALTER.value, OperationKind.SET_REF.value}
     | {f"{verb} {kind}" for verb in ("create", "drop") for kind in ("tag", "branch")}
 )
 """Every operation of a commit."""
@@ -79,7 +81,6 @@ _SHOWN = {
     "entry-renamed": ("kind", "name", "new_name"),
     "entry-forgotten": ("id",),
     "entry-purged": ("id",),
-    "namespace-moved": ("name",),
     "namespace-restored": ("name",),
     "cut-saved": ("name", "logs"),
     "cut-dropped": ("name",),
@@ -106,14 +107,17 @@ _ROWS = ("inserted_rows", "updated_rows")
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One commit. `operation` says what it did, `details` with what (counts of files and rows, names, a filter).
+    """A commit. `operation` is its operation, with `details` (counts of files and rows, names, a filter).
 
-    `base` is the version that the commit was prepared on: one below `version` - 1 means that it was rebased over the
-    commits between. `rows` says how many rows it has inserted, updated and deleted, None of one that changes none.
+    `committed_at` is in UTC, by the log's time, which never decreases.
+
+    `base` is the version that the commit was prepared on. If it is below `version` - 1, the commit was
+    rebased over the commits between. `rows` has its counts of inserted, updated and deleted rows, or None if
+    it changes no rows.
     """
 
     version: int
-    timestamp_us: int
+    committed_at: dt.datetime
     operation: str
     details: dict[str, Json]
     writer: dict[str, Json]
@@ -128,17 +132,18 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def entries_of(commits: Iterable[Commit]) -> Iterator[HistoryEntry]:
-    """Yield what each change of `commits`, the newest first, did. Needs no state: a commit says it by itself."""
+    """Yield an entry for each change of `commits`, the newest first. Needs only the commits, and no state."""
     for commit in commits:
         for change in each_change(commit, newest_first=True):
-            yield _entry_of(change)
+            yield entry_of(change)
 
 
-def _entry_of(commit: Commit) -> HistoryEntry:
+def entry_of(commit: Commit) -> HistoryEntry:
+    """Return the history entry of a change."""
     return HistoryEntry(
         version=commit.version,
-        timestamp_us=commit.time_us,
-        operation=", ".join(operations_of(commit)) or "nothing",
+        committed_at=moment_of(commit.time_us),
+        operation=operation_of(commit),
         details=details_of(commit),
         writer=dict(commit.writer),
         commit_id=commit.commit_id,
@@ -146,6 +151,11 @@ def _entry_of(commit: Commit) -> HistoryEntry:
         base=commit.base,
         rows=rows_of(commit),
     )
+
+
+def operation_of(commit: Commit) -> str:
+    """Return the operations of `commit` as a text."""
+    return ", ".join(operations_of(commit)) or "nothing"
 
 
 def operations_of(commit: Commit) -> tuple[str, ...]:
@@ -156,16 +166,21 @@ def operations_of(commit: Commit) -> tuple[str, ...]:
 def details_of(commit: Commit) -> dict[str, Json]:
     """Return the details of `commit`: counts of files and rows, names, a filter.
 
-    Where two of its events have different details of one kind (it links one name and unlinks another), `changes` has
-    each event's own.
+    If two of its events have different details of the same kind (it links a name and unlinks another),
+    `changes` has each event's own.
     """
-    merged: dict[str, Json] = {}
+    shared_details: dict[str, Json] = {}
     for event in commit.events:
         details = _details(event)
-        if any(merged.get(key, value) != value for key, value in details.items()):
-            return {"changes": [{"operation": _word(each), **_details(each)} for each in commit.events]}
-        merged.update(details)
-    return merged
+        if any(shared_details.get(key, value) != value for key, value in details.items()):
+            return {
+                "changes": [
+                    {"operation": _word(event_of_commit), **_details(event_of_commit)}
+                    for event_of_commit in commit.events
+                ]
+            }
+        shared_details.update(details)
+    return shared_details
 
 
 def _word(event: Mapping[str, Any]) -> str:
@@ -175,7 +190,7 @@ def _word(event: Mapping[str, Any]) -> str:
     if kind in _OF_FILES:
         return str(event.get("operation"))
     if kind == "rolled-back" and event.get("metadata") is None:
-        return Operation.SET_CURRENT.value
+        return OperationKind.SET_CURRENT.value
     return _WORDS.get(kind, kind)
 
 
@@ -183,7 +198,8 @@ def _details(event: Mapping[str, Any]) -> dict[str, Json]:
     try:
         return _details_by_kind(event)
     except (AttributeError, KeyError, TypeError, ValueError):
-        # No fold takes what such a client wrote, and that says why; what others did is still to be shown.
+        # A faulty client wrote this event. No fold accepts it, and the fold reports why. The history still
+        # shows other events.
         return {}
 
 
@@ -198,8 +214,8 @@ def _details_by_kind(event: Mapping[str, Any]) -> dict[str, Json]:
     if kind == "rows-appended":
         return {"added_rows": event["rows"]}
     if kind in ("table-altered", "namespace-altered"):
-        removed = {"removed": list(event["removed"])} if event.get("removed") else {}
-        return ({"set": masked_properties(event["set"])} if event.get("set") else {}) | removed
+        removed_names = {"removed": list(event["removed"])} if event.get("removed") else {}
+        return ({"set": masked_properties(event["set"])} if event.get("set") else {}) | removed_names
     if kind == "files-adopted":
         return {"adopted_from": event["source"]["url"]}
     if kind == "source-imported":

@@ -1,4 +1,4 @@
-"""What a table's log says of the source that it was imported from. Pure."""
+"""A table log's record of the source that the table was imported from. Pure."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import msgspec
 from lakelog.log.grammar import Id, Int64, Number, Word
 
 
-class ImportedSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A version of another table format's table, or of a folder, whose files a table has.
+class ImportedSource(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """A version of another format's table, or of a folder, whose files a table has.
 
-    `identity` is the source's own id where it has one, else its `url`. `snapshot` and `time_us` are what the source
-    calls that version, and when it says that it was made; `operation` is what it says that it did. Where the tag `ref`
-    (an id) is given, that one has exactly the source's files and rows of that version. `metadata` is the folder that
-    has the source's own metadata; None for a folder of files. With `copies`, the table has copies of its files. `gone`
-    has the files, with the checksums of their footers, that imports have removed, and of which only the table had
-    deleted rows: paths, or of copies the hashes in their names.
+    `identity` is the source's own id if it has an id, else its `url`. `snapshot`, `time_us` and `operation`
+    are the source's own name for that version, its time and its operation. If the tag `ref` (an id) is given,
+    it has exactly the source's files and rows of that version. `metadata` is the folder of the source's own
+    metadata, or None for a folder of files. With `copies`, the table has copies of its files. `gone` has
+    files that imports have removed and of which only the table had deleted rows, with the checksums of their
+    footers. Its keys are paths, or for copies the hashes in their names.
     """
 
     format: Word
@@ -27,4 +29,4 @@ class ImportedSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ref: Id | None = None
     metadata: str | None = None
     copies: bool = False
-    gone: dict[str, Number | None] | msgspec.UnsetType = msgspec.UNSET
+    gone: dict[str, Number | None] = {}

@@ -1,7 +1,7 @@
-"""Where a table or namespace is linked, as its own log has it. Pure.
+"""The place at which a table or namespace is linked, from its own log. Pure.
 
-A name leads to it by an entry in a namespace's log. Every commit that makes, moves or restores such an entry is in its
-own log too, in the same transaction: so a writer sees from its log alone which name it has.
+A name leads to it by an entry in a namespace's log. Every commit that makes, moves or restores such an entry
+is also in its own log, in the same transaction. So a writer sees its name from its log alone.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import msgspec
 from lakelog.log.grammar import Folder, Name
 
 
-class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The location of a namespace's log, which is in the warehouse, and the name there."""
+class NameLink(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The location of a namespace's log in the warehouse, and the name there."""
 
     namespace: Folder
     name: Name

@@ -1,9 +1,11 @@
-"""Pages: the stored form of a mapping of very many names, each page an immutable object of a range of them. Pure.
+"""Pages: the stored form of a mapping of very many names. Each page is an immutable object for a range of
+names.
 
-A page is an Arrow stream with one row for each name, in the order of names. A snapshot's root has, for each page, its
-first name and its hash, so that a name is found by one page, and what was not changed is not written again. Rule: a
-page is believed only in the form that its root says, and its values only in the form that they have in a root. It must
-not know when pages are written, or which changes stand beside them (see `paged_map`).
+A page is an Arrow stream with a row for each name, in the order of names. A snapshot's root has the first
+name and the hash of each page. So a name is found in a single page, and unchanged pages are not written
+again. Rule: a page is accepted only in the form that its root says, and its values only in the form that they
+have in a root. It must not know when pages are written, or which changes are kept apart from them (see
+`paged_map`). Pure.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 import pyarrow as pa
 
-from lakelog.catalog.core.files import decode_table, encode_table
-from lakelog.catalog.core.schema import Definition, ready
+from lakelog.catalog.core.files.arrow_lists import decode_table, encode_table
+from lakelog.catalog.core.schema.stored_types import ready
 from lakelog.log.decoding import said
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import Hash, Name, Number
@@ -27,14 +29,15 @@ T = TypeVar("T")
 
 PAGE_NAMES = 1_000
 PAGE_BYTES = 512 * 1024
-"""A page is made with about so many names, or bytes before it is encoded, and is divided when it has twice as many."""
+"""A new page has about this many names, or bytes before it is encoded. It is divided when it has twice as
+many."""
 
 PAGES_AT_ONCE = 256
-"""Pages that are read in one round."""
+"""The number of pages that are read in one round."""
 
 
 class StoredPage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """How a root names a page: an array, as there may be thousands."""
+    """A root's reference to a page. It is stored as an array, because there may be thousands."""
 
     first: Name
     entries: Number
@@ -50,80 +53,105 @@ ready(StoredPage)
 
 
 class PageSource(Protocol):
-    """Where the pages of one namespace are read."""
+    """The source of a namespace's pages."""
 
     def read(self, names: Sequence[str]) -> list[bytes]:
-        """Return pages by their names, in one round. NotFound where one has expired."""
+        """Return pages by their names, in one round. Raises NotFound if a page has expired."""
         ...
 
     def state_at(self, version: int) -> Any:
-        """Return the namespace's state at a version, read anew. NotFound where that has expired."""
+        """Return the namespace's state at a version, read again. Raises NotFound if that version has
+        expired."""
         ...
 
 
-class Layout(Generic[T]):
-    """The columns of the pages of one mapping: `key`, and one for each member of its values."""
+class PageLayout(Generic[T]):
+    """The columns of a mapping's pages: `key`, and a column for each member of its values.
+
+    A member that may be left out is NULL then. A member that is an object is a JSON string.
+    """
 
     def __init__(self, key: str, key_type: Any, value: type[T]) -> None:
         self.key = key
         self._keys: type[list[str]] = list[key_type]
         self._values: Any = list[value]  # type: ignore[valid-type]
         ready(self._keys, self._values)
-        self._types = {
-            each.name: each.type
-            for each in msgspec.structs.fields(value)  # type: ignore[arg-type]
-        }
-        columns = {key: pa.string()} | {name: _arrow_type(each) for name, each in self._types.items()}
-        self.schema = pa.schema([pa.field(name, type, nullable=False) for name, type in columns.items()])
+        members = msgspec.structs.fields(value)  # type: ignore[arg-type]
+        self._members = [member.name for member in members]
+        self._objects = {member.name for member in members if _is_object(member.type)}
+        columns = [pa.field(key, pa.string(), nullable=False)]
+        columns += [
+            pa.field(member.name, _arrow_type(member.type), nullable=not member.required)
+            for member in members
+        ]
+        self.schema = pa.schema(columns)
 
-    def table(self, items: Sequence[tuple[str, T]]) -> pa.Table:
-        """Return what is in that order as a table."""
-        columns: list[list[Any]] = [[key for key, _ in items]]
-        for name, type in self._types.items():
-            values = [getattr(value, name) for _, value in items]
-            columns.append(
-                [msgspec.json.encode(each).decode() for each in values] if type is Definition else values
-            )
-        return pa.table(
-            [pa.array(c, f.type) for c, f in zip(columns, self.schema, strict=True)], schema=self.schema
-        )
+    def table(self, items: Sequence[tuple[str, T]], columns: Sequence[str] | None = None) -> pa.Table:
+        """Return items as a table, in their order. Makes only some columns if they are given."""
+        schema = self.schema if columns is None else pa.schema([self.schema.field(name) for name in columns])
+        return pa.table([self._column(items, field) for field in schema], schema=schema)
+
+    def _column(self, items: Sequence[tuple[str, T]], field: pa.Field) -> pa.Array:
+        if field.name == self.key:
+            return pa.array([key for key, _ in items], field.type)
+        values: list[Any] = [getattr(value, field.name) for _, value in items]
+        if field.name in self._objects:
+            values = [None if value is None else msgspec.json.encode(value).decode() for value in values]
+        return pa.array(values, field.type)
 
     def values(self, table: pa.Table) -> list[T]:
-        """Return the values of a table's rows. FormatError where one does not have the form that it has in a root."""
+        """Return the values of a table's rows. Raises FormatError if a value does not have the form that it
+        has in a root."""
         columns: list[list[Any]] = []
         try:
-            for name, type in self._types.items():
+            for name in self._members:
                 column = table[name].to_pylist()
-                columns.append(
-                    [msgspec.json.decode(each) for each in column] if type is Definition else column
-                )
-            rows = [dict(zip(self._types, row, strict=True)) for row in zip(*columns, strict=True)]
-            found: list[T] = msgspec.convert(rows, self._values)
-            return found
+                if name in self._objects:
+                    column = [None if text is None else msgspec.json.decode(text) for text in column]
+                columns.append(column)
+            rows = [dict(zip(self._members, row, strict=True)) for row in zip(*columns, strict=True)]
+            result: list[T] = msgspec.convert(rows, self._values)
+            return result
         except (msgspec.MsgspecError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
             raise FormatError(f"it has a value that is not of its form ({said(error)})") from None
 
+    def check_columns(self, table: pa.Table) -> None:
+        columns = (table.schema.names, table.schema.types) == (self.schema.names, self.schema.types)
+        if not columns or any(
+            column.null_count and not field.nullable
+            for column, field in zip(table.columns, self.schema, strict=True)
+        ):
+            raise FormatError("it has other columns than a page of its kind")
+
     def check_keys(self, keys: pa.Array) -> None:
         try:
-            found = msgspec.convert(keys.to_pylist(), self._keys)
+            names = msgspec.convert(keys.to_pylist(), self._keys)
         except msgspec.ValidationError as error:
             raise FormatError(f"it has a name that is not of its form ({said(error)})") from None
-        if not all(one < other for one, other in pairwise(found)):
+        if not all(name < next_name for name, next_name in pairwise(names)):
             raise FormatError("its names are not in their order, or one is there twice")
 
 
 def _arrow_type(of: Any) -> pa.DataType:
-    """Return the type of a column: numbers as such, definitions as JSON, all else is text."""
+    """Return the type of a column: integers for numbers, else strings."""
     number = isinstance(msgspec.inspect.type_info(of), msgspec.inspect.IntType)
     return pa.int64() if number else pa.string()
 
 
-class Page(Generic[T]):
-    """One page. `stored` is how a root names it; None before it was written."""
+def _is_object(of: Any) -> bool:
+    info = msgspec.inspect.type_info(of)
+    types = info.types if isinstance(info, msgspec.inspect.UnionType) else (info,)
+    return any(isinstance(type, msgspec.inspect.StructType) for type in types)
+
+
+class NamePage(Generic[T]):
+    """A page. `stored` is the root's reference to it, or None before it was written."""
 
     __slots__ = ("layout", "first", "entries", "stored", "_table", "__weakref__")
 
-    def __init__(self, layout: Layout[T], stored: StoredPage | None, table: pa.Table | None = None) -> None:
+    def __init__(
+        self, layout: PageLayout[T], stored: StoredPage | None, table: pa.Table | None = None
+    ) -> None:
         assert stored is not None or table is not None, "a page is stored or in memory"
         self.layout = layout
         self.stored = stored
@@ -142,26 +170,23 @@ class Page(Generic[T]):
 
     @property
     def last(self) -> str:
-        found: str = keys_of(self.table)[-1].as_py()
-        return found
+        key: str = keys_of(self.table)[-1].as_py()
+        return key
 
     def read(self, blob: bytes) -> None:
-        """Take the content of the page. FormatError for another one than the root names, or none of a page."""
-        stored = self.stored
-        assert stored is not None, "only what is stored is read"
-        if hashlib.sha256(blob).hexdigest() != stored.sha256:
+        """Take the content of the page. Raises FormatError if it is not the content in the root, or not a
+        page."""
+        stored_page = self.stored
+        assert stored_page is not None, "only what is stored is read"
+        if hashlib.sha256(blob).hexdigest() != stored_page.sha256:
             raise FormatError(
-                f"the page {stored.name} does not have the content that its snapshot names: it was altered or "
+                f"the page {stored_page.name} does not have the content that its snapshot names: it was altered or "
                 "truncated. Run lakelog fsck --repair, which writes it anew where the log allows that"
             )
         try:
             table = decode_table(blob).combine_chunks()
-            schema = self.layout.schema
-            if (table.schema.names, table.schema.types) != (schema.names, schema.types) or any(
-                column.null_count for column in table.columns
-            ):
-                raise FormatError("it has other columns than a page of its kind")
-            table = table.cast(schema)  # as ours, which may be joined with it
+            self.layout.check_columns(table)
+            table = table.cast(self.layout.schema)  # as ours, which may be joined with it
             if table.num_rows != self.entries or not table.num_rows:
                 raise FormatError(f"it has {table.num_rows:,} names, and its snapshot says {self.entries:,}")
             self.layout.check_keys(keys_of(table))
@@ -192,52 +217,55 @@ class Page(Generic[T]):
         return encode_table(self.table)
 
 
-class Pages(Generic[T]):
-    """All pages of one mapping at some version, in the order of their names."""
+class NamePages(Generic[T]):
+    """All pages of a mapping at some version, in the order of their names."""
 
     __slots__ = ("layout", "source", "pages", "entries", "_firsts", "successor")
 
-    def __init__(self, layout: Layout[T], pages: Sequence[Page[T]], source: PageSource | None) -> None:
+    def __init__(
+        self, layout: PageLayout[T], pages: Sequence[NamePage[T]], source: PageSource | None
+    ) -> None:
         self.layout = layout
         self.source = source
         self.pages = tuple(pages)
         self.entries = sum(page.entries for page in pages)
         self._firsts = [page.first for page in pages]
-        if not all(one < other for one, other in pairwise(self._firsts)):
+        if not all(name < next_name for name, next_name in pairwise(self._firsts)):
             raise FormatError("the pages of a namespace are not in the order of their names")
-        # What they became with some changes that stood beside them, once that is durable: replaced by one assignment,
-        # as threads share them.
-        self.successor: tuple[dict[str, Any], Pages[T]] | None = None
+        # The pages after some changes that were kept apart from them, once they are durable. Replaced by one
+        # assignment, because threads share them.
+        self.successor: tuple[dict[str, Any], NamePages[T]] | None = None
 
     @staticmethod
-    def of(layout: Layout[T], items: Iterable[tuple[str, T]], source: PageSource | None) -> Pages[T]:
+    def of(layout: PageLayout[T], items: Iterable[tuple[str, T]], source: PageSource | None) -> NamePages[T]:
         """Return new pages of these values."""
         table = layout.table(sorted(items, key=lambda item: item[0]))
-        return Pages(layout, new_pages(layout, table), source)
+        return NamePages(layout, new_pages(layout, table), source)
 
     @property
     def is_read(self) -> bool:
         return all(page.is_read for page in self.pages)
 
     def index(self, key: str) -> int | None:
-        """Return which page has the name, if any has."""
+        """Return the index of the page for the name, or None if the name precedes all pages."""
         place = bisect_right(self._firsts, key) - 1
         return None if place < 0 else place
 
     def is_known(self, key: str) -> bool:
-        """Return whether it takes no request to say what the name leads to."""
+        """Return whether the name can be looked up without a request."""
         place = self.index(key)
         return place is None or self.pages[place].is_read
 
     def get(self, key: str) -> T | None:
-        """Return what a name leads to. One GET where its page was not read yet. NotFound where that has expired."""
+        """Return the value of a name. Makes a GET if its page was not read yet. Raises NotFound if the page
+        has expired."""
         row = self._row(key)
         return None if row is None else row[0].values(row[1])[0]
 
     def has(self, key: str) -> bool:
         return self._row(key) is not None
 
-    def _row(self, key: str) -> tuple[Page[T], pa.Table] | None:
+    def _row(self, key: str) -> tuple[NamePage[T], pa.Table] | None:
         place = self.index(key)
         if place is None:
             return None
@@ -246,27 +274,27 @@ class Pages(Generic[T]):
         return None if row is None else (self.pages[place], row)
 
     def load(self, places: Iterable[int]) -> None:
-        """Read pages that are not in memory yet, many in a round. FormatError, NotFound."""
-        needed = list(places)
-        wanted = [place for place in needed if not self.pages[place].is_read]
-        for start in range(0, len(wanted), PAGES_AT_ONCE):
-            some = wanted[start : start + PAGES_AT_ONCE]
+        """Read the pages that are not in memory yet, many in a round. Raises FormatError or NotFound."""
+        page_places = list(places)
+        unread = [place for place in page_places if not self.pages[place].is_read]
+        for start in range(0, len(unread), PAGES_AT_ONCE):
+            batch = unread[start : start + PAGES_AT_ONCE]
             assert self.source is not None, "pages that are not in memory have a source"
-            blobs = self.source.read([self.pages[place].stored.name for place in some])  # type: ignore[union-attr]
-            for place, blob in zip(some, blobs, strict=True):
+            blobs = self.source.read([self.pages[place].stored.name for place in batch])  # type: ignore[union-attr]
+            for place, blob in zip(batch, blobs, strict=True):
                 self.pages[place].read(blob)
-        for place in needed:
+        for place in page_places:
             page = self.pages[place]
             if place + 1 < len(self.pages) and page.last >= self._firsts[place + 1]:
                 raise page.wrong(FormatError("it has names of the page after it"))
 
     def overlaid(
         self, changes: Sequence[tuple[str, int | None]], added: pa.Table, columns: Sequence[str] | None
-    ) -> Iterator[tuple[Page[T], pa.Table]]:
-        """Yield each page with some columns of what it has after sorted changes: a name leads to a row of `added`, or
-        to nothing.
+    ) -> Iterator[tuple[NamePage[T], pa.Table]]:
+        """Yield each page with some columns of its names after sorted changes.
 
-        Reads all pages. What comes before the first page is the first one's.
+        Each change sets a name to a row of `added`, or removes it. Reads all pages. Names before the first
+        page belong to it.
         """
         at = 0
         for start in range(0, len(self.pages), PAGES_AT_ONCE):
@@ -282,14 +310,14 @@ class Pages(Generic[T]):
                 at = end
 
 
-def new_pages(layout: Layout[T], table: pa.Table) -> list[Page[T]]:
-    """Return pages of a table, in which names are in their order."""
+def new_pages(layout: PageLayout[T], table: pa.Table) -> list[NamePage[T]]:
+    """Return pages of a table that is sorted by name."""
     if not table.num_rows:
         return []
     pieces = max(-(-table.num_rows // PAGE_NAMES), -(-table.nbytes // PAGE_BYTES))
     size = -(-table.num_rows // min(pieces, table.num_rows))
     starts = range(0, table.num_rows, size)
-    return [Page(layout, None, table.slice(start, size).combine_chunks()) for start in starts]
+    return [NamePage(layout, None, table.slice(start, size).combine_chunks()) for start in starts]
 
 
 def is_to_be_divided(table: pa.Table) -> bool:
@@ -297,22 +325,22 @@ def is_to_be_divided(table: pa.Table) -> bool:
 
 
 def keys_of(table: pa.Table) -> pa.Array:
-    """Return the first column of a table, which is in one piece."""
+    """Return the first column of a table. It has at most a single chunk."""
     column = table.column(0)
     return column.chunk(0) if column.num_chunks else pa.array([], pa.string())
 
 
 def place_of(keys: pa.Array, key: str, first: int = 0) -> int:
-    """Return where a name is, or would be, from a place on."""
-    return bisect_left(keys, key, lo=first, key=lambda each: each.as_py())
+    """Return the place of a name, or its place if it were added, from a place on."""
+    return bisect_left(keys, key, lo=first, key=lambda scalar: scalar.as_py())
 
 
 def changed(table: pa.Table, changes: Sequence[tuple[str, int | None]], added: pa.Table) -> pa.Table:
-    """Return a page's table after sorted changes: itself where there are none."""
+    """Return a page's table after sorted changes, or the same table if there are no changes."""
     if not changes:
         return table
     keys, parts, at = keys_of(table), [], 0
-    first = end = 0  # rows of `added` that follow what is in `parts`
+    first = end = 0  # rows of `added` that follow the rows in `parts`
     for key, row in changes:
         place = place_of(keys, key, at)
         if place > at:

@@ -1,8 +1,8 @@
-"""Mappings of very many names: pages that are read when a name of them is asked for, and what was changed since. Pure.
+"""Mappings of very many names: pages that are read on demand, and the changes since. Pure.
 
-A change of a namespace costs what it changes: it stands beside the pages, in memory and in a snapshot's root, until
-there are so many changes that the pages they are of are written anew. Folding a commit reads nothing: what a name led
-to that was given another name, or was dropped, is read when it is asked for. Rule: what a version shows never changes.
+The cost of a change of a namespace depends on the change alone. Changes are kept apart from the pages, in memory
+and in a snapshot's root. If there are many, their pages are rewritten. Folding a commit reads nothing. The
+value of a renamed or dropped name is read on demand. Rule: a version never changes for its readers.
 """
 
 from __future__ import annotations
@@ -15,29 +15,30 @@ import pyarrow as pa
 
 from lakelog.catalog.core.state.name_pages import (
     PAGE_NAMES,
-    Layout,
-    Page,
-    Pages,
+    NamePage,
+    NamePages,
+    PageLayout,
     PageSource,
     changed,
     is_to_be_divided,
     new_pages,
 )
-from lakelog.catalog.core.state.shared_map import DIFFERENT_MIN, Gone
+from lakelog.catalog.core.state.shared_map import DIFFERENT_MIN, RemovedKey
 from lakelog.log.errors import FormatError, NotFound
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 PAGED_FROM = 2_000
-"""A mapping of more names is in pages. One that has fewer than half of that when they are written anew is not."""
+"""A mapping of more names is in pages. It leaves pages if it has fewer than half as many names at a
+rewrite."""
 
 FOLDED_FACTOR = 8
-"""How many times more changes than a dump lets stand beside the pages are kept by a process that writes no dumps."""
+"""A process that writes no dumps keeps this many times more changes apart from the pages than a dump does."""
 
 
-class Late(Generic[T]):
-    """What a name led to in pages that were not read when it was given another one, or dropped."""
+class UnreadValue(Generic[T]):
+    """The value of a name in pages that were not read when the name was renamed or dropped."""
 
     __slots__ = ("_pages", "_key", "_make")
 
@@ -47,20 +48,20 @@ class Late(Generic[T]):
         self._make = make
 
     def value(self) -> T:
-        found = self._pages.get(self._key)
-        if found is None:
+        value = self._pages.get(self._key)
+        if value is None:
             raise FormatError(
                 f"a commit of a namespace gave up the name {self._key!r}, which did not exist: find out which client "
                 "wrote it"
             )
-        return self._make(found)
+        return self._make(value)
 
-    def made(self, make: Callable[[T], U]) -> Late[U]:
-        before = self._make
-        return Late(self._pages, self._key, lambda found: make(before(found)))
+    def made(self, make: Callable[[T], U]) -> UnreadValue[U]:
+        make_before = self._make
+        return UnreadValue(self._pages, self._key, lambda found: make(make_before(found)))
 
-    def note(self, wanted: dict[int, tuple[Pages[Any], set[int]]]) -> None:
-        """Add the page that it needs to those by the `id` of all pages."""
+    def note(self, wanted: dict[int, tuple[NamePages[Any], set[int]]]) -> None:
+        """Add the page that it needs to the places in `wanted`, which has them by the `id` of all pages."""
         pages = self._pages.parts[0]
         place = pages.index(self._key)
         if place is not None:
@@ -68,75 +69,93 @@ class Late(Generic[T]):
 
 
 class PagedMap(Mapping[str, T], Generic[T]):
-    """One version of such a mapping. Safe to share between threads.
+    """A version of such a mapping. Safe to share between threads.
 
-    `field` says which mapping of a namespace it is, and `version` one at which the pages, with the changes beside them,
-    were what the namespace had: where expiry has replaced pages, that version is read anew.
+    `field` identifies the mapping of a namespace. At `version`, the pages with the separate changes were
+    the namespace's mapping. If expiry has replaced pages, that version is read again.
     """
 
     __slots__ = ("_parts", "version", "field")
 
     def __init__(
-        self, pages: Pages[T], different: dict[str, Any], version: int, field: tuple[str, str]
+        self, pages: NamePages[T], different: dict[str, Any], version: int, field: tuple[str, str]
     ) -> None:
-        """Takes the dict over: it is not changed any more."""
-        # Replaced by one assignment, as threads share a version.
+        """Takes ownership of the dict, which must not be changed any more."""
+        # Replaced by one assignment, because threads share a version.
         self._parts = (pages, different)
         self.version = version
         self.field = field
 
     @property
-    def parts(self) -> tuple[Pages[T], dict[str, Any]]:
-        """The pages, and what is different: a value, `Late`, or `Gone`, which may be of a name that was not there."""
+    def parts(self) -> tuple[NamePages[T], dict[str, Any]]:
+        """The pages and the differences: a value, `UnreadValue`, or `RemovedKey`, which is possible even for
+        a name that never existed."""
         return self._parts
 
     @staticmethod
-    def beside_no_pages(layout: Layout[T], known: Mapping[str, T], field: tuple[str, str]) -> PagedMap[T]:
-        """Return a mapping of few names as one that may have what is late."""
-        return PagedMap(Pages(layout, (), None), dict(known.items()), 0, field)
+    def beside_no_pages(layout: PageLayout[T], known: Mapping[str, T], field: tuple[str, str]) -> PagedMap[T]:
+        """Return a mapping of few names as a map that may have `UnreadValue` values."""
+        return PagedMap(NamePages(layout, (), None), dict(known.items()), 0, field)
 
     def at(self, version: int) -> PagedMap[T]:
-        """Return the same, of a later version."""
+        """Return the same mapping at a later version."""
         return PagedMap(*self._parts, version, self.field)
 
     def read_by(self, source: PageSource) -> PagedMap[T]:
-        """Return the same, with the pages that are stored read anew from another source."""
+        """Return the same mapping, with its stored pages read again from another source."""
         pages, different = self._parts
-        unread = [page if page.stored is None else Page(pages.layout, page.stored) for page in pages.pages]
-        return PagedMap(Pages(pages.layout, unread, source), different, self.version, self.field)
+        unread = [
+            page if page.stored is None else NamePage(pages.layout, page.stored) for page in pages.pages
+        ]
+        return PagedMap(NamePages(pages.layout, unread, source), different, self.version, self.field)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, PagedMap):
             columns = self._parts[0].layout.schema.names
             if self.table(columns).equals(other.table(columns)):
-                return True  # of many names far faster than one by one
+                return True  # for many names this is far faster than one by one
         return super().__eq__(other)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, key: str) -> T:
-        def look(pages: Pages[T], different: dict[str, Any]) -> Any:
-            found = different[key] if key in different else pages.get(key)
-            return found.value() if isinstance(found, Late) else found
+        def look(pages: NamePages[T], different: dict[str, Any]) -> Any:
+            value = different[key] if key in different else pages.get(key)
+            return value.value() if isinstance(value, UnreadValue) else value
 
-        found = self._read(look)
-        if found is None or found is Gone:
+        result = self._read(look)
+        if result is None or result is RemovedKey:
             raise KeyError(key)
-        return cast(T, found)
+        return cast(T, result)
 
     def __bool__(self) -> bool:
         pages, different = self._parts
         return pages.entries > len(different) or len(self) > 0
 
     def __len__(self) -> int:
-        """Reads the pages of what is different."""
+        """Return the number of names. Reads the pages of changed names."""
 
-        def count(pages: Pages[T], different: dict[str, Any]) -> int:
+        def count(pages: NamePages[T], different: dict[str, Any]) -> int:
             pages.load({place for key in different if (place := pages.index(key)) is not None})
-            there = sum(pages.has(key) for key in different)
-            return pages.entries - there + sum(found is not Gone for found in different.values())
+            paged_count = sum(pages.has(key) for key in different)
+            return pages.entries - paged_count + sum(value is not RemovedKey for value in different.values())
 
         return self._read(count)
+
+    def first_names(self, count: int) -> list[str]:
+        """Return the first `count` names, in order. Reads only the pages that have them."""
+
+        def look(pages: NamePages[T], different: dict[str, Any]) -> list[str]:
+            names: list[str] = []
+            for place, page in enumerate(pages.pages):
+                if len(names) >= count:
+                    break
+                pages.load([place])
+                names += [name for name in page.table.column(0).to_pylist() if name not in different]
+            names += [name for name, value in different.items() if value is not RemovedKey]
+            return sorted(names)[:count]
+
+        return self._read(look)
 
     def __iter__(self) -> Iterator[str]:
         for table, _ in self._tables():
@@ -149,31 +168,31 @@ class PagedMap(Mapping[str, T], Generic[T]):
         return _Values(self)
 
     def rows(self) -> Iterator[tuple[str, T]]:
-        """Yield all names with what they lead to, in order, page by page."""
+        """Yield all names with their values, in order, page by page."""
         for table, page in self._tables():
             values = self._parts[0].layout.values(table) if page is None else page.values(table)
             yield from zip(table.column(0).to_pylist(), values, strict=True)
 
     def table(self, columns: Sequence[str]) -> pa.Table:
-        """Return some columns of all pages as they are now, in the order of names; values are not checked."""
+        """Return some columns of all pages with the changes, in the order of names. Values are not
+        checked."""
         return pa.concat_tables([table for table, _ in self._tables(columns)])
 
-    def _tables(self, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.Table, Page[T] | None]]:
-        def loaded(pages: Pages[T], different: dict[str, Any]) -> tuple[Pages[T], dict[str, Any]]:
+    def _tables(self, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.Table, NamePage[T] | None]]:
+        def loaded(pages: NamePages[T], different: dict[str, Any]) -> tuple[NamePages[T], dict[str, Any]]:
             pages.load(range(len(pages.pages)))
             return pages, different
 
         pages, different = self._read(loaded)
-        changes, added = changes_in(pages.layout, different)
-        if columns is not None:
-            added = added.select(columns)
+        changes, new_rows = changes_in(pages.layout, different, columns)
         if not pages.pages:
-            yield added, None
-        for page, table in pages.overlaid(changes, added, columns):
+            yield new_rows, None
+        for page, table in pages.overlaid(changes, new_rows, columns):
             yield table, page
 
-    def _read(self, look: Callable[[Pages[T], dict[str, Any]], U]) -> U:
-        """Return what `look` returns for the pages, read anew where expiry has replaced them. NotFound."""
+    def _read(self, look: Callable[[NamePages[T], dict[str, Any]], U]) -> U:
+        """Return the result of `look` for the pages. Reads them again if expiry has replaced them. Raises
+        NotFound."""
         try:
             return look(*self._parts)
         except NotFound:
@@ -181,7 +200,8 @@ class PagedMap(Mapping[str, T], Generic[T]):
             return look(*self._parts)
 
     def _renew(self) -> None:
-        """Rest on the pages that the version has now. What was changed since the old ones stays: nothing else was."""
+        """Switch to the version's present pages. Changes since the old pages stay, because nothing else
+        changed."""
         pages, different = self._parts
         if pages.source is None:
             raise NotFound("pages of a namespace have expired meanwhile: load it again")
@@ -192,39 +212,47 @@ class PagedMap(Mapping[str, T], Generic[T]):
             newer, since = fresh.parts
             self._parts = newer, {**since, **different}
         else:
-            self._parts = Pages.of(pages.layout, fresh.items(), pages.source), different
+            self._parts = NamePages.of(pages.layout, fresh.items(), pages.source), different
 
     # Dumps
 
     def dumped(self) -> PagedMap[T] | None:
-        """Return it as a dump has it: with its pages made anew where many changes stand beside them; None where it has
-        so few names that it needs no pages. Reads the pages that are made anew."""
+        """Return the mapping for a dump, or None if it has so few names that it needs no pages.
+
+        If there are many separate changes, the changed pages are remade. Reads only the pages that are
+        remade.
+        """
         pages, different = self._parts
         if not pages.pages and len(different) <= PAGED_FROM:
             return None
         if len(different) <= changes_max(pages.entries):
             return self
-        after = self._read(lambda pages, different: merged(pages, changes_in(pages.layout, different)))
-        if after.entries < PAGED_FROM // 2:
+        new_pages_of_map = self._read(
+            lambda pages, different: merged(pages, changes_in(pages.layout, different))
+        )
+        if new_pages_of_map.entries < PAGED_FROM // 2:
             return None
-        return PagedMap(after, {}, self.version, self.field)
+        return PagedMap(new_pages_of_map, {}, self.version, self.field)
 
-    def based(self) -> tuple[Pages[T], dict[str, Any]]:
-        """Return its parts on the newest pages that a dump has made of the same, with what is different then."""
+    def based(self) -> tuple[NamePages[T], dict[str, Any]]:
+        """Return the parts on the newest pages that a dump has made of this mapping, with the differences
+        from these pages."""
         pages, different = self._parts
         while pages.successor is not None:
-            known, newer = pages.successor
-            if not different.keys() >= known.keys():
-                break  # it is older than what was dumped
+            dumped_changes, newer = pages.successor
+            if not different.keys() >= dumped_changes.keys():
+                break  # it is older than the dumped mapping
             different = {
-                key: found for key, found in different.items() if key not in known or known[key] is not found
+                key: value
+                for key, value in different.items()
+                if key not in dumped_changes or dumped_changes[key] is not value
             }
             pages = newer
         return pages, different
 
 
 class _Items(ItemsView[str, T]):
-    """Page by page: far faster than one name after another."""
+    """Page by page, which is far faster than name by name."""
 
     def __init__(self, of: PagedMap[T]) -> None:
         super().__init__(of)
@@ -244,7 +272,7 @@ class _Values(ValuesView[T]):
 
 
 class ChangingPages(Generic[T]):
-    """The version after another one, while it is made. Reads nothing but where a name is asked for."""
+    """The next version of a mapping, while it is made. It reads pages only if a name is looked up."""
 
     __slots__ = ("_before", "_pages", "_was", "_different")
 
@@ -257,44 +285,48 @@ class ChangingPages(Generic[T]):
         return PagedMap(self._pages, self._different, self._before.version, self._before.field)
 
     def shared(self) -> PagedMap[T]:
-        """Return the version that was made; this is not to be used after that."""
-        now = self._now()
+        """Return the finished version. This object must not be used after that."""
+        version = self._now()
         is_much = len(self._different) > FOLDED_FACTOR * changes_max(self._pages.entries)
-        if is_much and self._pages.is_read and not any(isinstance(f, Late) for f in self._different.values()):
+        if (
+            is_much
+            and self._pages.is_read
+            and not any(isinstance(f, UnreadValue) for f in self._different.values())
+        ):
             return PagedMap(
                 merged(self._pages, changes_in(self._pages.layout, self._different)),
                 {},
-                now.version,
-                now.field,
+                version.version,
+                version.field,
             )
-        return now
+        return version
 
     def get(self, key: str) -> T | None:
         return self._now().get(key)
 
-    def __setitem__(self, key: str, value: T | Late[T]) -> None:
+    def __setitem__(self, key: str, value: T | UnreadValue[T]) -> None:
         self._different[key] = value
 
     def discard(self, key: str) -> None:
-        # What the version before has is noted as gone even if no page has it: a step of a transaction rests on that
-        # version, whose newer pages may have it (see `PagedMap._renew`).
+        # A name of the version before is recorded as gone even if no page has it. A step of a transaction
+        # builds on that version, whose newer pages may have the name (see `PagedMap._renew`).
         if key not in self._was and self._pages.is_known(key) and not self._pages.has(key):
             self._different.pop(key, None)
         else:
-            self._different[key] = Gone
+            self._different[key] = RemovedKey
 
-    def take(self, key: str) -> T | Late[T] | None:
-        """Remove a name, and return what it leads to: `Late` where that is in a page that was not read."""
-        found: Any
+    def take(self, key: str) -> T | UnreadValue[T] | None:
+        """Remove a name, and return its value, or `UnreadValue` if the value is in an unread page."""
+        value: Any
         if key in self._different:
-            found = None if self._different[key] is Gone else self._different[key]
+            value = None if self._different[key] is RemovedKey else self._different[key]
         elif self._pages.is_known(key):
-            found = self._pages.get(key)
+            value = self._pages.get(key)
         else:
             bare = PagedMap(self._pages, {}, self._before.version, self._before.field)
-            found = Late(bare, key, _as_it_is)
+            value = UnreadValue(bare, key, _as_it_is)
         self.discard(key)
-        return cast("T | Late[T] | None", found)
+        return cast("T | UnreadValue[T] | None", value)
 
 
 def _as_it_is(found: T) -> T:
@@ -302,46 +334,49 @@ def _as_it_is(found: T) -> T:
 
 
 def changes_max(names: int) -> int:
-    """Return how many changes stand beside so many names before pages are made anew."""
+    """Return how many changes may be kept apart before the pages of this many names are remade."""
     return DIFFERENT_MIN + 2 * math.isqrt(names)
 
 
 def resolved(different: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is different without what is late: all pages that this needs are read in one round."""
-    late = [found for found in different.values() if isinstance(found, Late)]
-    wanted: dict[int, tuple[Pages[Any], set[int]]] = {}
-    for each in late:
-        each.note(wanted)
-    for pages, places in wanted.values():
+    """Return the differences with all `UnreadValue` values read. Reads all pages that this needs in one round."""
+    late = [value for value in different.values() if isinstance(value, UnreadValue)]
+    page_places: dict[int, tuple[NamePages[Any], set[int]]] = {}
+    for late_value in late:
+        late_value.note(page_places)
+    for pages, places in page_places.values():
         try:
             pages.load(sorted(places))
         except NotFound:
-            continue  # each is read anew by itself
-    return {key: found.value() if isinstance(found, Late) else found for key, found in different.items()}
+            continue  # each is read again on its own
+    return {
+        key: value.value() if isinstance(value, UnreadValue) else value for key, value in different.items()
+    }
 
 
 def changes_in(
-    layout: Layout[T], different: Mapping[str, Any]
+    layout: PageLayout[T], different: Mapping[str, Any], columns: Sequence[str] | None = None
 ) -> tuple[list[tuple[str, int | None]], pa.Table]:
-    """Return what is different as sorted changes (see `changed`), and a table of the values that they lead to."""
-    if not different:
-        return [], layout.schema.empty_table()
-    settled = resolved(different)
-    keys = sorted(settled)
-    kept = [key for key in keys if settled[key] is not Gone]
-    rows = {key: row for row, key in enumerate(kept)}
-    return [(key, rows.get(key)) for key in keys], layout.table([(key, settled[key]) for key in kept])
+    """Return the differences as sorted changes (see `changed`), and a table of their values, or of some
+    columns."""
+    values = resolved(different)
+    keys = sorted(values)
+    present_keys = [key for key in keys if values[key] is not RemovedKey]
+    rows = {key: row for row, key in enumerate(present_keys)}
+    new_rows = layout.table([(key, values[key]) for key in present_keys], columns)
+    return [(key, rows.get(key)) for key in keys], new_rows
 
 
-def merged(pages: Pages[T], changes: tuple[list[tuple[str, int | None]], pa.Table]) -> Pages[T]:
-    """Return pages that have the changes. Those without any are kept; one that has become small goes with the next."""
-    different, added = changes
+def merged(pages: NamePages[T], changes: tuple[list[tuple[str, int | None]], pa.Table]) -> NamePages[T]:
+    """Return pages that have the changes. Unchanged pages are kept, and a page that became small joins the
+    next."""
+    different, new_rows = changes
     layout = pages.layout
     if not pages.pages:
-        return Pages(layout, new_pages(layout, added), pages.source)
-    concerned = sorted({pages.index(key) or 0 for key, _ in different})
-    pages.load(concerned)
-    found: list[Page[T]] = []
+        return NamePages(layout, new_pages(layout, new_rows), pages.source)
+    changed_places = sorted({pages.index(key) or 0 for key, _ in different})
+    pages.load(changed_places)
+    result: list[NamePage[T]] = []
     small: list[pa.Table] = []
     at = 0
     for place, page in enumerate(pages.pages):
@@ -350,19 +385,19 @@ def merged(pages: Pages[T], changes: tuple[list[tuple[str, int | None]], pa.Tabl
         while at < len(different) and (end is None or different[at][0] < end):
             at += 1
         if at == first and not small:
-            found.append(page)
+            result.append(page)
             continue
         pages.load([place])
-        table = changed(page.table, different[first:at], added)
+        table = changed(page.table, different[first:at], new_rows)
         if not small and table.num_rows == page.entries and table.equals(page.table):
-            found.append(page)
+            result.append(page)
             continue
         table = pa.concat_tables([*small, table]).combine_chunks()
         if table.num_rows <= PAGE_NAMES // 4:
             small = [table]
             continue
         small = []
-        found += new_pages(layout, table) if is_to_be_divided(table) else [Page(layout, None, table)]
+        result += new_pages(layout, table) if is_to_be_divided(table) else [NamePage(layout, None, table)]
     if small and small[0].num_rows:
-        found.append(Page(layout, None, small[0]))
-    return Pages(layout, found, pages.source)
+        result.append(NamePage(layout, None, small[0]))
+    return NamePages(layout, result, pages.source)

@@ -1,8 +1,8 @@
-"""How many rows a commit has inserted, updated and deleted, from its events alone.
+"""The inserted, updated and deleted rows of a commit, from its events alone.
 
-Most follow from the counts of files that an event has anyway; of an UPDATE and a MERGE, which write new values and
-copies into the same files, the event says how many rows are which. Rule: what is not known is None, and never 0. A
-commit that only moves rows, or goes back to others, has no such numbers. Pure.
+Most counts follow from an event's counts of files and rows. An UPDATE or a MERGE writes new values and copies
+into the same files, so its event has the counts of each. Rule: an unknown count is None, and never 0. A
+commit that only moves rows, or restores earlier rows, has no such counts. Pure.
 """
 
 from __future__ import annotations
@@ -13,21 +13,25 @@ from typing import Any
 
 import msgspec
 
-from lakelog.catalog.core.state.conflicts import Operation
+from lakelog.catalog.core.state.conflicts import OperationKind
 from lakelog.log import Commit
 
-_ADDING = {each.word for each in (Operation.APPEND, Operation.OVERWRITE, Operation.OVERWRITE_PARTITIONS)}
-_DELETING = {each.word for each in (Operation.DELETE, Operation.DELETE_ROWS, Operation.TRUNCATE)}
-_CHANGING = {Operation.UPDATE.word, Operation.MERGE.word}
+_ADDING = {
+    each.word for each in (OperationKind.APPEND, OperationKind.OVERWRITE, OperationKind.OVERWRITE_PARTITIONS)
+}
+_DELETING = {each.word for each in (OperationKind.DELETE, OperationKind.DELETE_ROWS, OperationKind.TRUNCATE)}
+_CHANGING = {OperationKind.UPDATE.word, OperationKind.MERGE.word}
 _OF_FILES = ("files-changed", "branch-files-changed")
 
 LIMIT = 1 << 63
-"""Numbers from here on are those of a faulty client, and no column has them."""
+"""Numbers from here on come from a faulty client, and no column has them."""
 
 
 class RowCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of rows; None where one is not known. `copied` are rows that were written once more as they were,
-    because they were in one file with others."""
+    """Numbers of rows, each None if unknown.
+
+    `copied` rows were rewritten unchanged, because they shared a file with others.
+    """
 
     inserted: int | None = 0
     updated: int | None = 0
@@ -48,24 +52,24 @@ UNKNOWN = RowCounts(inserted=None, updated=None, deleted=None, copied=None)
 
 
 def rows_of(commit: Commit) -> RowCounts | None:
-    """Return how many rows a commit has changed, with those of all of its statements; None of one that changes none."""
+    """Return a commit's row counts over all of its statements, or None if it changes no rows."""
     return rows_of_events(commit.events)
 
 
 def rows_of_events(events: Iterable[Mapping[str, Any]]) -> RowCounts | None:
-    """As `rows_of`, of the events of a commit, as it has them."""
-    known = [found for event in events if (found := rows_of_event(event)) is not None]
-    return reduce(RowCounts.__add__, known) if known else None
+    """Return the row counts of a commit's events in their stored form, like `rows_of`."""
+    counts = [event_counts for event in events if (event_counts := rows_of_event(event)) is not None]
+    return reduce(RowCounts.__add__, counts) if counts else None
 
 
 def rows_of_event(event: Mapping[str, Any]) -> RowCounts | None:
-    """As `rows_of`, of one event. UNKNOWN for one that contradicts itself."""
+    """Return the row counts of an event, like `rows_of`, or UNKNOWN if it contradicts itself."""
     try:
-        found = _counted(event)
+        counts = _counted(event)
     except (TypeError, ValueError, AttributeError):
-        return UNKNOWN  # no fold takes what such a client wrote
-    numbers = () if found is None else (found.inserted, found.updated, found.deleted, found.copied)
-    return UNKNOWN if any(number is not None and not 0 <= number < LIMIT for number in numbers) else found
+        return UNKNOWN  # no fold accepts an event of such a client
+    numbers = () if counts is None else (counts.inserted, counts.updated, counts.deleted, counts.copied)
+    return UNKNOWN if any(number is not None and not 0 <= number < LIMIT for number in numbers) else counts
 
 
 def _counted(event: Mapping[str, Any]) -> RowCounts | None:
@@ -73,29 +77,36 @@ def _counted(event: Mapping[str, Any]) -> RowCounts | None:
     if kind == "rows-appended":
         return RowCounts(inserted=int(event["rows"]))
     if kind not in _OF_FILES or event.get("of_changes"):
-        return None  # of those changes, each says its own
-    added = int(event.get("added_rows", 0))
-    gone = int(event.get("removed_rows", 0)) + int(event.get("deleted_rows", 0))
+        return None  # each of those changes has its own count
+    added_rows = int(event.get("added_rows", 0))
+    removed_rows = int(event.get("removed_rows", 0)) + int(event.get("deleted_rows", 0))
     operation = event.get("operation")
     if operation in _ADDING:
-        return RowCounts(inserted=added, deleted=gone)
+        return RowCounts(inserted=added_rows, deleted=removed_rows)
     if operation in _DELETING:
-        return RowCounts(deleted=gone - added, copied=added)
-    if operation == Operation.REPLACE.word:
-        # The rows of the table that it replaces are in no commit of it.
-        return RowCounts(inserted=added, deleted=None)
+        return RowCounts(deleted=removed_rows - added_rows, copied=added_rows)
+    if operation == OperationKind.REPLACE.word:
+        # No commit of the new table has the rows of the table that it replaces.
+        return RowCounts(inserted=added_rows, deleted=None)
     if operation in _CHANGING:
-        return _of_changed_rows(event, added, gone, is_update=operation == Operation.UPDATE.word)
+        return _of_changed_rows(
+            event, added_rows, removed_rows, is_update=operation == OperationKind.UPDATE.word
+        )
     return None
 
 
 def _of_changed_rows(event: Mapping[str, Any], added: int, gone: int, *, is_update: bool) -> RowCounts:
-    updated = event.get("updated_rows")
-    if updated is None:
+    updated_rows = event.get("updated_rows")
+    if updated_rows is None:
         return RowCounts(updated=None, copied=None) if is_update else UNKNOWN
-    inserted = event.get("inserted_rows", 0)
-    copied = added - inserted - updated
-    return RowCounts(inserted=inserted, updated=updated, deleted=gone - copied - updated, copied=copied)
+    inserted_rows = event.get("inserted_rows", 0)
+    copied_rows = added - inserted_rows - updated_rows
+    return RowCounts(
+        inserted=inserted_rows,
+        updated=updated_rows,
+        deleted=gone - copied_rows - updated_rows,
+        copied=copied_rows,
+    )
 
 
 def _sum(one: int | None, other: int | None) -> int | None:

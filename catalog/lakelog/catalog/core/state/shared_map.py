@@ -1,8 +1,10 @@
-"""Mappings whose versions share what they have in common, so that a change costs about what it changes. Pure.
+"""Mappings whose versions share their common entries, so that the cost of a change depends on the change.
+Pure.
 
-A version is a large dict, which many versions share and nothing changes, and a small one with what is different. Once
-that has grown beyond the square root of the whole, both become one: n changes of m names copy about n · √m entries.
-One rule: what a version shows never changes. It must not know what the values are.
+A version is a large dict, which many versions share and nothing changes, and a small dict of differences. If
+the small dict has grown beyond the square root of the whole, both become a single dict. So n changes of m
+names copy about n · √m entries. One rule: a version never changes for its readers. It must not know what the
+values are.
 """
 
 from __future__ import annotations
@@ -14,34 +16,35 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 DIFFERENT_MIN = 64
-"""Up to so many differences a copy costs next to nothing."""
+"""Up to this many differences a copy costs next to nothing."""
 
 
-class Gone:
-    """Stands among the differences for a key that was removed."""
+class RemovedKey:
+    """The difference for a removed key."""
 
 
 class SharedMap(Mapping[str, T], Generic[T]):
-    """One version. Safe to share between threads."""
+    """A version. Safe to share between threads."""
 
     __slots__ = ("_parts", "_len")
 
     def __init__(
         self, whole: dict[str, T] | None = None, different: dict[str, Any] | None = None, length: int = -1
     ) -> None:
-        """Takes both dicts over: they are not changed any more. `length` is that of the mapping where they differ."""
+        """Takes ownership of both dicts, which must not be changed. `length` is the mapping's length if there
+        are differences."""
         whole = {} if whole is None else whole
-        # Replaced by one assignment, as threads share a version.
+        # Replaced by one assignment, because threads share a version.
         self._parts: tuple[dict[str, T], dict[str, Any]] = (whole, different or {})
         self._len = length if different else len(whole)
 
     def __getitem__(self, key: str) -> T:
         whole, different = self._parts
         if key in different:
-            found: T | type[Gone] = different[key]
-            if found is Gone:
+            value: T | type[RemovedKey] = different[key]
+            if value is RemovedKey:
                 raise KeyError(key)
-            return found  # type: ignore[return-value]
+            return value  # type: ignore[return-value]
         return whole[key]
 
     def __len__(self) -> int:
@@ -53,7 +56,7 @@ class SharedMap(Mapping[str, T], Generic[T]):
     def __repr__(self) -> str:
         return f"SharedMap({self._united()!r})"
 
-    # A dict's own views are far faster than those that ask for one key after another.
+    # A dict's own views are far faster than views that look up one key after another.
 
     def keys(self) -> KeysView[str]:
         return self._united().keys()
@@ -65,7 +68,8 @@ class SharedMap(Mapping[str, T], Generic[T]):
         return self._united().items()
 
     def _united(self) -> dict[str, T]:
-        """Return all as one dict, not to be changed; it is kept, so that the next reader of all has it."""
+        """Return all entries as a dict, which must not be changed. It is kept for the next reader of all
+        entries."""
         whole, different = self._parts
         if different:
             whole = united(whole, different)
@@ -73,8 +77,8 @@ class SharedMap(Mapping[str, T], Generic[T]):
         return whole
 
 
-class Changing(MutableMapping[str, T], Generic[T]):
-    """The version after another one, while it is made."""
+class ChangingMap(MutableMapping[str, T], Generic[T]):
+    """The next version of a mapping, while it is made."""
 
     __slots__ = ("_whole", "_different", "_len")
 
@@ -85,16 +89,16 @@ class Changing(MutableMapping[str, T], Generic[T]):
         self._len = len(version)
 
     def shared(self) -> SharedMap[T]:
-        """Return the version that was made; this is not to be used after that."""
+        """Return the finished version. This object must not be used after that."""
         if len(self._different) > DIFFERENT_MIN + 2 * math.isqrt(len(self._whole)):
             return SharedMap(united(self._whole, self._different))
         return SharedMap(self._whole, self._different, self._len)
 
     def __getitem__(self, key: str) -> T:
-        found: T | type[Gone] = self._different[key] if key in self._different else self._whole[key]
-        if found is Gone:
+        value: T | type[RemovedKey] = self._different[key] if key in self._different else self._whole[key]
+        if value is RemovedKey:
             raise KeyError(key)
-        return found  # type: ignore[return-value]
+        return value  # type: ignore[return-value]
 
     def __setitem__(self, key: str, value: T) -> None:
         self._len += key not in self
@@ -105,7 +109,7 @@ class Changing(MutableMapping[str, T], Generic[T]):
             raise KeyError(key)
         self._len -= 1
         if key in self._whole:
-            self._different[key] = Gone
+            self._different[key] = RemovedKey
         else:
             del self._different[key]
 
@@ -113,7 +117,7 @@ class Changing(MutableMapping[str, T], Generic[T]):
         self.pop(key, None)
 
     def take(self, key: str) -> T | None:
-        """Remove a key, and return its value, if it is there."""
+        """Remove a key, and return its value, or None if it is not there."""
         return self.pop(key, None)
 
     def __len__(self) -> int:
@@ -128,7 +132,7 @@ def united(whole: dict[str, T], different: Mapping[str, Any]) -> dict[str, T]:
     result = copied(whole)
     result.update(different)
     for key, value in different.items():
-        if value is Gone:
+        if value is RemovedKey:
             result.pop(key, None)
     return result
 

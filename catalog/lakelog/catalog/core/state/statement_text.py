@@ -1,9 +1,9 @@
-"""The text that a commit keeps of the statement that made it: without its literals, all of it, or nothing. Pure.
+"""The text that a commit keeps of its statement: without its literals, in full, or nothing. Pure.
 
-Literals and comments may hold what must not be kept for ever (a name, a password), so `normalized` puts `?` for the
-former and drops the latter. It reads text like Spark's own lexer: if it took a quote for a literal's end where Spark
-does not, it would keep what comes after it. A literal or comment that is not closed goes on to the text's end, and
-no text is refused: parsing is not this module's task.
+Literals and comments may hold text that must not be kept for ever (a name, a password). So `normalized` puts
+`?` for literals and drops comments. It reads text like Spark's own lexer. If it ended a literal at a quote at
+which Spark does not, it would keep the text after the quote. An unclosed literal or comment goes on to the
+text's end. No text is refused, because parsing is not this module's task.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ SETTINGS = (NORMALIZED, FULL, NONE)
 
 NORMALIZED_LIMIT_BYTES = 4 * 1024
 FULL_LIMIT_BYTES = 32 * 1024
-"""Half of the size at which a commit writes a snapshot, so that a statement's text alone never causes one."""
+"""Half of the size at which a commit writes a snapshot, so that a statement's text alone never causes a
+snapshot."""
 
 CUT = "… [cut]"
-"""Stands at the end of a text that was longer than its limit."""
+"""The end of a text that was longer than its limit."""
 
 LITERAL = "?"
 
 _TYPED = frozenset({"date", "time", "timestamp", "timestamp_ltz", "timestamp_ntz", "x"})
 
-# The order decides between tokens that begin alike. Quantifiers are possessive: no text is read twice.
+# The order decides between tokens that begin alike. Quantifiers are possessive, so no text is read twice.
 _TOKEN = re.compile(
     r"""
       (?P<space>   \s++
@@ -53,23 +54,29 @@ _TOKEN = re.compile(
 )
 _COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
 
-# Half of a pair of surrogates cannot be written as UTF-8, and a terminal obeys control characters.
+# Half of a surrogate pair cannot be written as UTF-8, and a terminal obeys control characters.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class SqlToken(NamedTuple):
-    """A part of a text. `kind` is space, comment, string, dollars, other_literal, quoted, open (a name that is not
-    closed), word or mark."""
+    """A part of a text.
+
+    `kind` is space, comment, string, dollars, other_literal, quoted, open (a name that is not closed), word
+    or mark.
+    """
 
     kind: str
     text: str
 
 
 def kept(text: str, setting: str) -> str | None:
-    """Return the text of a statement under `setting` (normalized, full or none); None for nothing. InvalidInput."""
+    """Return a statement's text under `setting` (normalized, full or none). Returns None if nothing is kept.
+
+    Raises InvalidInput for another setting.
+    """
     match setting:
         case "normalized":
-            # Keys in a quoted path are part of a name; a value without quotes is a name, too.
+            # Keys in a quoted path are part of a name. A value without quotes is a name, too.
             return full(masked(normalized(masked_urls(text))), NORMALIZED_LIMIT_BYTES)
         case "full":
             return full(masked(text))
@@ -90,34 +97,35 @@ def full(text: str, limit_bytes: int = FULL_LIMIT_BYTES) -> str:
 
 
 def normalized(text: str, limit_bytes: int = NORMALIZED_LIMIT_BYTES) -> str:
-    """Return `text` with `?` for each literal, without comments, its whitespace collapsed, cut to `limit_bytes`.
+    """Return `text` with `?` for each literal, without comments, its whitespace collapsed, cut to
+    `limit_bytes`.
 
-    Keywords, identifiers (also quoted by backticks), operators and hints stay as they were written. Doing it twice
-    changes nothing.
+    Keywords, identifiers (also in backticks), operators and hints stay as they were written. A second
+    normalization changes nothing.
     """
     text = _UNPRINTABLE.sub("\ufffd", text)
-    written = _Written(limit_bytes)
-    if was_cut := text.endswith(CUT):
+    output = _Written(limit_bytes)
+    if is_cut := text.endswith(CUT):
         text = text.removesuffix(CUT)
     for token in sql_tokens(text):
         match token.kind:
             case "space" | "comment":
-                written.space()
+                output.space()
             case "string" | "dollars":
-                written.string()
+                output.string()
             case "other_literal" | "open":
-                written.token(LITERAL)
+                output.token(LITERAL)
             case "quoted":
-                written.token(re.sub(r"\s", " ", token.text))
+                output.token(re.sub(r"\s", " ", token.text))
             case _:
-                written.token(token.text)
-        if written.is_full:
+                output.token(token.text)
+        if output.is_full:
             break
-    return str(written) + CUT if was_cut and not written.is_full else str(written)
+    return str(output) + CUT if is_cut and not output.is_full else str(output)
 
 
 def sql_tokens(text: str) -> Iterator[SqlToken]:
-    """Yield the tokens of a text, in their order: all of it."""
+    """Yield all tokens of a text, in their order."""
     position = 0
     while position < len(text):
         token = _TOKEN.match(text, position)
@@ -136,7 +144,7 @@ def sql_tokens(text: str) -> Iterator[SqlToken]:
 
 
 def _after_comment(text: str, position: int) -> int:
-    """Return where a comment ends whose opening ends at `position`. Comments may stand in one another."""
+    """Return the end of a comment whose opening ends at `position`. Comments may be nested."""
     depth = 1
     for edge in _COMMENT_EDGE.finditer(text, position):
         depth += -1 if edge[0] == "*/" else 1
@@ -166,7 +174,7 @@ class _Written:
         self._space = self._after_string = False
 
     def string(self) -> None:
-        """Write a string, which is one literal with the string or the type's name right before it."""
+        """Write a string. It forms a single literal with a string or a type's name right before it."""
         if self._after_string:
             self._space = False
             return

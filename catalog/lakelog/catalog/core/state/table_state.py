@@ -8,27 +8,18 @@ from typing import Any, assert_never
 
 import msgspec
 
-from lakelog.catalog.core.files import (
-    UNCOMMITTED,
-    FileSet,
-    RemovedFile,
-    TableEstimates,
-    decode_files,
-    decode_removed,
-    next_row_after,
-    with_version,
-)
-from lakelog.catalog.core.schema import (
-    Metadata,
-    PartitionSpec,
-    with_schema,
-    without,
-)
-from lakelog.catalog.core.state.adopted import Adopted, with_adopted, without_deleted
+from lakelog.catalog.core.files.column_statistics import TableEstimates
+from lakelog.catalog.core.files.data_file import RemovedFile, decode_files, decode_removed
+from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.files.row_ids import UNCOMMITTED, next_row_after, with_version
+from lakelog.catalog.core.schema.constraints import without
+from lakelog.catalog.core.schema.metadata import Metadata
+from lakelog.catalog.core.schema.partitioning import PartitionSpec, with_schema
+from lakelog.catalog.core.state.adopted import AdoptedFiles, with_adopted, without_deleted
 from lakelog.catalog.core.state.clones import (
-    Ancestor,
-    Origin,
-    Promise,
+    CloneOrigin,
+    ClonePromise,
+    TableAncestor,
     promised,
     without_clones,
     without_origins,
@@ -72,9 +63,9 @@ from lakelog.catalog.core.state.events import (
     TableRestored,
 )
 from lakelog.catalog.core.state.imported_source import ImportedSource
-from lakelog.catalog.core.state.link import Link
-from lakelog.catalog.core.state.properties import altered
-from lakelog.catalog.core.state.refs import BRANCH, MAIN, TAG, Line, Ref
+from lakelog.catalog.core.state.link import NameLink
+from lakelog.catalog.core.state.property_changes import altered
+from lakelog.catalog.core.state.refs import BRANCH, MAIN, TAG, ContentLine, Ref
 from lakelog.catalog.errors import NoSuchRef
 from lakelog.log.errors import FormatError
 
@@ -83,64 +74,67 @@ from lakelog.log.errors import FormatError
 class TableState:
     """A table at one version. `metadata` is None only before the first commit.
 
-    `estimates` is the last result of `compute_statistics`. `streams` has the last batch committed of each stream
-    that ever wrote here, even if its rows were removed since.
+    `estimates` is the last result of `compute_statistics`. `streams` has the last committed batch of each
+    stream that ever wrote here, even if its rows were removed since.
 
-    `identities` has the last value that was taken of each identity column, by its id, also of dropped columns:
-    a value is never taken twice, even after a rollback.
+    `identities` has the last taken value of each identity column, by column id, also of dropped columns. A
+    value is never taken twice, even after a rollback.
 
-    Versions before `expired` have expired, whether or not they can still be read: no change may bring a file back that
-    only they had. `link` is the name that the table has, or had when it was dropped; None where it never had one.
+    Versions before `expired` have expired, whether or not they can still be read. No change may bring back a
+    file that only they had. `link` is the name that the table has, or had when it was dropped. It is None if
+    the table never had a name.
 
-    `source` is the version of a source that was imported last, None where none was, or the table was replaced since.
-    `adopted` has the files that it had from there and that are its own by now.
+    `source` is the last imported version of a source. It is None if there was no import, or the table was
+    replaced since. `adopted` has the files that it got from there and that it now owns.
 
-    `clones` has what is kept for clones of the table, by the ids of their logs. Of a clone, `origins` are the logs that
-    keep files for it, and `ancestors` the tables that it comes from, the first one first.
+    `clones` has the files that are kept for clones of the table, by the ids of the clones' logs. In a clone,
+    `origins` are the logs that keep files for it, and `ancestors` the tables that it comes from, the first of
+    them first.
 
-    `erased` is the last version from which on no line has a file with rows that an erasure was about: what is stored of
-    sets of files from then on has no entry from before. `erasing` is the id of the erasure that has not ended yet.
+    From version `erased` on, no line has a file with rows that an erasure applied to. File sets stored from
+    then on have no entry from before. `erasing` is the id of the erasure that has not ended yet.
 
-    `refs` has the tags and branches by name; `main` is the table's own line, None where there never were any. All other
-    members are of main. Where a state is seen `on` a tag or branch, `line` is its name, `files` (of a tag,
-    `metadata`) are its own, and `whole` is the state itself.
+    `refs` has the tags and branches by name. `main` is the table's own line, or None if there never were any.
+    All other members belong to main. If a state is seen `on` a tag or branch, `line` is its name, `files`
+    (and for a tag `metadata`) are its own, and `whole` is the state itself.
     """
 
     metadata: Metadata | None = None
     files: FileSet = field(default_factory=FileSet.empty)
-    link: Link | None = None
+    link: NameLink | None = None
     expired: int = 0
     estimates: TableEstimates | None = None
     streams: Mapping[str, int] = field(default_factory=dict)
     next_row: int = 0
     identities: Mapping[int, int] = field(default_factory=dict)
     refs: Mapping[str, Ref] = field(default_factory=dict)
-    main: Line | None = None
+    main: ContentLine | None = None
     source: ImportedSource | None = None
-    adopted: Adopted | None = None
-    clones: Mapping[str, Promise] = field(default_factory=dict)
-    origins: tuple[Origin, ...] = ()
-    ancestors: tuple[Ancestor, ...] = ()
+    adopted: AdoptedFiles | None = None
+    clones: Mapping[str, ClonePromise] = field(default_factory=dict)
+    origins: tuple[CloneOrigin, ...] = ()
+    ancestors: tuple[TableAncestor, ...] = ()
     erased: int = 0
     erasing: str | None = None
     line: str = MAIN
     whole: TableState | None = None
 
     def on(self, name: str) -> TableState:
-        """Return the state as it is seen on a tag or branch, or on main. NoSuchRef."""
+        """Return the state as seen on a tag or branch, or on main. Raises NoSuchRef if there is no such
+        name."""
         whole = self.whole or self
         if name == MAIN:
             return whole
         ref = whole.refs.get(name)
         if ref is None:
-            known = ", ".join(sorted(whole.refs))
-            raise NoSuchRef(f"there is no tag or branch {name}: the table has {known or 'none'}, and {MAIN}")
+            names = ", ".join(sorted(whole.refs))
+            raise NoSuchRef(f"there is no tag or branch {name}: the table has {names or 'none'}, and {MAIN}")
         metadata = whole.metadata if ref.metadata is None else ref.metadata
         return replace(whole, metadata=metadata, files=ref.files, estimates=None, line=name, whole=whole)
 
     @property
     def branches(self) -> list[str]:
-        """The names of all branches but main."""
+        """The names of all branches except main."""
         return sorted(name for name, ref in self.refs.items() if ref.kind == BRANCH)
 
     def lines(self) -> list[TableState]:
@@ -148,13 +142,13 @@ class TableState:
         return [self.on(name) for name in (MAIN, *sorted(self.refs))]
 
     def kept(self) -> list[TableState]:
-        """Return the state on all lines, and as it is kept for each clone: all files that must not be deleted."""
+        """Return the state on all lines, and as kept for each clone: all files that must not be deleted."""
         whole = self.whole or self
-        promised = [
-            replace(whole, metadata=each.metadata, files=each.files, line=f"clone {id}", whole=whole)
-            for id, each in sorted(whole.clones.items())
+        clone_states = [
+            replace(whole, metadata=promise.metadata, files=promise.files, line=f"clone {id}", whole=whole)
+            for id, promise in sorted(whole.clones.items())
         ]
-        return [*whole.lines(), *promised]
+        return [*whole.lines(), *clone_states]
 
     @property
     def current(self) -> Metadata:
@@ -168,9 +162,9 @@ class TableState:
 def apply(
     state: TableState, event: TableEvent, version: int, blobs: Sequence[bytes], *, uncommitted: bool = False
 ) -> TableState:
-    """Fold one event of the commit at `version`, whose sidecars are `blobs`. Total and deterministic.
+    """Fold an event of the commit at `version`, whose sidecars are `blobs`. Total and deterministic.
 
-    An `uncommitted` one is a transaction's, whose version is not known yet.
+    An `uncommitted` event belongs to a transaction, whose version is not known yet.
     """
     match event:
         case RowsAppended():  # first, as a version may have a thousand
@@ -206,9 +200,9 @@ def apply(
         case ConstraintDropped():
             return _with(state, constraints=without(state.current.constraints, event.name))
         case FilesChanged():
-            known = state.estimates and state.estimates.with_added(event.added_rows)
+            estimates = state.estimates and state.estimates.with_added(event.added_rows)
             files, next_row = _changed(state, state.files, event, version, blobs, uncommitted)
-            return replace(state, files=files, estimates=known, next_row=next_row, main=_counted(state))
+            return replace(state, files=files, estimates=estimates, next_row=next_row, main=_counted(state))
         case BranchFilesChanged():
             ref = _branch(state, event.branch)
             files, next_row = _changed(state, ref.files, event, version, blobs, uncommitted)
@@ -247,7 +241,7 @@ def apply(
                 state,
                 metadata=msgspec.structs.replace(event.metadata, generation=version),
                 origins=event.origins,
-                ancestors=(*event.ancestors, Ancestor(id=event.of, until=event.next_row)),
+                ancestors=(*event.ancestors, TableAncestor(id=event.of, until=event.next_row)),
                 next_row=event.next_row,
                 identities=event.identities,
             )
@@ -276,10 +270,10 @@ def apply(
     assert_never(event)
 
 
-def _link(event: TableCreated | TableMoved | TableRestored) -> Link | None:
+def _link(event: TableCreated | TableMoved | TableRestored) -> NameLink | None:
     if event.namespace is None or event.name is None:
         return None
-    return Link(namespace=event.namespace, name=event.name)
+    return NameLink(namespace=event.namespace, name=event.name)
 
 
 def _fresh(
@@ -298,8 +292,8 @@ def _fresh(
 
 
 def _with_new_generation(metadata: Metadata, version: int) -> Metadata:
-    """Metadata from before a replace gets a new generation: writes that started since the replace are for another
-    table."""
+    """Return metadata from before a replace with a new generation. Writes that started since the replace are
+    for another table."""
     return metadata if metadata.generation else msgspec.structs.replace(metadata, generation=version)
 
 
@@ -308,7 +302,8 @@ def _with(state: TableState, **changes: Any) -> TableState:
 
 
 def _without_boundaries(state: TableState) -> TableState:
-    """Boundaries of a clustering are values of rows, on tags and in what is kept for clones too."""
+    """Return the state without boundaries, which are values of rows, also in tags and in promises to
+    clones."""
     refs = {
         name: ref if ref.metadata is None else replace(ref, metadata=_unranked(ref.metadata))
         for name, ref in state.refs.items()
@@ -324,7 +319,7 @@ def _unranked(metadata: Metadata) -> Metadata:
 
 
 def _with_spec(metadata: Metadata, spec: PartitionSpec) -> tuple[PartitionSpec, ...]:
-    return (*(other for other in metadata.specs if other.id != spec.id), spec)
+    return (*(spec_before for spec_before in metadata.specs if spec_before.id != spec.id), spec)
 
 
 def _changed(
@@ -336,18 +331,18 @@ def _changed(
     uncommitted: bool,
 ) -> tuple[FileSet, int]:
     """Return `files` with the change, and the id of the next row of the table."""
-    found = event.added if event.added_sidecar is None else decode_files(blobs[event.added_sidecar])
-    added = with_version(found, UNCOMMITTED if uncommitted else version)
-    removed: Sequence[RemovedFile] = event.removed
+    stored_files = event.added if event.added_sidecar is None else decode_files(blobs[event.added_sidecar])
+    new_files = with_version(stored_files, UNCOMMITTED if uncommitted else version)
+    removed_files: Sequence[RemovedFile] = event.removed
     if event.removed_sidecar is not None:
-        removed = decode_removed(blobs[event.removed_sidecar])
-    if removed:
-        files = files.removed(removed)
-    files = files.added(added, state.current.schema, state.current.specs)
-    return files, next_row_after(state.next_row, added)
+        removed_files = decode_removed(blobs[event.removed_sidecar])
+    if removed_files:
+        files = files.removed(removed_files)
+    files = files.added(new_files, state.current.schema, state.current.specs)
+    return files, next_row_after(state.next_row, new_files)
 
 
-def _counted(state: TableState) -> Line | None:
+def _counted(state: TableState) -> ContentLine | None:
     return state.main and state.main.changed()
 
 
@@ -358,9 +353,9 @@ def _with_ref(
     files, next_row = _changed(state, state.on(event.of).files, event, version, blobs, uncommitted)
     since = version if event.version is None else event.version
     if event.kind == TAG:
-        own = Line() if event.apart else Line(contains={id: line.changes})
+        own = ContentLine() if event.apart else ContentLine(contains={id: line.changes})
     else:
-        own = Line() if event.ahead else line.having({id: line.changes})
+        own = ContentLine() if event.ahead else line.having({id: line.changes})
     ref = Ref(
         kind=event.kind,
         id=event.id,
@@ -370,23 +365,23 @@ def _with_ref(
         line=msgspec.structs.replace(own, changes=0),
     )
     state = replace(_without_ref(state, event.name), next_row=next_row)
-    state = replace(state, refs={**state.refs, event.name: ref}, main=state.main or Line())
+    state = replace(state, refs={**state.refs, event.name: ref}, main=state.main or ContentLine())
     if event.kind == BRANCH and event.of != event.name and not event.apart:
-        # What it was made from has all of it, for the present.
+        # The line that it was made from has all of it, for the present.
         state = _with_line(state, event.of, line_of(state, event.of)[1].having({event.id: 0}))
     return state
 
 
 def _without_ref(state: TableState, name: str) -> TableState:
-    gone = state.refs.get(name)
-    if gone is None:
+    dropped_ref = state.refs.get(name)
+    if dropped_ref is None:
         return state
     refs = {
-        other: replace(ref, line=ref.line.without(gone.id))
-        for other, ref in state.refs.items()
-        if other != name
+        ref_name: replace(ref, line=ref.line.without(dropped_ref.id))
+        for ref_name, ref in state.refs.items()
+        if ref_name != name
     }
-    return replace(state, refs=refs, main=state.main and state.main.without(gone.id))
+    return replace(state, refs=refs, main=state.main and state.main.without(dropped_ref.id))
 
 
 def _with_promise(
@@ -397,23 +392,23 @@ def _with_promise(
         metadata = event.metadata or state.current
     else:
         files, metadata = promised(state.clones, event.of)
-    promise = Promise(location=event.location, version=event.version, files=files, metadata=metadata)
+    promise = ClonePromise(location=event.location, version=event.version, files=files, metadata=metadata)
     return replace(state, clones={**state.clones, event.clone: promise})
 
 
 def _joined_lines(state: TableState, event: FastForwarded) -> TableState:
-    """Note that each of the two lines has all that the other one has."""
-    (id, line), (other_id, other) = line_of(state, event.branch), line_of(state, event.to)
+    """Record that each of the two lines has all contents of the other."""
+    (id, line), (other_id, target_line) = line_of(state, event.branch), line_of(state, event.to)
     state = _with_line(
-        state, event.branch, line.having({**other.contains, other_id: other.changes}).without(id)
+        state, event.branch, line.having({**target_line.contains, other_id: target_line.changes}).without(id)
     )
-    return _with_line(state, event.to, other.having({id: line.changes}))
+    return _with_line(state, event.to, target_line.having({id: line.changes}))
 
 
-def line_of(state: TableState, name: str) -> tuple[str, Line]:
-    """Return the id of main or of a branch, and how it came about."""
+def line_of(state: TableState, name: str) -> tuple[str, ContentLine]:
+    """Return the id of main or of a branch, and its line."""
     if name == MAIN:
-        return MAIN, state.main or Line()
+        return MAIN, state.main or ContentLine()
     ref = _branch(state, name)
     return ref.id, ref.line
 
@@ -427,7 +422,7 @@ def _branch(state: TableState, name: str) -> Ref:
     return ref
 
 
-def _with_line(state: TableState, name: str, line: Line) -> TableState:
+def _with_line(state: TableState, name: str, line: ContentLine) -> TableState:
     if name == MAIN:
         return replace(state, main=line)
     return replace(state, refs={**state.refs, name: replace(state.refs[name], line=line)})

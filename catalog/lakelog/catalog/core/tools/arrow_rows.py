@@ -1,4 +1,4 @@
-"""Rows that every library which reads Arrow can take, and the forms of the most common ones."""
+"""Rows for every library that reads Arrow, and the forms of the most common libraries."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakelog.catalog.core.parquet import unsliced_batch
-from lakelog.catalog.core.tools.narrowed import Narrowed
+from lakelog.catalog.core.parquet.plain_arrow import unsliced_batch
+from lakelog.catalog.core.tools.narrowed import NarrowableRows
 from lakelog.catalog.core.tools.pandas_frame import to_frame
 from lakelog.catalog.core.tools.polars_frame import to_lazy_frame
 from lakelog.catalog.core.tools.torch_dataset import to_dataset
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class ArrowRows(ABC):
-    """Rows that are prepared to be read: each call reads them anew, from the same version, in the same order.
+    """Rows that are ready to be read. Each call reads them again, from the same version, in the same order.
 
-    With `__arrow_c_stream__`, they are taken by whatever reads Arrow: `pyarrow.table(rows)`,
-    `polars.DataFrame(rows)`, `duckdb.sql("SELECT * FROM rows")`, `Table.append(rows)`. They are read while they are
-    taken, a few batches ahead.
+    Through `__arrow_c_stream__`, every reader of Arrow accepts them: `pyarrow.table(rows)`,
+    `polars.DataFrame(rows)`, `duckdb.sql("SELECT * FROM rows")`, `Table.append(rows)`. They are read on
+    demand, a few batches ahead.
     """
 
     @property
@@ -34,12 +34,12 @@ class ArrowRows(ABC):
         """The columns and their types in Arrow."""
 
     @abstractmethod
-    def _prepared(self) -> Narrowed:
+    def _prepared(self) -> NarrowableRows:
         """Return the read of these rows."""
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a reader of record batches, which reads files lazily."""
-        return self._prepared().narrowed(None, (), None)
+        return self._prepared()._narrowed(None, (), None)
 
     def to_arrow(self, *, progress: Callable[[str], None] | None = None) -> pa.Table:
         """Return all rows in memory. `progress` is called with a text after each batch."""
@@ -53,16 +53,17 @@ class ArrowRows(ABC):
         return pa.Table.from_batches(batches, reader.schema)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in batches, which are read while they are taken."""
+        """Yield the rows in batches, which are read on demand."""
         yield from self.to_reader()
 
     def __arrow_c_schema__(self) -> object:
         return self.arrow_schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the rows as a stream of Arrow's C interface, cast to `requested_schema` where one is given.
+        """Return the rows as a stream of Arrow's C interface, cast to `requested_schema` if it is given.
 
-        Nothing is read or planned before the stream's first batch: some readers open streams for their schema only.
+        Nothing is read or planned before the stream's first batch, because some readers open streams only for
+        their schema.
         """
         # DuckDB takes streams too.
         batches = (unsliced_batch(batch) for batch in self.to_batches())
@@ -72,19 +73,22 @@ class ArrowRows(ABC):
     def to_pandas(self, **options: Any) -> pd.DataFrame:
         """Return all rows as a data frame of pandas, by `pyarrow.Table.to_pandas` with these options.
 
-        Without `types_mapper` and `integer_object_nulls`, integers of a type that has NULLs become pandas' nullable
-        integers rather than floats, which have too few digits. `types_mapper=pandas.ArrowDtype` keeps all types.
+        Without `types_mapper` and `integer_object_nulls`, integers of a type that has NULLs become pandas'
+        nullable integers rather than floats, which have too few digits. `types_mapper=pandas.ArrowDtype`
+        keeps all types.
         """
         return to_frame(self._prepared(), options)
 
     def to_polars(self) -> pl.LazyFrame:
-        """Return the rows as a lazy frame of Polars, which hands down columns, conditions and limits to the read."""
+        """Return the rows as a lazy frame of Polars, which hands down columns, conditions and limits to the
+        read."""
         return to_lazy_frame(self._prepared())
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
-        """Return the rows as a relation of a DuckDB connection (None: the default one), which hands down what it can.
+        """Return the rows as a relation of a DuckDB connection, which hands down columns and conditions if it
+        can.
 
-        A connection is used by one thread at a time, and so is the relation.
+        None means the default connection. Only one thread at a time may use a connection and its relations.
         """
         # It needs pyarrow.dataset, which takes long to import.
         from lakelog.catalog.core.tools.duckdb_relation import to_relation
@@ -92,9 +96,10 @@ class ArrowRows(ABC):
         return to_relation(self._prepared(), connection)
 
     def to_torch(self, batch_size: int = 1024) -> Any:
-        """Return the rows as an IterableDataset of PyTorch: a tensor for each column, in dicts of `batch_size` rows.
+        """Return the rows as an IterableDataset of PyTorch: a tensor for each column, in dicts of
+        `batch_size` rows.
 
-        Columns are numbers or booleans. A NULL is NaN in a column of floats, and an error in others. For a
-        DataLoader with `batch_size=None` and without worker processes: files are read ahead by threads.
+        Columns are numbers or booleans. A NULL is NaN in a column of floats, and an error in others. A
+        DataLoader needs `batch_size=None` and no worker processes, because threads read files ahead.
         """
         return to_dataset(self._prepared(), batch_size)

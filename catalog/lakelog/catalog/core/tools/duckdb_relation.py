@@ -1,9 +1,9 @@
 """Rows as a relation of DuckDB, which reads as little as the query needs.
 
-DuckDB takes a dataset of pyarrow for what can be scanned by columns and a condition, and believes that the
-condition was kept. It means its own order, in which NaN is the largest number, and compares texts by their bytes;
-pyarrow would evaluate the same condition differently. So it is evaluated here, in DuckDB's meaning, beside what it
-skips in the read.
+DuckDB scans a dataset of pyarrow by columns and a condition, and relies on the condition. It means its own
+order, in which NaN is the largest number, and compares strings by their bytes. pyarrow would evaluate the
+same condition differently. So the condition is evaluated here, in DuckDB's meaning. It also skips data in the
+read.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lakelog.catalog.core.parquet import unsliced_batch
-from lakelog.catalog.core.planning import Bound, Unevaluable, bind, by_bytes, evaluate, unknown_parts
-from lakelog.catalog.core.schema import columns_of, from_arrow_expression
-from lakelog.catalog.core.tools.narrowed import Narrowed
+from lakelog.catalog.core.parquet.plain_arrow import unsliced_batch
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.planning.bound import Bound, OpaqueCondition, unknown_parts
+from lakelog.catalog.core.planning.foreign import by_bytes
+from lakelog.catalog.core.planning.row_filter import evaluate
+from lakelog.catalog.core.schema.filter_arrow import columns_of, from_arrow_expression
+from lakelog.catalog.core.tools.narrowed import NarrowableRows
 from lakelog.catalog.core.tools.packages import package
 from lakelog.log.errors import LakelogError
 
@@ -26,18 +29,20 @@ if TYPE_CHECKING:
     import duckdb
 
 
-def to_relation(rows: Narrowed, connection: duckdb.DuckDBPyConnection | None) -> duckdb.DuckDBPyRelation:
-    """Return the rows as a relation, which may be read any number of times, also within one query."""
-    module = package("duckdb", "to_duckdb", "lakelog[duckdb]")
+def to_relation(
+    rows: NarrowableRows, connection: duckdb.DuckDBPyConnection | None
+) -> duckdb.DuckDBPyRelation:
+    """Return the rows as a relation, which may be read any number of times, also within a single query."""
+    module = package("duckdb", "to_duckdb", "duckdb")
     on = module.default_connection() if connection is None else connection
     relation: duckdb.DuckDBPyRelation = on.from_arrow(_Dataset(rows))
     return relation
 
 
 class _Dataset(ds.Dataset):  # type: ignore[misc]
-    """What DuckDB uses of a dataset: its schema, and scans of some columns by a condition."""
+    """The parts of a dataset that DuckDB uses: its schema, and scans of some columns by a condition."""
 
-    def __init__(self, rows: Narrowed) -> None:
+    def __init__(self, rows: NarrowableRows) -> None:
         self._rows = rows
 
     @property
@@ -51,7 +56,7 @@ class _Dataset(ds.Dataset):  # type: ignore[misc]
 
 
 class _Scanner:
-    def __init__(self, rows: Narrowed, columns: list[str], filter: pc.Expression | None) -> None:
+    def __init__(self, rows: NarrowableRows, columns: list[str], filter: pc.Expression | None) -> None:
         self._rows = rows
         self._columns = columns
         self._filter = filter
@@ -63,19 +68,19 @@ class _Scanner:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         if self._filter is None:
-            yield from self._rows.narrowed(self._columns, (), None)
+            yield from self._rows._narrowed(self._columns, (), None)
             return
-        needed = list(dict.fromkeys([*self._columns, *columns_of(self._filter)]))
+        names = list(dict.fromkeys([*self._columns, *columns_of(self._filter)]))
         try:
             condition = from_arrow_expression(self._filter, nan_is_largest=True)
-            bound: Bound = bind(condition, by_bytes(self._rows.row_schema), case_sensitive=True)
+            condition_tree: Bound = bind(condition, by_bytes(self._rows._row_schema), case_sensitive=True)
         except LakelogError:
-            bound = Unevaluable("what DuckDB means pyarrow to evaluate")
-        if unknown_parts(bound):
-            for batch in self._rows.narrowed(needed, (), None):
+            condition_tree = OpaqueCondition("what DuckDB means pyarrow to evaluate")
+        if unknown_parts(condition_tree):
+            for batch in self._rows._narrowed(names, (), None):
                 yield from (
                     pa.Table.from_batches([batch]).filter(self._filter).select(self._columns).to_batches()
                 )
             return
-        for batch in self._rows.narrowed(needed, [condition], None):
-            yield batch.filter(evaluate(bound, batch)).select(self._columns)
+        for batch in self._rows._narrowed(names, [condition], None):
+            yield batch.filter(evaluate(condition_tree, batch)).select(self._columns)

@@ -1,4 +1,4 @@
-"""What other libraries hand down to a read."""
+"""The interface by which other libraries hand down columns, conditions and limits to a read."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from lakelog.catalog.core.schema import Predicate, Schema
+from lakelog.catalog.core.schema.predicate import Predicate
+from lakelog.catalog.core.schema.schema import Schema
 
 
-class Narrowed(Protocol):
-    """Rows of which a part can be read. Each read starts anew, from the same version."""
+class NarrowableRows(Protocol):
+    """Rows that can be read in part. Each read starts again, from the same version."""
 
     @property
     def arrow_schema(self) -> pa.Schema:
@@ -19,15 +20,16 @@ class Narrowed(Protocol):
         ...
 
     @property
-    def row_schema(self) -> Schema:
+    def _row_schema(self) -> Schema:
         """The columns that conditions name, and their types."""
         ...
 
-    def narrowed(
+    def _narrowed(
         self, columns: Sequence[str] | None, conditions: Sequence[Predicate], limit: int | None
     ) -> pa.RecordBatchReader:
-        """Return these columns of the rows for which all conditions are true, and perhaps of others; at most `limit`.
+        """Return these columns of the rows for which all conditions are true, and perhaps of other rows. At
+        most `limit` rows.
 
-        A condition counts where it is known to mean the same here and in the library that has it.
+        A condition counts if it is known to mean the same here and in the library that has it.
         """
         ...

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakelog.catalog.core.tools.narrowed import Narrowed
+from lakelog.catalog.core.tools.narrowed import NarrowableRows
 from lakelog.catalog.core.tools.packages import package
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ _NULLABLE = {
 }  # fmt: skip
 
 
-def to_frame(rows: Narrowed, options: Mapping[str, Any]) -> pd.DataFrame:
-    """Return all rows; see `ArrowRows.to_pandas`."""
-    pandas = package("pandas", "to_pandas", "lakelog[pandas]")
-    table = rows.narrowed(None, (), None).read_all()
-    chosen = dict(options)
-    if not {"types_mapper", "integer_object_nulls"} & chosen.keys():
+def to_frame(rows: NarrowableRows, options: Mapping[str, Any]) -> pd.DataFrame:
+    """Return all rows. See `ArrowRows.to_pandas`."""
+    pandas = package("pandas", "to_pandas", "pandas")
+    table = rows._narrowed(None, (), None).read_all()
+    pandas_options = dict(options)
+    if not {"types_mapper", "integer_object_nulls"} & pandas_options.keys():
         nulls = {column.type for column in table.columns if column.null_count and column.type in _NULLABLE}
         types = {type: getattr(pandas, _NULLABLE[type])() for type in nulls}
-        chosen["types_mapper"] = types.get
-    frame: pd.DataFrame = table.to_pandas(**chosen)
+        pandas_options["types_mapper"] = types.get
+    frame: pd.DataFrame = table.to_pandas(**pandas_options)
     return frame

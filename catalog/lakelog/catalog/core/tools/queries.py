@@ -1,8 +1,8 @@
-"""A query in DuckDB's SQL over tables that are found by their names, read only, in bounded memory.
+"""A query in DuckDB's SQL over tables that are found by name, read only, in bounded memory.
 
-DuckDB's own parser says which tables a query names, so that only these are looked up, and that it is a query: nothing
-else is run. Each becomes a view of DuckDB's over the rows as Arrow has them, so that deleted rows, defaults and renamed
-columns are as in every other read. DuckDB reads no other files, and loads no extensions.
+DuckDB's own parser checks that the text is a query, and returns the tables that it names. So only these are
+looked up, and only a query runs. Each table becomes a view of DuckDB over its Arrow rows. So deleted rows,
+defaults and renamed columns are as in every other read. DuckDB reads no other files, and loads no extensions.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from lakelog.catalog.core.parquet import temporary_folder
+from lakelog.catalog.core.parquet.temporary import temporary_folder
 from lakelog.catalog.core.tools.packages import package
 from lakelog.catalog.names import Identifier, identifier
 from lakelog.log.errors import InvalidInput
 
 MEMORY_MB = 1024
-"""What DuckDB may take; what needs more lies in a temporary folder meanwhile."""
+"""DuckDB's limit of memory. Data beyond it is kept in a temporary folder during the query."""
 
 BATCH_ROWS = 16 * 1024
 
 _SETTINGS: dict[str, str | int | bool] = {
     "memory_limit": f"{MEMORY_MB}MB",
     "TimeZone": "UTC",
-    # Joins would narrow what is read by filters that mistake NaN and the two zeros.
+    # Joins would narrow the read by filters that mistake NaN and the two zeros.
     "disabled_optimizers": "join_filter_pushdown",
     "python_enable_replacements": False,
     "autoload_known_extensions": False,
@@ -38,25 +38,32 @@ _SETTINGS: dict[str, str | int | bool] = {
 _OWN = "lakelog_rows_"
 _DATABASE = "memory"
 _TAKEN = frozenset({_DATABASE, "system", "temp", "information_schema", "pg_catalog"})
-"""What DuckDB takes for its own where it is the first part of a name: namespaces called so have another name in it."""
+"""Names that DuckDB takes for its own at the beginning of a name. Namespaces of these names are renamed in
+DuckDB."""
 
 
-class Rows(Protocol):
-    """What a name stands for."""
+class NamedRows(Protocol):
+    """The rows of a name."""
 
     def to_duckdb(self, connection: Any = None) -> Any: ...
 
 
 @contextmanager
-def answer_of(query: str, load: Callable[[Identifier], Rows]) -> Iterator[pa.RecordBatchReader]:
-    """Return the answer to one SELECT of DuckDB's, whose tables are what `load` returns of their names.
+def answer_of(
+    query: str,
+    load: Callable[[Identifier], NamedRows],
+    began: Callable[[Callable[[], None]], None] = lambda interrupt: None,
+) -> Iterator[pa.RecordBatchReader]:
+    """Return the answer to a single SELECT of DuckDB. `load` returns its tables by name.
 
-    A name of more than three parts is written as one, in double quotes, in the catalog's own form: `"a.b.c.t"`.
-    InvalidInput for what is not a query, and for a mistake in it; raises what `load` raises.
+    A name of more than three parts is a single quoted name, in the catalog's own form: `"a.b.c.t"`. `began` is given a
+    function that interrupts DuckDB from any thread. Raises InvalidInput if the text is not a query or has a mistake.
+    Raises the errors of `load`.
     """
-    duckdb = package("duckdb", "lakelog sql", "lakelog[sql]")
+    duckdb = package("duckdb", "lakelog sql", "duckdb", "sql")
     with temporary_folder("sql") as folder:
         connection = duckdb.connect(":memory:", config={"temp_directory": str(folder)})
+        began(connection.interrupt)
         try:
             with _as_own(duckdb):
                 tree = _parsed(connection, query)
@@ -86,6 +93,8 @@ def _as_own(duckdb: Any) -> Iterator[None]:
         ) from error
     except (duckdb.Error, pa.ArrowException) as error:
         raise InvalidInput(f"the query fails: {_first_line(error)}") from error
+    except RecursionError as error:
+        raise InvalidInput("the query is nested too deeply: write it in smaller parts") from error
 
 
 def _first_line(error: BaseException) -> str:
@@ -93,22 +102,22 @@ def _first_line(error: BaseException) -> str:
 
 
 def _parsed(connection: Any, query: str) -> Any:
-    """Return a query as DuckDB has parsed it; InvalidInput for what is not one SELECT."""
+    """Return a query as DuckDB has parsed it. Raises InvalidInput unless it is a single SELECT."""
     ((text,),) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
-    parsed = json.loads(text)
-    if parsed["error"]:
-        raise InvalidInput(
-            f"the query is not a SELECT that DuckDB can read: {parsed['error_message']}. Tables are changed by "
-            "Spark, or from Python"
-        )
-    if len(parsed["statements"]) != 1:
-        raise InvalidInput(f"there are {len(parsed['statements'])} statements: give one SELECT")
-    return parsed
+    tree = json.loads(text)
+    if tree.get("error_type") == "not implemented":
+        raise InvalidInput("the query is not a SELECT. Tables are changed by Spark, or from Python")
+    if tree["error"]:
+        raise InvalidInput(f"DuckDB cannot read the query: {tree['error_message']}")
+    if len(tree["statements"]) != 1:
+        raise InvalidInput(f"there are {len(tree['statements'])} statements: give one SELECT")
+    return tree
 
 
 def _names(parsed: Any) -> list[tuple[str, ...]]:
-    """Return the names of the tables that a query reads, each once, except for those that it makes itself."""
-    named: dict[tuple[str, ...], None] = {}
+    """Return the names of the tables that a query reads, each once, except for tables that it defines
+    itself."""
+    result: dict[tuple[str, ...], None] = {}
     for node, own in _nodes(parsed, frozenset()):
         if node.get("type") == "SHOW_REF" and not node.get("query"):
             raise InvalidInput(
@@ -121,13 +130,16 @@ def _names(parsed: Any) -> list[tuple[str, ...]]:
             parts = (node["catalog_name"], node["schema_name"], node["table_name"])
             name = tuple(part for part in parts if part)
             if len(name) > 1 or name[0].lower() not in own:
-                named[name] = None
-    return list(named)
+                result[name] = None
+    return list(result)
 
 
 def _nodes(tree: Any, own: frozenset[str]) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:
-    """Yield all nodes, each with the names that WITH gives a meaning there: those of a WITH hold in its query, and in
-    its parts after them, but in one of these itself only where it is recursive."""
+    """Yield all nodes, each with the names that WITH defines there.
+
+    The names of a WITH hold in its query and in its later parts. They hold in a part itself only if that part
+    is recursive.
+    """
     if isinstance(tree, list):
         for below in tree:
             yield from _nodes(below, own)
@@ -144,10 +156,13 @@ def _nodes(tree: Any, own: frozenset[str]) -> Iterator[tuple[dict[str, Any], fro
             yield from _nodes(below, own)
 
 
-def _make_views(connection: Any, names: list[tuple[str, ...]], load: Callable[[Identifier], Rows]) -> None:
-    """Make the names mean the tables.
+def _make_views(
+    connection: Any, names: list[tuple[str, ...]], load: Callable[[Identifier], NamedRows]
+) -> None:
+    """Define the names as views of the tables.
 
-    In `a.b.c`, `a` is a database to DuckDB, which refuses a schema of the same name: `a.t` is then in its first one.
+    In `a.b.c`, `a` is a database to DuckDB, which refuses a schema of the same name. So `a.t` is in that
+    database's first schema.
     """
     databases = {_inside(name)[0] for name in names if len(name) == 3}
     for database in databases:
@@ -164,27 +179,28 @@ def _make_views(connection: Any, names: list[tuple[str, ...]], load: Callable[[I
 
 
 def _inside(name: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the name by which DuckDB knows the table of that name."""
+    """Return DuckDB's name for the table of that name."""
     return (f"{_OWN}{name[0]}", *name[1:]) if len(name) > 1 and name[0].lower() in _TAKEN else name
 
 
 def _text(connection: Any, query: str, parsed: Any, names: list[tuple[str, ...]]) -> str:
-    """Return the query with the names that DuckDB knows, in its tables and in columns that are written with them."""
-    renamed = {name for name in names if _inside(name) != name}
-    if not renamed:
+    """Return the query with DuckDB's names in its tables, and in columns that are written with a table
+    name."""
+    names_to_change = {name for name in names if _inside(name) != name}
+    if not names_to_change:
         return query
     for node, _ in _nodes(parsed, frozenset()):
         if node.get("type") == "BASE_TABLE":
             first = "catalog_name" if node["catalog_name"] else "schema_name"
             name = (node["catalog_name"], node["schema_name"], node["table_name"])
-            if tuple(part for part in name if part) in renamed:
+            if tuple(part for part in name if part) in names_to_change:
                 node[first] = f"{_OWN}{node[first]}"
-                # DuckDB 2 has the name twice, and takes this one.
+                # DuckDB 2 has the name twice, and takes this copy.
                 if "qualified_name" in node:
                     node["qualified_name"]["path"][0] = node[first]
         if node.get("type") == "COLUMN_REF":
             parts = node["column_names"]
-            if any(tuple(parts[: len(name)]) == name for name in renamed):
+            if any(tuple(parts[: len(name)]) == name for name in names_to_change):
                 node["column_names"] = [f"{_OWN}{parts[0]}", *parts[1:]]
     ((text,),) = connection.execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(parsed)]).fetchall()
     return str(text)

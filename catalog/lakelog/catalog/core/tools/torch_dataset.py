@@ -1,4 +1,5 @@
-"""Rows as a dataset of PyTorch: batches of tensors, read while a model is trained on those before."""
+"""Rows as a dataset of PyTorch: batches of tensors, which are read while a model trains on earlier
+batches."""
 
 from __future__ import annotations
 
@@ -9,14 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.schema import dotted
-from lakelog.catalog.core.tools.narrowed import Narrowed
+from lakelog.catalog.core.schema.schema import dotted
+from lakelog.catalog.core.tools.narrowed import NarrowableRows
 from lakelog.catalog.core.tools.packages import package
 from lakelog.log.errors import InvalidInput, Unsupported
 
 
-def to_dataset(rows: Narrowed, batch_size: int) -> Any:
-    """Return an IterableDataset; see `ArrowRows.to_torch`. InvalidInput for a column that no tensor can hold."""
+def to_dataset(rows: NarrowableRows, batch_size: int) -> Any:
+    """Return an IterableDataset. See `ArrowRows.to_torch`. Raises InvalidInput for a column that no tensor
+    can hold."""
     torch = package("torch", "to_torch", "torch")
     data = package("torch.utils.data", "to_torch", "torch")
     if batch_size < 1:
@@ -29,7 +31,7 @@ def to_dataset(rows: Narrowed, batch_size: int) -> Any:
             )
 
     class LakeDataset(data.IterableDataset):  # type: ignore[name-defined, misc]
-        """The rows of one version of a table, in their order."""
+        """The rows of a version of a table, in their order."""
 
         def __iter__(self) -> Iterator[dict[str, Any]]:
             if data.get_worker_info() is not None:
@@ -37,7 +39,7 @@ def to_dataset(rows: Narrowed, batch_size: int) -> Any:
                     "a table cannot be read by the worker processes of a DataLoader: use num_workers=0, as files are "
                     "read ahead by threads"
                 )
-            for batch in _of_size(rows.narrowed(None, (), None), batch_size):
+            for batch in _of_size(rows._narrowed(None, (), None), batch_size):
                 yield {name: torch.from_numpy(_values(batch, name)) for name in batch.schema.names}
 
     return LakeDataset()
@@ -48,15 +50,15 @@ def _is_number(type: pa.DataType) -> bool:
 
 
 def _of_size(batches: pa.RecordBatchReader, size: int) -> Iterator[pa.Table]:
-    """Yield the rows in tables of `size` rows each, the last one of what is left."""
-    left = batches.schema.empty_table()
+    """Yield the rows in tables of `size` rows each. The last table has the remaining rows."""
+    pending_rows = batches.schema.empty_table()
     for batch in batches:
-        left = pa.concat_tables([left, pa.Table.from_batches([batch])])
-        while left.num_rows >= size:
-            yield left.slice(0, size)
-            left = left.slice(size)
-    if left.num_rows:
-        yield left
+        pending_rows = pa.concat_tables([pending_rows, pa.Table.from_batches([batch])])
+        while pending_rows.num_rows >= size:
+            yield pending_rows.slice(0, size)
+            pending_rows = pending_rows.slice(size)
+    if pending_rows.num_rows:
+        yield pending_rows
 
 
 def _values(batch: pa.Table, name: str) -> Any:
@@ -68,5 +70,5 @@ def _values(batch: pa.Table, name: str) -> Any:
                 f'scan(filter="{dotted((name,))} IS NOT NULL")'
             )
         column = pc.fill_null(column, float("nan"))
-    # A copy, because tensors are written to, and Arrow's memory is not.
+    # A copy, because tensors may be written to, and Arrow's memory must not be.
     return np.array(column.to_numpy())

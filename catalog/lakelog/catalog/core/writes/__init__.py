@@ -1,56 +1,25 @@
-"""Changes of one table, one module for each kind: each is one commit, decided again after a lost race.
+"""Changes of a single table, with a module for each kind. Each is a commit, decided again after a lost
+race.
 
-Rule: a change records what it has read, so that the conflict matrix can judge it; files of a lost change are deleted.
-It must not know names: it gets a table's head, wherever that came from.
+Rule: a change records what it has read, so that the conflict matrix can judge it. Files of a lost change are
+deleted. It must not know names. It gets a table's head, whatever its origin.
 """
 
-from lakelog.catalog.core.writes.compaction_commit import (
-    Rewritten,
-)
-from lakelog.catalog.core.writes.file_changes import (
-    FilesMatchInPart,
-    changed_rows,
-    moved_files,
-)
-from lakelog.catalog.core.writes.identity_values import (
-    known_taken,
-)
-from lakelog.catalog.core.writes.merge_clauses import (
-    Clause,
-    Does,
-    Rows,
-)
-from lakelog.catalog.core.writes.partial_files import (
-    matching_files,
-)
-from lakelog.catalog.core.writes.prepared_rows import (
-    RowChange,
-)
-from lakelog.catalog.core.writes.proposed_rows import (
-    gathered_rows,
-)
-from lakelog.catalog.core.writes.rollback import (
-    wider_type,
-)
-from lakelog.catalog.core.writes.row_changes import (
-    commit_rows,
-)
-from lakelog.catalog.core.writes.stream_batches import (
-    StreamBatch,
-    check_takes,
-    mark_of,
-)
-from lakelog.catalog.core.writes.tags_and_branches import (
-    drop_ref,
-)
+from lakelog.catalog.core.writes.compaction_commit import RewrittenFiles
+from lakelog.catalog.core.writes.file_changes import FilesMatchInPart, changed_rows, moved_files
+from lakelog.catalog.core.writes.identity_values import known_taken
+from lakelog.catalog.core.writes.partial_files import matching_files
+from lakelog.catalog.core.writes.prepared_rows import RowChange
+from lakelog.catalog.core.writes.proposed_rows import gathered_rows
+from lakelog.catalog.core.writes.rollback import wider_type
+from lakelog.catalog.core.writes.row_changes import commit_rows
+from lakelog.catalog.core.writes.stream_batches import StreamBatch, check_takes, mark_of
+from lakelog.catalog.core.writes.tags_and_branches import drop_ref
 
 __all__ = [
-    "Clause",
-    "Does",
     "FilesMatchInPart",
-    "Rewritten",
+    "RewrittenFiles",
     "RowChange",
-    "Rows",
     "StreamBatch",
     "changed_rows",
     "check_takes",

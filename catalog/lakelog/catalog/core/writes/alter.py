@@ -1,7 +1,8 @@
-"""Changing what is said of a table: its definition (columns, partitioning, order, properties, constraints, all in one
-commit), and estimates of its rows for planners of queries.
+"""Changes of a table's definition and of its estimates.
 
-Conditions on the rows that a definition needs are proven on every state that the change is decided on.
+The definition is columns, partitioning, order, properties and constraints, all changed in one commit. The
+estimates of rows are for query planners. Row conditions that a definition needs are proven on every state on
+which the change is decided.
 """
 
 from __future__ import annotations
@@ -9,21 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lakelog.catalog.core.files import TableEstimates
-from lakelog.catalog.core.logs import NothingToDo, TableHead, Token, Written, check_conflicts, no_files
-from lakelog.catalog.core.parquet import check_rows, required
-from lakelog.catalog.core.schema import SetProperty, TableChange, apply_changes, changes_from, warn_of_foreign
-from lakelog.catalog.core.state import (
-    FilesChanged,
-    Operation,
-    StatisticsComputed,
-    TableState,
-    encode,
-    events_of,
-    table_events,
-)
+from lakelog.catalog.core.files.column_statistics import TableEstimates
+from lakelog.catalog.core.logs.commits import NothingToDo, OperationFacts, Token, check_conflicts, no_files
+from lakelog.catalog.core.logs.table_head import TableHead
+from lakelog.catalog.core.parquet.proofs import check_rows, required
+from lakelog.catalog.core.schema.foreign_properties import warn_of_foreign
+from lakelog.catalog.core.schema.schema_changes import apply_changes
+from lakelog.catalog.core.schema.table_changes import SetProperty, TableChange, changes_from
+from lakelog.catalog.core.state.altering import events_of
+from lakelog.catalog.core.state.conflicts import OperationKind
+from lakelog.catalog.core.state.decoded_events import table_events
+from lakelog.catalog.core.state.events import FilesChanged, StatisticsComputed, encode
+from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.errors import CommitConflict
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, LogView
 
 
 def alter(
@@ -34,45 +34,47 @@ def alter(
 ) -> TableHead:
     """Apply `changes` in their order, or none of them, and return the newest version.
 
-    RowsUnproven where statistics do not prove the conditions on the rows; for the rows of the version `looked_at`, the
-    caller has checked them. CommitConflict when files added since then may hold rows that do not satisfy them.
+    Raises RowsUnproven if statistics do not prove the conditions on the rows. The caller has checked the rows
+    of the version `looked_at`. Raises CommitConflict if files added since then may hold rows that do not
+    satisfy them.
     """
-    parsed = changes_from(changes)
-    warn_of_foreign({each.key: each.value for each in parsed if isinstance(each, SetProperty)})
-    written = Written(head.version, head.schema, no_files)
-    looked = None if looked_at is None else looked_at.view
-    head.check_own_steps(Operation.ALTER, written)
+    table_changes = changes_from(changes)
+    warn_of_foreign({change.key: change.value for change in table_changes if isinstance(change, SetProperty)})
+    written_base = OperationFacts(head.version, head.schema, no_files)
+    checked_view = None if looked_at is None else looked_at.view
+    head.check_own_steps(OperationKind.ALTER, written_base)
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
         metadata = view.state.current
-        check_conflicts(Operation.ALTER, view, passed, written, head.name)
-        altered = apply_changes(metadata, parsed)
-        events = events_of(metadata, altered)
+        check_conflicts(OperationKind.ALTER, view, passed, written_base, head.name)
+        definition = apply_changes(metadata, table_changes)
+        events = events_of(metadata, definition)
         if not events:
             raise NothingToDo("nothing to change")
-        check_rows(head.at(view), looked, required(metadata, altered))
+        check_rows(head.at(view), checked_view, required(metadata, definition))
         return Draft(events=encode(events))
 
     return head.commit_or_refresh(decide, token)
 
 
 def set_statistics(head: TableHead, estimates: TableEstimates, token: Token | None) -> TableHead:
-    """Commit `estimates`, with the rows that were added since they were made, and return the newest version."""
+    """Commit `estimates`, with the rows that were added since their computation, and return the newest
+    version."""
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        written = Written(head.version, head.schema, no_files)
-        check_conflicts(Operation.COMPUTE_STATISTICS, view, passed, written, head.name)
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+        written_base = OperationFacts(head.version, head.schema, no_files)
+        check_conflicts(OperationKind.COMPUTE_STATISTICS, view, passed, written_base, head.name)
         if view.state.erased > estimates.version:
             raise CommitConflict(
                 f"rows of {head.name} were erased while its statistics were computed, which may have their values: "
                 "compute them again",
                 version=view.version,
             )
-        added = 0
+        added_rows = 0
         if view.version > estimates.version:
             commits = head.tracked.log.commits(first=estimates.version + 1, last=view.version)
             events = [event for commit in commits for event in table_events(commit)]
-            added = sum(event.added_rows for event in events if isinstance(event, FilesChanged))
-        return Draft(events=encode([StatisticsComputed(estimates=estimates.with_added(added))]))
+            added_rows = sum(event.added_rows for event in events if isinstance(event, FilesChanged))
+        return Draft(events=encode([StatisticsComputed(estimates=estimates.with_added(added_rows))]))
 
     return head.commit_or_refresh(decide, token)

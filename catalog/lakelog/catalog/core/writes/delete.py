@@ -1,9 +1,10 @@
-"""Deleting the rows that match a filter: whole files where their entries prove it, else by reading the files.
+"""Deletion of the rows that match a filter: of whole files if their entries prove it, else by reading the
+files.
 
-In files with other rows too, matching rows are marked as deleted, or the files are rewritten without them, by the
-table's property. A delete by reading is prepared on one version. A delete adds no rows, so after a conflict it is
-prepared again on the newest version, as if it had begun later; in a transaction, which may have used what it read, it
-fails.
+In files with other rows too, matching rows are marked as deleted, or the files are rewritten without them, by
+the table's property. A delete by reading is prepared on a single version. A delete adds no rows. So after a
+conflict it is prepared again on the newest version, as if it had begun later. In a transaction, which may
+have used its own reads, it fails instead.
 """
 
 from __future__ import annotations
@@ -11,12 +12,17 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.files import DataFile, with_rows
-from lakelog.catalog.core.logs import NothingToDo, TableHead, Token
-from lakelog.catalog.core.parquet import copied_files, kept_by_commit, read_positions
-from lakelog.catalog.core.planning import bind
-from lakelog.catalog.core.schema import COPY_ON_WRITE, WRITE_MODES, Predicate, value_of
-from lakelog.catalog.core.state import Operation
+from lakelog.catalog.core.files.data_file import DataFile
+from lakelog.catalog.core.files.file_tables import with_rows
+from lakelog.catalog.core.logs.commits import NothingToDo, Token
+from lakelog.catalog.core.logs.table_head import TableHead
+from lakelog.catalog.core.parquet.copying import copied_files
+from lakelog.catalog.core.parquet.leftovers import kept_by_commit
+from lakelog.catalog.core.parquet.reading import read_positions
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.schema.predicate import Predicate
+from lakelog.catalog.core.schema.properties.known import COPY_ON_WRITE, WRITE_MODES
+from lakelog.catalog.core.state.conflicts import OperationKind
 from lakelog.catalog.core.writes import file_changes, row_changes
 from lakelog.catalog.core.writes.partial_files import matching_files
 from lakelog.catalog.core.writes.prepared_rows import RowChange
@@ -28,15 +34,17 @@ TRIES_MAX = 5
 def delete(
     head: TableHead, predicate: Predicate, token: Token | None, *, keeps_partitions: bool = True
 ) -> TableHead:
-    """Delete the rows that match, and return the version after that; partitions that were added stay or go, too.
+    """Delete the matching rows, and return the version after that. `keeps_partitions` keeps partitions
+    without rows.
 
-    Costs 1 PUT where files are proven to match as a whole; else the files that may match are read, too.
-    Unsupported for an unknown condition, CommitConflict where other writers keep changing the same rows.
+    Costs 1 PUT if files are proven to match as a whole. Otherwise the files that may match are read, too.
+    Raises Unsupported for an unknown condition. Raises CommitConflict if other writers keep changing the same
+    rows.
     """
     for tries_left in reversed(range(TRIES_MAX)):
         try:
             change = file_changes.ContentsChange(
-                operation=Operation.DELETE,
+                operation=OperationKind.DELETE,
                 filter=predicate,
                 filter_text=str(predicate),
                 keeps_partitions=keeps_partitions,
@@ -64,9 +72,10 @@ def delete(
 
 
 def is_by_files(head: TableHead, predicate: Predicate) -> bool:
-    """Return whether each file is proven to match as a whole, or not at all. Unsupported as `delete`."""
-    _, some = matching_files(head, bind(predicate, head.schema))
-    return not some.num_rows
+    """Return whether each file is proven to match as a whole, or not at all. Raises Unsupported like
+    `delete`."""
+    _, partial_files = matching_files(head, bind(predicate, head.schema))
+    return not partial_files.num_rows
 
 
 def _is_another(newer: TableHead, head: TableHead) -> bool:
@@ -76,32 +85,32 @@ def _is_another(newer: TableHead, head: TableHead) -> bool:
 def _delete_rows(
     head: TableHead, predicate: Predicate, token: Token | None, *, keeps_partitions: bool
 ) -> TableHead:
-    tracked, metadata = head.tracked, head.metadata
-    bound = bind(predicate, metadata.schema)
-    tracked.transaction.note_rows_read(predicate)
-    whole, some = matching_files(head, bound)
+    log, metadata = head.tracked, head.metadata
+    condition = bind(predicate, metadata.schema)
+    log.transaction.note_rows_read(predicate)
+    whole, partial_files = matching_files(head, condition)
     positions = dict(
         read_positions(
-            tracked.store, tracked.prefix, some, metadata.schema, bound, tracked.log.replay.open_url
+            log.store, log.prefix, partial_files, metadata.schema, condition, log.log.replay.open_url
         )
     )
     write = head.begin_write()
-    removed = set((with_rows(whole) if keeps_partitions else whole)["path"].to_pylist())
-    copied: list[DataFile] = []
-    if positions and value_of(metadata.properties, WRITE_MODES["delete"]) == COPY_ON_WRITE:
-        touched = pc.is_in(some["path"], value_set=pa.array(sorted(positions), pa.string()))
-        copied = copied_files(head, some.filter(touched), bound, write)
-        removed |= positions.keys()
+    removed_paths = set((with_rows(whole) if keeps_partitions else whole)["path"].to_pylist())
+    new_files: list[DataFile] = []
+    if positions and WRITE_MODES["delete"].of(metadata.properties) == COPY_ON_WRITE:
+        has_matches = pc.is_in(partial_files["path"], value_set=pa.array(sorted(positions), pa.string()))
+        new_files = copied_files(head, partial_files.filter(has_matches), condition, write)
+        removed_paths |= positions.keys()
         positions = {}
     change = RowChange(
-        operation=Operation.DELETE_ROWS,
-        files=copied,
-        removed=frozenset(removed),
+        operation=OperationKind.DELETE_ROWS,
+        files=new_files,
+        removed=frozenset(removed_paths),
         deletes=positions,
         condition=predicate,
         keeps_partitions=keeps_partitions,
     )
     if change.is_empty:
         return head.unchanged()
-    with kept_by_commit(tracked, copied):
+    with kept_by_commit(log, new_files):
         return head.after(row_changes.commit(head, change, write=write, token=token))

@@ -1,8 +1,9 @@
-"""Changes of a table's contents: append, overwrite by filter or by partition, truncate, delete of whole files.
+"""Changes of a table's contents: append, overwrite by filter or by partition, truncate, delete of whole
+files.
 
-Each is decided on metadata, so it can be decided again on a newer state after a lost race, if the conflict matrix
-allows it. Files are removed only where it is proven that all of their rows match. Where an overwrite matches files in
-part, the rows to be replaced are found by reading (see `partial_files`).
+Each is decided on metadata. So after a lost race it can be decided again on a newer state, if the conflict
+matrix allows it. Files are removed only if it is proven that all of their rows match. If an overwrite matches
+files in part, the rows to replace are found by reading (see `partial_files`).
 """
 
 from __future__ import annotations
@@ -15,72 +16,55 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.files import (
+from lakelog.catalog.core.files.arrow_lists import encode_table
+from lakelog.catalog.core.files.data_file import (
     DataFile,
-    Positions,
     check_files,
-    check_taken,
     check_written_by,
-    empty,
-    encode_table,
     is_elsewhere,
-    joined,
     of_write,
-    positions_of,
-    with_ids,
-    with_rows,
-    without_uncommitted,
 )
-from lakelog.catalog.core.logs import (
-    Changed,
+from lakelog.catalog.core.files.deletion_vectors import DeletedPositions, positions_of
+from lakelog.catalog.core.files.file_tables import empty, joined, with_rows
+from lakelog.catalog.core.files.row_ids import with_ids, without_uncommitted
+from lakelog.catalog.core.files.taken_values import check_taken
+from lakelog.catalog.core.logs.changed import TableCommit
+from lakelog.catalog.core.logs.commits import (
     NothingToDo,
-    TableHead,
+    OperationFacts,
     Token,
-    Written,
-    as_removed,
     check_conflicts,
     files_event,
-    merged_drafts,
-    naming,
     taken_events,
 )
-from lakelog.catalog.core.parquet import kept_by_commit
-from lakelog.catalog.core.planning import (
-    Bound,
-    bind,
-    keys_of,
-    may_match,
-    partition_key,
-    partition_of_files,
-    predicate_of_keys,
-    unknown_parts,
-)
-from lakelog.catalog.core.schema import (
-    ALWAYS_TRUE,
-    Filter,
-    Metadata,
-    Predicate,
-    Schema,
-    ValuesTaken,
-    as_predicate,
-)
-from lakelog.catalog.core.state import (
-    ChangeKind,
-    FilesChanged,
-    Operation,
-    TableState,
-    check_not_adopted,
-    encode,
-    normalized,
-)
+from lakelog.catalog.core.logs.live_files import as_removed
+from lakelog.catalog.core.logs.named_errors import naming
+from lakelog.catalog.core.logs.table_head import TableHead
+from lakelog.catalog.core.logs.transaction_steps import merged_drafts
+from lakelog.catalog.core.parquet.leftovers import kept_by_commit
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.planning.bound import Bound, unknown_parts
+from lakelog.catalog.core.planning.partitions import keys_of, partition_of_files, predicate_of_keys
+from lakelog.catalog.core.planning.pruning import may_match
+from lakelog.catalog.core.planning.scan_plan import partition_key
+from lakelog.catalog.core.schema.filters import Filter, as_predicate
+from lakelog.catalog.core.schema.identity import ValuesTaken
+from lakelog.catalog.core.schema.metadata import Metadata
+from lakelog.catalog.core.schema.predicate import ALWAYS_TRUE, Predicate
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.state.adopted import check_not_adopted
+from lakelog.catalog.core.state.conflicts import ChangeKind, OperationKind
+from lakelog.catalog.core.state.events import FilesChanged, encode
+from lakelog.catalog.core.state.statement_text import normalized
+from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.core.writes.files_since import FilesSince
 from lakelog.catalog.core.writes.identity_values import with_values
 from lakelog.catalog.core.writes.moved_contents import FirstReplaced, moved_conflict
-from lakelog.catalog.core.writes.partial_files import PartialFiles, Replaced, matching_files
-from lakelog.catalog.core.writes.row_rebase import Made
+from lakelog.catalog.core.writes.partial_files import FileReplacements, PartialFiles, matching_files
+from lakelog.catalog.core.writes.row_rebase import RebasedFiles
 from lakelog.catalog.core.writes.stream_batches import StreamBatch, check_after, check_new
 from lakelog.catalog.errors import CommitConflict
-from lakelog.log import Carried, Commit, Draft, View, WriteRef
+from lakelog.log import CarriedChange, Commit, Draft, LogView, WriteRef
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 if TYPE_CHECKING:
@@ -88,23 +72,27 @@ if TYPE_CHECKING:
 
 
 class FilesMatchInPart(Unsupported):
-    """The filter of a delete matches, or may match, only some rows of a file; only whole files can be deleted here."""
+    """The filter of a delete matches, or may match, only some rows of a file. Only whole files can be deleted
+    here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentsChange:
-    """A change to be committed: `filter` belongs to overwrite and delete, and to no other operation.
+    """A change to be committed. `filter` belongs to overwrite and delete, and to no other operation.
 
-    A delete has files only if they have no rows: they stand for partitions that stay. `batch` is the batch of a stream
-    that the rows are, which is committed once. `values` were taken of identity columns for the rows of `files`, and are
-    not committed yet. `deletes` are the positions of all rows that an overwrite replaces in files with others, by path;
-    None where they were not searched: then lakelog has to know all of the filter; `copies` are the files into which the
-    writer has copied the rows of these files that stay, None where it has not. With `keeps_partitions`, a delete keeps
-    files without rows, which stand for
-    partitions. The rows of an append are those of the appends that it `carries`, if any.
+    A delete has files only if they have no rows: they stand for partitions that stay. `batch` is the stream
+    batch of the rows, which is committed only once. `values` were taken of identity columns for the rows of
+    `files`, and are not committed yet.
+
+    `deletes` are the positions of all rows that an overwrite replaces in files with other rows, by path. It
+    is None if they were not searched, and then lakelog has to understand the whole filter. `copies` are the
+    files into which the writer has copied the remaining rows of these files, or None if it has not.
+
+    With `keeps_partitions`, a delete keeps files without rows, which stand for partitions. The rows of an
+    append are those of the appends that it `carries`, if any.
     """
 
-    operation: Operation
+    operation: OperationKind
     files: Sequence[DataFile] = ()
     filter: Predicate | None = None
     filter_text: str | None = None
@@ -113,26 +101,29 @@ class ContentsChange:
     deletes: Mapping[str, BitMap] | None = None
     copies: Sequence[DataFile] | None = None
     keeps_partitions: bool = False
-    carries: Sequence[Carried] = ()
+    carries: Sequence[CarriedChange] = ()
 
 
 def change_of(
     operation: str,
     files: Sequence[DataFile],
-    filter: Filter | None,
-    batch: StreamBatch | None,
-    values: Sequence[ValuesTaken],
-    deletes: Sequence[Positions | Mapping[str, Any]] | None = None,
+    filter: Filter | None = None,
+    batch: StreamBatch | None = None,
+    values: Sequence[ValuesTaken] = (),
+    deletes: Sequence[DeletedPositions | Mapping[str, Any]] | None = None,
     copies: Sequence[DataFile] | None = None,
 ) -> ContentsChange:
-    """Return the change that a writer requests. InvalidInput for a filter that does not belong to the operation, and
-    for a missing one."""
-    if operation == Operation.TRUNCATE.value and files:
-        # New contents may come from a query of the old ones, so rows that were added meanwhile must not vanish.
-        operation, filter = Operation.OVERWRITE.value, ALWAYS_TRUE
-    if filter is not None and operation != Operation.OVERWRITE.value:
+    """Return the change that a writer requests.
+
+    Raises InvalidInput for a filter that does not belong to the operation, and for a missing filter.
+    """
+    if operation == OperationKind.TRUNCATE.value and files:
+        # New contents may come from a query of the old contents, so rows that were added since then must not
+        # vanish.
+        operation, filter = OperationKind.OVERWRITE.value, ALWAYS_TRUE
+    if filter is not None and operation != OperationKind.OVERWRITE.value:
         raise InvalidInput(f"a filter belongs to an overwrite, not to {operation}: leave it out")
-    if filter is None and operation == Operation.OVERWRITE.value:
+    if filter is None and operation == OperationKind.OVERWRITE.value:
         raise InvalidInput(
             "an overwrite needs a filter for the rows that it replaces: give one (ALWAYS_TRUE for all rows)"
         )
@@ -150,7 +141,7 @@ def change_of(
 
 
 def is_understood(predicate: Predicate, schema: Schema) -> bool:
-    """Return whether lakelog knows exactly which rows match, so that an overwrite may replace these."""
+    """Return whether lakelog knows exactly which rows match, so that an overwrite may replace them."""
     return not unknown_parts(bind(predicate, schema))
 
 
@@ -163,9 +154,9 @@ def commit_write(
     """Commit the files of `write`, which began on `head` or before, and return the newest version."""
     check_written_by([*change.files, *(change.copies or ())], write)
     if token is None and write is not None:
-        # One write is one commit: committing its files again must not add them twice.
+        # A write is a single commit. A repeated commit of its files must not add them twice.
         token = head.token_of(write)
-    base = head.at_write_to_commit(write, token, may_be_proposed=change.operation is Operation.APPEND)
+    base = head.at_write_to_commit(write, token, may_be_proposed=change.operation is OperationKind.APPEND)
     if base is None:
         return head.refreshed()
     return head.after(commit(base, change, write=write, token=token))
@@ -177,12 +168,13 @@ def commit(
     *,
     write: WriteRef | None = None,
     token: Token | None = None,
-) -> Changed:
+) -> TableCommit:
     """Commit `change`, which was prepared against `base`, on the newest state that allows it.
 
-    CommitConflict where the matrix says so, NoSuchTable when the table was dropped, BatchCommitted where it has the
-    batch already, Unsupported for an unknown filter. Costs 1 PUT if there were no other commits, and the cost of
-    `PartialFiles` where an overwrite matches files in part; for a delete, FilesMatchInPart.
+    Raises CommitConflict if the matrix says so, NoSuchTable if the table was dropped, BatchCommitted if it
+    already has the batch, and Unsupported for an unknown filter. Costs 1 PUT if there were no other commits.
+    If an overwrite matches files in part, it also has the cost of `PartialFiles`. If a delete does, raises
+    FilesMatchInPart.
     """
     files = of_write(change.files, write)
     check_files(files, base.schema, base.metadata.specs)
@@ -190,48 +182,52 @@ def commit(
     return with_values(base, replace(change, files=files), lambda change: _commit(base, change, write, token))
 
 
-def _commit(base: TableHead, change: ContentsChange, write: WriteRef | None, token: Token | None) -> Changed:
+def _commit(
+    base: TableHead, change: ContentsChange, write: WriteRef | None, token: Token | None
+) -> TableCommit:
     if change.batch is not None:
         check_after(base, change.batch)
-    # Bound once: a name in the filter means the column that had it when the change was prepared.
-    bound = None if change.filter is None else bind(change.filter, base.schema)
-    partial = _partial_files(base, change, bound, write)
+    # Bound once: a name in the filter means the column that had this name when the change was prepared.
+    condition = None if change.filter is None else bind(change.filter, base.schema)
+    partial = _partial_files(base, change, condition, write)
     step: FirstReplaced | None = None
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
         nonlocal step
         current = base.at(view)
         since = FilesSince(base, current, passed)
         if change.batch is not None:
             check_new(current.state.streams, change.batch, base.name)
-        written = Written(
+        write_base = OperationFacts(
             base.version,
             base.schema,
-            lambda kind: _is_replaced(base, current, change, bound, kind, since),
+            lambda kind: _is_replaced(base, current, change, condition, kind, since),
             values=change.values,
         )
-        check_conflicts(change.operation, view, passed, written, base.name)
+        check_conflicts(change.operation, view, passed, write_base, base.name)
         _check_not_there(current, change.files)
-        taken = taken_events(view, change.values, base.name)
+        identity_events = taken_events(view, change.values, base.name)
         batch = [] if change.batch is None else [change.batch.event()]
         end = Draft(events=encode(batch), write=write, carries=tuple(change.carries))
         if step is not None and since.rows_moved:
-            if _came_or_went(base, current, change, bound, since):
+            if _came_or_went(base, current, change, condition, since):
                 raise moved_conflict(change.operation, current, "with rows that this operation may replace")
             by = write or WriteRef(id=base.logs.new_id(), version=base.version)
-            copied, rest = step.on(current, change.operation, by, change.files, since.commits)
+            copy_change, main_change = step.on(current, change.operation, by, change.files, since.commits)
             return merged_drafts(
                 [
-                    Draft(events=encode(taken)),
-                    *_file_drafts(change, current, copied, rest),
+                    Draft(events=encode(identity_events)),
+                    *_file_drafts(change, current, copy_change, main_change),
                     replace(end, write=by),
                 ]
             )
-        removed, some = _replaced_files(current, change, bound)
-        if change.operation is Operation.DELETE and not (change.files or removed.num_rows or some.num_rows):
+        whole_files, partial_table = _replaced_files(current, change, condition)
+        if change.operation is OperationKind.DELETE and not (
+            change.files or whole_files.num_rows or partial_table.num_rows
+        ):
             raise NothingToDo("no row matches")
-        replaced = Replaced()
-        if some.num_rows:
+        replacement = FileReplacements()
+        if partial_table.num_rows:
             if partial is None:
                 if step is not None:
                     raise moved_conflict(change.operation, current, "with rows that it should have seen")
@@ -239,46 +235,61 @@ def _commit(base: TableHead, change: ContentsChange, write: WriteRef | None, tok
                     f"the filter {change.filter_text or ''} of this {change.operation.value} matches some rows of a "
                     f"file of {base.name} but not all of them: use a filter on whole partitions"
                 )
-            replaced = partial.replaced(current, some, since.moved_to)
-        whole = as_removed(removed)
-        if base.tracked.transaction.is_open and step is None and change.operation is not Operation.APPEND:
-            step = FirstReplaced(current, whole, replaced)
-        copied = Made(added=replaced.copies, removed=replaced.rewritten)
-        rest = Made(added=change.files, removed=[*whole, *replaced.emptied], changed=replaced.marked)
-        return merged_drafts([Draft(events=encode(taken)), *_file_drafts(change, current, copied, rest), end])
+            replacement = partial.replaced(current, partial_table, since.moved_to)
+        whole = as_removed(whole_files)
+        if base.tracked.transaction.is_open and step is None and change.operation is not OperationKind.APPEND:
+            step = FirstReplaced(current, whole, replacement)
+        copy_change = RebasedFiles(added=replacement.copies, removed=replacement.rewritten)
+        main_change = RebasedFiles(
+            added=change.files, removed=[*whole, *replacement.emptied], changed=replacement.marked
+        )
+        return merged_drafts(
+            [
+                Draft(events=encode(identity_events)),
+                *_file_drafts(change, current, copy_change, main_change),
+                end,
+            ]
+        )
 
-    base.check_own_steps(change.operation, Written(base.version, base.schema, lambda kind: True))
+    base.check_own_steps(change.operation, OperationFacts(base.version, base.schema, lambda kind: True))
     with kept_by_commit(base.tracked, [] if partial is None else partial.written):
         return base.commit(decide, token, shared=_only_adds(change))
 
 
 def _only_adds(change: ContentsChange) -> bool:
-    """Return whether a change takes nothing away, and needs no read: files from elsewhere are looked for."""
-    return change.operation is Operation.APPEND and not any(is_elsewhere(file.path) for file in change.files)
+    """Return whether a change takes nothing away, and needs no read. Files from elsewhere need a lookup."""
+    return change.operation is OperationKind.APPEND and not any(
+        is_elsewhere(file.path) for file in change.files
+    )
 
 
 def _check_not_there(current: TableHead, files: Sequence[DataFile]) -> None:
-    """Refuse files from elsewhere that are in the table already: unlike new ones, they may be added a second time."""
-    others = [file for file in files if is_elsewhere(file.path)]
-    if not others:
+    """Raise InvalidInput if a file from elsewhere is in the table already. Unlike a new file, it could be
+    added again."""
+    foreign_files = [file for file in files if is_elsewhere(file.path)]
+    if not foreign_files:
         return
-    check_not_adopted(current.state.adopted, others)
-    known = [path for chunk in current.files_named({file.path for file in others}) for path in chunk["path"]]
-    if known:
-        more = f", and {len(known) - 1:,} more" if len(known) > 1 else ""
+    check_not_adopted(current.state.adopted, foreign_files)
+    present_paths = [
+        path for chunk in current.files_named({file.path for file in foreign_files}) for path in chunk["path"]
+    ]
+    if present_paths:
+        more = f", and {len(present_paths) - 1:,} more" if len(present_paths) > 1 else ""
         raise InvalidInput(
-            f"{current.name} has the file {known[0].as_py()} already{more}: its rows would be added twice"
+            f"{current.name} has the file {present_paths[0].as_py()} already{more}: its rows would be added twice"
         )
 
 
-def _file_drafts(change: ContentsChange, current: TableHead, copied: Made, rest: Made) -> Iterator[Draft]:
-    """Yield the changes of files: first that of rewritten files, if any, which adds no rows; then the rest."""
+def _file_drafts(
+    change: ContentsChange, current: TableHead, copied: RebasedFiles, rest: RebasedFiles
+) -> Iterator[Draft]:
+    """Yield the changes of files: first the rewritten files, if any, which add no rows, and then the rest."""
     metadata, text = current.metadata, _kept(change.filter_text)
     files = with_ids([*copied.added, *rest.added], current.state.next_row)
     copies, new = files[: len(copied.added)], files[len(copied.added) :]
     if not copied.is_nothing:
         event, blobs = files_event(
-            Operation.DELETE_ROWS, copies, copied.removed, metadata, text, copied.changed
+            OperationKind.DELETE_ROWS, copies, copied.removed, metadata, text, copied.changed
         )
         yield Draft(events=encode([event]), blobs=blobs)
     event, blobs = files_event(change.operation, new, rest.removed, metadata, text, rest.changed)
@@ -287,33 +298,34 @@ def _file_drafts(change: ContentsChange, current: TableHead, copied: Made, rest:
 
 
 def _kept(filter_text: str | None) -> str | None:
-    """Return the text of a filter for a commit: like a statement's, without literals, which must not be kept."""
+    """Return a filter's text for a commit: like a statement's text, without literals, which must not be
+    kept."""
     return None if filter_text is None else normalized(filter_text)
 
 
 def _replaced_files(
     current: TableHead, change: ContentsChange, bound: Bound | None
 ) -> tuple[pa.Table, pa.Table]:
-    """Return the files that `change` removes, and those in which it may replace some rows."""
+    """Return the files that `change` removes, and the files in which it may replace some rows."""
     with naming(current.tracked.log.location):
         return _matching(current, change, bound)
 
 
 def _matching(current: TableHead, change: ContentsChange, bound: Bound | None) -> tuple[pa.Table, pa.Table]:
     match change.operation:
-        case Operation.TRUNCATE:
+        case OperationKind.TRUNCATE:
             return with_rows(current.all_files()), empty()
-        case Operation.OVERWRITE | Operation.DELETE:
+        case OperationKind.OVERWRITE | OperationKind.DELETE:
             assert bound is not None, "these have a filter"
             whole, partial = matching_files(current, bound, in_part=change.deletes is not None)
             return (with_rows(whole) if change.keeps_partitions else whole), partial
-        case Operation.OVERWRITE_PARTITIONS:
-            whole, some = [], []
+        case OperationKind.OVERWRITE_PARTITIONS:
+            whole, unsure_parts = [], []
             for chunk in current.chunks():
                 inside, unsure = _touched(chunk, change.files, current.metadata)
                 whole.append(chunk.filter(inside))
-                some.append(chunk.filter(unsure))
-            return joined(whole), joined(some)
+                unsure_parts.append(chunk.filter(unsure))
+            return joined(whole), joined(unsure_parts)
         case _:
             return empty(), empty()
 
@@ -321,30 +333,32 @@ def _matching(current: TableHead, change: ContentsChange, bound: Bound | None) -
 def _partial_files(
     base: TableHead, change: ContentsChange, bound: Bound | None, write: WriteRef | None
 ) -> PartialFiles | None:
-    """Return the rows that `change` replaces in files with other rows too; None where it replaces only whole files."""
-    if change.operation not in (Operation.OVERWRITE, Operation.OVERWRITE_PARTITIONS):
+    """Return the rows that `change` replaces in files with other rows too, or None if it replaces only whole
+    files."""
+    if change.operation not in (OperationKind.OVERWRITE, OperationKind.OVERWRITE_PARTITIONS):
         return None
     if write is None:
         raise InvalidInput("an overwrite needs the id of a write, for the names of its files: begin one")
 
     def find() -> tuple[pa.Table, Bound]:
-        _, some = _replaced_files(base, change, bound)
-        return some, bound or _bound_of_partitions(change.files, base.metadata)
+        _, partial_table = _replaced_files(base, change, bound)
+        return partial_table, bound or _bound_of_partitions(change.files, base.metadata)
 
     return PartialFiles(base, write, find, change.deletes, change.copies)
 
 
 def _touched(chunk: pa.Table, files: Sequence[DataFile], metadata: Metadata) -> tuple[pa.Array, pa.Array]:
-    """Return which files in `chunk` are in the partitions of `files`, and for which of them that is not known."""
-    touched = _partitions(files, metadata)
-    values, known = partition_of_files(chunk, metadata)
+    """Return a mask of the files in `chunk` that are in the partitions of `files`, and a mask of undecided
+    files."""
+    partition_keys = _partitions(files, metadata)
+    values, has_partition = partition_of_files(chunk, metadata)
     keys = keys_of(values, chunk.num_rows)
-    inside = pc.and_(known, pa.array([key in touched for key in keys], pa.bool_()))
-    if pc.all(known, min_count=0).as_py():
-        return inside, pc.invert(known)
-    bound = _bound_of_partitions(files, metadata)
-    unknown = pc.and_not(pc.greater(chunk["rows"].combine_chunks(), 0), known)
-    return inside, pc.and_(may_match(chunk, bound, metadata.specs), unknown)
+    inside = pc.and_(has_partition, pa.array([key in partition_keys for key in keys], pa.bool_()))
+    if pc.all(has_partition, min_count=0).as_py():
+        return inside, pc.invert(has_partition)
+    condition = _bound_of_partitions(files, metadata)
+    unknown = pc.and_not(pc.greater(chunk["rows"].combine_chunks(), 0), has_partition)
+    return inside, pc.and_(may_match(chunk, condition, metadata.specs), unknown)
 
 
 def _partitions(files: Sequence[DataFile], metadata: Metadata) -> set[tuple[Any, ...]]:
@@ -365,31 +379,33 @@ def _is_replaced(
     kind: ChangeKind,
     since: FilesSince,
 ) -> bool:
-    """Return whether files that were added, or removed, between two views may hold rows that `change` replaces.
+    """Return whether files that were added, or removed, between two views may hold rows that `change`
+    replaces.
 
-    Rows that were only moved by then do not count.
+    Rows that were only moved since then do not count.
     """
-    is_added = kind is ChangeKind.ADDED_FILES
-    if since.rows_moved and not since.types_changed:
-        found = since.added_by_others if is_added else since.removed_by_others
+    adds_files = kind is ChangeKind.ADDED_FILES
+    if since.rows_moved and not since.types_may_differ:
+        file_tables = since.added_by_others if adds_files else since.removed_by_others
     else:
-        here, there = (current, base) if is_added else (base, current)
-        found = [here.files_only_here(there.view)]
-    return any(_may_replace(files, change, bound, current.metadata) for files in found)
+        new_side, old_side = (current, base) if adds_files else (base, current)
+        file_tables = [new_side.files_only_here(old_side.view)]
+    return any(_may_replace(files, change, bound, current.metadata) for files in file_tables)
 
 
 def _came_or_went(
     base: TableHead, current: TableHead, change: ContentsChange, bound: Bound | None, since: FilesSince
 ) -> bool:
-    """Return whether others have added or removed rows that `change` replaces, which is not decided by them anew."""
+    """Return whether others have added or removed rows that `change` replaces, so that it cannot simply go
+    on."""
     kinds = (ChangeKind.ADDED_FILES, ChangeKind.REMOVED_FILES)
     return any(_is_replaced(base, current, change, bound, kind, since) for kind in kinds)
 
 
 def _may_replace(files: pa.Table, change: ContentsChange, bound: Bound | None, metadata: Metadata) -> bool:
-    if change.operation is Operation.TRUNCATE:
+    if change.operation is OperationKind.TRUNCATE:
         return bool(files.num_rows)
-    if change.operation is Operation.OVERWRITE_PARTITIONS:
+    if change.operation is OperationKind.OVERWRITE_PARTITIONS:
         inside, unsure = _touched(files, change.files, metadata)
         return bool(pc.any(pc.or_(inside, unsure), min_count=0).as_py())
     assert bound is not None, "an overwrite has a filter"
@@ -399,9 +415,11 @@ def _may_replace(files: pa.Table, change: ContentsChange, bound: Bound | None, m
 def changed_rows(
     base: TableHead, current: TableHead, bound: Bound | None, passed: Callable[[], Iterable[Commit]]
 ) -> bool:
-    """Return whether rows that match (None: any) may have been added or removed between two versions.
+    """Return whether matching rows may have been added or removed between two versions. With `bound` None,
+    all rows match.
 
-    `passed` returns the commits between them: where there were compactions, these say what others did.
+    `passed` returns the commits between them. If there were compactions, these commits show the changes of
+    others.
     """
     specs = current.metadata.specs
 
@@ -410,12 +428,15 @@ def changed_rows(
             return bool(files.num_rows)
         return bool(pc.any(may_match(files, bound, specs), min_count=0).as_py())
 
-    differing = [here.files_only_here(there.view) for here, there in ((current, base), (base, current))]
-    if not any(map(may_hold, differing)):
+    different_files = [
+        one_head.files_only_here(other_head.view)
+        for one_head, other_head in ((current, base), (base, current))
+    ]
+    if not any(map(may_hold, different_files)):
         return False
     try:
         since = FilesSince(base, current, list(passed()))
-        if not since.rows_moved or since.types_changed:
+        if not since.rows_moved or since.types_may_differ:
             return True
         return any(map(may_hold, [*since.added_by_others, *since.removed_by_others]))
     except (NotFound, CommitConflict):
@@ -423,12 +444,12 @@ def changed_rows(
 
 
 def moved_files(
-    operation: Operation, added: pa.Table, removed: pa.Table, metadata: Metadata
+    operation: OperationKind, added: pa.Table, removed: pa.Table, metadata: Metadata
 ) -> tuple[FilesChanged, tuple[bytes, ...]]:
-    """As `files_event`, for files of another line or version, in the form of `FileSet.chunks`."""
+    """Return `files_event` for files of another line or version, in the form of `FileSet.chunks`."""
     event, blobs = files_event(operation, (), as_removed(removed), metadata)
     if added.num_rows:
-        # Always as Arrow: bounds and partition values keep their types.
+        # Always as Arrow, so that bounds and partition values keep their types.
         event = msgspec.structs.replace(
             event,
             added_sidecar=len(blobs),
@@ -440,12 +461,17 @@ def moved_files(
     return event, blobs
 
 
-def operation_named(name: str) -> Operation:
-    """Return the operation of an engine's write by its name. InvalidInput for an unknown one."""
-    allowed = (Operation.APPEND, Operation.OVERWRITE, Operation.OVERWRITE_PARTITIONS, Operation.TRUNCATE)
-    for operation in allowed:
+def operation_named(name: str) -> OperationKind:
+    """Return the operation of an engine's write by its name. Raises InvalidInput for an unknown name."""
+    operations = (
+        OperationKind.APPEND,
+        OperationKind.OVERWRITE,
+        OperationKind.OVERWRITE_PARTITIONS,
+        OperationKind.TRUNCATE,
+    )
+    for operation in operations:
         if operation.value == name:
             return operation
     raise InvalidInput(
-        f"{name!r} is not an operation of a write: use one of {', '.join(o.value for o in allowed)}"
+        f"{name!r} is not an operation of a write: use one of {', '.join(o.value for o in operations)}"
     )

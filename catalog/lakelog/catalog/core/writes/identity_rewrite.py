@@ -1,7 +1,7 @@
-"""New identity values for files that are written and cannot be committed with their present ones.
+"""New identity values for written files that cannot be committed with their present values.
 
-A writer that loses the race for values takes as many others, by a commit of its own that cannot conflict, and rewrites
-its files with them. So a write does this at most once, however many others write.
+A writer that loses the race for values takes as many new values, by a commit of its own that cannot conflict,
+and rewrites its files with them. So a write does this at most once, however many others write.
 """
 
 from __future__ import annotations
@@ -16,20 +16,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakelog.catalog.core.files import DataFile
-from lakelog.catalog.core.logs import TableHead, gone_as_no_such_table
-from lakelog.catalog.core.parquet import OpenFile, codec_of, footer_crc_of
-from lakelog.catalog.core.schema import ValuesTaken, check_range, dotted, identity_fields, next_values
-from lakelog.catalog.core.state import IdentityTaken, TableState, encode
+from lakelog.catalog.core.files.data_file import DataFile
+from lakelog.catalog.core.logs.commits import gone_as_no_such_table
+from lakelog.catalog.core.logs.table_head import TableHead
+from lakelog.catalog.core.parquet.opening import footer_crc_of
+from lakelog.catalog.core.parquet.writing import OpenFile, codec_of
+from lakelog.catalog.core.schema.identity import ValuesTaken, check_range, identity_fields, next_values
+from lakelog.catalog.core.schema.schema import dotted
+from lakelog.catalog.core.state.events import IdentityTaken, encode
+from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.errors import ValuesGone
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import CommitUnknown, NotFound, StorageError
 
 
 @dataclass(frozen=True, slots=True)
-class Renumbered:
-    """Files with values of their own. `written` are the paths of those that were rewritten, `replaced` the paths of the
-    files that these replace."""
+class RenumberedFiles:
+    """Files with values of their own. `written` are the paths of rewritten files, `replaced` the paths of
+    their originals."""
 
     files: list[DataFile]
     written: list[str]
@@ -37,10 +41,10 @@ class Renumbered:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """How the values of a column that were taken for a write move `by` so much, in the direction in which they grow.
+class ValueShift:
+    """A shift of a column's values that were taken for a write, `by` a number in their direction of growth.
 
-    Values before the `first` of them are those of rows that an update keeps.
+    Values before `first` belong to rows that an update keeps.
     """
 
     first: int
@@ -56,17 +60,17 @@ class Move:
         return pc.if_else(moves, pc.add_checked(values, by), values)
 
 
-def renumbered(head: TableHead, files: Sequence[DataFile], values: Sequence[ValuesTaken]) -> Renumbered:
-    """Take as many values as `values` has, beyond all that are taken, and return `files` with these.
+def renumbered(head: TableHead, files: Sequence[DataFile], values: Sequence[ValuesTaken]) -> RenumberedFiles:
+    """Take as many values as `values` has, beyond all taken values, and return `files` with the new values.
 
-    ValuesGone where other values are needed and the files also hold some that the user gave. Costs one commit, and
-    where the values differ, a GET and a PUT for each file.
+    Raises ValuesGone if other values are needed and the files also hold values that the user gave. Costs a
+    commit, and if the values differ, a GET and a PUT for each file.
     """
-    taken = reserved(head, values)
-    moves: dict[int, Move] = {}
-    for old, new in zip(values, taken, strict=True):
+    new_values = reserved(head, values)
+    moves: dict[int, ValueShift] = {}
+    for old, new in zip(values, new_values, strict=True):
         if new.first != old.first:
-            moves[old.column] = Move(old.first, new.first - old.first)
+            moves[old.column] = ValueShift(old.first, new.first - old.first)
             if old.given:
                 raise ValuesGone(
                     f"the write to {head.name} conflicts with other writers, which took the same values of "
@@ -75,60 +79,60 @@ def renumbered(head: TableHead, files: Sequence[DataFile], values: Sequence[Valu
                     version=head.tracked.outside.current().version,
                 )
     if not moves:
-        return Renumbered(list(files), [], [])
-    mark = taken[0].first
-    others: list[DataFile] = []
+        return RenumberedFiles(list(files), [], [])
+    mark = new_values[0].first
+    new_files: list[DataFile] = []
     for file in files:
-        others.append(moved(head, file, moves, mark))
-    return Renumbered(others, [file.path for file in others], [file.path for file in files])
+        new_files.append(moved(head, file, moves, mark))
+    return RenumberedFiles(new_files, [file.path for file in new_files], [file.path for file in files])
 
 
 def reserved(head: TableHead, values: Sequence[ValuesTaken]) -> list[ValuesTaken]:
     """Take as many values of each column as `values` has, by a commit that all clients see at once."""
     log, schema = head.tracked.outside, head.schema
-    known = {field.id: field for field, _ in identity_fields(schema)}
-    made: list[ValuesTaken] = []
+    fields_by_id = {field.id: field for field, _ in identity_fields(schema)}
+    result: list[ValuesTaken] = []
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
         if log is head.tracked:
             # A transaction may have renamed the table, which other clients do not see yet.
             head.check_name(view)
         begin = next_values(schema, view.state.identities)
-        made.clear()
-        for each in values:
-            first = begin[each.column]
-            last = first + each.last - each.first
-            check_range(known[each.column], first)
-            check_range(known[each.column], last)
-            made.append(ValuesTaken(column=each.column, first=first, last=last))
-        events = [IdentityTaken(column=each.column, first=each.first, last=each.last) for each in made]
+        result.clear()
+        for entry in values:
+            first = begin[entry.column]
+            last = first + entry.last - entry.first
+            check_range(fields_by_id[entry.column], first)
+            check_range(fields_by_id[entry.column], last)
+            result.append(ValuesTaken(column=entry.column, first=first, last=last))
+        events = [IdentityTaken(column=entry.column, first=entry.first, last=entry.last) for entry in result]
         return Draft(events=encode(events))
 
     with gone_as_no_such_table(head.name):
         try:
             log.commit(log.known or log.current(), decide)
         except CommitUnknown as error:
-            # Values may have been taken for nothing, but the write itself certainly did not happen.
+            # Values may have been taken in vain, but the write itself certainly did not happen.
             raise StorageError(
                 f"nothing was written to {head.name}: whether values of its identity column were taken is not known "
                 f"({error}); retry",
                 location=error.location,
             ) from error
-    return made
+    return result
 
 
-def moved(head: TableHead, file: DataFile, moves: Mapping[int, Move], mark: int) -> DataFile:
+def moved(head: TableHead, file: DataFile, moves: Mapping[int, ValueShift], mark: int) -> DataFile:
     """Put a copy of a file, under a name of its own, with the values of these columns moved by `moves`."""
-    tracked, metadata = head.tracked, head.metadata
-    prefix = f"{tracked.prefix}/" if tracked.prefix else ""
-    data = tracked.store.get(prefix + file.path)
+    log, metadata = head.tracked, head.metadata
+    prefix = f"{log.prefix}/" if log.prefix else ""
+    data = log.store.get(prefix + file.path)
     if data is None:
         raise NotFound(f"the data file {file.path} was just written, but does not exist: write it again")
     columns = {metadata.schema.field_by_id(id).physical: move for id, move in moves.items()}
     content = _rewritten(data, columns, codec_of(metadata.properties))
-    # The mark is unique, so that no other attempt at the same write puts another file there.
+    # The mark is unique, so no other attempt at the same write puts another file there.
     path = f"{file.path.removesuffix('.parquet')}-from{mark}.parquet"
-    tracked.store.put(prefix + path, content)
+    log.store.put(prefix + path, content)
     return msgspec.structs.replace(
         file,
         path=path,
@@ -139,7 +143,7 @@ def moved(head: TableHead, file: DataFile, moves: Mapping[int, Move], mark: int)
     )
 
 
-def _rewritten(data: bytes, moves: Mapping[str, Move], codec: str) -> bytes:
+def _rewritten(data: bytes, moves: Mapping[str, ValueShift], codec: str) -> bytes:
     source = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
     # The schema as it is in the file, because Arrow does not know all of Spark's types.
     floats = [field.name for field in source.schema_arrow if pa.types.is_floating(field.type)]
@@ -155,7 +159,7 @@ def _rewritten(data: bytes, moves: Mapping[str, Move], codec: str) -> bytes:
     return content
 
 
-def _shifted(stats: Any, move: Move | None) -> Any:
+def _shifted(stats: Any, move: ValueShift | None) -> Any:
     if move is None or stats.min is None or stats.max is None:
         return stats
     return msgspec.structs.replace(stats, min=move.of(stats.min), max=move.of(stats.max))

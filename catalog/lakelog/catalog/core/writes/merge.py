@@ -1,9 +1,9 @@
-"""A merge from Python: rows of the table and of a source that match are found by DuckDB, and changed in one commit.
+"""A merge from Python: DuckDB finds matching rows of the table and of a source, which change in one commit.
 
-First the pairs of rows that match are found, with what happens to each, from the columns that conditions name, of
-files that may have such rows. Then the new rows are computed, each clause by itself, and written. Rows that stay as
-they are are not read again, or, where files are rewritten, copied without DuckDB. Rule: what a merge does is decided
-on one version; what it depends on goes along with its commit.
+First it finds the pairs of matching rows, and the action for each, from the columns that conditions name. It
+reads only files that may have such rows. Then the new rows are computed, each clause on its own, and written.
+Unchanged rows are not read again, or are copied without DuckDB if files are rewritten. Rule: a merge is
+decided on a single version, and its commit carries the conditions that it depends on.
 """
 
 from __future__ import annotations
@@ -13,26 +13,28 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.logs import TableHead, Token
-from lakelog.catalog.core.parquet import Ingestible, stream_of
-from lakelog.catalog.core.planning import Bound, bind
-from lakelog.catalog.core.schema import Predicate
-from lakelog.catalog.core.state import Operation
-from lakelog.catalog.core.writes.computed_rows import ChangedRows, Computed, Projection, TargetRows
+from lakelog.catalog.core.logs.commits import Token
+from lakelog.catalog.core.logs.table_head import TableHead
+from lakelog.catalog.core.parquet.given_rows import Ingestible, stream_of
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.planning.bound import Bound
+from lakelog.catalog.core.schema.predicate import Predicate
+from lakelog.catalog.core.state.conflicts import OperationKind
+from lakelog.catalog.core.writes.computed_rows import ChangedRows, ComputedRows, TargetRows, ValueProjection
 from lakelog.catalog.core.writes.identity_values import refresh_taken
 from lakelog.catalog.core.writes.merge_clauses import (
-    Action,
-    Actions,
-    Clause,
-    Does,
-    Rows,
+    CheckedClause,
+    CheckedClauses,
+    ClauseEffect,
+    ClauseRows,
+    MergeClause,
     check_order,
     checked,
 )
 from lakelog.catalog.core.writes.merge_source import (
     KeysOfSource,
-    Matching,
-    Source,
+    MatchCondition,
+    MergeSource,
     check_names,
     check_unique,
     load,
@@ -47,11 +49,12 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 PRUNED_BY_VALUES_MAX = 1_000
-"""Up to so many rows of a source, files are read where they may have one of its keys; of more, where these are in their
-range."""
+"""Up to this many source rows, only files that may have one of their keys are read. Beyond it, the keys'
+range counts."""
 
 COMMITTED_VALUES_MAX = 10_000
-"""Of so many rows at most, the keys go along with a commit that meets another one, as those of Spark's MERGE do."""
+"""Up to this many source rows, their keys go with a commit that meets another commit, as with Spark's
+MERGE."""
 
 _PAIRS, _ALONE = "pairs", "alone"
 
@@ -60,15 +63,16 @@ def merge(
     head: TableHead,
     data: Ingestible,
     on: str | Sequence[str],
-    clauses: Sequence[Clause],
+    clauses: Sequence[MergeClause],
     token: Token | None,
     *,
     is_unique: bool = False,
 ) -> TableHead:
-    """Merge the rows of `data` and return the newest version. `is_unique`: a key may not occur twice in `data`.
+    """Merge the rows of `data` and return the newest version. With `is_unique`, a key may not occur twice in
+    `data`.
 
-    Reads the source once, and of the table the columns in conditions, of files that may have rows that match. Raises as
-    `Table.merge`.
+    Reads the source once. Of the table it reads the columns in conditions, in files that may have matching
+    rows. Raises the errors of `Table.merge`.
     """
     check_order(clauses)
     stream = stream_of(data)
@@ -76,8 +80,8 @@ def merge(
     with SqlEngine.opened() as engine:
         actions = checked(engine, clauses, head.schema, stream.schema)
         how = matching(engine, on, head.schema, stream.schema)
-        needed = {name for each in actions.all for part in each.expressions for name in part.source}
-        source = load(engine, stream, needed | how.condition.source)
+        source_names = {name for action in actions.all for part in action.expressions for name in part.source}
+        source = load(engine, stream, source_names | how.condition.source)
         engine.begin()
         if is_unique:
             check_unique(engine, how.keys)
@@ -86,7 +90,12 @@ def merge(
 
 class _Merge:
     def __init__(
-        self, head: TableHead, engine: SqlEngine, source: Source, how: Matching, actions: Actions
+        self,
+        head: TableHead,
+        engine: SqlEngine,
+        source: MergeSource,
+        how: MatchCondition,
+        actions: CheckedClauses,
     ) -> None:
         self._head = head
         self._engine = engine
@@ -95,35 +104,35 @@ class _Merge:
         self._actions = actions
         self._schema = head.schema
         self._ordinal = f"{SOURCE}.{quoted_name(source.ordinal)}"
-        taken = [*source.columns.names, *(field.name for field in self._schema.fields)]
-        # What rows have beside columns of the user's, by the names in the table of pairs.
-        self._own = {name: own_name(f"_{name}", taken) for name in ("file", "position", "id")}
+        names_in_use = [*source.columns.names, *(field.name for field in self._schema.fields)]
+        # The additional columns of rows, by their names in the table of pairs.
+        self._own = {name: own_name(f"_{name}", names_in_use) for name in ("file", "position", "id")}
 
     def done(self, token: Token | None) -> TableHead:
         head = self._head
         keys = KeysOfSource(self._engine, () if self._reads_all else self._how.keys, self._source)
         within = keys.within()
         few = keys.among(PRUNED_BY_VALUES_MAX)
-        wanted = within if few is None else few
-        head.tracked.transaction.note_rows_read(wanted)
+        row_filter = within if few is None else few
+        head.tracked.transaction.note_rows_read(row_filter)
         if self._actions.writes:
             refresh_taken(head)
-        plan = head.plan_bound(self._bound(wanted))
+        plan = head.plan_bound(self._bound(row_filter))
         rows = TargetRows(head, plan.filter(pc.greater(plan["rows"], 0)), self._bound(within))
         self._find_pairs(rows)
         self._check_matches_once()
-        changed = ChangedRows(head, rows, Operation.MERGE, self._positions(rows))
+        changes = ChangedRows(head, rows, OperationKind.MERGE, self._positions(rows))
         for action in self._actions.all:
-            if action.does is Does.UPDATE:
-                changed.add_updated(self._updated(action, rows), action.values)
-            elif action.does is Does.INSERT:
-                changed.add_new(self._inserted(action))
-        return changed.commit(within, lambda: keys.among(COMMITTED_VALUES_MAX), token)
+            if action.does is ClauseEffect.UPDATE:
+                changes.add_updated(self._updated(action, rows), action.values)
+            elif action.does is ClauseEffect.INSERT:
+                changes.add_new(self._inserted(action))
+        return changes.commit(within, lambda: keys.among(COMMITTED_VALUES_MAX), token)
 
     @property
     def _reads_all(self) -> bool:
-        """Whether rows matter that match nothing."""
-        return bool(self._actions.of(Rows.NOT_MATCHED_BY_SOURCE))
+        """Return whether rows without a match matter."""
+        return bool(self._actions.of(ClauseRows.NOT_MATCHED_BY_SOURCE))
 
     def _bound(self, predicate: Predicate | None) -> Bound | None:
         return None if predicate is None else bind(predicate, self._schema, case_sensitive=True)
@@ -131,18 +140,20 @@ class _Merge:
     # Which rows
 
     def _find_pairs(self, rows: TargetRows) -> None:
-        """Make the table of pairs: a row's place, its id, the number of the source's row, and what happens to it."""
-        matched = self._actions.of(Rows.MATCHED)
+        """Make the table of pairs: a row's place, its id, the number of the source's row, and the action for
+        it."""
+        actions = self._actions.of(ClauseRows.MATCHED)
         self._from_target(
             _PAIRS,
             rows,
-            [self._how.condition, *_conditions(matched)],
-            f"{self._ordinal} AS ordinal, {_choice(matched)} AS action",
+            [self._how.condition, *_conditions(actions)],
+            f"{self._ordinal} AS ordinal, {_choice(actions)} AS action",
             f"JOIN {SOURCE} ON {self._how.condition.sql}",
         )
-        alone = self._actions.of(Rows.NOT_MATCHED_BY_SOURCE)
+        alone = self._actions.of(ClauseRows.NOT_MATCHED_BY_SOURCE)
         if alone:
-            # In one join with the pairs, conditions beside keys would have DuckDB compare all rows with all.
+            # In a single join with the pairs, conditions other than keys would make DuckDB compare all rows with
+            # all rows.
             self._from_target(
                 _ALONE,
                 rows,
@@ -155,7 +166,7 @@ class _Merge:
     def _from_target(
         self, table: str, rows: TargetRows, parts: Sequence[SqlExpression], selected: str, join: str
     ) -> None:
-        """Make a table of places and ids of rows, with what else is `selected`, from the columns that `parts` name."""
+        """Make a table of places and ids of rows, and of `selected`, from the columns that `parts` name."""
         columns = sorted({name for part in parts for name in part.target})
         places = ", ".join(f"{TARGET}.{quoted_name(own)} AS {name}" for name, own in self._own.items())
         with self._engine.stream("target_rows", *rows.stream(columns, list(self._own.values()))):
@@ -186,36 +197,42 @@ class _Merge:
             self._engine.rows(f"SELECT file, position FROM {_PAIRS} WHERE action IS NOT NULL")
         )
 
-    # What becomes of them
+    # New rows
 
-    def _updated(self, action: Action, rows: TargetRows) -> Generator[Computed]:
-        """Yield the rows that a clause updates, as they are to be, with their ids."""
-        is_matched = action.rows is Rows.MATCHED
-        chosen = f"action = {action.number} AND ordinal IS {'NOT ' if is_matched else ''}NULL"
-        values = Projection.of(action.values, self._schema, self._source.columns)
-        pairs = f"(SELECT * FROM {_PAIRS} WHERE {chosen})"
+    def _updated(self, action: CheckedClause, rows: TargetRows) -> Generator[ComputedRows]:
+        """Yield the rows that a clause updates, with their new values and their ids."""
+        is_pair = action.rows is ClauseRows.MATCHED
+        condition = f"action = {action.number} AND ordinal IS {'NOT ' if is_pair else ''}NULL"
+        values = ValueProjection.of(action.values, self._schema, self._source.columns)
+        pairs = f"(SELECT * FROM {_PAIRS} WHERE {condition})"
         both = f"{SOURCE} JOIN {pairs} AS pair ON {self._ordinal} = pair.ordinal"
         if not values.target:
             yield from values.rows(self._engine, f"SELECT pair.id AS id{values.sql} FROM {both}")
             return
-        own = {name: quoted_name(each) for name, each in self._own.items()}
-        there = f"SELECT pair.file AS {own['file']}, pair.position AS {own['position']}"
-        # The rows of the table come as a stream, which the join sends past a table of the others.
-        other = f"({there}, {SOURCE}.* FROM {both})" if is_matched else f"({there} FROM {pairs} AS pair)"
-        at = rows.positions(self._engine.rows(f"SELECT file, position FROM {_PAIRS} WHERE {chosen}"))
-        on = " AND ".join(f"{TARGET}.{own[each]} = {SOURCE}.{own[each]}" for each in ("file", "position"))
+        own = {name: quoted_name(column) for name, column in self._own.items()}
+        place_columns = f"SELECT pair.file AS {own['file']}, pair.position AS {own['position']}"
+        # The table's rows come as a stream. The join sends it past a table of the other rows.
+        source_rows = (
+            f"({place_columns}, {SOURCE}.* FROM {both})"
+            if is_pair
+            else f"({place_columns} FROM {pairs} AS pair)"
+        )
+        at = rows.positions(self._engine.rows(f"SELECT file, position FROM {_PAIRS} WHERE {condition}"))
+        on = " AND ".join(
+            f"{TARGET}.{own[column]} = {SOURCE}.{own[column]}" for column in ("file", "position")
+        )
         stream = rows.stream(values.target, list(self._own.values()), only=at)
         with self._engine.stream("target_rows", *stream):
             yield from values.rows(
                 self._engine,
                 f"SELECT {TARGET}.{own['id']} AS id{values.sql} FROM {fenced('target_rows')} AS {TARGET} "
-                f"JOIN {other} AS {SOURCE} ON {on}",
+                f"JOIN {source_rows} AS {SOURCE} ON {on}",
             )
 
-    def _inserted(self, action: Action) -> Generator[Computed]:
+    def _inserted(self, action: CheckedClause) -> Generator[ComputedRows]:
         """Yield the rows that a clause inserts."""
-        values = Projection.of(action.values, self._schema, self._source.columns)
-        choice = _choice(self._actions.of(Rows.NOT_MATCHED))
+        values = ValueProjection.of(action.values, self._schema, self._source.columns)
+        choice = _choice(self._actions.of(ClauseRows.NOT_MATCHED))
         yield from values.rows(
             self._engine,
             f"SELECT NULL::BIGINT AS id{values.sql} FROM {SOURCE} ANTI JOIN {_PAIRS} AS pair "
@@ -223,16 +240,17 @@ class _Merge:
         )
 
 
-def _conditions(actions: Sequence[Action]) -> list[SqlExpression]:
-    return [each.condition for each in actions if each.condition is not None]
+def _conditions(actions: Sequence[CheckedClause]) -> list[SqlExpression]:
+    return [action.condition for action in actions if action.condition is not None]
 
 
-def _choice(actions: Sequence[Action]) -> str:
-    """Return the number of the first action whose condition is true, as an expression; NULL where there is none."""
+def _choice(actions: Sequence[CheckedClause]) -> str:
+    """Return the number of the first action whose condition is true, as an expression. It is NULL if there is
+    none."""
     if not actions:
         return "NULL::TINYINT"
     tests = (
-        f"WHEN {'TRUE' if each.condition is None else each.condition.sql} THEN {each.number}::TINYINT"
-        for each in actions
+        f"WHEN {'TRUE' if action.condition is None else action.condition.sql} THEN {action.number}::TINYINT"
+        for action in actions
     )
     return f"CASE {' '.join(tests)} END"

@@ -1,6 +1,7 @@
-"""The clauses of a merge: what each does to which rows, with conditions and values that are checked against the table.
+"""The clauses of a merge: their actions and rows, with conditions and values that are checked against the
+table.
 
-Rule: a clause is refused before a row is read. Which rows match is not decided here.
+Rule: a clause is refused before a row is read. The match of rows is not decided here.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from lakelog.catalog.core.parquet import plain_type, recast
-from lakelog.catalog.core.schema import Schema, dotted, identity_fields, refuse_generated, refuse_given
+from lakelog.catalog.core.parquet.plain_arrow import plain_type, recast
+from lakelog.catalog.core.schema.generated import refuse_generated
+from lakelog.catalog.core.schema.identity import identity_fields, refuse_given
+from lakelog.catalog.core.schema.schema import Schema, dotted
 from lakelog.catalog.core.writes.sql.engine import SqlEngine
 from lakelog.catalog.core.writes.sql.expressions import (
     SOURCE,
     TARGET,
-    Scope,
+    ExpressionScope,
     SqlExpression,
     column_expression,
     listed,
@@ -27,34 +30,37 @@ from lakelog.catalog.core.writes.sql.expressions import (
 from lakelog.log.errors import InvalidInput
 
 
-class Rows(Enum):
-    """The rows that a clause is about: pairs of a row of the table and one of the source, or rows of one side alone."""
+class ClauseRows(Enum):
+    """The rows of a clause: pairs of a table row and a source row, or rows of either side alone."""
 
     MATCHED = "matched"
     NOT_MATCHED = "not matched"
     NOT_MATCHED_BY_SOURCE = "not matched by source"
 
 
-class Does(Enum):
+class ClauseEffect(Enum):
     UPDATE = "update"
     INSERT = "insert"
     DELETE = "delete"
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
-    """A clause as a user gives it. `values` are by columns of the table, each a text in SQL or another value of
-    Python's; None: all columns that the source has, except some."""
+class MergeClause:
+    """A clause as a user gives it. `values` are by columns of the table, each an SQL text or another Python
+    value.
 
-    rows: Rows
-    does: Does
+    Without `values`, the clause sets all columns of the source, except for `except_columns`.
+    """
+
+    rows: ClauseRows
+    does: ClauseEffect
     condition: str | None = None
     values: Mapping[str, Any] | None = None
     except_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantValue:
     """A value that is the same for all rows."""
 
     value: Any
@@ -64,76 +70,82 @@ class Constant:
         return recast(value, plain_type(value.type, ("value",)), ("value",)).take(pa.repeat(0, count))
 
 
-Value: TypeAlias = SqlExpression | Constant
+Value: TypeAlias = SqlExpression | ConstantValue
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
-    """A clause that is checked. `number` is its place among those of the same rows, from 1 on; `values` are by names of
-    the schema."""
+class CheckedClause:
+    """A checked clause. `number` is its place among the clauses for the same rows, from 1 on.
+
+    `values` are by column names of the schema.
+    """
 
     number: int
-    rows: Rows
-    does: Does
+    rows: ClauseRows
+    does: ClauseEffect
     condition: SqlExpression | None = None
     values: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def expressions(self) -> list[SqlExpression]:
-        """The condition and the values, as far as they are computed."""
-        found = [each for each in self.values.values() if isinstance(each, SqlExpression)]
-        return found if self.condition is None else [self.condition, *found]
+        """The condition and the values, except for constants."""
+        expressions = [value for value in self.values.values() if isinstance(value, SqlExpression)]
+        return expressions if self.condition is None else [self.condition, *expressions]
 
 
 @dataclass(frozen=True, slots=True)
-class Actions:
+class CheckedClauses:
     """All clauses of a merge, in their order."""
 
-    all: Sequence[Action]
+    all: Sequence[CheckedClause]
 
-    def of(self, rows: Rows) -> list[Action]:
-        return [each for each in self.all if each.rows is rows]
+    def of(self, rows: ClauseRows) -> list[CheckedClause]:
+        return [action for action in self.all if action.rows is rows]
 
     @property
     def writes(self) -> bool:
-        """Whether rows are written that are not as they were."""
-        return any(each.does is not Does.DELETE for each in self.all)
+        """Return whether the merge writes new or changed rows."""
+        return any(action.does is not ClauseEffect.DELETE for action in self.all)
 
     @property
     def matches_once(self) -> bool:
-        """Whether it is an error that a row of the table matches several rows of the source, as it is in Spark."""
-        matched = self.of(Rows.MATCHED)
-        return bool(matched) and not (
-            len(matched) == 1 and matched[0].does is Does.DELETE and matched[0].condition is None
+        """Return whether it is an error, as in Spark, if a row of the table matches several rows of the
+        source."""
+        actions = self.of(ClauseRows.MATCHED)
+        return bool(actions) and not (
+            len(actions) == 1 and actions[0].does is ClauseEffect.DELETE and actions[0].condition is None
         )
 
 
-def check_order(clauses: Sequence[Clause]) -> None:
-    """Raise InvalidInput for a merge without clauses, and for one with a clause that is never reached."""
+def check_order(clauses: Sequence[MergeClause]) -> None:
+    """Raise InvalidInput for a merge without clauses, or with a clause that is never reached."""
     if not clauses:
         raise InvalidInput(
             "the merge has no clauses: say what happens to rows, as by when_matched_update_all()"
         )
-    for rows in Rows:
-        same = [each for each in clauses if each.rows is rows]
-        if any(each.condition is None for each in same[:-1]):
+    for rows in ClauseRows:
+        same = [clause for clause in clauses if clause.rows is rows]
+        if any(clause.condition is None for clause in same[:-1]):
             raise InvalidInput(
                 f"only the last {rows.value} clause may be without a condition: those after it are never reached"
             )
 
 
-def checked(engine: SqlEngine, clauses: Sequence[Clause], schema: Schema, source: pa.Schema) -> Actions:
-    """Return the clauses with what they name. InvalidInput, NoSuchColumn, Unsupported for what is wrong in one."""
-    counts = dict.fromkeys(Rows, 0)
+def checked(
+    engine: SqlEngine, clauses: Sequence[MergeClause], schema: Schema, source: pa.Schema
+) -> CheckedClauses:
+    """Return the checked clauses. Raises InvalidInput, NoSuchColumn or Unsupported for an error in a
+    clause."""
+    counts = dict.fromkeys(ClauseRows, 0)
     actions = []
     for clause in clauses:
         counts[clause.rows] += 1
-        scope = Scope(
-            target=None if clause.rows is Rows.NOT_MATCHED else schema,
-            source=None if clause.rows is Rows.NOT_MATCHED_BY_SOURCE else source,
+        scope = ExpressionScope(
+            target=None if clause.rows is ClauseRows.NOT_MATCHED else schema,
+            source=None if clause.rows is ClauseRows.NOT_MATCHED_BY_SOURCE else source,
         )
         actions.append(
-            Action(
+            CheckedClause(
                 number=counts[clause.rows],
                 rows=clause.rows,
                 does=clause.does,
@@ -145,23 +157,23 @@ def checked(engine: SqlEngine, clauses: Sequence[Clause], schema: Schema, source
                 values=_values(engine, clause, schema, source, scope),
             )
         )
-    found = Actions(actions)
-    if found.writes:
+    result = CheckedClauses(actions)
+    if result.writes:
         refuse_generated(schema, "write these rows by MERGE in Spark")
-    return found
+    return result
 
 
 def new_values(
-    engine: SqlEngine | None, values: Mapping[str, Any], schema: Schema, scope: Scope
+    engine: SqlEngine | None, values: Mapping[str, Any], schema: Schema, scope: ExpressionScope
 ) -> dict[str, Value]:
-    """Return values by names of the schema's columns. Without an engine, none is a text."""
-    found: dict[str, Value] = {}
+    """Return values by names of the schema's columns. Without an engine, there must be no text among them."""
+    result: dict[str, Value] = {}
     for name, value in values.items():
         field = schema.find((name,))
-        if field.name in found:
+        if field.name in result:
             raise InvalidInput(f"the column {dotted((field.name,))} gets two values: give it one")
-        found[field.name] = _value(engine, value, scope)
-    return found
+        result[field.name] = _value(engine, value, scope)
+    return result
 
 
 def kept(values: Mapping[str, Value], schema: Schema) -> dict[str, Value]:
@@ -173,9 +185,9 @@ def kept(values: Mapping[str, Value], schema: Schema) -> dict[str, Value]:
 
 
 def _values(
-    engine: SqlEngine, clause: Clause, schema: Schema, source: pa.Schema, scope: Scope
+    engine: SqlEngine, clause: MergeClause, schema: Schema, source: pa.Schema, scope: ExpressionScope
 ) -> dict[str, Value]:
-    if clause.does is Does.DELETE:
+    if clause.does is ClauseEffect.DELETE:
         return {}
     if clause.values is not None:
         if not clause.values:
@@ -183,41 +195,46 @@ def _values(
         values = new_values(engine, clause.values, schema, scope)
     else:
         values = _all(clause, schema, source)
-    if not values and clause.does is Does.INSERT:
+    if not values and clause.does is ClauseEffect.INSERT:
         raise InvalidInput("the insert has no values: the source has no column of the table")
-    return kept(values, schema) if clause.does is Does.UPDATE else values
+    return kept(values, schema) if clause.does is ClauseEffect.UPDATE else values
 
 
-def _all(clause: Clause, schema: Schema, source: pa.Schema) -> dict[str, Value]:
-    """Return each column that the source has. An update keeps the values of columns that cannot be given any."""
-    excepted = {name.lower() for name in clause.except_columns}
+def _all(clause: MergeClause, schema: Schema, source: pa.Schema) -> dict[str, Value]:
+    """Return each column of the source. An update leaves out columns whose values cannot be given."""
+    left_out_names = {name.lower() for name in clause.except_columns}
     _check_known(clause.except_columns, [*source.names, *(field.name for field in schema.fields)])
-    unknown = [name for name in source.names if schema.get((name,)) is None and name.lower() not in excepted]
+    unknown = [
+        name for name in source.names if schema.get((name,)) is None and name.lower() not in left_out_names
+    ]
     if unknown:
         raise InvalidInput(
             f"the source has {listed(unknown)}, which the table does not have: name the columns in except_cols, or "
             "add them to the table first"
         )
-    made = {field.id for field, identity in identity_fields(schema) if identity.always}
-    names = {name.lower(): name for name in source.names if name.lower() not in excepted}
+    generated_ids = {field.id for field, identity in identity_fields(schema) if identity.always}
+    names = {name.lower(): name for name in source.names if name.lower() not in left_out_names}
     return {
         field.name: column_expression(SOURCE, names[field.name.lower()])
         for field in schema.fields
-        if field.name.lower() in names and not (clause.does is Does.UPDATE and field.id in made)
+        if field.name.lower() in names
+        and not (clause.does is ClauseEffect.UPDATE and field.id in generated_ids)
     }
 
 
 def _check_known(names: Iterable[str], known: Sequence[str]) -> None:
-    missing = [name for name in names if name.lower() not in {each.lower() for each in known}]
-    if missing:
+    unknown_names = [
+        name for name in names if name.lower() not in {known_name.lower() for known_name in known}
+    ]
+    if unknown_names:
         raise InvalidInput(
-            f"neither the source nor the table has the column {listed(missing)} of except_cols"
+            f"neither the source nor the table has the column {listed(unknown_names)} of except_cols"
         )
 
 
-def _value(engine: SqlEngine | None, value: Any, scope: Scope) -> Value:
+def _value(engine: SqlEngine | None, value: Any, scope: ExpressionScope) -> Value:
     if not isinstance(value, str):
-        constant = Constant(value)
+        constant = ConstantValue(value)
         try:
             constant.times(0)
         except (pa.ArrowException, InvalidInput, OverflowError, TypeError, ValueError) as error:
@@ -228,4 +245,4 @@ def _value(engine: SqlEngine | None, value: Any, scope: Scope) -> Value:
         return constant
     assert engine is not None, "texts are computed"
     expression = parsed(engine, value, scope)
-    return Constant(None) if expression.is_null else expression
+    return ConstantValue(None) if expression.is_null else expression

@@ -1,8 +1,8 @@
-"""The source of a merge in DuckDB, and what is compared of it with columns of the table.
+"""The source of a merge in DuckDB, and the comparison of its rows with columns of the table.
 
-A stream is read once: what the merge needs of it is kept in the engine's own table, each row with its number. Rule:
-keys are compared by `=` as in Spark, and types for which that would be another comparison are refused. What files the
-keys rule out must agree with it.
+A stream is read once. The columns that the merge needs are kept in the engine's own table, each row with its
+number. Rule: keys are compared by `=` as in Spark, and types with another comparison in DuckDB are refused.
+The exclusion of files by keys must agree with it.
 """
 
 from __future__ import annotations
@@ -15,23 +15,15 @@ from operator import and_
 import numpy as np
 import pyarrow as pa
 
-from lakelog.catalog.core.parquet import PlainStream
-from lakelog.catalog.core.schema import (
-    ALWAYS_FALSE,
-    AtomicType,
-    Column,
-    Field,
-    Literal,
-    Predicate,
-    Schema,
-    dotted,
-    literal,
-)
+from lakelog.catalog.core.parquet.plain_arrow import PlainStream
+from lakelog.catalog.core.schema.predicate import ALWAYS_FALSE, Column, FilterLiteral, Predicate, literal
+from lakelog.catalog.core.schema.schema import Schema, dotted
+from lakelog.catalog.core.schema.types import AtomicType, Field
 from lakelog.catalog.core.writes.sql.engine import SqlEngine, carried_type, into_engine
 from lakelog.catalog.core.writes.sql.expressions import (
     SOURCE,
     TARGET,
-    Scope,
+    ExpressionScope,
     SqlExpression,
     column_expression,
     not_computable,
@@ -48,42 +40,46 @@ _KINDS = {
 }
 
 
-def own_name(wanted: str, taken: Iterable[str]) -> str:
-    """Return a name for a column of the engine's tables that no column of the user's has."""
-    known = {name.lower() for name in taken}
-    while wanted in known:
-        wanted = "_" + wanted
-    return wanted
+def own_name(name: str, taken: Iterable[str]) -> str:
+    """Return a name for a column of the engine's tables that no user column has."""
+    names_in_use = {known_name.lower() for known_name in taken}
+    while name in names_in_use:
+        name = "_" + name
+    return name
 
 
 def check_names(schema: pa.Schema) -> None:
-    """Raise InvalidInput for two columns of a source that have one name (case-insensitive)."""
-    seen: set[str] = set()
+    """Raise InvalidInput if two columns of a source have the same name (case-insensitive)."""
+    lower_names: set[str] = set()
     for name in schema.names:
-        if name.lower() in seen:
+        if name.lower() in lower_names:
             raise InvalidInput(
                 f"the source has two columns named {dotted((name,))} (case-insensitive): leave one out"
             )
-        seen.add(name.lower())
+        lower_names.add(name.lower())
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A source that is loaded. `columns` are those that are there, `ordinal` names the one with the rows' numbers."""
+class MergeSource:
+    """A loaded source. `columns` are the loaded columns, and `ordinal` is the name of the column of row
+    numbers."""
 
     columns: pa.Schema
     ordinal: str
     rows: int
 
 
-def load(engine: SqlEngine, source: PlainStream, needed: Iterable[str]) -> Source:
+def load(engine: SqlEngine, source: PlainStream, needed: Iterable[str]) -> MergeSource:
     """Read the source into the engine's table `source`."""
-    wanted = set(needed)
-    places = [place for place, name in enumerate(source.schema.names) if name in wanted]
+    names = set(needed)
+    places = [place for place, name in enumerate(source.schema.names) if name in names]
     reader = source.reader(places)
     ordinal = own_name("_ordinal", source.schema.names)
-    stored = pa.schema(
-        [*(each.with_type(carried_type(each.type)) for each in reader.schema), pa.field(ordinal, pa.int64())]
+    table_schema = pa.schema(
+        [
+            *(field.with_type(carried_type(field.type)) for field in reader.schema),
+            pa.field(ordinal, pa.int64()),
+        ]
     )
     count = 0
 
@@ -96,32 +92,36 @@ def load(engine: SqlEngine, source: PlainStream, needed: Iterable[str]) -> Sourc
             ]
             ordinals = pa.array(np.arange(count, count + batch.num_rows, dtype=np.int64))
             count += batch.num_rows
-            yield pa.RecordBatch.from_arrays([*arrays, ordinals], schema=stored)
+            yield pa.RecordBatch.from_arrays([*arrays, ordinals], schema=table_schema)
 
-    engine.keep(SOURCE, stored, numbered())
-    return Source(reader.schema, ordinal, count)
+    engine.keep(SOURCE, table_schema, numbered())
+    return MergeSource(reader.schema, ordinal, count)
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """A column of the table that is equal, in rows that match, to what an expression is for rows of the source."""
+class MatchKey:
+    """A column of the table that equals an expression of source rows in matching rows."""
 
     column: Field
     value: SqlExpression
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
-    """When a row of the table and one of the source match. `keys` have to be equal for it, among other things."""
+class MatchCondition:
+    """The condition on which a table row and a source row match. Among other things, `keys` have to be
+    equal."""
 
     condition: SqlExpression
-    keys: Sequence[Key]
+    keys: Sequence[MatchKey]
 
 
-def matching(engine: SqlEngine, on: str | Sequence[str], schema: Schema, source: pa.Schema) -> Matching:
-    """Return what `on` says: names of columns that are in both, or an expression with `target.` and `source.`."""
+def matching(engine: SqlEngine, on: str | Sequence[str], schema: Schema, source: pa.Schema) -> MatchCondition:
+    """Return the meaning of `on`: names of columns of both sides, or an expression with `target.` and
+    `source.`."""
     if isinstance(on, str) and schema.get((on,)) is None:
-        return _of_text(parsed(engine, on, Scope(target=schema, source=source), is_condition=True), schema)
+        return _of_text(
+            parsed(engine, on, ExpressionScope(target=schema, source=source), is_condition=True), schema
+        )
     names = [on] if isinstance(on, str) else list(on) if isinstance(on, Iterable) else []
     if not all(isinstance(name, str) for name in names):
         raise InvalidInput(f"{names!r} are not columns to match rows by: give their names, or one expression")
@@ -135,24 +135,29 @@ def matching(engine: SqlEngine, on: str | Sequence[str], schema: Schema, source:
         target=frozenset(key.column.name for key in keys),
         source=frozenset(name for key in keys for name in key.value.source),
     )
-    return Matching(condition, keys)
+    return MatchCondition(condition, keys)
 
 
-def _of_text(condition: SqlExpression, schema: Schema) -> Matching:
+def _of_text(condition: SqlExpression, schema: Schema) -> MatchCondition:
     keys = []
     for pair in condition.equal:
-        for one, other in (pair, pair[::-1]):
-            if one.column is not None and one.column[0] == TARGET and other.source and not other.target:
-                keys.append(Key(schema.find((one.column[1],), case_sensitive=True), other))
-    return Matching(condition, keys)
+        for side, other_side in (pair, pair[::-1]):
+            if (
+                side.column is not None
+                and side.column[0] == TARGET
+                and other_side.source
+                and not other_side.target
+            ):
+                keys.append(MatchKey(schema.find((side.column[1],), case_sensitive=True), other_side))
+    return MatchCondition(condition, keys)
 
 
-def _key(field: Field, source: pa.Schema, name: str) -> Key:
-    there = source_column(source, name)
-    refused = not_computable(field.type)
-    if refused is not None:
+def _key(field: Field, source: pa.Schema, name: str) -> MatchKey:
+    source_name = source_column(source, name)
+    family = not_computable(field.type)
+    if family is not None:
         raise Unsupported(
-            f"rows cannot be matched by the column {dotted((field.name,))} of type {field.type}, as {refused} is not "
+            f"rows cannot be matched by the column {dotted((field.name,))} of type {field.type}, as {family} is not "
             "compared here as in Spark: match them by other columns, or run MERGE in Spark"
         )
     if _kind_of(field) is None:
@@ -160,16 +165,16 @@ def _key(field: Field, source: pa.Schema, name: str) -> Key:
             f"rows cannot be matched by the column {dotted((field.name,))} of type {field.type}: match them by columns "
             "of simple types, or run MERGE in Spark"
         )
-    if not _is_alike(field, source.field(there).type):
+    if not _is_alike(field, source.field(source_name).type):
         raise InvalidInput(
             f"rows cannot be matched by {dotted((field.name,))}, which is {field.type} in the table and "
-            f"{source.field(there).type} in the source: cast the source's column"
+            f"{source.field(source_name).type} in the source: cast the source's column"
         )
-    return Key(field, column_expression(SOURCE, there))
+    return MatchKey(field, column_expression(SOURCE, source_name))
 
 
 def _is_alike(field: Field, found: pa.DataType) -> bool:
-    """Return whether values of both types are compared as what they are, and not as what they become by a cast."""
+    """Return whether values of both types are compared in their own form, and not after a cast."""
     # NULL is equal to nothing.
     return pa.types.is_null(found) or _kind_of(field) == _kind(found)
 
@@ -195,62 +200,65 @@ def _kind(type: pa.DataType) -> str | None:
 
 
 class KeysOfSource:
-    """What the keys of a source say of the rows of the table that match: conditions that all of these satisfy."""
+    """The restrictions that a source's keys put on matching rows of the table: conditions that all of them
+    satisfy."""
 
-    def __init__(self, engine: SqlEngine, keys: Sequence[Key], source: Source) -> None:
+    def __init__(self, engine: SqlEngine, keys: Sequence[MatchKey], source: MergeSource) -> None:
         self._engine = engine
         self._rows = source.rows
         self._keys = [key for key in keys if _is_alike(key.column, _type_of(engine, key.value, source))]
 
     def within(self) -> Predicate | None:
-        """Return the range of each key; None where any row may match."""
+        """Return the range of each key, or None if any row may match."""
         return self._all(lambda key: f"SELECT unnest([min({key.value.sql}), max({key.value.sql})])", _between)
 
     def among(self, rows_max: int) -> Predicate | None:
-        """Return the values of each key; None where any row may match, or the source has too many rows."""
+        """Return the values of each key, or None if any row may match, or if the source has too many rows."""
         if self._rows > rows_max:
             return None
         return self._all(lambda key: f"SELECT DISTINCT {key.value.sql}", _one_of)
 
     def _all(
-        self, select: Callable[[Key], str], of: Callable[[Column, Sequence[Literal]], Predicate]
+        self, select: Callable[[MatchKey], str], of: Callable[[Column, Sequence[FilterLiteral]], Predicate]
     ) -> Predicate | None:
-        found = []
+        predicates = []
         for key in self._keys:
             column = self._engine.table(f"{select(key)} AS key FROM {SOURCE}").column(0)
             try:
-                values = [literal(each) for each in column.drop_null().to_pylist()]
+                values = [literal(value) for value in column.drop_null().to_pylist()]
             except (ValueError, OverflowError):
                 # Python has no dates and times after the year 9999.
                 continue
             if not values:
                 return ALWAYS_FALSE
-            found.append(of(Column((key.column.name,)), values))
-        return reduce(and_, found) if found else None
+            predicates.append(of(Column((key.column.name,)), values))
+        return reduce(and_, predicates) if predicates else None
 
 
-def _between(column: Column, values: Sequence[Literal]) -> Predicate:
+def _between(column: Column, values: Sequence[FilterLiteral]) -> Predicate:
     low, high = values
     return Predicate(">=", (column, low)) & Predicate("<=", (column, high))
 
 
-def _one_of(column: Column, values: Sequence[Literal]) -> Predicate:
+def _one_of(column: Column, values: Sequence[FilterLiteral]) -> Predicate:
     return Predicate("IN", (column, *values))
 
 
-def _type_of(engine: SqlEngine, value: SqlExpression, source: Source) -> pa.DataType:
+def _type_of(engine: SqlEngine, value: SqlExpression, source: MergeSource) -> pa.DataType:
     if value.column is not None:
         return source.columns.field(value.column[1]).type
     return engine.schema_of(f"SELECT {value.sql} AS key FROM {SOURCE}").field(0).type
 
 
-def check_unique(engine: SqlEngine, keys: Sequence[Key]) -> None:
-    """Raise InvalidInput where two rows of the source have the same keys."""
+def check_unique(engine: SqlEngine, keys: Sequence[MatchKey]) -> None:
+    """Raise InvalidInput if two rows of the source have the same keys."""
     sql = ", ".join(key.value.sql for key in keys)
-    known = " AND ".join(f"{key.value.sql} IS NOT NULL" for key in keys)
-    found = engine.table(f"SELECT {sql} FROM {SOURCE} WHERE {known} GROUP BY ALL HAVING count(*) > 1 LIMIT 1")
-    if found.num_rows:
-        values = [str(each[0]) for each in found.to_pydict().values()]
+    has_keys = " AND ".join(f"{key.value.sql} IS NOT NULL" for key in keys)
+    duplicates = engine.table(
+        f"SELECT {sql} FROM {SOURCE} WHERE {has_keys} GROUP BY ALL HAVING count(*) > 1 LIMIT 1"
+    )
+    if duplicates.num_rows:
+        values = [str(column[0]) for column in duplicates.to_pydict().values()]
         raise InvalidInput(
             f"the source has several rows with the key ({', '.join(values)}): leave one of them"
         )

@@ -1,8 +1,9 @@
-"""A step of a transaction that replaces contents, decided again where others have moved rows meanwhile.
+"""A step of a transaction that replaces contents, decided again after others have moved rows.
 
-Outside of transactions, an overwrite or a delete is decided anew on each state, by its filter. Later steps of a
-transaction were built on what the step has replaced when it was made, so it has to replace just these rows: they are
-looked for as those of a change of rows are, wherever they are now. Rule: rows that the step did not see are a conflict.
+Outside of transactions, an overwrite or a delete is decided again on each state, by its filter. Later steps of
+a transaction were built on the rows that the step has replaced first, so it has to replace exactly these
+rows. They are found like the rows of a change of rows, at their present place. Rule: rows that the step did
+not see are a conflict.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakelog.catalog.core.files import DataFile, RemovedFile
-from lakelog.catalog.core.logs import TableHead
-from lakelog.catalog.core.state import Operation
-from lakelog.catalog.core.writes.partial_files import Replaced
-from lakelog.catalog.core.writes.prepared_rows import Prepared, RowChange
+from lakelog.catalog.core.files.data_file import DataFile, RemovedFile
+from lakelog.catalog.core.logs.table_head import TableHead
+from lakelog.catalog.core.state.conflicts import OperationKind
+from lakelog.catalog.core.writes.partial_files import FileReplacements
+from lakelog.catalog.core.writes.prepared_rows import PreparedChange, RowChange
 from lakelog.catalog.core.writes.row_reader import RowReader
-from lakelog.catalog.core.writes.row_rebase import Made, Rebase, made
+from lakelog.catalog.core.writes.row_rebase import RebasedFiles, RowRebase, made
 from lakelog.catalog.errors import CommitConflict
 from lakelog.log import Commit, WriteRef
 
@@ -27,32 +28,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FirstReplaced:
-    """What a step has replaced when it was made, on `head`: whole files, and rows of others."""
+    """The first replacement of a step, on `head`: whole files, and rows of others."""
 
     head: TableHead
     removed: Sequence[RemovedFile]
-    replaced: Replaced
+    replaced: FileReplacements
 
     def on(
         self,
         now: TableHead,
-        operation: Operation,
+        operation: OperationKind,
         write: WriteRef,
         files: Sequence[DataFile],
         passed: Sequence[Commit],
-    ) -> tuple[Made, Made]:
-        """Return what takes the same rows away in a later state: first what is copied, then the rest, with the new
-        `files`. CommitConflict where one of the rows is not as it was."""
+    ) -> tuple[RebasedFiles, RebasedFiles]:
+        """Return the changes that take the same rows away in a later state.
+
+        The first has the copies, and the second has the rest, with the new `files`. Raises CommitConflict if
+        a row has changed since.
+        """
         reader = RowReader(self.head)
         rewritten = frozenset(file.path for file in self.replaced.rewritten)
-        copied = RowChange(
-            operation=Operation.DELETE_ROWS,
+        copy_change = RowChange(
+            operation=OperationKind.DELETE_ROWS,
             files=self.replaced.copies,
             removed=rewritten,
             deletes={},
             keeps_partitions=False,
         )
-        rest = RowChange(
+        main_change = RowChange(
             operation=operation,
             files=files,
             removed=frozenset(file.path for file in (*self.removed, *self.replaced.emptied)),
@@ -60,28 +64,30 @@ class FirstReplaced:
             keeps_partitions=False,
         )
 
-        def after(change: RowChange, earlier: Made | None) -> Made:
+        def after(change: RowChange, earlier: RebasedFiles | None) -> RebasedFiles:
             if change.is_empty:
-                return Made()
-            rebase = Rebase(Prepared(self.head, change, write, reader), now, passed)
+                return RebasedFiles()
+            rebase = RowRebase(PreparedChange(self.head, change, write, reader), now, passed)
             why = rebase.disturbance()
             if why is not None:
                 raise moved_conflict(operation, now, why)
             return made([rebase], earlier)
 
         now.tracked.transaction.note_moved()
-        first = after(copied, None)
-        return first, after(rest, first)
+        first = after(copy_change, None)
+        return first, after(main_change, first)
 
     def _marked(self, reader: RowReader) -> Mapping[str, BitMap]:
-        found = {}
-        for before, after in self.replaced.marked:
-            then, now = (reader.vector(each.deletes, each.physical_rows) for each in (before, after))
-            found[before.path] = now - then
-        return found
+        result = {}
+        for file_before, file_after in self.replaced.marked:
+            old_rows, new_rows = (
+                reader.vector(file.deletes, file.physical_rows) for file in (file_before, file_after)
+            )
+            result[file_before.path] = new_rows - old_rows
+        return result
 
 
-def moved_conflict(operation: Operation, now: TableHead, why: str) -> CommitConflict:
+def moved_conflict(operation: OperationKind, now: TableHead, why: str) -> CommitConflict:
     return CommitConflict(
         f"the {operation.word} of {now.name} conflicts with another change: {why}. Nothing was changed: run the "
         "transaction again",

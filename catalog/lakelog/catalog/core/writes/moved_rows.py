@@ -1,9 +1,10 @@
-"""What a change of rows becomes where others have changed or rewritten its files since: other rows of them.
+"""A change of rows after others have changed or rewritten its files: the other rows that it takes now.
 
-A file that a change rewrites holds rows that it only copies. Where others have deleted some of these, or have rewritten
-the file as well, the copies are dead: the rows are elsewhere, or gone. Rows that the change itself updates or deletes
-have to be as they were, wherever they are now. So every row stays live once, and no file is written again. A compaction
-only copies rows. For a step of a transaction, an earlier one's copies may be dead, too, and their rows elsewhere.
+A file that a change rewrites holds rows that it only copies. If others have deleted some of these, or have
+rewritten the file as well, the copies are dead, because the rows are elsewhere or gone. Rows that the change
+itself updates or deletes must be unchanged, at any place. So every row stays live once, and no file is
+written again. A compaction only copies rows. For a step of a transaction, copies of an earlier step may be
+dead too, and their rows elsewhere.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lakelog.catalog.core.files import NOT_KNOWN, DataFile, Mask, Numbers, RowIndex
-from lakelog.catalog.core.writes.row_reader import RowReader, Unclear, bitmap_of, together
+from lakelog.catalog.core.files.data_file import DataFile
+from lakelog.catalog.core.files.live_rows import Numbers
+from lakelog.catalog.core.files.row_index import NOT_KNOWN, Mask, RowIndex
+from lakelog.catalog.core.writes.row_reader import RowReader, RowsUnclear, bitmap_of, together
 from lakelog.catalog.core.writes.rows_since import RowsSince
 
 if TYPE_CHECKING:
@@ -24,18 +27,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
-    """`deletes` are rows that the change takes from files that others have written, by their paths; `dead` those of its
-    own files that are not live."""
+class RowMoves:
+    """The rows that a change takes from files that others have written, and the dead rows of its own files,
+    by paths."""
 
     deletes: Mapping[str, BitMap] = field(default_factory=dict)
     dead: Mapping[str, BitMap] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Disturbed:
-    """A file that a change names, as it was. `died` are rows of it that others have deleted; None where it is gone.
-    `taken` are rows that the change deletes; None where it rewrites the file."""
+class DisturbedFile:
+    """A file that a change names, as it was. `died` are its rows that others have deleted, or None if it is
+    gone.
+
+    `taken` are rows that the change deletes, or None if it rewrites the file.
+    """
 
     file: DataFile
     died: BitMap | None
@@ -43,49 +49,51 @@ class Disturbed:
 
 
 def moves(
-    disturbed: Sequence[Disturbed],
+    disturbed: Sequence[DisturbedFile],
     written: pa.Table,
     reader: RowReader,
     since: RowsSince,
     *,
     only_deletes: bool = False,
     only_copies: bool = False,
-) -> Moves | None:
-    """Return how a change that has `written` files can be made; None where others have changed a row that it changes.
+) -> RowMoves | None:
+    """Return how a change that has `written` files can be made, or None if others have changed a row that it
+    changes.
 
-    `only_deletes`: the change writes copies and nothing else, so that a row may be deleted by both. `only_copies`: nor
-    does it delete any row. Unclear where rows that may have moved, or the copies of a delete, have no ids.
+    With `only_deletes`, the change writes only copies, so both changes may delete the same row. With
+    `only_copies`, it does not delete any row either. Raises RowsUnclear if rows that may have moved, or the
+    copies of a delete, have no ids.
     """
-    copies = _Copies(reader, written if any(each.taken is None for each in disturbed) else None)
+    copies = _Copies(reader, written if any(file.taken is None for file in disturbed) else None)
     if only_deletes:
         copies.check_all()
-    found: dict[str, BitMap] = {}
+    deletes: dict[str, BitMap] = {}
     for ids in _ids(reader, _taken(disturbed)):
-        if not _add(found, since.places(ids)):
+        if not _add(deletes, since.places(ids)):
             return None
-    rewritten = [each for each in disturbed if each.taken is None]
+    rewritten = [file for file in disturbed if file.taken is None]
     for is_gone in (True, False):
         for ids in _ids(
-            reader, ((each.file, each.died) for each in rewritten if (each.died is None) is is_gone)
+            reader, ((file.file, file.died) for file in rewritten if (file.died is None) is is_gone)
         ):
-            rest = ids[~copies.bury(ids)]
+            uncopied_ids = ids[~copies.bury(ids)]
             if only_deletes and not is_gone:
                 continue
-            if only_copies and len(rest):
-                raise Unclear("rows of a file that was to be rewritten are in none of the new files")
-            # Else the change has updated or deleted a row that others have updated or deleted.
-            if not _add(found, since.places(rest)):
+            if only_copies and len(uncopied_ids):
+                raise RowsUnclear("rows of a file that was to be rewritten are in none of the new files")
+            # Otherwise the change has updated or deleted a row that others have updated or deleted.
+            if not _add(deletes, since.places(uncopied_ids)):
                 return None
-    return Moves(found, copies.dead)
+    return RowMoves(deletes, copies.dead)
 
 
-def _taken(disturbed: Sequence[Disturbed]) -> Iterator[tuple[DataFile, BitMap]]:
+def _taken(disturbed: Sequence[DisturbedFile]) -> Iterator[tuple[DataFile, BitMap]]:
     """Yield the rows that a change deletes by their positions, and that are no longer there."""
-    for each in disturbed:
-        if each.taken is not None:
-            rows = each.taken if each.died is None else each.taken & each.died
+    for file in disturbed:
+        if file.taken is not None:
+            rows = file.taken if file.died is None else file.taken & file.died
             if rows:
-                yield each.file, rows
+                yield file.file, rows
 
 
 def _ids(reader: RowReader, rows: Iterable[tuple[DataFile, BitMap | None]]) -> Iterator[Numbers]:
@@ -101,7 +109,8 @@ def _add(found: dict[str, BitMap], more: Mapping[str, BitMap] | None) -> bool:
 
 
 class _Copies:
-    """The rows that a change has copied into its own files. They alone have versions: updated ones get the commit's."""
+    """The rows that a change has copied into its own files. Only copies have versions. Updated rows get the
+    commit's."""
 
     def __init__(self, reader: RowReader, files: pa.Table | None) -> None:
         self._reader = reader
@@ -109,20 +118,20 @@ class _Copies:
         self.dead: dict[str, BitMap] = {}
 
     def check_all(self) -> None:
-        """Unclear where a row is none that was copied."""
+        """Raise RowsUnclear if a row is not a copy."""
         for _, index in self._indexes():
             if int(index.counts[index.versions != NOT_KNOWN].sum()) < index.rows:
-                raise Unclear("the copies that a delete has written have no ids")
+                raise RowsUnclear("the copies that a delete has written have no ids")
 
     def bury(self, ids: Numbers) -> Mask:
-        """Add the copies of rows to those that are dead, and return of which rows there are copies."""
-        copied = np.zeros(len(ids), dtype=bool)
+        """Add the copies of rows to the dead rows. Return a mask of the rows that have copies."""
+        has_copy = np.zeros(len(ids), dtype=bool)
         for path, index in self._indexes():
-            here, positions, versions = index.found(ids)
+            in_index, positions, versions = index.found(ids)
             are_copies = versions != NOT_KNOWN
-            copied[np.flatnonzero(here)[are_copies]] = True
+            has_copy[np.flatnonzero(in_index)[are_copies]] = True
             _bury(self.dead, path, positions[are_copies])
-        return copied
+        return has_copy
 
     def _indexes(self) -> Iterator[tuple[str, RowIndex]]:
         return iter(()) if self._files is None else self._reader.indexes(self._files)

@@ -1,6 +1,7 @@
-"""A change of rows as an engine prepared it, with what its base has of the files that it names.
+"""A change of rows as an engine prepared it, with its base's entries of the files that it names.
 
-Rule: what makes no sense on the base is refused here, so that a later state can only conflict with the rest.
+Rule: a change that makes no sense on the base is refused here, so that the rest can only conflict with a
+later state.
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lakelog.catalog.core.files import DataFile, check_files, check_taken, deletes_to_json, of_write
-from lakelog.catalog.core.logs import NothingToDo, TableHead
-from lakelog.catalog.core.planning import bind
-from lakelog.catalog.core.schema import Predicate, ValuesTaken
-from lakelog.catalog.core.state import Operation
+from lakelog.catalog.core.files.data_file import DataFile, check_files, of_write
+from lakelog.catalog.core.files.deletion_vectors import deletes_to_json
+from lakelog.catalog.core.files.taken_values import check_taken
+from lakelog.catalog.core.logs.commits import NothingToDo
+from lakelog.catalog.core.logs.table_head import TableHead
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.schema.identity import ValuesTaken
+from lakelog.catalog.core.schema.predicate import Predicate
+from lakelog.catalog.core.state.conflicts import OperationKind
 from lakelog.catalog.core.writes.row_reader import RowReader
 from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
@@ -24,12 +29,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChange:
-    """A change to be committed. `condition` is true for all rows that were read; None: any may have been. `values` of
-    identity columns were taken for new rows. `reads_others`: the change of a row depends on other rows. Without
-    `keeps_partitions`, files without rows, which stand for partitions, are removed like others. Of the rows of `files`,
-    `inserted` are new and `updated` have the place of others, None where that is not known; the rest are copies."""
+    """A change to be committed. `condition` is true for all rows that were read. None means that any may have
+    been read.
 
-    operation: Operation
+    `values` of identity columns were taken for new rows. With `reads_others`, the change of a row depends on
+    other rows. Without `keeps_partitions`, files without rows, which stand for partitions, are removed like
+    others. Of the rows of `files`, `inserted` are new, `updated` replace others, and the rest are copies.
+    They are None if unknown.
+    """
+
+    operation: OperationKind
     files: Sequence[DataFile] = ()
     removed: frozenset[str] = frozenset()
     deletes: Mapping[str, BitMap]
@@ -42,7 +51,8 @@ class RowChange:
 
     @property
     def depends_on_rows_read(self) -> bool:
-        """Whether the removal of rows that were read matters: not to a delete that decides on each row by itself."""
+        """Return whether the removal of read rows matters. It does not for a delete that decides on each row
+        on its own."""
         return self.operation.makes_rows or self.reads_others
 
     @property
@@ -50,8 +60,8 @@ class RowChange:
         return not self.files and not self.removed and not self.deletes
 
 
-class Prepared:
-    """A change, with its base's entries of the files that it names. Changes that are committed together share a
+class PreparedChange:
+    """A change, with its base's entries of the files that it names. Changes in the same commit share a
     reader."""
 
     def __init__(
@@ -66,7 +76,8 @@ class Prepared:
         self.files = of_write(change.files, write)
         check_files(self.files, metadata.schema, metadata.specs)
         check_taken(change.values, self.files, metadata.schema)
-        # Bound once: a name in the condition means the column that had it when the change was prepared.
+        # Bound once: a name in the condition means the column that had this name when the change was
+        # prepared.
         self.bound = None if change.condition is None else bind(change.condition, metadata.schema)
         self.before = base.entries({*change.removed, *change.deletes})
         self.reader = reader or RowReader(base)
@@ -75,7 +86,7 @@ class Prepared:
         self._keep_partitions()
 
     def vector(self, file: DataFile) -> BitMap:
-        """Return the rows of a file that are deleted."""
+        """Return the deleted rows of a file."""
         key = f"{file.physical_rows} {'' if file.deletes is None else deletes_to_json(file.deletes)}"
         if key not in self._vectors:
             self._vectors[key] = self.reader.vector(file.deletes, file.physical_rows)
@@ -96,17 +107,17 @@ class Prepared:
                 raise InvalidInput(
                     f"some rows to be deleted of {path} are deleted already at version {self.base.version}"
                 )
-        going = sum(self.before[path].rows for path in change.removed)
-        coming = sum(file.rows for file in self.files)
-        if change.operation is Operation.COMPACT and (change.deletes or going != coming):
-            raise InvalidInput(f"compaction must preserve rows: removed {going:,}, wrote {coming:,}")
-        if change.operation is Operation.DELETE_ROWS and coming > going:
-            raise InvalidInput(f"a delete must not add rows: removed {going:,}, wrote {coming:,}")
+        rows_out = sum(self.before[path].rows for path in change.removed)
+        rows_in = sum(file.rows for file in self.files)
+        if change.operation is OperationKind.COMPACT and (change.deletes or rows_out != rows_in):
+            raise InvalidInput(f"compaction must preserve rows: removed {rows_out:,}, wrote {rows_in:,}")
+        if change.operation is OperationKind.DELETE_ROWS and rows_in > rows_out:
+            raise InvalidInput(f"a delete must not add rows: removed {rows_out:,}, wrote {rows_in:,}")
         if change.updated is not None or change.inserted is not None:
-            check_counts(change, coming, going + sum(map(len, change.deletes.values())))
+            check_counts(change, rows_in, rows_out + sum(map(len, change.deletes.values())))
 
     def _keep_partitions(self) -> None:
-        """Keep files without rows, which stand for partitions: an engine names all files that it read."""
+        """Keep files without rows, which stand for partitions. An engine names all files that it read."""
         rowless = {path for path in self.change.removed if not self.before[path].rows}
         if rowless and self.change.keeps_partitions:
             self.change = replace(self.change, removed=self.change.removed - rowless)
@@ -116,21 +127,23 @@ class Prepared:
 
 
 def check_counts(change: RowChange, coming: int, going: int) -> None:
-    """Check the numbers of rows that an engine has counted against the rows that it adds and those that it takes away,
-    of files that it rewrites among them."""
-    inserted, updated = change.inserted or 0, change.updated
-    if updated is None:
+    """Raise InvalidInput if an engine's row counts contradict the rows that it adds and takes away.
+
+    The rows that it takes away include rows of files that it rewrites.
+    """
+    inserts, updates = change.inserted or 0, change.updated
+    if updates is None:
         raise InvalidInput(
-            f"{inserted:,} rows were inserted, but not how many were updated: give both numbers"
+            f"{inserts:,} rows were inserted, but not how many were updated: give both numbers"
         )
-    if not change.operation.makes_rows or (inserted and change.operation is Operation.UPDATE):
+    if not change.operation.makes_rows or (inserts and change.operation is OperationKind.UPDATE):
         raise InvalidInput(
-            f"this {change.operation.word} has {inserted:,} inserted and {updated:,} updated rows: only a merge "
+            f"this {change.operation.word} has {inserts:,} inserted and {updates:,} updated rows: only a merge "
             "inserts rows, and only a merge and an update update some. Leave these numbers out, or correct them"
         )
-    copied = coming - inserted - updated
-    if inserted < 0 or updated < 0 or copied < 0 or going < copied + updated:
+    copies = coming - inserts - updates
+    if inserts < 0 or updates < 0 or copies < 0 or going < copies + updates:
         raise InvalidInput(
-            f"{inserted:,} inserted and {updated:,} updated rows are not those of this {change.operation.word}, which "
+            f"{inserts:,} inserted and {updates:,} updated rows are not those of this {change.operation.word}, which "
             f"takes {going:,} rows away and adds {coming:,}: correct these numbers"
         )

@@ -1,8 +1,8 @@
 """Rollback: a table gets the contents of an earlier version, as a new version. Later versions are not lost.
 
-The history of a table is a line, so a rollback makes it longer. A rollback restores all of the table: rows, columns,
-partitioning, order, properties. Setting the current version restores the rows only, read by the present columns. Either
-can also go forward again, to a version that an earlier rollback undid.
+The history of a table is a line, so a rollback makes it longer. A rollback restores the whole table: rows,
+columns, partitioning, order, properties. Setting the current version restores only the rows, read by the
+present columns. Either can also go forward again, to a version that an earlier rollback undid.
 """
 
 from __future__ import annotations
@@ -13,56 +13,64 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.logs import NothingToDo, TableHead, Token, Written, check_conflicts, no_files
-from lakelog.catalog.core.parquet import new_checks
-from lakelog.catalog.core.planning import may_fail
-from lakelog.catalog.core.schema import AtomicType, Metadata, Schema, dotted, is_widening, not_generated
-from lakelog.catalog.core.state import (
-    Operation,
-    RolledBack,
-    TableEvent,
-    TableState,
-    check_no_branches,
-    encode,
-)
+from lakelog.catalog.core.logs.commits import NothingToDo, OperationFacts, Token, check_conflicts, no_files
+from lakelog.catalog.core.logs.table_head import TableHead
+from lakelog.catalog.core.parquet.proofs import new_checks
+from lakelog.catalog.core.planning.pruning import may_fail
+from lakelog.catalog.core.schema.generated import not_generated
+from lakelog.catalog.core.schema.metadata import Metadata
+from lakelog.catalog.core.schema.schema import Schema, dotted
+from lakelog.catalog.core.schema.type_widening import is_widening
+from lakelog.catalog.core.schema.types import AtomicType
+from lakelog.catalog.core.state.conflicts import OperationKind
+from lakelog.catalog.core.state.events import RolledBack, TableEvent, encode
+from lakelog.catalog.core.state.refs import check_no_branches
+from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.core.writes.file_changes import moved_files
 from lakelog.catalog.core.writes.files_since import only_moved
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import InvalidInput, NotFound
 
 _SHARED = ("schema", "constraints", "generation")
-"""The parts of the metadata that the rows of branches fit, and would no longer fit if one of them were rolled back."""
+"""The parts of the metadata that the rows of branches fit, and would no longer fit if a part were rolled
+back."""
 
 
-def go_back(head: TableHead, operation: Operation, then: View[TableState], token: Token | None) -> TableHead:
-    """Make the table (ROLLBACK), or its rows (SET_CURRENT), those of `then`, and return the newest version.
+def go_back(
+    head: TableHead, operation: OperationKind, then: LogView[TableState], token: Token | None
+) -> TableHead:
+    """Make the table (ROLLBACK), or its rows (SET_CURRENT), equal to `then`, and return the newest version.
 
-    NotFound where `then` expires meanwhile, InvalidInput where its rows do not fit the table as it is.
+    Raises NotFound if `then` expires before the commit, and InvalidInput if its rows do not fit the present
+    table.
     """
-    version, before, name = then.version, then.state.current, head.name
+    version, metadata_then, name = then.version, then.state.current, head.name
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        now = view.state.current
-        check_conflicts(operation, view, passed, Written(head.version, head.schema, no_files), name)
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+        metadata_now = view.state.current
+        check_conflicts(operation, view, passed, OperationFacts(head.version, head.schema, no_files), name)
         if view.state.expired > version:
             raise NotFound(f"{name} cannot be rolled back to version {version}: the version has expired")
         metadata = None
-        if operation is Operation.ROLLBACK:
-            metadata = _restored(now, before)
-            if any(getattr(metadata, part) != getattr(now, part) for part in _SHARED):
+        if operation is OperationKind.ROLLBACK:
+            metadata = _restored(metadata_now, metadata_then)
+            if any(getattr(metadata, part) != getattr(metadata_now, part) for part in _SHARED):
                 check_no_branches(view.state.branches, name, "rolled back to other columns")
-        added, removed = head.at(then).files_only_here(view), head.at(view).files_only_here(then)
-        if operation is not Operation.ROLLBACK:
-            check_fits(now, before, added, version, name)
+        files_to_add, files_to_remove = (
+            head.at(then).files_only_here(view),
+            head.at(view).files_only_here(then),
+        )
+        if operation is not OperationKind.ROLLBACK:
+            check_fits(metadata_now, metadata_then, files_to_add, version, name)
         if only_moved(passed, head.version):
-            # The same rows go as when a transaction made this step, in other files.
+            # The same rows are replaced as when a transaction made this step, but in other files.
             head.tracked.transaction.note_moved()
-        if not added.num_rows and not removed.num_rows and metadata in (None, now):
+        if not files_to_add.num_rows and not files_to_remove.num_rows and metadata in (None, metadata_now):
             raise NothingToDo("nothing to change")
         events: list[TableEvent] = [RolledBack(version=version, metadata=metadata)]
         blobs: tuple[bytes, ...] = ()
-        if added.num_rows or removed.num_rows:
-            event, blobs = moved_files(operation, added, removed, metadata or now)
+        if files_to_add.num_rows or files_to_remove.num_rows:
+            event, blobs = moved_files(operation, files_to_add, files_to_remove, metadata or metadata_now)
             events.append(event)
         return Draft(events=encode(events), blobs=blobs)
 
@@ -70,19 +78,20 @@ def go_back(head: TableHead, operation: Operation, then: View[TableState], token
 
 
 def check_fits(now: Metadata, then: Metadata, added: pa.Table, version: int, name: str) -> None:
-    """Raise InvalidInput unless the rows of a version, of which those `added` are not live now, fit the table now."""
+    """Raise InvalidInput unless the rows of a version fit the present table. `added` are those that are not
+    live now."""
     _check_rows_fit(now, then, version, name)
     _check_conditions(added, now, then, version, name)
 
 
 def _restored(now: Metadata, then: Metadata) -> Metadata:
-    """Return `then` as the table's metadata again: ids that were assigned since are never assigned again."""
-    known = {spec.id for spec in then.specs}
+    """Return `then` as the table's metadata again. Ids that were assigned since are never assigned again."""
+    spec_ids = {spec.id for spec in then.specs}
     schema = msgspec.structs.replace(then.schema, last_id=max(now.schema.last_id, then.schema.last_id))
     return msgspec.structs.replace(
         then,
         schema=schema,
-        specs=(*(spec for spec in now.specs if spec.id not in known), *then.specs),
+        specs=(*(spec for spec in now.specs if spec.id not in spec_ids), *then.specs),
         own_location=now.own_location,
         generation=now.generation if now.generation == then.generation else 0,
     )
@@ -100,7 +109,7 @@ def _check_rows_fit(now: Metadata, then: Metadata, version: int, name: str) -> N
 
 
 def _check_conditions(added: pa.Table, now: Metadata, then: Metadata, version: int, name: str) -> None:
-    """Raise unless the restored rows are proven to satisfy the CHECKs that were added since."""
+    """Raise InvalidInput unless the restored rows are proven to satisfy the CHECKs that were added since."""
     for requirement in new_checks(then, now):
         if pc.any(may_fail(added, requirement.condition, now.specs), min_count=0).as_py():
             raise InvalidInput(
@@ -110,10 +119,11 @@ def _check_conditions(added: pa.Table, now: Metadata, then: Metadata, version: i
 
 
 def _missing_value(then: Schema, now: Schema) -> str | None:
-    """Return which column has to have values now, and might have none in rows of `then`; None where all have."""
-    generated = not_generated(then, now)
-    if generated is not None:
-        return f"the column {dotted((generated.name,))} is generated now, and was not then"
+    """Return the column that must have values now, but may lack some in rows of `then`. Returns None if there
+    is none."""
+    generated_field = not_generated(then, now)
+    if generated_field is not None:
+        return f"the column {dotted((generated_field.name,))} is generated now, and was not then"
     parents = {path: field.id for path, field in now.walk()}
     for path, field in now.walk():
         if field.nullable:
@@ -129,9 +139,10 @@ def _missing_value(then: Schema, now: Schema) -> str | None:
 
 
 def wider_type(then: Schema, now: Schema) -> str | None:
-    """Return which column may have values that its present type cannot hold; None where there is none.
+    """Return the column that may have values too wide for its present type, or None.
 
-    Types only widen, but a rollback restores earlier ones: rows that were written in between have the wider types.
+    Types only widen, but a rollback restores earlier types. Rows that were written in between have the wider
+    types.
     """
     for path, field in now.walk():
         if isinstance(field.type, AtomicType) and then.has_id(field.id):

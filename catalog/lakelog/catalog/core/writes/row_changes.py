@@ -1,8 +1,9 @@
-"""Changes of rows: delete, update, merge and compaction, as an engine prepared them by reading files of one version.
+"""Changes of rows: delete, update, merge and compaction, as an engine prepared them by reading files of one
+version.
 
-Such a change names files that are replaced by new ones (removed), rows of files by their positions (deletes), and new
-files. It was computed from its base. So it is rebased over other commits only where these leave the rows that it
-changes alone, and add none that it should have seen; see `conflicts`.
+Such a change names files that are replaced by new files (removed), rows of files by their positions
+(deletes), and new files. It was computed from its base. So it is rebased over other commits only if these do
+not touch the rows that it changes, and add no rows that it should have seen. See `conflicts`.
 """
 
 from __future__ import annotations
@@ -11,36 +12,25 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from lakelog.catalog.core.files import (
-    DataFile,
-    Positions,
-    check_written_by,
-    positions_of,
-)
-from lakelog.catalog.core.logs import (
-    Changed,
-    NothingToDo,
-    TableHead,
-    Token,
-    Written,
-    check_conflicts,
-    no_files,
-)
-from lakelog.catalog.core.schema import Predicate, ValuesTaken
-from lakelog.catalog.core.state import (
-    ChangeKind,
-    Operation,
-    TableState,
-)
+from lakelog.catalog.core.files.data_file import DataFile, check_written_by
+from lakelog.catalog.core.files.deletion_vectors import DeletedPositions, positions_of
+from lakelog.catalog.core.logs.changed import TableCommit
+from lakelog.catalog.core.logs.commits import NothingToDo, OperationFacts, Token, check_conflicts, no_files
+from lakelog.catalog.core.logs.table_head import TableHead
+from lakelog.catalog.core.schema.identity import ValuesTaken
+from lakelog.catalog.core.schema.predicate import Predicate
+from lakelog.catalog.core.state.conflicts import ChangeKind, OperationKind
+from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.core.writes.identity_values import with_values
-from lakelog.catalog.core.writes.prepared_rows import Prepared, RowChange
-from lakelog.catalog.core.writes.row_rebase import Rebase, draft_of
+from lakelog.catalog.core.writes.prepared_rows import PreparedChange, RowChange
+from lakelog.catalog.core.writes.row_rebase import RowRebase, draft_of
 from lakelog.catalog.errors import CommitConflict
-from lakelog.log import Commit, Draft, View, WriteRef
+from lakelog.log import Commit, Draft, LogView, WriteRef
 from lakelog.log.errors import InvalidInput
 
 _OPERATIONS = {
-    each.word: each for each in (Operation.DELETE_ROWS, Operation.UPDATE, Operation.MERGE, Operation.COMPACT)
+    each.word: each
+    for each in (OperationKind.DELETE_ROWS, OperationKind.UPDATE, OperationKind.MERGE, OperationKind.COMPACT)
 }
 
 
@@ -48,7 +38,7 @@ def row_change(
     operation: str,
     files: Sequence[DataFile],
     removed: Sequence[str],
-    deletes: Sequence[Positions | Mapping[str, Any]],
+    deletes: Sequence[DeletedPositions | Mapping[str, Any]],
     condition: Predicate | None,
     values: Sequence[ValuesTaken] = (),
     *,
@@ -56,7 +46,7 @@ def row_change(
     inserted: int | None = None,
     updated: int | None = None,
 ) -> RowChange:
-    """Return an engine's change. InvalidInput for one that makes no sense by itself."""
+    """Return an engine's change. Raises InvalidInput for a change that makes no sense in itself."""
     if operation not in _OPERATIONS:
         raise InvalidInput(f"{operation!r} is not an operation on rows: use one of {', '.join(_OPERATIONS)}")
     positions = positions_of(deletes)
@@ -78,7 +68,7 @@ def row_change(
 
 
 def commit_rows(head: TableHead, write: WriteRef, change: RowChange, token: Token | None) -> TableHead:
-    """Commit a change that was prepared on the version that `write` began from; return the newest version."""
+    """Commit a change that was prepared on the version that `write` began from. Return the newest version."""
     check_written_by(change.files, write)
     if change.is_empty:
         return head.refreshed().unchanged()
@@ -92,36 +82,36 @@ def commit_rows(head: TableHead, write: WriteRef, change: RowChange, token: Toke
         return head.refreshed().unchanged()
 
 
-def commit(base: TableHead, change: RowChange, *, write: WriteRef, token: Token | None = None) -> Changed:
+def commit(base: TableHead, change: RowChange, *, write: WriteRef, token: Token | None = None) -> TableCommit:
     """Commit `change`, which was prepared against `base`, on the newest state that allows it.
 
-    CommitConflict where the matrix says so, NoSuchTable when the table was dropped, InvalidInput for files or rows that
-    `base` does not have. Costs 1 PUT if there were no other commits, and one for vectors that are too large for a
-    commit.
+    Raises CommitConflict if the matrix says so, NoSuchTable if the table was dropped, and InvalidInput for
+    files or rows that `base` does not have. Costs 1 PUT if there were no other commits, and another for
+    vectors that are too large for a commit.
     """
     return with_values(base, change, lambda change: _commit(base, change, write, token))
 
 
-def _commit(base: TableHead, change: RowChange, write: WriteRef, token: Token | None) -> Changed:
-    prepared = Prepared(base, change, write)
-    written = Written(base.version, base.schema, no_files, lambda kind: "rows were changed")
-    base.check_own_steps(change.operation, written)
-    return base.commit(partial(_decide, prepared), token)
+def _commit(base: TableHead, change: RowChange, write: WriteRef, token: Token | None) -> TableCommit:
+    prepared_change = PreparedChange(base, change, write)
+    write_base = OperationFacts(base.version, base.schema, no_files, lambda kind: "rows were changed")
+    base.check_own_steps(change.operation, write_base)
+    return base.commit(partial(_decide, prepared_change), token)
 
 
-def _decide(prepared: Prepared, current: View[TableState], passed: Sequence[Commit]) -> Draft:
+def _decide(prepared: PreparedChange, current: LogView[TableState], passed: Sequence[Commit]) -> Draft:
     base, change = prepared.base, prepared.change
     since = [commit for commit in passed if commit.version > base.version]
-    now = Rebase(prepared, base.at(current), since)
+    rebase = RowRebase(prepared, base.at(current), since)
     schema = base.schema if prepared.files else None
-    written = Written(base.version, schema, no_files, now.touched, change.values)
-    check_conflicts(change.operation, current, passed, written, prepared.name)
+    write_base = OperationFacts(base.version, schema, no_files, rebase.touched, change.values)
+    check_conflicts(change.operation, current, passed, write_base, prepared.name)
     # The matrix saw no conflict in the commits since the base, but the files may differ all the same.
-    why = now.touched(ChangeKind.REMOVED_FILES)
+    why = rebase.touched(ChangeKind.REMOVED_FILES)
     if why is not None:
         raise CommitConflict(
             f"the {change.operation.word} of {prepared.name} conflicts with another change: {why}. Nothing was "
             "changed: run the statement again",
             version=current.version,
         )
-    return draft_of([now])
+    return draft_of([rebase])

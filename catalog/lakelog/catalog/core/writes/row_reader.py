@@ -1,8 +1,8 @@
-"""Rows of files as a change of rows looks at them: their values, or where those with some ids are.
+"""Rows of files for a change of rows: their values, or the places of rows with given ids.
 
-Values are read of a limited number of rows. Of ids, only their columns are read, whatever the number of rows: they are
-looked for part by part, so that the memory is bounded. Indexes of files are remembered as far as there is room, because
-a change may be decided on several states, beside other writers who do not wait. It must not decide what is a conflict.
+Values are read for a limited number of rows. For ids, only the id columns are read, for any number of rows,
+part by part in bounded memory. Indexes of files are remembered while there is room, because a change may be
+decided on several states while other writers do not wait. It must not decide what is a conflict.
 """
 
 from __future__ import annotations
@@ -16,48 +16,47 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.files import (
+from lakelog.catalog.core.files.data_file import (
     DELETES,
     FIRST_ROW,
-    NOT_KNOWN,
-    PART_ROWS,
-    UNCOMMITTED,
     VERSION,
     DataFile,
-    Deletes,
-    Mask,
-    Numbers,
-    RowIndex,
     files_to_arrow,
     physical_rows,
 )
-from lakelog.catalog.core.logs import TableHead, read_vector
-from lakelog.catalog.core.parquet import PlacedRows, read_placed_rows
+from lakelog.catalog.core.files.deletion_vectors import DeletionVector
+from lakelog.catalog.core.files.live_rows import Numbers
+from lakelog.catalog.core.files.row_ids import UNCOMMITTED
+from lakelog.catalog.core.files.row_index import NOT_KNOWN, PART_ROWS, Mask, RowIndex
+from lakelog.catalog.core.logs.stored_vectors import read_vector
+from lakelog.catalog.core.logs.table_head import TableHead
+from lakelog.catalog.core.parquet.reading import PlacedRows, read_placed_rows
 from lakelog.log.errors import LakelogError, NotFound
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
 ROWS_LIMIT = 5_000_000
-"""The values of so many rows are looked at for one change, deleted ones included; where there are more, whole files are
-judged."""
+"""The values of at most this many rows are read for a change, including deleted rows. With more, whole files
+are judged."""
 
 KEPT_BYTES = 128 * 1024 * 1024
-"""Indexes of about this size are remembered: those of others are made again whenever they are needed."""
+"""Indexes of about this size are remembered. Other indexes are made again whenever they are needed."""
 
 
 _Key = tuple[str, str, int | None, int | None]
-"""What the ids of a file's rows follow from, beginning with its path."""
+"""The facts that determine the ids of a file's rows. The first is its path."""
 
 
-class Unclear(LakelogError):
-    """Which rows were changed cannot be found out. No user sees it: the caller judges whole files then."""
+class RowsUnclear(LakelogError):
+    """The changed rows cannot be determined. No user sees this error, because the caller then judges whole
+    files."""
 
     kind = "unclear"
 
 
 class RowReader:
-    """Reads rows of files for one change, on all states on which it is decided."""
+    """Reads rows of files for a change, on all states on which it is decided."""
 
     def __init__(self, base: TableHead) -> None:
         self._base = base
@@ -66,49 +65,52 @@ class RowReader:
         self._kept: dict[_Key, list[RowIndex]] = {}
 
     def rows(self, files: pa.Table, columns: Collection[str]) -> Iterator[PlacedRows]:
-        """Yield the live rows of `files` (in the form of `FileSet.chunks`): these columns of them, ids and versions.
+        """Yield the live rows of `files` (in the form of `FileSet.chunks`): these columns, ids and versions.
 
-        Unclear where there are too many, or where a file is gone: a vacuum may have deleted it.
+        Raises RowsUnclear if there are too many rows, or if a file is gone, because a vacuum may have deleted it.
         """
         self._rows_left -= pc.sum(physical_rows(files), min_count=0).as_py()
         if self._rows_left < 0:
-            raise Unclear("too many rows would have to be read")
+            raise RowsUnclear("too many rows would have to be read")
         yield from self._read(files, columns)
 
-    def vector(self, deletes: Deletes | None, physical_rows: int) -> BitMap:
-        """Return the positions of the deleted rows of a file with so many rows."""
-        tracked = self._base.tracked
-        return read_vector(tracked.store, tracked.prefix, deletes, physical_rows)
+    def vector(self, deletes: DeletionVector | None, physical_rows: int) -> BitMap:
+        """Return the positions of the deleted rows of a file with that many rows."""
+        log = self._base.tracked
+        return read_vector(log.store, log.prefix, deletes, physical_rows)
 
     def ids(self, file: DataFile, positions: BitMap | None) -> Iterator[Numbers]:
-        """Yield the ids of the rows at these positions of a file, of all its live ones where they are None, in parts.
+        """Yield the ids of the rows at these positions of a file, in parts. None means all live rows.
 
-        Unclear where a row has none, and as `rows`.
+        Raises RowsUnclear if a row has no id, and for the reasons of `rows`.
         """
         from pyroaring import BitMap
 
         metadata = self._base.metadata
         file = _with_present_ids(file)
-        gone = self.vector(file.deletes, file.physical_rows) if positions is None else BitMap()
+        deleted_rows = self.vector(file.deletes, file.physical_rows) if positions is None else BitMap()
         for _, index in self.indexes(files_to_arrow([file], metadata.schema, metadata.specs)):
-            here = BitMap(range(index.start, index.start + index.rows))
-            wanted = here - gone if positions is None else here & positions
-            if wanted:
-                found, ids = index.at(numbers_of(wanted))
-                if len(found) < len(wanted):
-                    raise Unclear("rows without ids cannot be found")
+            part_rows = BitMap(range(index.start, index.start + index.rows))
+            row_positions = part_rows - deleted_rows if positions is None else part_rows & positions
+            if row_positions:
+                known_positions, ids = index.at(numbers_of(row_positions))
+                if len(known_positions) < len(row_positions):
+                    raise RowsUnclear("rows without ids cannot be found")
                 yield ids
 
     def indexes(self, files: pa.Table) -> Iterator[tuple[str, RowIndex]]:
-        """Yield the indexes of all rows of files, deleted ones included, one for each part of a file."""
+        """Yield the indexes of all rows of files, including deleted rows, with an index for each part of a
+        file."""
         keys = _keys(files)
         for key in keys:
             yield from ((key[0], index) for index in self._kept.get(key, ()))
-        left = files.filter(pa.array([key not in self._kept for key in keys], pa.bool_()))
-        if not left.num_rows:
+        unindexed_files = files.filter(pa.array([key not in self._kept for key in keys], pa.bool_()))
+        if not unindexed_files.num_rows:
             return
         by_path = {key[0]: key for key in keys}
-        whole = left.set_column(left.column_names.index("rows"), "rows", physical_rows(left))
+        whole = unindexed_files.set_column(
+            unindexed_files.column_names.index("rows"), "rows", physical_rows(unindexed_files)
+        )
         if DELETES in whole.column_names:
             whole = whole.drop_columns([DELETES])
         for path, batches in groupby(self._read(whole, ()), lambda rows: rows.path):
@@ -131,11 +133,12 @@ class RowReader:
                 base.tracked.store, base.tracked.prefix, files, base.schema, sorted(columns), open_url
             )
         except NotFound as error:
-            raise Unclear(f"a data file is gone: {error}") from error
+            raise RowsUnclear(f"a data file is gone: {error}") from error
 
 
 def _with_present_ids(file: DataFile) -> DataFile:
-    """Return the entry of a file without ids for rows that the same transaction has added: they get them at its end."""
+    """Return the file's entry, without ids for rows that the same transaction has added. They get ids at its
+    end."""
     is_own = file.version is None and file.first_row is not None
     return msgspec.structs.replace(file, version=UNCOMMITTED) if is_own else file
 
@@ -149,33 +152,33 @@ def _keys(files: pa.Table) -> list[_Key]:
 
 
 def _indexed(batches: Iterator[PlacedRows]) -> Iterator[RowIndex]:
-    held: list[PlacedRows] = []
+    part_batches: list[PlacedRows] = []
     for batch in batches:
-        held.append(batch)
-        if sum(len(each.positions) for each in held) >= PART_ROWS:
-            yield _index_of(held)
-            held = []
-    if held:
-        yield _index_of(held)
+        part_batches.append(batch)
+        if sum(len(rows.positions) for rows in part_batches) >= PART_ROWS:
+            yield _index_of(part_batches)
+            part_batches = []
+    if part_batches:
+        yield _index_of(part_batches)
 
 
 def _index_of(batches: list[PlacedRows]) -> RowIndex:
     ids, versions = (
-        np.concatenate([known(each.rows[name]) for each in batches]) for name in ("_row_id", "_row_version")
+        np.concatenate([known(rows.rows[name]) for rows in batches]) for name in ("_row_id", "_row_version")
     )
-    return RowIndex.of(np.concatenate([each.positions for each in batches]), ids, versions)
+    return RowIndex.of(np.concatenate([rows.positions for rows in batches]), ids, versions)
 
 
 def together(parts: Iterator[Numbers]) -> Iterator[Numbers]:
     """Yield the same numbers in fewer parts, none much larger than `PART_ROWS`."""
-    held: list[Numbers] = []
+    batch: list[Numbers] = []
     for part in parts:
-        held.append(part)
-        if sum(map(len, held)) >= PART_ROWS:
-            yield np.concatenate(held)
-            held = []
-    if held:
-        yield np.concatenate(held)
+        batch.append(part)
+        if sum(map(len, batch)) >= PART_ROWS:
+            yield np.concatenate(batch)
+            batch = []
+    if batch:
+        yield np.concatenate(batch)
 
 
 def known(numbers: pa.ChunkedArray) -> Numbers:
@@ -194,11 +197,11 @@ def bitmap_of(positions: Numbers) -> BitMap:
 
 
 def are_among(numbers: Numbers, others: Numbers) -> Mask:
-    """Return of each number whether it is one of the others."""
-    # NumPy's own functions hash numbers, which takes it minutes for millions that follow each other.
+    """Return a mask of the numbers that are among `others`."""
+    # NumPy's own functions hash numbers, which takes minutes for millions of consecutive numbers.
     if not len(others):
         return np.zeros(len(numbers), dtype=bool)
-    ordered = np.sort(others)
-    at = np.minimum(np.searchsorted(ordered, numbers), len(ordered) - 1)
-    found: Mask = ordered[at] == numbers
-    return found
+    sorted_others = np.sort(others)
+    at = np.minimum(np.searchsorted(sorted_others, numbers), len(sorted_others) - 1)
+    mask: Mask = sorted_others[at] == numbers
+    return mask

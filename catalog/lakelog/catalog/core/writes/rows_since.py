@@ -1,8 +1,9 @@
-"""The rows that others have changed since a version, distinguished by ids and versions from those that only moved.
+"""The rows that others have changed since a version, distinguished by ids and versions from rows that only
+moved.
 
-A row that came or was changed since has a later version than the one that a change was prepared on; a row that was
-copied has kept its own, wherever it is now. Rule: what is not certain is no answer (`Unclear`), and a caller judges
-whole files then. It must not decide what is a conflict.
+A row that was added or changed since has a later version than the base of a change. A copied row has kept its
+own version, at any place. Rule: any uncertainty is no answer (`RowsUnclear`), and then a caller judges whole
+files. It must not decide what is a conflict.
 """
 
 from __future__ import annotations
@@ -14,17 +15,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.files import (
-    DELETES,
-    NOT_KNOWN,
-    UNCOMMITTED,
-    Mask,
-    Numbers,
-    deletes_from_json,
+from lakelog.catalog.core.files.data_file import DELETES
+from lakelog.catalog.core.files.deletion_vectors import deletes_from_json
+from lakelog.catalog.core.files.live_rows import Numbers
+from lakelog.catalog.core.files.row_ids import UNCOMMITTED
+from lakelog.catalog.core.files.row_index import NOT_KNOWN, Mask
+from lakelog.catalog.core.logs.table_head import TableHead
+from lakelog.catalog.core.planning.bound import Bound, possible, terms
+from lakelog.catalog.core.planning.pruning import may_match
+from lakelog.catalog.core.planning.row_filter import evaluate
+from lakelog.catalog.core.writes.row_reader import (
+    RowReader,
+    RowsUnclear,
+    are_among,
+    bitmap_of,
+    known,
+    numbers_of,
 )
-from lakelog.catalog.core.logs import TableHead
-from lakelog.catalog.core.planning import Bound, evaluate, may_match, possible, terms
-from lakelog.catalog.core.writes.row_reader import RowReader, Unclear, are_among, bitmap_of, known, numbers_of
 from lakelog.log.once import once
 
 if TYPE_CHECKING:
@@ -32,7 +39,8 @@ if TYPE_CHECKING:
 
 
 class RowsSince:
-    """What became of the rows of `base` by the state `now`, of the same schema. All answers may raise Unclear."""
+    """The fate of the rows of `base` by the state `now`, with the same schema. All answers may raise
+    Unclear."""
 
     def __init__(self, reader: RowReader, base: TableHead, now: TableHead) -> None:
         self._reader = reader
@@ -41,7 +49,8 @@ class RowsSince:
         self._vectors: dict[str, BitMap] = {}
 
     def brought(self, bound: Bound, later: Collection[int]) -> bool:
-        """Return whether rows that came or were changed since may match, apart from those of the versions `later`."""
+        """Return whether rows that were added or changed since may match, apart from rows of the versions
+        `later`."""
         files = _matching(self._came, bound, self._base)
         for rows in self._reader.rows(files, _columns(bound)):
             versions = known(rows.rows["_row_version"])
@@ -53,27 +62,31 @@ class RowsSince:
 
     def took(self, bound: Bound) -> bool:
         """Return whether rows that may have matched on the base are gone since, or were changed."""
-        gone, marked = (_matching(files, bound, self._base) for files in (self._gone, self._marked))
+        removed_files, marked_files = (
+            _matching(files, bound, self._base) for files in (self._gone, self._marked)
+        )
         ids = []
-        for rows in self._reader.rows(marked, _columns(bound)):
-            died = are_among(rows.positions, numbers_of(self._died(rows.path)))
-            ids.append(known(rows.rows["_row_id"])[died & _may_be_true(bound, rows.rows)])
+        for rows in self._reader.rows(marked_files, _columns(bound)):
+            dead_mask = are_among(rows.positions, numbers_of(self._died(rows.path)))
+            ids.append(known(rows.rows["_row_id"])[dead_mask & _may_be_true(bound, rows.rows)])
         ids += [
             known(rows.rows["_row_id"])[_may_be_true(bound, rows.rows)]
-            for rows in self._reader.rows(gone, _columns(bound))
+            for rows in self._reader.rows(removed_files, _columns(bound))
         ]
-        matching = np.concatenate([np.empty(0, dtype=np.int64), *ids])
-        if (matching == NOT_KNOWN).any():
-            raise Unclear("rows without ids cannot be found")
-        return self.places(matching) is None
+        matching_ids = np.concatenate([np.empty(0, dtype=np.int64), *ids])
+        if (matching_ids == NOT_KNOWN).any():
+            raise RowsUnclear("rows without ids cannot be found")
+        return self.places(matching_ids) is None
 
     def places(self, ids: Numbers) -> dict[str, BitMap] | None:
-        """Return where rows of the base are now whose files are gone, by paths; None where one of them was changed, or
-        is gone too."""
-        found: dict[str, BitMap] = {}
+        """Return the present places of base rows whose files are gone, by paths.
+
+        Returns None if a row was changed, or is gone too.
+        """
+        result: dict[str, BitMap] = {}
         count = 0
         if not len(ids):
-            return found
+            return result
         for path, index in self._reader.indexes(self._came):
             _, positions, versions = index.found(ids)
             if len(positions):
@@ -83,11 +96,11 @@ class RowsSince:
                 if live.any():
                     count += int(live.sum())
                     more = bitmap_of(positions[live])
-                    found[path] = found[path] | more if path in found else more
-        return found if _is_all(count, ids) else None
+                    result[path] = result[path] | more if path in result else more
+        return result if _is_all(count, ids) else None
 
     def _is_fresh(self, versions: Numbers) -> Mask:
-        """Return of rows with these versions whether they came or were changed since the base."""
+        """Return a mask of the versions that are later than the base."""
         fresh: Mask = (versions > self._base.version) | (versions <= UNCOMMITTED)
         return fresh
 
@@ -97,36 +110,36 @@ class RowsSince:
 
     @once
     def _came(self) -> pa.Table:
-        before, after = self._files
-        return after.filter(pc.invert(pc.is_in(_keys(after), value_set=_keys(before))))
+        old_files, new_files = self._files
+        return new_files.filter(pc.invert(pc.is_in(_keys(new_files), value_set=_keys(old_files))))
 
     @once
     def _gone(self) -> pa.Table:
-        before, after = self._files
-        return before.filter(pc.invert(pc.is_in(_keys(before), value_set=_keys(after))))
+        old_files, new_files = self._files
+        return old_files.filter(pc.invert(pc.is_in(_keys(old_files), value_set=_keys(new_files))))
 
     @once
     def _marked(self) -> pa.Table:
         """The files, as they were, of which rows were deleted since."""
-        before, after = self._files
-        still = before.filter(pc.is_in(_keys(before), value_set=_keys(after)))
+        old_files, new_files = self._files
+        still = old_files.filter(pc.is_in(_keys(old_files), value_set=_keys(new_files)))
         only = self._base.files_only_here(self._now.view)
         return still.filter(pc.is_in(still["path"], value_set=only["path"].combine_chunks()))
 
     def _died(self, path: str) -> BitMap:
-        now, then = (self._vector(files, path) for files in reversed(self._files))
-        if then - now:
-            raise Unclear("deleted rows came back")
-        return now - then
+        deleted_now, deleted_then = (self._vector(files, path) for files in reversed(self._files))
+        if deleted_then - deleted_now:
+            raise RowsUnclear("deleted rows came back")
+        return deleted_now - deleted_then
 
     def _dead(self, path: str) -> BitMap:
-        """Return the deleted rows of a file of now."""
+        """Return the deleted rows of a present file."""
         if path not in self._vectors:
             self._vectors[path] = self._vector(self._files[1], path)
         return self._vectors[path]
 
     def _vector(self, files: pa.Table, path: str) -> BitMap:
-        # No bounds: dates among them may be beyond those of Python.
+        # No bounds, because dates among them may be beyond Python's dates.
         names = [name for name in ("rows", DELETES) if name in files.column_names]
         (file,) = files.filter(pc.equal(files["path"], path)).select(names).to_pylist()
         deletes = None if file.get(DELETES) is None else deletes_from_json(file[DELETES])
@@ -147,8 +160,8 @@ def _columns(bound: Bound) -> set[str]:
 
 
 def _may_be_true(bound: Bound, rows: pa.Table) -> Mask:
-    found = pc.fill_null(evaluate(possible(bound), rows), False)
-    return np.asarray(found, dtype=bool)
+    mask = pc.fill_null(evaluate(possible(bound), rows), False)
+    return np.asarray(mask, dtype=bool)
 
 
 def _is_all(count: int, ids: Numbers) -> bool:

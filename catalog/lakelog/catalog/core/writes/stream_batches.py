@@ -1,11 +1,11 @@
-"""Batches of streams: which of them a table has, so that a retried batch is not committed twice.
+"""The stream batches that a table has, so that a retried batch is not committed twice.
 
-A stream is a writer that numbers its writes to a table: a streaming query, by its checkpoint, or a job with a name of
-its own. The state keeps the last number of each, in snapshots too, so that it survives expiry, other writers, a
-rollback and a replace. A committed batch stays committed, even if its rows are removed.
+A stream is a writer that numbers its writes to a table: a streaming query, by its checkpoint, or a job with a
+name of its own. The state keeps the last number of each, in snapshots too, so that it survives expiry, other
+writers, a rollback and a replace. A committed batch stays committed, even if its rows are removed.
 
-A mark is what a stream keeps of that with its own progress: a table that was set back to an earlier time, or restored
-from a backup of then, lacks batches that the stream will not send again.
+A mark is a stream's own record of that, kept with its progress. A table that was set back to an earlier time,
+or restored from an older backup, lacks batches that the stream will not send again.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from lakelog.catalog.core.logs import TableHead
-from lakelog.catalog.core.schema import Check, Metadata
-from lakelog.catalog.core.state import StreamCommitted, TableCloned, form_of, table_events
+from lakelog.catalog.core.logs.table_head import TableHead
+from lakelog.catalog.core.schema.constraints import CheckConstraint
+from lakelog.catalog.core.schema.metadata import Metadata
+from lakelog.catalog.core.state.decoded_events import table_events
+from lakelog.catalog.core.state.events import StreamCommitted, TableCloned
+from lakelog.catalog.core.state.stream_forms import form_of
 from lakelog.catalog.errors import BatchCommitted, CommitConflict, StreamStopped
 from lakelog.log import Commit
 from lakelog.log.errors import InvalidInput
@@ -27,10 +30,10 @@ HASH_DIGITS = 16
 
 
 class StreamBatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One batch of a stream. Later batches have higher numbers; a table takes each at most once.
+    """A batch of a stream. Later batches have higher numbers. A table takes each at most once.
 
-    `from_checkpoint`: the numbers are a checkpoint's, which may repeat its last batch, and no earlier one. `after` is
-    the mark that the stream has kept of the last batch before.
+    With `from_checkpoint`, the numbers are a checkpoint's, which may repeat only its last batch. `after` is
+    the mark that the stream has kept of the batch before.
     """
 
     stream: str
@@ -51,9 +54,9 @@ class StreamBatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def check_new(streams: Mapping[str, int], batch: StreamBatch, name: str) -> None:
-    """Raise BatchCommitted where the table `name`, which has `streams`, has the batch already.
+    """Raise BatchCommitted if the table `name`, which has `streams`, already has the batch.
 
-    InvalidInput where a checkpoint repeats one before its last, because then it is not known which rows that had.
+    Raises InvalidInput if a checkpoint repeats a batch before its last, because then its rows are not known.
     """
     last = streams.get(batch.stream)
     if last is None or batch.number > last:
@@ -68,7 +71,8 @@ def check_new(streams: Mapping[str, int], batch: StreamBatch, name: str) -> None
 
 
 class StreamMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The last batch of a stream that a table has, and a version with it: the first digits of its commit's hash."""
+    """The last batch of a stream in a table, and a version that has it. `hash` is the beginning of its
+    commit's hash."""
 
     table: str
     batch: int
@@ -77,7 +81,7 @@ class StreamMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def mark_of(head: TableHead, stream: str) -> str | None:
-    """Return the mark of a stream for the version that is at hand, None where the table has no batch of it."""
+    """Return the mark of a stream for the version of `head`, or None if the table has no batch of it."""
     batch = head.state.streams.get(stream)
     if batch is None:
         return None
@@ -86,10 +90,11 @@ def mark_of(head: TableHead, stream: str) -> str | None:
 
 
 def check_after(head: TableHead, batch: StreamBatch) -> None:
-    """Raise StreamStopped where the table has not all batches of the stream that it had once, by the mark in `batch`.
+    """Raise StreamStopped if the table has lost batches of the stream, by the mark in `batch`.
 
-    A table that takes over a name from another one has no batches of the stream: it is given those that come, unless it
-    was made of a version of the other one before them. A GET where others have committed since the mark was made.
+    A table that takes over a name from another table has no batches of the stream. It accepts new batches,
+    unless it was made from a version of the other table before the mark. Costs a GET if others have committed
+    since the mark was made.
     """
     if batch.after is None:
         return
@@ -105,9 +110,9 @@ def check_after(head: TableHead, batch: StreamBatch) -> None:
     if mark.table != head.id and last is None and not _made_before(head, mark):
         return
     if last is None or last < mark.batch:
-        known = "none of them" if last is None else f"those up to {last} only"
+        state = "none of them" if last is None else f"those up to {last} only"
         raise StreamStopped(
-            f"the stream {batch.stream} has written its batches up to {mark.batch} to {head.name}, which has {known}: "
+            f"the stream {batch.stream} has written its batches up to {mark.batch} to {head.name}, which has {state}: "
             f"the table, or its bucket, was set back to an earlier time, or restored from a backup. {AFTER_RESTORE}"
         )
     if mark.table == head.id and (mark.version > head.version or mark.hash != _hash_of(head, mark.version)):
@@ -118,13 +123,16 @@ def check_after(head: TableHead, batch: StreamBatch) -> None:
 
 
 def _made_before(head: TableHead, mark: StreamMark) -> bool:
-    """Return whether a table was made, from a backup or as a clone, of a version of the marked one before the mark. Not
-    known any more once the first version has expired."""
+    """Return whether a table was made, from a backup or as a clone, from a version of the marked table before
+    the mark.
+
+    Returns False if the first version has expired, because then this is not known.
+    """
     first = head.tracked.log.entry_at(1)
     if not isinstance(first, Commit) or first.log_id != head.id:
         return False
-    made = [event for event in table_events(first) if isinstance(event, TableCloned)]
-    return any(each.of == mark.table and each.version < mark.version for each in made)
+    clone_events = [event for event in table_events(first) if isinstance(event, TableCloned)]
+    return any(clone.of == mark.table and clone.version < mark.version for clone in clone_events)
 
 
 AFTER_RESTORE = (
@@ -139,11 +147,15 @@ def _hash_of(head: TableHead, version: int) -> str:
 
 
 def check_takes(prepared: Metadata, now: Metadata, name: str) -> None:
-    """Raise CommitConflict unless rows that were prepared for the metadata `prepared` can be committed now."""
+    """Raise CommitConflict unless rows that were prepared for the metadata `prepared` can be committed
+    now."""
     why = None
     if prepared.generation != now.generation:
         why = f"it was replaced in version {now.generation}"
-    elif any(isinstance(each, Check) and each not in prepared.constraints for each in now.constraints):
+    elif any(
+        isinstance(constraint, CheckConstraint) and constraint not in prepared.constraints
+        for constraint in now.constraints
+    ):
         why = "it has a CHECK now that the rows are not checked against"
     elif form_of(prepared.schema, to_write=True) != form_of(now.schema, to_write=True):
         why = "it has other columns now"

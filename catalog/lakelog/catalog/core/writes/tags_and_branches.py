@@ -1,42 +1,26 @@
-"""Creating and dropping tags and branches, and fast-forwarding one line of contents to another.
+"""Creating and dropping tags and branches, and fast-forwarding a line of contents to another.
 
-Each is decided on metadata alone, and anew after a lost race. A commit has the contents of a tag or branch as the
-difference to an existing line, so that readers of the log do not need older versions for it.
+Each is decided on metadata alone, and again after a lost race. A commit has the contents of a tag or branch as
+the difference to an existing line, so that readers of the log do not need older versions for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakelog.catalog.core.files import UNCOMMITTED
-from lakelog.catalog.core.logs import (
-    NothingToDo,
-    TableHead,
-    Token,
-    Written,
-    check_conflicts,
-    no_files,
-    seen_on,
-)
-from lakelog.catalog.core.state import (
-    BRANCH,
-    MAIN,
-    TAG,
-    FastForwarded,
-    Operation,
-    RefDropped,
-    RefSet,
-    TableEvent,
-    TableState,
-    check_ref_name,
-    encode,
-    line_of,
-)
+from lakelog.catalog.core.files.row_ids import UNCOMMITTED
+from lakelog.catalog.core.logs.branch_log import seen_on
+from lakelog.catalog.core.logs.commits import NothingToDo, OperationFacts, Token, check_conflicts, no_files
+from lakelog.catalog.core.logs.table_head import TableHead
+from lakelog.catalog.core.state.conflicts import OperationKind
+from lakelog.catalog.core.state.events import FastForwarded, RefDropped, RefSet, TableEvent, encode
+from lakelog.catalog.core.state.refs import BRANCH, MAIN, TAG, check_ref_name
+from lakelog.catalog.core.state.table_state import TableState, line_of
 from lakelog.catalog.core.writes.file_changes import moved_files
 from lakelog.catalog.core.writes.files_since import HistoryGone, LineMoves, keeping, moves_of, only_moved
 from lakelog.catalog.core.writes.rollback import check_fits
 from lakelog.catalog.errors import CommitConflict, NoSuchRef, RefExists
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.log.placing import Decide
 
@@ -53,63 +37,72 @@ def set_ref(
     is_past: bool,
     token: Token | None,
 ) -> TableHead:
-    """Create a tag or branch, and return the newest version of the table itself. `is_past`: `head` is a handle of a
-    past version.
+    """Create a tag or branch, and return the newest version of the table itself.
 
-    It has the contents of `version`; without that, of `head`, or in a transaction, the contents of that line at the
-    commit. RefExists, unless it may exist or be replaced, NoSuchRef with `is_known` if it does not exist, or if the
-    line was dropped or re-created, NotFound where `version` expires meanwhile, and InvalidInput where its rows do not
-    fit the table's present columns, which branches share. In a transaction, CommitConflict where it would replace
-    another one than the transaction has seen.
+    With `is_past`, `head` is a handle of a past version. The tag or branch has the contents of `version`.
+    Without it, it has those of `head`, or in a transaction the contents of that line at the commit.
+
+    Raises RefExists, unless it may exist or be replaced. Raises NoSuchRef with `is_known` if it does not
+    exist, or if the line was dropped or re-created. Raises NotFound if `version` expires before the commit,
+    and InvalidInput if its rows do not fit the table's present columns, which branches share. In a
+    transaction, raises CommitConflict if it would replace another tag or branch than the transaction has
+    seen.
     """
-    tracked, title, line_id = head.whole.tracked, head.name, head.ref_id
-    then: View[TableState] | None = head.view if version is None else version.view
-    if version is None and tracked.transaction.is_open and not is_past:
+    log, title, line_id = head.whole.tracked, head.name, head.ref_id
+    fixed_view: LogView[TableState] | None = head.view if version is None else version.view
+    if version is None and log.transaction.is_open and not is_past:
         # It includes the transaction's own changes, as they will be committed.
         head.note_rows_read(None)
-        then = None
+        fixed_view = None
     line, id = head.ref if not head.is_tag else MAIN, head.logs.new_id()
     check_ref_name(name, kind)
     if replace and if_not_exists:
         raise InvalidInput(f"the {kind} {name} cannot be both replaced and left as it is: choose one of both")
     check_same = _SameRefs(title)
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        check_conflicts(Operation.SET_REF, view, passed, Written(head.version, None, no_files), title)
-        known = view.state.refs.get(name)
-        if known is not None and if_not_exists and known.kind == kind:
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+        check_conflicts(
+            OperationKind.SET_REF, view, passed, OperationFacts(head.version, None, no_files), title
+        )
+        existing_ref = view.state.refs.get(name)
+        if existing_ref is not None and if_not_exists and existing_ref.kind == kind:
             raise NothingToDo(f"there is a {kind} {name}")
         if is_known:
             _check_known(view, kind, name, title)
-        if known is not None and (not replace or known.kind != kind):
-            what = "drop it, or choose another name" if known.kind != kind else "replace it, or drop it"
-            raise RefExists(f"{title} has a {known.kind} {name} already: {what}")
-        if tracked.transaction.is_open:
-            check_same(view, name)
-        origin = line if then is None else _origin(view.state, then.state)
-        of = MAIN if origin is None else origin
-        now = seen_on(view, of, line_id if then is None else None)
-        source = now if then is None else _as_it_will_be(view, then)
-        metadata, before = view.state.current, source.state.current
-        if then is not None and view.state.expired > then.version:
-            raise NotFound(
-                f"a {kind} of version {then.version} of {title} cannot be created: the version has expired"
+        if existing_ref is not None and (not replace or existing_ref.kind != kind):
+            advice = (
+                "drop it, or choose another name" if existing_ref.kind != kind else "replace it, or drop it"
             )
-        added, removed = head.at(source).files_only_here(now), head.at(now).files_only_here(source)
+            raise RefExists(f"{title} has a {existing_ref.kind} {name} already: {advice}")
+        if log.transaction.is_open:
+            check_same(view, name)
+        origin = line if fixed_view is None else _origin(view.state, fixed_view.state)
+        of = MAIN if origin is None else origin
+        line_view = seen_on(view, of, line_id if fixed_view is None else None)
+        source = line_view if fixed_view is None else _as_it_will_be(view, fixed_view)
+        metadata, source_metadata = view.state.current, source.state.current
+        if fixed_view is not None and view.state.expired > fixed_view.version:
+            raise NotFound(
+                f"a {kind} of version {fixed_view.version} of {title} cannot be created: the version has expired"
+            )
+        files_to_add, files_to_remove = (
+            head.at(source).files_only_here(line_view),
+            head.at(line_view).files_only_here(source),
+        )
         if kind == BRANCH:
-            check_fits(metadata, before, added, source.version, title)
-        changed, blobs = moved_files(Operation.SET_REF, added, removed, metadata)
-        differs = bool(added.num_rows or removed.num_rows)
+            check_fits(metadata, source_metadata, files_to_add, source.version, title)
+        file_event, blobs = moved_files(OperationKind.SET_REF, files_to_add, files_to_remove, metadata)
+        differs = bool(files_to_add.num_rows or files_to_remove.num_rows)
         event = RefSet(
-            **{field: getattr(changed, field) for field in changed.__struct_fields__},
+            **{field: getattr(file_event, field) for field in file_event.__struct_fields__},
             name=name,
             kind=kind,
             id=id,
             of=of,
-            version=None if then is None else _version_of(source),
+            version=None if fixed_view is None else _version_of(source),
             ahead=differs,
             apart=differs and origin is None,
-            metadata=before if kind == TAG and before != metadata else None,
+            metadata=source_metadata if kind == TAG and source_metadata != metadata else None,
         )
         return Draft(events=encode([event]), blobs=blobs)
 
@@ -119,25 +112,26 @@ def set_ref(
 def _commit(head: TableHead, decide: Decide[TableState], is_past: bool, token: Token | None) -> TableHead:
     """Commit a change of tags and branches, which any handle may request, and return the table itself."""
     head.logs.check_writable()
-    # The change cannot conflict with commits since a version of the past, and does not need to read them.
+    # The change cannot conflict with commits since a past version, and does not need to read them.
     table = head.whole.at_least(head.version) if is_past else head.whole
     return table.commit_or_refresh(decide, token)
 
 
 def _origin(state: TableState, then: TableState) -> str | None:
-    """Return the name of the line that once had the contents of `then`, None where it was dropped or is not known.
+    """Return the line that once had the contents of `then`, or None if it was dropped or is not known.
 
-    For a line, it is the line itself; for a tag, the one that it was created from.
+    For a line, it is the line itself. For a tag, it is the line from which the tag was created.
     """
     ref = then.refs.get(then.line)
     id = MAIN if ref is None else ref.line.origin if ref.kind == TAG else ref.id
     return next((name for name in (MAIN, *state.branches) if line_of(state, name)[0] == id), None)
 
 
-def _as_it_will_be(view: View[TableState], then: View[TableState]) -> View[TableState]:
-    """Return `then` as it will be at the commit: a tag that the transaction itself has created may have changed.
+def _as_it_will_be(view: LogView[TableState], then: LogView[TableState]) -> LogView[TableState]:
+    """Return `then` as it will be at the commit. A tag that the transaction itself has created may have
+    changed.
 
-    NoSuchRef where such a tag was dropped.
+    Raises NoSuchRef if such a tag was dropped.
     """
     name, ref = then.state.line, then.state.refs.get(then.state.line)
     if ref is None or ref.kind != TAG or ref.version != UNCOMMITTED:
@@ -145,8 +139,9 @@ def _as_it_will_be(view: View[TableState], then: View[TableState]) -> View[Table
     return seen_on(view, name, ref.id)
 
 
-def _version_of(source: View[TableState]) -> int | None:
-    """Return the version of these contents: for a tag, the one that it names; None for that of the commit."""
+def _version_of(source: LogView[TableState]) -> int | None:
+    """Return the version of these contents. For a tag, it is the tag's version. None means the commit's
+    version."""
     ref = source.state.refs.get(source.state.line)
     if ref is None or ref.kind != TAG:
         return source.version
@@ -156,17 +151,20 @@ def _version_of(source: View[TableState]) -> int | None:
 def drop_ref(
     head: TableHead, kind: str, name: str, *, if_exists: bool, is_past: bool, token: Token | None
 ) -> TableHead:
-    """Drop a tag or branch, and return the newest version of the table itself. NoSuchRef, unless `if_exists`.
+    """Drop a tag or branch, and return the newest version of the table itself.
 
-    CommitConflict where it was dropped or re-created since this was decided first.
+    Raises NoSuchRef if it does not exist, unless `if_exists`. Raises CommitConflict if it was dropped or
+    re-created since the first decision.
     """
     title = head.name
     check_same = _SameRefs(title)
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        check_conflicts(Operation.SET_REF, view, passed, Written(head.version, None, no_files), title)
-        known = view.state.refs.get(name)
-        if known is None and if_exists:
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+        check_conflicts(
+            OperationKind.SET_REF, view, passed, OperationFacts(head.version, None, no_files), title
+        )
+        ref = view.state.refs.get(name)
+        if ref is None and if_exists:
             raise NothingToDo(f"there is no {kind} {name}")
         if name == MAIN:
             raise InvalidInput(f"{MAIN} is the table itself: use DROP TABLE to drop it")
@@ -178,16 +176,17 @@ def drop_ref(
 
 
 class _SameRefs:
-    """Checks that names of tags and branches mean the same ones as at the first call.
+    """A check that names of tags and branches have the same meaning as at the first call.
 
-    A decision is made anew after a lost race, and at the end of a transaction, which has seen the earlier ones.
+    A decision is made again after a lost race, and at the end of a transaction, which has seen the earlier
+    tags and branches.
     """
 
     def __init__(self, title: str) -> None:
         self._title = title
         self._ids: dict[str, str | None] = {}
 
-    def __call__(self, view: View[TableState], *names: str) -> None:
+    def __call__(self, view: LogView[TableState], *names: str) -> None:
         for name in names:
             ref = view.state.refs.get(name)
             id = None if ref is None else ref.id
@@ -199,71 +198,80 @@ class _SameRefs:
                 )
 
 
-def _check_known(view: View[TableState], kind: str, name: str, title: str) -> None:
-    known = view.state.refs.get(name)
-    if known is None or known.kind != kind:
-        other = "" if known is None else f", but a {known.kind} of that name"
-        raise NoSuchRef(f"{title} has no {kind} {name}{other}")
+def _check_known(view: LogView[TableState], kind: str, name: str, title: str) -> None:
+    ref = view.state.refs.get(name)
+    if ref is None or ref.kind != kind:
+        hint = "" if ref is None else f", but a {ref.kind} of that name"
+        raise NoSuchRef(f"{title} has no {kind} {name}{hint}")
 
 
 def fast_forward(head: TableHead, branch: str, to: str, *, is_past: bool, token: Token | None) -> TableHead:
-    """Give `branch` the contents of the branch `to`, and return the newest version of the table itself; either may be
-    main. Files to which maintenance has moved rows of `branch` stay, where `to` still has the old ones as they were.
+    """Give `branch` the contents of the branch `to`, and return the newest version of the table itself.
 
-    InvalidInput where `branch` has a change that `to` does not have, CommitConflict where one of the two was dropped or
-    re-created since this was decided first.
+    Either may be main. If maintenance has moved rows of `branch` to other files, these stay if `to` still has
+    the old files unchanged. Raises InvalidInput if `branch` has a change that `to` does not have. Raises
+    CommitConflict if either was dropped or re-created since the first decision.
     """
     title = head.name
     check_same = _SameRefs(title)
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        check_conflicts(Operation.FAST_FORWARD, view, passed, Written(head.version, None, no_files), title)
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+        check_conflicts(
+            OperationKind.FAST_FORWARD, view, passed, OperationFacts(head.version, None, no_files), title
+        )
         for name in (branch, to):
-            if name != MAIN and (known := seen_on(view, name).state.refs[name]).kind != BRANCH:
-                raise InvalidInput(
-                    f"{name} is a {known.kind} of {title}, which stays as it is: name a branch"
-                )
+            if name != MAIN and (ref := seen_on(view, name).state.refs[name]).kind != BRANCH:
+                raise InvalidInput(f"{name} is a {ref.kind} of {title}, which stays as it is: name a branch")
         check_same(view, branch, to)
-        (id, line), (other_id, other) = line_of(view.state, branch), line_of(view.state, to)
-        if branch == to or line.has_all_of(other_id, other):
+        (id, line), (other_id, target_line) = line_of(view.state, branch), line_of(view.state, to)
+        if branch == to or line.has_all_of(other_id, target_line):
             raise NothingToDo(f"{branch} has all that {to} has")
         moves = _moves_since(head.whole.at(view), branch, to, title)
-        here, there = seen_on(view, branch), seen_on(view, to)
-        added, removed = head.at(there).files_only_here(here), head.at(here).files_only_here(there)
+        branch_view, target_view = seen_on(view, branch), seen_on(view, to)
+        files_to_add, files_to_remove = (
+            head.at(target_view).files_only_here(branch_view),
+            head.at(branch_view).files_only_here(target_view),
+        )
         if moves is not None:
-            added, removed = keeping(head.whole, branch, id, moves, added, removed)
+            files_to_add, files_to_remove = keeping(
+                head.whole, branch, id, moves, files_to_add, files_to_remove
+            )
         if only_moved(passed, head.version, (branch, to)):
             head.whole.tracked.transaction.note_moved()
         events: list[TableEvent] = []
         blobs: tuple[bytes, ...] = ()
-        if added.num_rows or removed.num_rows:
-            changed, blobs = moved_files(Operation.FAST_FORWARD, added, removed, view.state.current)
-            events.append(changed)
+        if files_to_add.num_rows or files_to_remove.num_rows:
+            file_event, blobs = moved_files(
+                OperationKind.FAST_FORWARD, files_to_add, files_to_remove, view.state.current
+            )
+            events.append(file_event)
         events = [*events, FastForwarded(branch=branch, to=to)]
-        encoded = encode(events)
+        event_objects = encode(events)
         if branch != MAIN:
-            encoded = tuple(
+            event_objects = tuple(
                 {**event, "event": "branch-files-changed", "branch": branch}
                 if event["event"] == "files-changed"
                 else event
-                for event in encoded
+                for event in event_objects
             )
-        return Draft(events=encoded, blobs=blobs)
+        return Draft(events=event_objects, blobs=blobs)
 
     return _commit(head, decide, is_past, token)
 
 
 def _moves_since(head: TableHead, branch: str, to: str, title: str) -> LineMoves | None:
-    """Return how rows of `branch` have moved since `to` had all of it; None where it has all. InvalidInput where the
-    branch was changed, or where that is not known."""
-    (id, line), (_, other) = line_of(head.state, branch), line_of(head.state, to)
-    if other.has_all_of(id, line):
+    """Return the moves of `branch` since `to` had all of it, or None if `to` has all.
+
+    Raises InvalidInput if the branch was changed otherwise, or if that is not known.
+    """
+    (id, line), (_, target_line) = line_of(head.state, branch), line_of(head.state, to)
+    if target_line.has_all_of(id, line):
         return None
     why = f"it is not known that {to} ever had all of it"
-    if id in other.contains:
+    if id in target_line.contains:
         why = f"it was changed since {to} had all of it"
         try:
-            moves = moves_of(head, branch, line.changes - other.contains[id])
+            moves = moves_of(head, branch, line.changes - target_line.contains[id])
             if moves is not None:
                 return moves
         except HistoryGone:

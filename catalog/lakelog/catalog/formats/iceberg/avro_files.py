@@ -1,6 +1,6 @@
 """Manifests and manifest lists: Iceberg's Avro files, read and written. Pure.
 
-Bytes are a function of the content, so that any number of exporters write the same. Source: the specification of
+The bytes are a function of the content, so all exporters write the same bytes. Source: the specification of
 Iceberg's table format, version 3, "Manifests".
 """
 
@@ -17,27 +17,27 @@ from lakelog.catalog.formats.iceberg.values import avro_type
 from lakelog.log.errors import FormatError
 
 EXISTING, ADDED, DELETED = 0, 1, 2
-"""What a manifest's snapshot did with a file."""
+"""How a manifest's snapshot changed a file."""
 DATA, DELETES = 0, 1
-"""What a manifest's files are; a file of deletion vectors has `POSITION_DELETES`."""
+"""The content of a manifest. A file of deletion vectors has `POSITION_DELETES`."""
 POSITION_DELETES = 1
 
 _SYNC = b"lakelog's mark: "
-"""Between blocks Avro wants 16 bytes, which others make by chance."""
+"""Avro requires 16 bytes between blocks. Other writers choose them at random."""
 
 
 def manifest(
     entries: Iterable[Mapping[str, Any]], spec: PartitionSpec, schema: Mapping[str, Any], content: int
 ) -> bytes:
-    """Return a manifest of files that have one partitioning."""
+    """Return a manifest of files with the same partitioning."""
     fields = [
         {
-            "source-id": each.source_id,
-            "field-id": each.id,
-            "name": each.name,
-            "transform": str(each.transform),
+            "source-id": field.source_id,
+            "field-id": field.id,
+            "name": field.name,
+            "transform": str(field.transform),
         }
-        for each in spec.fields
+        for field in spec.fields
     ]
     header = {
         "schema": json.dumps(schema),
@@ -62,12 +62,15 @@ def manifest_list(manifests: Iterable[Mapping[str, Any]], snapshot: Mapping[str,
 
 
 def read(data: bytes) -> list[dict[str, Any]]:
-    """Return the records of a file. FormatError for another one, and for dates that Python has not."""
+    """Return the records of a file.
+
+    Raises FormatError for other bytes, and for dates that Python does not have.
+    """
     return read_all(data).records
 
 
 class AvroFile(NamedTuple):
-    """`header` is what the writer has said of the file, `schema` its Avro schema."""
+    """`header` is the writer's metadata of the file, and `schema` its Avro schema."""
 
     records: list[dict[str, Any]]
     header: Mapping[str, str]
@@ -75,33 +78,33 @@ class AvroFile(NamedTuple):
 
 
 def read_all(data: bytes) -> AvroFile:
-    """As `read`, with what the file says of itself."""
+    """Like `read`, but return the file's header and schema too."""
     import fastavro
 
     try:
         reader = fastavro.reader(io.BytesIO(data))
         records = cast(list[dict[str, Any]], list(reader))
         return AvroFile(records, cast(Mapping[str, str], reader.metadata), reader.writer_schema)
-    except Exception as error:  # what the reader raises depends on where it stumbles
+    except Exception as error:  # the reader raises any class, depending on the damage
         raise FormatError(f"an Avro file cannot be read ({type(error).__name__}: {error})") from error
 
 
 def partition_names(schema: Any) -> dict[int, str]:
-    """Return what the fields of partitions are called in a manifest, by their ids, where its schema has these."""
+    """Return the names of partition fields in a manifest by their ids, if its schema has ids."""
     for field in schema["fields"]:
         if field["name"] == "data_file":
             for part in field["type"]["fields"]:
                 if part["name"] == "partition":
                     return {
-                        each["field-id"]: each["name"]
-                        for each in part["type"]["fields"]
-                        if "field-id" in each
+                        part_field["field-id"]: part_field["name"]
+                        for part_field in part["type"]["fields"]
+                        if "field-id" in part_field
                     }
     return {}
 
 
 def _written(schema: Any, records: Iterable[Mapping[str, Any]], header: Mapping[str, str]) -> bytes:
-    # Loaded where a table is exported: most processes export none.
+    # Loaded only if a table is exported, because most processes export none.
     import fastavro
 
     out = io.BytesIO()
@@ -112,9 +115,9 @@ def _written(schema: Any, records: Iterable[Mapping[str, Any]], header: Mapping[
 
 
 def avro_name(name: str) -> str:
-    """Return a partition field's name as Iceberg writes it where Avro does not take it."""
-    made = re.sub(r"[^A-Za-z0-9_]", lambda match: f"_x{ord(match[0]):X}", name)
-    return f"_{made}" if made[:1].isdigit() else made
+    """Return a partition field's name as Iceberg writes it if Avro does not allow the name."""
+    escaped_name = re.sub(r"[^A-Za-z0-9_]", lambda match: f"_x{ord(match[0]):X}", name)
+    return f"_{escaped_name}" if escaped_name[:1].isdigit() else escaped_name
 
 
 def _field(id: int, name: str, type: Any, *, optional: bool = False) -> dict[str, Any]:
@@ -124,7 +127,7 @@ def _field(id: int, name: str, type: Any, *, optional: bool = False) -> dict[str
 
 
 def _by_column(id: int, name: str, key_id: int, value_id: int, type: str) -> dict[str, Any]:
-    """A map from columns' ids, which Avro has as a list of pairs."""
+    """Return a map from column ids, which is a list of pairs in Avro."""
     pair = {
         "type": "record",
         "name": f"k{key_id}_v{value_id}",
@@ -134,17 +137,17 @@ def _by_column(id: int, name: str, key_id: int, value_id: int, type: str) -> dic
 
 
 def _entry(spec: PartitionSpec) -> dict[str, Any]:
-    """The Avro schema of entries of files with a partitioning."""
-    known: set[str] = set()
+    """Return the Avro schema of manifest entries with a partitioning."""
+    type_names: set[str] = set()
     parts = []
-    for each in spec.fields:
-        type = avro_type(each.result)
+    for field in spec.fields:
+        type = avro_type(field.result)
         if isinstance(type, dict) and "name" in type:
-            # Avro defines a type once.
+            # Avro allows only one definition of a type.
             name = type["name"]
-            type = name if name in known else type
-            known.add(name)
-        parts.append(_field(each.id, avro_name(each.name), type, optional=True))
+            type = name if name in type_names else type
+            type_names.add(name)
+        parts.append(_field(field.id, avro_name(field.name), type, optional=True))
     data_file = [
         _field(134, "content", "int"),
         _field(100, "file_path", "string"),

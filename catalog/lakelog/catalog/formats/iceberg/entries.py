@@ -22,8 +22,8 @@ _STATISTICS = ("value_counts", "null_value_counts", "nan_value_counts", "lower_b
 
 
 @dataclass(frozen=True, slots=True)
-class Blob:
-    """Where the vector of a file is for Iceberg: a blob in a puffin file of `file_size_bytes`."""
+class VectorBlob:
+    """The place of a file's vector for Iceberg: a blob in a puffin file of `file_size_bytes`."""
 
     path: str
     offset: int
@@ -32,8 +32,8 @@ class Blob:
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
-    """Makes the entries of one version of the table at `location`, which is snapshot `snapshot_id`."""
+class EntryWriter:
+    """Makes the entries of a version of the table at `location`, which is the snapshot `snapshot_id`."""
 
     location: str
     schema: Schema
@@ -45,7 +45,7 @@ class Writer:
         return path if is_elsewhere(path) else f"{self.location}/{path}"
 
     def data(self, file: DataFile, *, is_new: bool) -> dict[str, Any]:
-        """Return the entry of a data file, which is new in this snapshot, though perhaps of an older version."""
+        """Return the entry of a data file. A new file of this snapshot may come from an older version."""
         if file.first_row is None:
             raise Unsupported(
                 f"the data file {file.path} is of a time before there were row ids, which Iceberg needs: "
@@ -56,7 +56,7 @@ class Writer:
                 f"the data file {file.path} has column ids that are not the table's, or none: {_REWRITE}"
             )
         version = self.version if file.version in (None, 0) else file.version
-        made = self._of_file(file) | {
+        data_file = self._of_file(file) | {
             "content": DATA,
             "file_path": self.absolute(file.path),
             "file_format": "PARQUET",
@@ -66,13 +66,13 @@ class Writer:
             **self._statistics(file),
         }
         if is_new or version == self.version:
-            return _entry(ADDED, self.snapshot_id, version, self.version, made)
-        return _entry(EXISTING, version, version, version, made)
+            return _entry(ADDED, self.snapshot_id, version, self.version, data_file)
+        return _entry(EXISTING, version, version, version, data_file)
 
-    def vector(self, file: DataFile, blob: Blob, *, is_new: bool) -> dict[str, Any]:
+    def vector(self, file: DataFile, blob: VectorBlob, *, is_new: bool) -> dict[str, Any]:
         """Return the entry of a file's deletion vector."""
         assert file.deletes is not None
-        made = self._of_file(file) | {
+        data_file = self._of_file(file) | {
             "content": POSITION_DELETES,
             "file_path": blob.path,
             "file_format": "PUFFIN",
@@ -83,7 +83,7 @@ class Writer:
             "content_size_in_bytes": blob.size_bytes,
         }
         status = ADDED if is_new else EXISTING
-        return _entry(status, self.snapshot_id, self.version, self.version, made)
+        return _entry(status, self.snapshot_id, self.version, self.version, data_file)
 
     def _of_file(self, file: DataFile) -> dict[str, Any]:
         spec = self.specs[file.spec_id]
@@ -95,27 +95,27 @@ class Writer:
         }
 
     def _statistics(self, file: DataFile) -> dict[str, Any]:
-        found: dict[str, list[dict[str, Any]]] = {name: [] for name in _STATISTICS}
+        pairs_by_name: dict[str, list[dict[str, Any]]] = {name: [] for name in _STATISTICS}
 
         def add(name: str, id: int, value: object) -> None:
-            found[name].append({"key": id, "value": value})
+            pairs_by_name[name].append({"key": id, "value": value})
 
-        for id, known in sorted(file.stats.items()):
+        for id, column_stats in sorted(file.stats.items()):
             type = self.schema.field_by_id(id).type if self.schema.has_id(id) else None
             if not isinstance(type, AtomicType):
                 continue
-            if known.nulls is not None:
+            if column_stats.nulls is not None:
                 add("value_counts", id, file.physical_rows)
-                add("null_value_counts", id, known.nulls)
-            if known.nans is not None:
-                add("nan_value_counts", id, known.nans)
-            if type.family in ("float", "double") and known.nans:
-                continue  # bounds leave NaN out, and not every reader looks at how many there are
-            if known.min is not None:
-                add("lower_bounds", id, binary(known.min, type))
-            if known.max is not None:
-                add("upper_bounds", id, binary(known.max, type))
-        return {name: pairs or None for name, pairs in found.items()}
+                add("null_value_counts", id, column_stats.nulls)
+            if column_stats.nans is not None:
+                add("nan_value_counts", id, column_stats.nans)
+            if type.family in ("float", "double") and column_stats.nans:
+                continue  # bounds leave NaN out, and not every reader checks the count of NaN
+            if column_stats.min is not None:
+                add("lower_bounds", id, binary(column_stats.min, type))
+            if column_stats.max is not None:
+                add("upper_bounds", id, binary(column_stats.max, type))
+        return {name: pairs or None for name, pairs in pairs_by_name.items()}
 
 
 def _entry(
@@ -130,13 +130,13 @@ def _entry(
     }
 
 
-def blob_of(file: DataFile, absolute: Callable[[str], str]) -> Blob | None:
-    """Return where a file's vector lies as a blob; None where the log has it itself."""
+def blob_of(file: DataFile, absolute: Callable[[str], str]) -> VectorBlob | None:
+    """Return the place of a file's vector as a blob. None if the log itself contains the vector."""
     deletes = file.deletes
     if deletes is None or deletes.path is None:
         return None
     assert deletes.offset is not None and deletes.object_size_bytes is not None
-    return Blob(
+    return VectorBlob(
         absolute(deletes.path),
         deletes.offset - HEAD_BYTES,
         deletes.size_bytes + AROUND_BYTES,

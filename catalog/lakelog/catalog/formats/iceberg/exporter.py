@@ -1,8 +1,8 @@
-"""The export of a table: Iceberg's metadata beside lakelog's own, made from the log and from the export before.
+"""The export of a table: Iceberg's metadata beside lakelog's own, made from the log and the previous export.
 
-Rule: what an export writes is a function of the version, of the export that it continues, and of the table's place. So
-any number of exporters agree, and the first one to create `v<number>.metadata.json` has made it. No reader of lakelog's
-own reads anything of it. It must not know names: a table is at a place.
+Rule: an export is a function of the version, of the export that it continues, and of the table's place. So
+all exporters agree, and the first to create `v<number>.metadata.json` has made the export. Lakelog's own
+readers never read it. This module must not know names: a table is at a place.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ import pyarrow as pa
 
 from lakelog.catalog.core.files import FileSet
 from lakelog.catalog.core.logs import Progress, TableHead, commits_with_sidecars, naming, no_progress
-from lakelog.catalog.core.schema import ICEBERG, ICEBERG_OFF, check_exportable, obstacles, value_of
+from lakelog.catalog.core.schema import ICEBERG, ICEBERG_OFF, check_exportable, obstacles
 from lakelog.catalog.core.state import MAIN, TAG, TableProjection, TableState, operations_of
 from lakelog.catalog.formats.iceberg import metadata_json
 from lakelog.catalog.formats.iceberg.leftovers import FOLDER, HINT, metadata_path, newest_number
-from lakelog.catalog.formats.iceberg.manifests import Misfit
+from lakelog.catalog.formats.iceberg.manifests import ExportMismatch
 from lakelog.catalog.formats.iceberg.metadata_json import LOG_ID, VERSION, Document
 from lakelog.catalog.formats.iceberg.schemas import exported_specs
 from lakelog.catalog.formats.iceberg.snapshots import (
-    Contents,
-    Moment,
-    Tree,
+    ExportedVersion,
+    ExportTree,
+    LineContents,
     difference,
     is_as_named,
     snapshot_of,
     with_early_files_apart,
 )
-from lakelog.log import Commit, View
+from lakelog.log import Commit, LogView
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound, Unsupported
 from lakelog.log.settling import create
 
 LISTED = 100
-"""How many snapshots an export lists, beside those of tags and branches."""
+"""How many snapshots an export lists, in addition to the snapshots of tags and branches."""
 _AUTHOR = ("user", "engine", "client", "application", "host")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """An export: the URL of its metadata, its number, the version that it has, and how many objects it has put."""
+    """An export: the URL of its metadata, its number, its version, and how many objects it has written."""
 
     url: str
     number: int
@@ -58,21 +58,22 @@ class _Base:
 
 
 def export_anew(head: TableHead) -> Exported:
-    """Export as `export` does, but nothing of an older export is named any more: a vacuum then deletes all of these."""
+    """Export as `export` does, but refer to no objects of older exports. A vacuum then deletes them all."""
     exporter = _Exporter(head, None, LISTED)
     exporter.anew = True
-    while (done := exporter.attempt()) is None:
+    while (result := exporter.attempt()) is None:
         pass
-    return done[0]
+    return result[0]
 
 
 def export(head: TableHead, to: str | None = None, listed: int = LISTED) -> Exported:
-    """Export the version that `head` is of, unless that or a newer one was exported.
+    """Export the version of `head`, unless this version or a newer version was exported.
 
-    The metadata comes into `metadata/` beside the table's log, or in the folder or URL `to`; data files stay where they
-    are. Costs 3 GETs where nothing is new; else also what the log has since, and a PUT for each new object.
+    The metadata is written into `metadata/` beside the table's log, or into the folder or URL `to`. Data
+    files stay in place. Makes 3 GET requests if nothing is new. Otherwise it also reads the log's new
+    commits, and makes a PUT request for each new object.
 
-    Unsupported, with the reasons, for a table that readers of Iceberg would read wrongly.
+    Raises Unsupported, with the reasons, for a table that readers of Iceberg would read wrongly.
     """
     return export_with_metadata(head, to, listed)[0]
 
@@ -81,18 +82,18 @@ def export_with_metadata(
     head: TableHead, to: str | None = None, listed: int = LISTED, progress: Progress = no_progress
 ) -> tuple[Exported, bytes]:
     """Export as `export` does, and return the bytes of the metadata too."""
-    if value_of(head.metadata.properties, ICEBERG) == ICEBERG_OFF:
+    if ICEBERG.of(head.metadata.properties) == ICEBERG_OFF:
         raise Unsupported(
             f"the property {ICEBERG.name} of {head.name} is {ICEBERG_OFF}: set it to on-demand, or to on"
         )
     exporter = _Exporter(head, to, listed, progress)
-    while (done := exporter.attempt()) is None:
+    while (result := exporter.attempt()) is None:
         pass
-    return done
+    return result
 
 
 def newest_metadata(head: TableHead) -> tuple[str, bytes] | None:
-    """Return the URL and the bytes of the newest export beside the log of a table; None where it has no export."""
+    """Return the URL and the bytes of the newest export beside the log of a table. None if it has no export."""
     exporter = _Exporter(head, None, LISTED)
     base = exporter.newest()
     if not exporter.is_of_this_table(base):
@@ -117,7 +118,7 @@ class _Exporter:
         self._tables: dict[int, tuple[FileSet, pa.Table]] = {}
 
     def attempt(self) -> tuple[Exported, bytes] | None:
-        """Export once; None where another exporter was first, and this is to be tried again."""
+        """Export once. Returns None if another exporter was first; the caller retries then."""
         base = self.newest()
         self._check_no_others(base)
         if self.is_of_this_table(base) and not self.anew:
@@ -126,12 +127,12 @@ class _Exporter:
                 return self._exported(base, {})
             try:
                 return self._export(base, base.document)
-            except (Misfit, NotFound, FormatError):
-                pass  # what the older export stands on has expired, or was altered: begin anew
+            except (ExportMismatch, NotFound, FormatError):
+                pass  # objects of the older export have expired, or were altered: begin anew
         return self._export(base, None)
 
     def _export(self, base: _Base, continued: Document | None) -> tuple[Exported, bytes] | None:
-        tree = Tree(
+        tree = ExportTree(
             location=self.head.url,
             folder=f"{self.location}/{FOLDER}",
             version=self.head.version,
@@ -145,24 +146,24 @@ class _Exporter:
             self.store.put(self._key(path), data)
         number = base.number + 1
         data = metadata_json.encode_signed(document)
-        # Of another run, which has the same version, it may be byte for byte the same: then that is exported.
+        # Another run of the same version may have written the same bytes. Then the export is there, too.
         if not create(
             self.store, f"{self.prefix}{metadata_path(number)}", data, self.head.tracked.log.options
         ):
             return None
         self._hint(number)
-        made = {**tree.made, "": data}
-        return self._exported(_Base(number, data, document), made)
+        objects = {**tree.made, "": data}
+        return self._exported(_Base(number, data, document), objects)
 
     def _exported(self, base: _Base, made: dict[str, bytes]) -> tuple[Exported, bytes]:
-        done = Exported(
+        result = Exported(
             url=f"{self.location}/{metadata_path(base.number)}",
             number=base.number,
             version=int(base.document["properties"][VERSION]),
             objects=len(made),
             size_bytes=sum(map(len, made.values())),
         )
-        return done, base.data
+        return result, base.data
 
     def _logged(self, base: _Base) -> Document:
         return {
@@ -170,18 +171,22 @@ class _Exporter:
             "metadata-file": f"{self.location}/{metadata_path(base.number)}",
         }
 
-    # What was exported before
+    # Earlier exports
 
     def newest(self) -> _Base:
-        """Return the newest export: the hint's, or one after it. Costs 3 GETs; a LIST too where the hint is wrong."""
+        """Return the newest export: the hint's export, or a later export.
+
+        Makes 3 GET requests, and a LIST request too if the hint is wrong.
+        """
         number = self._hinted = self._read_hint()
         data = self._metadata(number) if number else None
         if data is None:
-            # The hint is lost or wrong. What it was of need not be v1: a vacuum deletes older exports.
+            # The hint is lost or wrong. The first number need not be v1 because a vacuum deletes older
+            # exports.
             self._hinted, number = 0, newest_number(self.store, self.prefix)
             data = self._metadata(number) if number else None
-        while (after := self._metadata(number + 1)) is not None:
-            number, data = number + 1, after
+        while (next_data := self._metadata(number + 1)) is not None:
+            number, data = number + 1, next_data
         try:
             return _Base(number, data or b"", metadata_json.decoded_document(data or b"{}"))
         except LakelogError:
@@ -195,9 +200,10 @@ class _Exporter:
         return self.store.get(f"{self.prefix}{metadata_path(number)}")
 
     def is_of_this_table(self, base: _Base) -> bool:
-        """Return whether an export is of this table, as lakelog wrote it.
+        """Return whether an export belongs to this table, as lakelog wrote it.
 
-        A writer of Iceberg that takes the folder for its own keeps the properties, and adds snapshots that no log has.
+        A writer of Iceberg that takes over the folder keeps the properties, and adds snapshots that no log
+        has.
         """
         properties = base.document.get("properties")
         return (
@@ -208,135 +214,152 @@ class _Exporter:
         )
 
     def _check_no_others(self, base: _Base) -> None:
-        """Raise InvalidInput where a folder that was asked for has another table's metadata. The table's own may have
-        that of a table which was at its place before."""
-        other = base.document.get("table-uuid")
-        if self.location != self.head.url and other not in (None, metadata_json.table_uuid(self.head.id)):
+        """Raise InvalidInput if a folder that the user gave has another table's metadata.
+
+        The table's own folder may have the metadata of a former table at this place.
+        """
+        table_uuid = base.document.get("table-uuid")
+        if self.location != self.head.url and table_uuid not in (
+            None,
+            metadata_json.table_uuid(self.head.id),
+        ):
             raise InvalidInput(
-                f"{self.location} has the Iceberg metadata of another table, {other}, whose readers would find "
+                f"{self.location} has the Iceberg metadata of another table, {table_uuid}, whose readers would find "
                 f"{self.head.name} instead: choose an empty folder"
             )
 
     def _hint(self, number: int) -> None:
-        """Let the hint be at least `number`: other exporters may have gone on meanwhile."""
+        """Raise the hint to at least `number`. Other exporters may raise it further at the same time."""
         if self._hinted >= number:
             return
-        there = self._read_hint()
-        if there >= number and self._metadata(there) is not None:
+        stored_number = self._read_hint()
+        if stored_number >= number and self._metadata(stored_number) is not None:
             return
         self.store.put(f"{self.prefix}{HINT}", str(number).encode())
         self._hinted = number
-        # Where another exporter has written a higher one between the two requests, it is lower again.
+        # If another exporter wrote a higher hint between the two requests, this request has lowered it.
         if self._metadata(number + 1) is not None:
             self._hint(number + 1)
 
-    # What is exported
+    # Contents of an export
 
-    def _document(self, tree: Tree, continued: Document | None) -> Document:
+    def _document(self, tree: ExportTree, continued: Document | None) -> Document:
         first = self._first() if continued is None else int(continued["properties"][VERSION])
-        before: _At | None = None
+        previous: _At | None = None
         if continued is not None:
-            before = self._at(first, self.head.tracked.view_at(first))
+            previous = self._at(first, self.head.tracked.view_at(first))
             if metadata_json.is_partitioned_by_others(continued, self.head.metadata.schema):
-                raise Misfit("a column was dropped that older files are partitioned by")
+                raise ExportMismatch("a column was dropped that older files are partitioned by")
         document = continued or metadata_json.empty_document(self.location, self.head.id)
         heads: dict[str, Document] = {} if continued is None else _heads(continued)
         snapshots: list[Document] = []
-        for now in self._versions(first, before):
+        for version_state in self._versions(first, previous):
             try:
-                document, made, heads = self._step(tree, document, before, now, heads)
+                document, new_snapshots, heads = self._step(tree, document, previous, version_state, heads)
             except Unsupported:
-                if now.version == self.head.version:
+                if version_state.version == self.head.version:
                     raise
-                # A version that Iceberg cannot have: what is listed begins after it.
+                # Iceberg cannot have this version. The listed snapshots begin after it.
                 document = {**document, "snapshots": [], "snapshot-log": [], "refs": {}}
-                snapshots, heads, before = [], {}, None
+                snapshots, heads, previous = [], {}, None
                 continue
-            snapshots += made
-            before = now
-        assert before is not None
+            snapshots += new_snapshots
+            previous = version_state
+        assert previous is not None
         refs = {
             name: {
                 "snapshot-id": snapshot["snapshot-id"],
-                "type": "tag" if name != MAIN and before.state.refs[name].kind == TAG else "branch",
+                "type": "tag" if name != MAIN and previous.state.refs[name].kind == TAG else "branch",
             }
             for name, snapshot in heads.items()
         }
         document = metadata_json.with_metadata(
-            document, before.state.current, self.head.id, before.version, before.time_us
+            document, previous.state.current, self.head.id, previous.version, previous.time_us
         )
         return metadata_json.with_snapshots(
-            document, snapshots, refs, before.state.next_row, self.listed, before.state.expired
+            document, snapshots, refs, previous.state.next_row, self.listed, previous.state.expired
         )
 
     def _first(self) -> int:
         """Return the first version that a first export lists."""
         return max(1, self.head.version - self.listed + 1, min(self.head.state.expired, self.head.version))
 
-    def _versions(self, first: int, before: _At | None) -> Iterator[_At]:
-        """Yield the versions from `first` on, or those after it where it is `before`: the newest `listed`."""
-        tracked = self.head.tracked
-        if before is None:
+    def _versions(self, first: int, base: _At | None) -> Iterator[_At]:
+        """Yield the newest `listed` versions from `first` on, or after `base` if it is given."""
+        table_log = self.head.tracked
+        if base is None:
             try:
-                before = self._at(first, tracked.view_at(first))
+                base = self._at(first, table_log.view_at(first))
             except NotFound:
-                # Nothing between this and the head can be read one by one.
-                before = self._at(self.head.version, self.head.view)
-            yield before
-        state, yielded = before.state, before.version
+                # Versions between this version and the head cannot be read one by one.
+                base = self._at(self.head.version, self.head.view)
+            yield base
+        state, last_version = base.state, base.version
         listed_from = self.head.version - self.listed + 1
-        if before.version < self.head.version:
-            for entry, blobs in commits_with_sidecars(tracked, before.version + 1, self.head.version):
+        if base.version < self.head.version:
+            for entry, blobs in commits_with_sidecars(table_log, base.version + 1, self.head.version):
                 state = TableProjection().apply(state, entry, blobs)
                 self.progress(f"version {entry.version:,} of {self.head.version:,} of {self.head.name}")
                 if entry.version >= listed_from:
-                    # One that follows others which are not listed has their changes too, and is of no one commit.
-                    own = entry if yielded == entry.version - 1 else None
-                    yielded = entry.version
+                    # A version that follows unlisted versions has their changes too, and has no single
+                    # commit.
+                    own = entry if last_version == entry.version - 1 else None
+                    last_version = entry.version
                     yield _At(entry.version, entry.time_us, state, own)
 
-    def _at(self, version: int, view: View[TableState]) -> _At:
+    def _at(self, version: int, view: LogView[TableState]) -> _At:
         return _At(version, view.time_us, view.state, None)
 
     def _step(
-        self, tree: Tree, document: Document, before: _At | None, now: _At, heads: dict[str, Document]
+        self, tree: ExportTree, document: Document, before: _At | None, now: _At, heads: dict[str, Document]
     ) -> tuple[Document, list[Document], dict[str, Document]]:
-        """Return the document with the columns of one version, its snapshots, and the snapshot of each line."""
+        """Return the document with the columns of a version, its snapshots, and the snapshot of each line."""
         moment = now.moment(0 if before is None else before.state.next_row)
         lines = [MAIN, *sorted(now.state.refs)]
-        made: list[Document] = []
-        after: dict[str, Document] = {}
-        contents: dict[str, Contents] = {}
+        new_snapshots: list[Document] = []
+        new_heads: dict[str, Document] = {}
+        contents: dict[str, LineContents] = {}
         for number, name in enumerate(lines):
-            seen = now.state.on(name)
-            if name != MAIN and any(each.effect == "blocks" for each in obstacles(seen.current.schema)):
-                continue  # a tag of a time when Iceberg could not have the table
-            check_exportable(seen.current.schema, f"{self.head.name} is to be exported")
+            line_state = now.state.on(name)
+            if name != MAIN and any(
+                obstacle.effect == "blocks" for obstacle in obstacles(line_state.current.schema)
+            ):
+                continue  # Iceberg could not have the table at the time of this tag
+            check_exportable(line_state.current.schema, f"{self.head.name} is to be exported")
             old = None if before is None else _same_line(before.state, now.state, name)
-            if old is not None and old.files is seen.files and old.current == seen.current and name in heads:
-                after[name] = heads[name]
+            if (
+                old is not None
+                and old.files is line_state.files
+                and old.current == line_state.current
+                and name in heads
+            ):
+                new_heads[name] = heads[name]
                 continue
-            document, schema = metadata_json.with_schema(document, seen.current)
-            here = contents[name] = self._contents(seen, schema)
-            document = metadata_json.with_specs(document, here.specs)
-            parent, was = self._origin(document, name, old, heads, after, contents, seen)
-            changed = difference(was, here)
-            if parent is not None and changed.is_empty and self._is_as(parent, schema, name):
-                after[name] = parent
+            document, schema = metadata_json.with_schema(document, line_state.current)
+            line_contents = contents[name] = self._contents(line_state, schema)
+            document = metadata_json.with_specs(document, line_contents.specs)
+            parent, parent_contents = self._origin(
+                document, name, old, heads, new_heads, contents, line_state
+            )
+            file_changes = difference(parent_contents, line_contents)
+            if parent is not None and file_changes.is_empty and self._is_as(parent, schema, name):
+                new_heads[name] = parent
                 continue
-            if parent is None and not here.table.num_rows:
+            if parent is None and not line_contents.table.num_rows:
                 continue
             try:
-                snapshot = snapshot_of(tree, moment, number, parent, was, here, changed)
+                snapshot = snapshot_of(
+                    tree, moment, number, parent, parent_contents, line_contents, file_changes
+                )
             except Unsupported:
                 if name == MAIN:
                     raise
                 continue  # a tag or branch with files that Iceberg cannot have
-            made.append(snapshot)
-            after[name] = snapshot
-        wanted = {id(now.state.on(name).files) for name in lines}
-        self._tables = {key: known for key, known in self._tables.items() if key in wanted}
-        return document, made, after
+            new_snapshots.append(snapshot)
+            new_heads[name] = snapshot
+        used_keys = {id(now.state.on(name).files) for name in lines}
+        self._tables = {key: table for key, table in self._tables.items() if key in used_keys}
+        return document, new_snapshots, new_heads
 
     def _origin(
         self,
@@ -345,10 +368,10 @@ class _Exporter:
         old: TableState | None,
         heads: dict[str, Document],
         after: dict[str, Document],
-        contents: dict[str, Contents],
+        contents: dict[str, LineContents],
         seen: TableState,
-    ) -> tuple[Document | None, Contents | None]:
-        """Return the snapshot that a line's new one follows, and the files of that: its own; main's for a new line."""
+    ) -> tuple[Document | None, LineContents | None]:
+        """Return the parent of a line's new snapshot, and the parent's files. A new line begins from main."""
         if old is not None and name in heads:
             _, schema = metadata_json.with_schema(document, old.current)
             return heads[name], self._contents(old, schema)
@@ -359,18 +382,18 @@ class _Exporter:
             return after[MAIN], contents[MAIN]
         return None, None
 
-    def _contents(self, state: TableState, schema: Document) -> Contents:
+    def _contents(self, state: TableState, schema: Document) -> LineContents:
         columns = self.head.metadata.schema
-        exported = exported_specs(state.current, columns)
-        table, specs = with_early_files_apart(self._table(state), exported, columns)
-        return Contents(table=table, metadata=state.current, schema=schema, specs=specs)
+        all_specs = exported_specs(state.current, columns)
+        table, specs = with_early_files_apart(self._table(state), all_specs, columns)
+        return LineContents(table=table, metadata=state.current, schema=schema, specs=specs)
 
     def _is_as(self, parent: Document, schema: Document, name: str) -> bool:
-        """Return whether a line needs no snapshot of its own: main has the table's columns in any case."""
+        """Return whether a line needs no snapshot of its own. Main has the table's columns in any case."""
         return name == MAIN or parent["schema-id"] == schema["schema-id"]
 
     def _table(self, state: TableState) -> pa.Table:
-        """Return the files of a line, as one table; what the step before has made is made once."""
+        """Return the files of a line as a table. A table of the previous step is reused."""
         key = id(state.files)
         if key not in self._tables:
             with naming(self.head.tracked.log.location):
@@ -385,9 +408,9 @@ class _Exporter:
     def _read(self, path: str) -> bytes:
         data = self.store.get(self._key(path)) if path.startswith(f"{self.location}/{FOLDER}/") else None
         if data is None:
-            raise Misfit(f"{path} is missing")
+            raise ExportMismatch(f"{path} is missing")
         if not is_as_named(path, data):
-            raise Misfit(f"{path} was altered")
+            raise ExportMismatch(f"{path} was altered")
         return data
 
 
@@ -398,10 +421,10 @@ class _At:
     state: TableState
     commit: Commit | None
 
-    def moment(self, first_row: int) -> Moment:
+    def moment(self, first_row: int) -> ExportedVersion:
         commit = self.commit
         operations = [] if commit is None else operations_of(commit)
-        return Moment(
+        return ExportedVersion(
             version=self.version,
             time_ms=self.time_us // 1000,
             operation=", ".join(operations),
@@ -412,7 +435,7 @@ class _At:
 
 
 def _same_line(before: TableState, now: TableState, name: str) -> TableState | None:
-    """Return a line as it was before, where it is the same one."""
+    """Return the previous state of a line, if it is the same line."""
     if name == MAIN:
         return before
     old = before.refs.get(name)
@@ -420,8 +443,8 @@ def _same_line(before: TableState, now: TableState, name: str) -> TableState | N
 
 
 def _heads(document: Document) -> dict[str, Document]:
-    known = {each["snapshot-id"]: each for each in document["snapshots"]}
+    snapshots_by_id = {snapshot["snapshot-id"]: snapshot for snapshot in document["snapshots"]}
     try:
-        return {name: known[ref["snapshot-id"]] for name, ref in document["refs"].items()}
+        return {name: snapshots_by_id[ref["snapshot-id"]] for name, ref in document["refs"].items()}
     except (KeyError, TypeError) as error:
-        raise Misfit("the exported metadata has a tag or branch without a snapshot") from error
+        raise ExportMismatch("the exported metadata has a tag or branch without a snapshot") from error

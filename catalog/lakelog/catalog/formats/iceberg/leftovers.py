@@ -1,7 +1,8 @@
-"""Objects of exports: which ones there are at a place, and which the newest export does not need.
+"""Objects of exports: which objects are at a place, and which objects the newest export does not need.
 
-Rule: an object is named by the version that its export was of. What the newest export does not name, and what is of its
-version or an older one, can no longer come into use: an export is of a newer version than the one before it.
+Rule: an object's name has the version of its export. An object can no longer come into use if two conditions
+hold. The newest export does not name it, and its version is at most the newest export's. This holds because
+each export has a newer version than the export before it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ def metadata_path(number: int) -> str:
 
 
 def objects_of(store: ObjectStore, prefix: str) -> dict[str, int]:
-    """Return the sizes of all objects of exports at a place, by key. One LIST for every 1000."""
+    """Return the sizes of all objects of exports at a place, by key.
+
+    Makes a LIST request for every 1000 objects.
+    """
     return {
         key: size for key, size in store.list_sizes(f"{prefix}{FOLDER}/") if _is_own(key.removeprefix(prefix))
     }
@@ -38,7 +42,7 @@ def _is_own(path: str) -> bool:
 
 
 def newest_number(store: ObjectStore, prefix: str) -> int:
-    """Return the highest number of an export at a place, by a listing; 0 where there is none."""
+    """Return the highest number of an export at a place, by a listing. 0 if there is none."""
     return max(map(_number, objects_of(store, prefix)), default=0)
 
 
@@ -50,11 +54,11 @@ def _number(key: str) -> int:
 def unneeded(store: ObjectStore, prefix: str, url: str) -> dict[str, int]:
     """Return the objects that the newest export at `url` does not need, with their sizes, by key.
 
-    None of them, where it cannot be read, or is another program's. Costs a GET for each snapshot that it lists, and
-    each manifest of vectors.
+    Empty if the export cannot be read, or is another program's. Makes a GET request for each snapshot that
+    the export lists, and for each manifest of vectors.
     """
-    found = objects_of(store, prefix)
-    number = max(map(_number, found), default=0)
+    sizes = objects_of(store, prefix)
+    number = max(map(_number, sizes), default=0)
     if not number:
         return {}
     newest = metadata_path(number)
@@ -62,16 +66,18 @@ def unneeded(store: ObjectStore, prefix: str, url: str) -> dict[str, int]:
         data = store.get(f"{prefix}{newest}") or b""
         document = decoded_document(data)
         if not is_as_signed(document, data):
-            return {}  # the next export begins anew, and may need any of them
+            return {}  # the next export begins anew, and may need any of these objects
         version = int(document["properties"][VERSION])
-        needed = {newest, HINT} | _named(store, prefix, url, document)
-        needed |= {str(each["metadata-file"]).removeprefix(f"{url}/") for each in document["metadata-log"]}
+        needed_paths = {newest, HINT} | _named(store, prefix, url, document)
+        needed_paths |= {
+            str(log_entry["metadata-file"]).removeprefix(f"{url}/") for log_entry in document["metadata-log"]
+        }
     except (FormatError, KeyError, TypeError, ValueError, AttributeError):
         return {}
     return {
         key: size
-        for key, size in found.items()
-        if (path := key.removeprefix(prefix)) not in needed and _is_past(path, version)
+        for key, size in sizes.items()
+        if (path := key.removeprefix(prefix)) not in needed_paths and _is_past(path, version)
     }
 
 
@@ -81,7 +87,10 @@ def _is_past(path: str, version: int) -> bool:
 
 
 def _named(store: ObjectStore, prefix: str, url: str, document: Mapping[str, Any]) -> set[str]:
-    """Return the paths of all that a document leads to. FormatError where some of it cannot be read."""
+    """Return the paths of all objects that a document leads to.
+
+    Raises FormatError if an object cannot be read.
+    """
 
     def read(path: str) -> list[dict[str, Any]]:
         data = store.get(f"{prefix}{path}")
@@ -92,7 +101,7 @@ def _named(store: ObjectStore, prefix: str, url: str, document: Mapping[str, Any
     def inside(place: str) -> str:
         return str(place).removeprefix(f"{url}/")
 
-    lists = {inside(each["manifest-list"]) for each in document["snapshots"]}
+    lists = {inside(snapshot["manifest-list"]) for snapshot in document["snapshots"]}
     manifests = {
         inside(record["manifest_path"]): record["content"] for path in lists for record in read(path)
     }

@@ -1,9 +1,11 @@
-"""Which manifests hold the files of a snapshot: those of the snapshot before it, except for what has changed. Pure.
+"""Which manifests hold the files of a snapshot: the manifests of the snapshot before it, except for changes.
 
-A manifest holds files of one partitioning whose first row ids are in one interval, so that the manifest of a file is
-known without a look into any. Where files are removed, their manifests are written anew; new files come into a
-manifest of their own, together with those of small ones before them. So a change costs what it changes, and a snapshot
-of n files has about n / `FILES_MAX` + log2(`FILES_MAX`) manifests.
+Pure.
+
+A manifest holds files of a single partitioning whose first row ids are in an interval. So the manifest of a
+file is known without reading any manifest. If files are removed, their manifests are rewritten. New files get
+a manifest of their own, together with the files of small manifests before them. So a change costs in
+proportion to its size. A snapshot of n files has about n / `FILES_MAX` + log2(`FILES_MAX`) manifests.
 """
 
 from __future__ import annotations
@@ -23,12 +25,12 @@ FILES_MAX = 2_000
 Entry = Mapping[str, Any]
 
 
-class Misfit(Exception):
-    """What was exported before is not what the table had then: it is to be exported from the beginning."""
+class ExportMismatch(Exception):
+    """Signals that the earlier export does not match the table's state then. The export has to begin anew."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredManifest:
     """A manifest as a manifest list has it. Its name ends in the lowest row id of its interval and a hash."""
 
     record: Mapping[str, Any]
@@ -55,8 +57,8 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Keyed:
-    """An entry of a file whose first row has this id."""
+class KeyedEntry:
+    """The entry of a file whose first row has this id."""
 
     first_row: int
     entry: Entry
@@ -64,12 +66,12 @@ class Keyed:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One interval: a manifest as it is, or the entries that it is to have."""
+    """An interval: an unchanged manifest, or the entries of its new manifest."""
 
     start: int
-    stored: Stored | None
-    entries: tuple[Keyed, ...] = ()
-    gone: tuple[Keyed, ...] = ()
+    stored: StoredManifest | None
+    entries: tuple[KeyedEntry, ...] = ()
+    gone: tuple[KeyedEntry, ...] = ()
 
     @property
     def live(self) -> int:
@@ -77,23 +79,23 @@ class _Part:
 
 
 @dataclass(slots=True)
-class Change:
-    """What a snapshot changes of the files of one content and partitioning.
+class SnapshotChange:
+    """The changes by a snapshot to the files of a content and partitioning.
 
-    `gone` has the ids of the first rows of files that it removes, by their absolute paths.
+    `gone` has the ids of the first rows of removed files, by their absolute paths.
     """
 
     gone: dict[str, int] = field(default_factory=dict)
-    came: list[Keyed] = field(default_factory=list)
+    came: list[KeyedEntry] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Manifests:
-    """Makes the manifests of one snapshot.
+class ManifestWriter:
+    """Makes the manifests of a snapshot.
 
-    `put` takes one, and returns its path; `read` returns the entries of a manifest of an older one, and `first_rows`
-    the ids of the first rows of that one's files, by their absolute paths. `schema` is Iceberg's JSON. `fresh_from` is
-    the lowest row id that no older file has.
+    `put` stores a manifest, and returns its path. `read` returns the entries of a manifest of an older
+    snapshot. `first_rows` returns the ids of the first rows of that snapshot's files, by their absolute
+    paths. `schema` is Iceberg's JSON. `fresh_from` is the lowest row id that no older file has.
     """
 
     put: Callable[[str, str, bytes], str]
@@ -101,63 +103,74 @@ class Manifests:
     version: int
     fresh_from: int
     schema: Mapping[str, Any]
-    read: Callable[[Stored], Sequence[Entry]]
+    read: Callable[[StoredManifest], Sequence[Entry]]
     first_rows: Callable[[Sequence[str]], Sequence[int | None]]
 
     def changed(
-        self, stored: Sequence[Stored], change: Change, spec: PartitionSpec, content: int
-    ) -> list[Stored]:
-        """Return the manifests after a change of those that are `stored`, of one content and partitioning."""
-        parts = [_Part(each.start, each) for each in sorted(stored, key=lambda each: each.start) if each.live]
-        starts = [part.start for part in parts]
-        gone: dict[int, set[str]] = {}
-        for path, first_row in change.gone.items():
-            gone.setdefault(_index(starts, first_row), set()).add(path)
-        came: dict[int, list[Keyed]] = {}
-        fresh: list[Keyed] = []
-        for keyed in change.came:
-            if not parts or keyed.first_row >= self.fresh_from:
-                fresh.append(keyed)
-            else:
-                came.setdefault(_index(starts, keyed.first_row), []).append(keyed)
-        made: list[_Part] = []
-        for number, part in enumerate(parts):
-            if number in gone or number in came:
-                made += self._split(self._rewritten(part, gone.get(number, set()), came.get(number, [])))
-            else:
-                made.append(part)
-        made = self._with_fresh(made, sorted(fresh, key=lambda each: each.first_row))
-        return [self._written(part, spec, content) for part in made]
+        self, stored: Sequence[StoredManifest], change: SnapshotChange, spec: PartitionSpec, content: int
+    ) -> list[StoredManifest]:
+        """Return the manifests of one content and partitioning after a change.
 
-    def _rewritten(self, part: _Part, paths: set[str], came: Iterable[Keyed]) -> _Part:
-        loaded = self._loaded(part)
-        kept = [each for each in loaded.entries if _path(each.entry) not in paths]
-        gone = [
-            replace(each, entry={**each.entry, "status": DELETED, "snapshot_id": self.snapshot_id})
-            for each in loaded.entries
-            if _path(each.entry) in paths
+        `stored` are the manifests before.
+        """
+        parts = [
+            _Part(manifest.start, manifest)
+            for manifest in sorted(stored, key=lambda manifest: manifest.start)
+            if manifest.live
         ]
-        if len(gone) < len(paths):
-            raise Misfit(f"{part.stored and part.stored.path} has {len(gone)} of {len(paths)} files")
-        entries = sorted([*kept, *came], key=lambda each: each.first_row)
+        starts = [part.start for part in parts]
+        gone_paths: dict[int, set[str]] = {}
+        for path, first_row in change.gone.items():
+            gone_paths.setdefault(_index(starts, first_row), set()).add(path)
+        came: dict[int, list[KeyedEntry]] = {}
+        fresh: list[KeyedEntry] = []
+        for file in change.came:
+            if not parts or file.first_row >= self.fresh_from:
+                fresh.append(file)
+            else:
+                came.setdefault(_index(starts, file.first_row), []).append(file)
+        new_parts: list[_Part] = []
+        for number, part in enumerate(parts):
+            if number in gone_paths or number in came:
+                new_parts += self._split(
+                    self._rewritten(part, gone_paths.get(number, set()), came.get(number, []))
+                )
+            else:
+                new_parts.append(part)
+        new_parts = self._with_fresh(new_parts, sorted(fresh, key=lambda file: file.first_row))
+        return [self._written(part, spec, content) for part in new_parts]
+
+    def _rewritten(self, part: _Part, paths: set[str], came: Iterable[KeyedEntry]) -> _Part:
+        old_part = self._loaded(part)
+        kept_files = [file for file in old_part.entries if _path(file.entry) not in paths]
+        gone_files = [
+            replace(file, entry={**file.entry, "status": DELETED, "snapshot_id": self.snapshot_id})
+            for file in old_part.entries
+            if _path(file.entry) in paths
+        ]
+        if len(gone_files) < len(paths):
+            raise ExportMismatch(
+                f"{part.stored and part.stored.path} has {len(gone_files)} of {len(paths)} files"
+            )
+        entries = sorted([*kept_files, *came], key=lambda file: file.first_row)
         return _Part(
-            min([part.start, *(each.first_row for each in entries)]), None, tuple(entries), tuple(gone)
+            min([part.start, *(file.first_row for file in entries)]), None, tuple(entries), tuple(gone_files)
         )
 
     def _loaded(self, part: _Part) -> _Part:
-        """Return the entries of a part, those that its manifest has as removed left out."""
+        """Return the entries of a part, without the entries that its manifest marks as removed."""
         if part.stored is None:
             return part
         entries = [entry for entry in self.read(part.stored) if entry["status"] != DELETED]
         keys = self.first_rows([_path(entry) for entry in entries])
         if None in keys:
-            raise Misfit(f"{part.stored.path} has files that the snapshot does not have")
-        kept = [
-            Keyed(key, {**entry, "status": EXISTING})
+            raise ExportMismatch(f"{part.stored.path} has files that the snapshot does not have")
+        files = [
+            KeyedEntry(key, {**entry, "status": EXISTING})
             for key, entry in zip(keys, entries, strict=True)
             if key is not None
         ]
-        return _Part(part.start, None, tuple(kept))
+        return _Part(part.start, None, tuple(files))
 
     def _split(self, part: _Part) -> list[_Part]:
         if len(part.entries) <= FILES_MAX:
@@ -166,23 +179,23 @@ class Manifests:
         parts = [_Part(piece[0].first_row, None, piece) for piece in pieces]
         return [replace(parts[0], start=part.start, gone=part.gone), *parts[1:]]
 
-    def _with_fresh(self, parts: list[_Part], fresh: list[Keyed]) -> list[_Part]:
+    def _with_fresh(self, parts: list[_Part], fresh: list[KeyedEntry]) -> list[_Part]:
         if not fresh:
             return parts
         new = _Part(fresh[0].first_row, None, tuple(fresh))
         while parts and parts[-1].live <= 2 * new.live and parts[-1].live + new.live <= FILES_MAX:
-            before = self._loaded(parts.pop())
-            new = _Part(before.start, None, (*before.entries, *new.entries), before.gone)
+            last_part = self._loaded(parts.pop())
+            new = _Part(last_part.start, None, (*last_part.entries, *new.entries), last_part.gone)
         return [*parts, *self._split(new)]
 
-    def _written(self, part: _Part, spec: PartitionSpec, content: int) -> Stored:
+    def _written(self, part: _Part, spec: PartitionSpec, content: int) -> StoredManifest:
         if part.stored is not None:
             return part.stored
-        entries = [each.entry for each in (*part.entries, *part.gone)]
+        entries = [file.entry for file in (*part.entries, *part.gone)]
         data = avro_files.manifest(entries, spec, self.schema, content)
         kind = "deletes" if content else "data"
         path = self.put(f"{kind}-{spec.id}-{part.start:020d}", "avro", data)
-        return Stored(self._record(path, len(data), entries, spec, content, part))
+        return StoredManifest(self._record(path, len(data), entries, spec, content, part))
 
     def _record(
         self, path: str, length: int, entries: Sequence[Entry], spec: PartitionSpec, content: int, part: _Part
@@ -190,10 +203,10 @@ class Manifests:
         def of(status: int) -> list[Entry]:
             return [entry for entry in entries if entry["status"] == status]
 
-        counted: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for name, status in (("added", ADDED), ("existing", EXISTING), ("deleted", DELETED)):
-            counted[f"{name}_files_count"] = len(of(status))
-            counted[f"{name}_rows_count"] = sum(entry["data_file"]["record_count"] for entry in of(status))
+            counts[f"{name}_files_count"] = len(of(status))
+            counts[f"{name}_rows_count"] = sum(entry["data_file"]["record_count"] for entry in of(status))
         live = [entry["sequence_number"] for entry in entries if entry["status"] != DELETED]
         return {
             "manifest_path": path,
@@ -203,7 +216,7 @@ class Manifests:
             "sequence_number": self.version,
             "min_sequence_number": min(live, default=self.version),
             "added_snapshot_id": self.snapshot_id,
-            **counted,
+            **counts,
             "partitions": [_partition_summary(entries, field) for field in spec.fields],
             "key_metadata": None,
             "first_row_id": None if content else part.start,
@@ -211,18 +224,18 @@ class Manifests:
 
 
 def _path(entry: Entry) -> str:
-    """Return the data file that an entry is about."""
+    """Return the data file that an entry belongs to."""
     file = entry["data_file"]
     return str(file["referenced_data_file"] or file["file_path"])
 
 
 def _index(starts: Sequence[int], first_row: int) -> int:
-    """Return which interval a row is in, by where they begin: the first one has all before it too."""
+    """Return the interval of a row, by the starts of the intervals. The first also has all rows before it."""
     return max(0, bisect_right(starts, first_row) - 1)
 
 
 def _partition_summary(entries: Sequence[Entry], field: PartitionField) -> dict[str, Any]:
-    """Return between which values the files' partitions are."""
+    """Return the bounds of the files' partition values."""
     name, type = avro_name(field.name), field.result
     raw = [entry["data_file"]["partition"][name] for entry in entries]
     values = [as_number(value, type) for value in raw if value is not None]

@@ -1,4 +1,4 @@
-"""Iceberg's metadata of a table: a JSON object for each export, made from the one before it. Pure.
+"""Iceberg's metadata of a table: a JSON object for each export, made from the previous export's. Pure.
 
 Source: the specification of Iceberg's table format, version 3, "Table Metadata".
 """
@@ -18,7 +18,8 @@ from lakelog.log.decoding import decoded
 from lakelog.log.errors import FormatError
 
 VERSION, LOG_ID, DIGEST = "lakelog.version", "lakelog.log-id", "lakelog.digest"
-"""The properties that say which version of which log was exported, and that no other program has changed it since."""
+"""The properties that say which version of which log was exported, and that no other program has changed it.
+"""
 
 Document = dict[str, Any]
 
@@ -33,7 +34,7 @@ _SIZE_MAX = 1 << 30
 
 
 def table_uuid(log_id: str) -> str:
-    """Return the same UUID for the same table, by any exporter."""
+    """Return the UUID of a table. All exporters make the same UUID."""
     digits = hashlib.sha256(log_id.encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
 
@@ -69,14 +70,16 @@ def with_metadata(
 ) -> Document:
     """Return the document with the columns, partitioning, order and properties of a version."""
     document, schema = with_schema(document, metadata)
-    exported = exported_specs(metadata, metadata.schema)
-    document = with_specs(document, exported)
+    all_specs = exported_specs(metadata, metadata.schema)
+    document = with_specs(document, all_specs)
     parts = [field.id for spec in metadata.specs for field in spec.fields]
     order = order_json(metadata.sort_order, 0)
     orders = document["sort-orders"]
-    order_id = next((each["order-id"] for each in orders if each["fields"] == order["fields"]), None)
+    order_id = next(
+        (sort_order["order-id"] for sort_order in orders if sort_order["fields"] == order["fields"]), None
+    )
     if order_id is None:
-        order_id = max(each["order-id"] for each in orders) + 1
+        order_id = max(sort_order["order-id"] for sort_order in orders) + 1
         orders = [*orders, {**order, "order-id": order_id}]
     properties = dict(sorted(metadata.properties.items()))
     if metadata.comment is not None:
@@ -84,7 +87,7 @@ def with_metadata(
     return document | {
         "current-schema-id": schema["schema-id"],
         "last-column-id": max(document["last-column-id"], metadata.schema.last_id),
-        "default-spec-id": exported[metadata.spec.id].id,
+        "default-spec-id": all_specs[metadata.spec.id].id,
         "last-partition-id": max([document["last-partition-id"], *parts]),
         "sort-orders": orders,
         "default-sort-order-id": order_id,
@@ -94,20 +97,21 @@ def with_metadata(
 
 
 def with_schema(document: Document, metadata: Metadata) -> tuple[Document, Document]:
-    """Return the document with these columns, and their schema: a known one, if there is one."""
-    wanted = schema_json(metadata.schema, 0)["fields"]
+    """Return the document with these columns, and their schema. A schema that the document has is reused."""
+    fields = schema_json(metadata.schema, 0)["fields"]
     for schema in document["schemas"]:
-        if schema["fields"] == wanted:
+        if schema["fields"] == fields:
             return document, schema
-    made = schema_json(
-        metadata.schema, max((each["schema-id"] for each in document["schemas"]), default=-1) + 1
+    new_schema = schema_json(
+        metadata.schema,
+        max((json_schema["schema-id"] for json_schema in document["schemas"]), default=-1) + 1,
     )
-    return document | {"schemas": [*document["schemas"], made]}, made
+    return document | {"schemas": [*document["schemas"], new_schema]}, new_schema
 
 
 def with_specs(document: Document, exported: Mapping[int, PartitionSpec]) -> Document:
     """Return the document with these partitionings too."""
-    specs = {each["spec-id"]: each for each in document["partition-specs"]}
+    specs = {json_spec["spec-id"]: json_spec for json_spec in document["partition-specs"]}
     specs |= {spec.id: spec_json(spec) for spec in exported.values()}
     return document | {"partition-specs": [specs[id] for id in sorted(specs)]}
 
@@ -127,32 +131,42 @@ def with_snapshots(
     listed: int,
     expired: int,
 ) -> Document:
-    """Return the document with more snapshots, of which the newest `listed` and those of `refs` stay.
+    """Return the document with more snapshots. The newest `listed` and the snapshots of `refs` stay.
 
-    Of versions before `expired`, none stay but those of `refs`: their files may be gone.
+    Of versions before `expired`, only snapshots of `refs` stay because the files of others may be gone.
     """
-    known = {each["snapshot-id"]: each for each in [*document["snapshots"], *snapshots]}
-    ordered = sorted(known.values(), key=lambda each: (each["sequence-number"], each["snapshot-id"]))
-    wanted = {each["snapshot-id"] for each in refs.values()}
-    wanted |= {each["snapshot-id"] for each in ordered[-listed:] if each["sequence-number"] >= expired}
-    kept = [each for each in ordered if each["snapshot-id"] in wanted]
-    for number, each in enumerate(kept):
-        # A parent that is listed no more is no parent: readers look for it.
-        if each.get("parent-snapshot-id") not in wanted:
-            kept[number] = {name: value for name, value in each.items() if name != "parent-snapshot-id"}
+    snapshots_by_id = {snapshot["snapshot-id"]: snapshot for snapshot in [*document["snapshots"], *snapshots]}
+    all_snapshots = sorted(
+        snapshots_by_id.values(), key=lambda snapshot: (snapshot["sequence-number"], snapshot["snapshot-id"])
+    )
+    wanted_ids = {snapshot["snapshot-id"] for snapshot in refs.values()}
+    wanted_ids |= {
+        snapshot["snapshot-id"]
+        for snapshot in all_snapshots[-listed:]
+        if snapshot["sequence-number"] >= expired
+    }
+    listed_snapshots = [snapshot for snapshot in all_snapshots if snapshot["snapshot-id"] in wanted_ids]
+    for number, snapshot in enumerate(listed_snapshots):
+        # Leave out a parent that is not listed any more because readers look it up.
+        if snapshot.get("parent-snapshot-id") not in wanted_ids:
+            listed_snapshots[number] = {
+                name: value for name, value in snapshot.items() if name != "parent-snapshot-id"
+            }
     main = refs.get(MAIN)
     log = [*document["snapshot-log"]]
     log += [
-        {"snapshot-id": each["snapshot-id"], "timestamp-ms": each["timestamp-ms"]}
-        for each in snapshots
-        if each["snapshot-id"] == each["sequence-number"]
+        {"snapshot-id": snapshot["snapshot-id"], "timestamp-ms": snapshot["timestamp-ms"]}
+        for snapshot in snapshots
+        if snapshot["snapshot-id"] == snapshot["sequence-number"]
     ]
     return document | {
-        "snapshots": kept,
+        "snapshots": listed_snapshots,
         "refs": dict(sorted(refs.items())),
         "current-snapshot-id": -1 if main is None else main["snapshot-id"],
-        "snapshot-log": [each for each in log if each["snapshot-id"] in wanted],
-        "last-sequence-number": max((each["sequence-number"] for each in kept), default=0),
+        "snapshot-log": [snapshot for snapshot in log if snapshot["snapshot-id"] in wanted_ids],
+        "last-sequence-number": max(
+            (snapshot["sequence-number"] for snapshot in listed_snapshots), default=0
+        ),
         "next-row-id": next_row,
     }
 
@@ -163,7 +177,10 @@ def encode(document: Document) -> bytes:
 
 
 def encode_signed(document: Document) -> bytes:
-    """Return the bytes of a table's metadata, whose property `lakelog.digest` has their SHA-256 without that."""
+    """Return the bytes of a table's metadata.
+
+    The property `lakelog.digest` has the SHA-256 of the bytes without it.
+    """
 
     def encoded(digest: str) -> bytes:
         return encode(document | {"properties": document["properties"] | {DIGEST: digest}})
@@ -172,7 +189,7 @@ def encode_signed(document: Document) -> bytes:
 
 
 def is_as_signed(document: Document, data: bytes) -> bool:
-    """Return whether these bytes of a document are what `encode_signed` has returned."""
+    """Return whether `encode_signed` has returned these bytes of a document."""
     properties = document.get("properties")
     digest = properties.get(DIGEST) if isinstance(properties, dict) else None
     if not isinstance(digest, str) or not digest:
@@ -181,13 +198,13 @@ def is_as_signed(document: Document, data: bytes) -> bool:
 
 
 def decoded_document(data: bytes) -> Document:
-    """Return the object that JSON has. FormatError for other bytes."""
+    """Return the object in JSON bytes. Raises FormatError for other bytes."""
     return decoded(_DOCUMENT, data, "Iceberg's metadata", size_max=_SIZE_MAX)
 
 
 def exported_version(data: bytes) -> int:
-    """Return the version that an export is of. FormatError for other bytes."""
-    found = decoded(_PROPERTIES, data, "Iceberg's metadata", size_max=_SIZE_MAX).properties.get(VERSION, "")
-    if not found.isdigit():
+    """Return the version of an export. Raises FormatError for other bytes."""
+    version = decoded(_PROPERTIES, data, "Iceberg's metadata", size_max=_SIZE_MAX).properties.get(VERSION, "")
+    if not version.isdigit():
         raise FormatError("Iceberg's metadata does not say which version of the table it is of")
-    return int(found)
+    return int(version)

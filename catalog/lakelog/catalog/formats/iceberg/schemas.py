@@ -1,15 +1,13 @@
 """Columns, partitions and orders in Iceberg's JSON. Pure.
 
-Column ids are field ids, and partition fields have Iceberg's ids and transforms already. Source: the specification of
-Iceberg's table format, version 3, appendix C.
+Column ids are field ids, and partition fields have Iceberg's ids and transforms already. Source: the
+specification of Iceberg's table format, version 3, appendix C.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import math
+import base64
 from collections.abc import Collection
-from decimal import Decimal
 from typing import Any
 from zlib import crc32
 
@@ -26,7 +24,11 @@ from lakelog.catalog.core.schema import (
     SortOrder,
     StructType,
     Type,
+    TypedValue,
+    is_in_iceberg,
+    moment_text,
     parse_literal,
+    widened,
 )
 from lakelog.log.errors import InvalidInput
 
@@ -36,23 +38,21 @@ def schema_json(schema: Schema, schema_id: int) -> dict[str, Any]:
 
 
 def _field(field: Field) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    json_field: dict[str, Any] = {
         "id": field.id,
         "name": field.name,
         "required": not field.nullable,
         "type": type_json(field.type),
     }
     if field.comment is not None:
-        made["doc"] = field.comment
+        json_field["doc"] = field.comment
     if field.default is not None:
-        for member, sql in (
-            ("initial-default", field.default.exists),
-            ("write-default", field.default.current),
-        ):
-            value = None if sql is None else _literal(sql, field.type)
-            if value is not None:
-                made[member] = value
-    return made
+        if field.default.exists is not None:
+            json_field["initial-default"] = _value(widened(field.default.exists, field.type))
+        current = None if field.default.current is None else _literal(field.default.current, field.type)
+        if current is not None:
+            json_field["write-default"] = _value(current)
+    return json_field
 
 
 def type_json(type: Type) -> Any:
@@ -81,59 +81,58 @@ def type_json(type: Type) -> Any:
             return ICEBERG_TYPES[type.family]
 
 
-def _literal(sql: str, type: Type) -> Any:
-    """Return the value of an SQL literal as Iceberg's JSON has it; None for NULL, and for another expression."""
+def _literal(sql: str, type: Type) -> TypedValue | None:
+    """Return the value of a default for new rows. None for NULL, and if Iceberg cannot have it."""
     try:
         value = parse_literal(sql, type)
     except InvalidInput:
         return None
-    match value:
-        case dt.datetime():
+    return value if value is not None and is_in_iceberg(value) else None
+
+
+def _value(value: TypedValue) -> Any:
+    """Return a value in Iceberg's JSON."""
+    match AtomicType(value.type).family:
+        case "date" | "time" | "timestamp_ntz":
             # Microseconds are always written, as in Iceberg's own files.
-            return value.isoformat(timespec="microseconds")
-        case dt.time():
-            return value.isoformat(timespec="microseconds")
-        case dt.date():
-            return value.isoformat()
-        case Decimal():
-            return format(value, "f")
-        case bytes():
-            return value.hex()
-        case float():
-            return value if math.isfinite(value) else None
+            return moment_text(value).replace(" ", "T")
+        case "timestamp":
+            return moment_text(value).replace(" ", "T") + "+00:00"
+        case "binary":
+            return base64.b64decode(str(value.value)).hex()
         case _:
-            return value
+            return value.value
 
 
 def exported_specs(metadata: Metadata, columns: Schema) -> dict[int, PartitionSpec]:
-    """Return, by the ids of a table's partitionings, how readers are shown them: with fields of `columns` alone.
+    """Return the partitionings for readers, only with fields of `columns`, by ids of the table's own.
 
-    These are the columns that the exported table has by now, whatever version the files are of: readers look all
-    partitionings up there, and some end over a field without a column. Fields that some readers prune by wrongly are
-    left out too. Partitions only help to find files: fewer fields are right as well.
+    These are the columns of the exported version, whatever version the files have. Readers look up all
+    partitionings in them, and some readers fail on a field without a column. Fields by which some readers
+    prune wrongly are left out too. Fewer fields are still correct because partitions only help to find files.
     """
-    found = {}
+    specs = {}
     for spec in metadata.specs:
-        left = tuple(
+        fields = tuple(
             field for field in spec.fields if columns.has_id(field.source_id) and not _is_misread(field)
         )
-        found[spec.id] = _shown(spec, left)
-    return found
+        specs[spec.id] = _shown(spec, fields)
+    return specs
 
 
 def _shown(spec: PartitionSpec, left: tuple[PartitionField, ...]) -> PartitionSpec:
     if left == spec.fields:
         return spec
-    said = ",".join(str(number) for number in (spec.id, *(field.id for field in left)))
-    # Any id that the table itself does not give, the same for the same fields.
-    return PartitionSpec(id=(1 << 30) + crc32(said.encode()) % (1 << 29), fields=left)
+    numbers = ",".join(str(number) for number in (spec.id, *(field.id for field in left)))
+    # Any id that the table itself does not give; the same fields have the same id.
+    return PartitionSpec(id=(1 << 30) + crc32(numbers.encode()) % (1 << 29), fields=left)
 
 
 def early_fields(spec: PartitionSpec, columns: Schema) -> tuple[PartitionField, ...]:
-    """Return the fields of a partitioning whose values DuckDB misreads where they are less than zero.
+    """Return the fields of a partitioning for which DuckDB misreads values below zero.
 
-    It rounds days and months of timestamps towards the year 1970 in what is sought, rather than down, and so misses
-    rows of the days and months before.
+    DuckDB rounds days and months of timestamps in a search towards the year 1970, rather than down. So it
+    misses rows of the days and months before.
     """
     return tuple(
         field
@@ -145,16 +144,16 @@ def early_fields(spec: PartitionSpec, columns: Schema) -> tuple[PartitionField, 
 
 
 def without_fields(spec: PartitionSpec, fields: Collection[PartitionField]) -> PartitionSpec:
-    """Return how files of a partitioning are shown that are to be found without some of its fields."""
+    """Return a partitioning for readers without `fields`, for files that readers would miss by these."""
     return _shown(spec, tuple(field for field in spec.fields if field not in fields))
 
 
 def _is_misread(field: PartitionField) -> bool:
-    """Return whether some readers miss rows by the values of a field, which is in the order of its column in any case.
+    """Return whether some readers miss rows by the values of a field. The values are in the column's order.
 
-    pyiceberg reads doubles of manifests as floats. NaN is the greatest number for DuckDB, and outside of all bounds.
-    The lowest numbers of a type have no multiple below them: it wraps around, is lower, or an error, by reader and
-    type.
+    Pyiceberg reads doubles of manifests as floats. For DuckDB, NaN is the greatest number, outside of all
+    bounds. The lowest numbers of a type have no multiple below them. Depending on reader and type, the result
+    wraps around, is lower, or is an error.
     """
     families = {"identity": ("float", "double"), "truncate": ("byte", "short", "integer", "long", "decimal")}
     return field.result.family in families.get(field.transform.name, ())

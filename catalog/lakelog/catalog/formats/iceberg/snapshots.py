@@ -1,7 +1,8 @@
-"""Snapshots: what each version of a table is in Iceberg's metadata, made from that of the version before. Pure.
+"""Snapshots: a version of a table in Iceberg's metadata, made from the snapshot of the version before. Pure.
 
-A snapshot's id and sequence number are the version, so that row ids and versions of rows are Iceberg's row lineage as
-they are. Where one version changes several lines, the others' ids have the number of the line above the version's bits.
+A snapshot's id and sequence number are the version. So row ids and row versions are valid as Iceberg's row
+lineage. If a version changes several lines, the other lines' ids have the number of the line above the
+version's bits.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from lakelog.catalog.core.files import (
     DELETES,
     HEAD_BYTES,
     DataFile,
-    Vector,
+    PuffinVector,
     files_from_arrow,
     inline_bytes,
     puffin_of_vectors,
@@ -30,16 +31,22 @@ from lakelog.catalog.core.state import MOVING
 from lakelog.catalog.formats.iceberg import avro_files
 from lakelog.catalog.formats.iceberg.avro_files import DATA
 from lakelog.catalog.formats.iceberg.avro_files import DELETES as VECTORS
-from lakelog.catalog.formats.iceberg.entries import Blob, Writer, blob_of
-from lakelog.catalog.formats.iceberg.manifests import Change, Entry, Keyed, Manifests, Stored
+from lakelog.catalog.formats.iceberg.entries import EntryWriter, VectorBlob, blob_of
+from lakelog.catalog.formats.iceberg.manifests import (
+    Entry,
+    KeyedEntry,
+    ManifestWriter,
+    SnapshotChange,
+    StoredManifest,
+)
 from lakelog.catalog.formats.iceberg.schemas import early_fields, without_fields
 
 LINE_BITS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
-    """A version that is exported: which rows' ids it gave, and what its commit says of itself."""
+class ExportedVersion:
+    """A version that is exported: the row ids that it gave, and its commit's metadata."""
 
     version: int
     time_ms: int
@@ -50,9 +57,11 @@ class Moment:
 
 
 @dataclass(slots=True, kw_only=True)
-class Tree:
-    """The objects of an export of one version of the table at `location`: new ones by their absolute paths in `folder`,
-    and those of older exports by `read`."""
+class ExportTree:
+    """The objects of an export of a version of the table at `location`.
+
+    `made` has new objects by their absolute paths in `folder`, and `read` returns objects of older exports.
+    """
 
     location: str
     folder: str
@@ -61,7 +70,7 @@ class Tree:
     made: dict[str, bytes] = field(default_factory=dict)
 
     def add(self, kind: str, suffix: str, data: bytes) -> str:
-        """Add an object of the version that is exported; return its path. Its name depends on what is in it."""
+        """Add an object of the exported version, and return its path. Its name depends on its content."""
         path = f"{self.folder}/{self.version:020d}-{kind}-{_digest(data)}.{suffix}"
         self.made[path] = data
         return path
@@ -71,7 +80,7 @@ class Tree:
 
 
 def is_as_named(path: str, data: bytes) -> bool:
-    """Return whether an object at a path that `Tree.add` has returned has what it was added with."""
+    """Return whether an object has its original content, by its path from `ExportTree.add`."""
     return path.rpartition(".")[0].endswith(f"-{_digest(data)}")
 
 
@@ -80,9 +89,11 @@ def _digest(data: bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
-    """The files of a line at one version, `table`, its columns, which are `schema` in JSON, and its partitionings, by
-    their ids in the log, as readers are shown them."""
+class LineContents:
+    """The files of a line at a version (`table`), its columns and its partitionings.
+
+    `schema` has the columns in JSON. `specs` has the partitionings for readers, by their ids in the log.
+    """
 
     table: pa.Table
     metadata: Metadata
@@ -91,7 +102,7 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FileSetDifference:
     """Files that differ between two sets: `came` and `gone` as data, and files of both with other vectors."""
 
     came: pa.Table
@@ -101,58 +112,63 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        return not any(each.num_rows for each in (self.came, self.gone, self.vectors_came, self.vectors_gone))
+        return not any(
+            files.num_rows for files in (self.came, self.gone, self.vectors_came, self.vectors_gone)
+        )
 
 
 def with_early_files_apart(
     table: pa.Table, specs: Mapping[int, PartitionSpec], columns: Schema
 ) -> tuple[pa.Table, Mapping[int, PartitionSpec]]:
-    """Return the files, and the partitionings as readers are shown them, with files of times before 1970 in ones of
-    their own, without the fields by whose values some reader would miss them (see `early_fields`)."""
-    numbers, found = table["spec"].combine_chunks(), dict(specs)
-    for own, shown in specs.items():
-        early = early_fields(shown, columns)
+    """Return the files and the partitionings for readers, with files of times before 1970 apart.
+
+    Such files have partitionings of their own. These lack the fields by whose values some reader would miss
+    the files (see `early_fields`).
+    """
+    numbers, all_specs = table["spec"].combine_chunks(), dict(specs)
+    for own, reader_spec in specs.items():
+        early = early_fields(reader_spec, columns)
         values = [table[f"p{field.id}"] for field in early if f"p{field.id}" in table.column_names]
-        below = [pc.less(pc.cast(each, pa.int32()), 0).combine_chunks() for each in values]
+        below = [pc.less(pc.cast(days, pa.int32()), 0).combine_chunks() for days in values]
         if not below:
             continue
         mask = pc.fill_null(pc.and_kleene(reduce(pc.or_kleene, below), pc.equal(numbers, own)), False)
         if pc.any(mask).as_py():
-            apart = -1 - own  # which no partitioning of a table has
-            found[apart] = without_fields(shown, early)
+            apart = -1 - own  # no partitioning of a table has this id
+            all_specs[apart] = without_fields(reader_spec, early)
             numbers = pc.if_else(mask, pa.scalar(apart, pa.int32()), numbers)
-    if len(found) == len(specs):
+    if len(all_specs) == len(specs):
         return table, specs
-    return table.set_column(table.column_names.index("spec"), "spec", numbers), found
+    return table.set_column(table.column_names.index("spec"), "spec", numbers), all_specs
 
 
-def difference(before: Contents | None, after: Contents) -> Difference:
-    """Return how one set of files differs from another, by what readers are shown of them."""
-    there, here = after.table.slice(0, 0) if before is None else before.table, after.table
-    old, new = _keys(there, after if before is None else before), _keys(here, after)
-    old_vectors, new_vectors = _vector_keys(there, old), _vector_keys(here, new)
-    return Difference(
-        came=_only(here, new, old),
-        gone=_only(there, old, new),
-        vectors_came=_only(here, new_vectors, old_vectors),
-        vectors_gone=_only(there, old_vectors, new_vectors),
+def difference(before: LineContents | None, after: LineContents) -> FileSetDifference:
+    """Return the difference between two sets of files, as readers see them."""
+    old_files, new_files = after.table.slice(0, 0) if before is None else before.table, after.table
+    old, new = _keys(old_files, after if before is None else before), _keys(new_files, after)
+    old_vectors, new_vectors = _vector_keys(old_files, old), _vector_keys(new_files, new)
+    return FileSetDifference(
+        came=_only(new_files, new, old),
+        gone=_only(old_files, old, new),
+        vectors_came=_only(new_files, new_vectors, old_vectors),
+        vectors_gone=_only(old_files, old_vectors, new_vectors),
     )
 
 
-def _keys(files: pa.Table, contents: Contents) -> pa.Array:
+def _keys(files: pa.Table, contents: LineContents) -> pa.Array:
     specs = contents.specs
     own = pa.array(list(specs), pa.int32())
-    shown = pa.array([str(spec.id) for spec in specs.values()], pa.string())
+    reader_ids = pa.array([str(spec.id) for spec in specs.values()], pa.string())
     return pc.binary_join_element_wise(
         files["path"].combine_chunks(),
         files["write"].combine_chunks(),
-        shown.take(pc.index_in(files["spec"].combine_chunks(), value_set=own)),
+        reader_ids.take(pc.index_in(files["spec"].combine_chunks(), value_set=own)),
         "\n",
     )
 
 
 def _vector_keys(files: pa.Table, keys: pa.Array) -> pa.Array:
-    """Return the keys of files with their vectors; NULL for files without one."""
+    """Return the keys of files with their vectors. NULL for files without a vector."""
     if DELETES not in files.column_names:
         return pa.nulls(files.num_rows, pa.string())
     return pc.binary_join_element_wise(keys, files[DELETES].combine_chunks(), "\n")
@@ -165,26 +181,26 @@ def _only(files: pa.Table, keys: pa.Array, others: pa.Array) -> pa.Table:
 
 
 def snapshot_of(
-    tree: Tree,
-    moment: Moment,
+    tree: ExportTree,
+    moment: ExportedVersion,
     line: int,
     parent: Mapping[str, Any] | None,
-    before: Contents | None,
-    after: Contents,
-    changed: Difference,
+    before: LineContents | None,
+    after: LineContents,
+    changed: FileSetDifference,
 ) -> dict[str, Any]:
-    """Return the snapshot of a line in which it changes from `before`, that of `parent`, to `after`."""
+    """Return the snapshot of a line that changes from `before`, the contents of `parent`, to `after`."""
     snapshot_id = moment.version | (line << LINE_BITS)
-    writer = Writer(tree.location, after.metadata.schema, after.specs, snapshot_id, moment.version)
-    stored = [] if parent is None else manifests_of(tree, parent)
-    was = after.specs if before is None else before.specs
-    known = {spec.id: spec for spec in (*was.values(), *after.specs.values())}
-    both = [each.table for each in (before, after) if each is not None]
+    writer = EntryWriter(tree.location, after.metadata.schema, after.specs, snapshot_id, moment.version)
+    old_manifests = [] if parent is None else manifests_of(tree, parent)
+    old_specs = after.specs if before is None else before.specs
+    specs_by_id = {spec.id: spec for spec in (*old_specs.values(), *after.specs.values())}
+    both = [manifest.table for manifest in (before, after) if manifest is not None]
 
-    def read(each: Stored) -> Sequence[Entry]:
+    def read(each: StoredManifest) -> Sequence[Entry]:
         return avro_files.read(tree.bytes_of(each.path))
 
-    maker = Manifests(
+    maker = ManifestWriter(
         put=tree.add,
         snapshot_id=snapshot_id,
         version=moment.version,
@@ -193,33 +209,43 @@ def snapshot_of(
         read=read,
         first_rows=lambda paths: _first_rows(both, tree.location, paths),
     )
-    changes: dict[tuple[int, int], Change] = {}
+    changes: dict[tuple[int, int], SnapshotChange] = {}
 
-    def change(content: int, file: DataFile, specs: Mapping[int, PartitionSpec] = after.specs) -> Change:
-        return changes.setdefault((content, specs[file.spec_id].id), Change())
+    def change(
+        content: int, file: DataFile, specs: Mapping[int, PartitionSpec] = after.specs
+    ) -> SnapshotChange:
+        return changes.setdefault((content, specs[file.spec_id].id), SnapshotChange())
 
-    added = _files(changed.came)
-    for file in added:
+    new_files = _files(changed.came)
+    for file in new_files:
         change(DATA, file).came.append(
-            Keyed(file.first_row or 0, writer.data(file, is_new=parent is not None))
+            KeyedEntry(file.first_row or 0, writer.data(file, is_new=parent is not None))
         )
-    gone = _files(changed.gone)
-    for file in gone:
-        change(DATA, file, was).gone[writer.absolute(file.path)] = file.first_row or 0
+    gone_files = _files(changed.gone)
+    for file in gone_files:
+        change(DATA, file, old_specs).gone[writer.absolute(file.path)] = file.first_row or 0
     with_vectors = _files(changed.vectors_came)
     blobs = _blobs(tree, with_vectors, writer)
     for file in with_vectors:
         entry = writer.vector(file, blobs[file.path], is_new=parent is not None)
-        change(VECTORS, file).came.append(Keyed(file.first_row or 0, entry))
+        change(VECTORS, file).came.append(KeyedEntry(file.first_row or 0, entry))
     without = _files(changed.vectors_gone)
     for file in without:
-        change(VECTORS, file, was).gone[writer.absolute(file.path)] = file.first_row or 0
+        change(VECTORS, file, old_specs).gone[writer.absolute(file.path)] = file.first_row or 0
 
-    kept = [each for each in stored if (each.content, each.spec_id) not in changes and each.live]
-    for (content, spec_id), each in sorted(changes.items(), key=lambda item: item[0]):
-        of_it = [one for one in stored if (one.content, one.spec_id) == (content, spec_id)]
-        kept += maker.changed(of_it, each, known[spec_id], content)
-    kept.sort(key=lambda each: (each.content, each.spec_id, each.start))
+    manifests = [
+        manifest
+        for manifest in old_manifests
+        if (manifest.content, manifest.spec_id) not in changes and manifest.live
+    ]
+    for (content, spec_id), file_change in sorted(changes.items(), key=lambda item: item[0]):
+        same_kind = [
+            manifest
+            for manifest in old_manifests
+            if (manifest.content, manifest.spec_id) == (content, spec_id)
+        ]
+        manifests += maker.changed(same_kind, file_change, specs_by_id[spec_id], content)
+    manifests.sort(key=lambda manifest: (manifest.content, manifest.spec_id, manifest.start))
     snapshot: dict[str, Any] = {
         "snapshot-id": snapshot_id,
         **({} if parent is None else {"parent-snapshot-id": parent["snapshot-id"]}),
@@ -228,41 +254,41 @@ def snapshot_of(
         "schema-id": after.schema["schema-id"],
         "first-row-id": moment.first_row,
         "added-rows": moment.next_row - moment.first_row,
-        "summary": _summary(moment, after.table, added, gone, with_vectors, without),
+        "summary": _summary(moment, after.table, new_files, gone_files, with_vectors, without),
     }
-    data = avro_files.manifest_list([each.record for each in kept], snapshot)
+    data = avro_files.manifest_list([manifest.record for manifest in manifests], snapshot)
     snapshot["manifest-list"] = tree.add(f"snap-{snapshot_id}", "avro", data)
     return snapshot
 
 
-def manifests_of(tree: Tree, snapshot: Mapping[str, Any]) -> list[Stored]:
-    return [Stored(each) for each in avro_files.read(tree.bytes_of(snapshot["manifest-list"]))]
+def manifests_of(tree: ExportTree, snapshot: Mapping[str, Any]) -> list[StoredManifest]:
+    return [StoredManifest(record) for record in avro_files.read(tree.bytes_of(snapshot["manifest-list"]))]
 
 
 def _files(table: pa.Table) -> list[DataFile]:
     return files_from_arrow(table) if table.num_rows else []
 
 
-def _blobs(tree: Tree, files: Sequence[DataFile], writer: Writer) -> dict[str, Blob]:
-    """Return where the vectors of `files` lie; those that stand in the log are written to a puffin file."""
-    found: dict[str, Blob] = {}
-    inline: dict[str, Vector] = {}
-    for file in sorted(files, key=lambda each: each.path):
+def _blobs(tree: ExportTree, files: Sequence[DataFile], writer: EntryWriter) -> dict[str, VectorBlob]:
+    """Return the places of the vectors of `files`. Vectors in the log are written to a puffin file."""
+    blobs: dict[str, VectorBlob] = {}
+    inline: dict[str, PuffinVector] = {}
+    for file in sorted(files, key=lambda file: file.path):
         blob = blob_of(file, writer.absolute)
         if blob is not None:
-            found[file.path] = blob
+            blobs[file.path] = blob
             continue
         assert file.deletes is not None
         bitmap = inline_bytes(file.deletes)
         assert bitmap is not None
-        inline[file.path] = Vector(bitmap, file.deletes.rows, writer.absolute(file.path))
+        inline[file.path] = PuffinVector(bitmap, file.deletes.rows, writer.absolute(file.path))
     if inline:
         content, offsets = puffin_of_vectors(inline)
-        path = tree.add("vectors", "puffin", content)
-        for each, vector in inline.items():
+        puffin_path = tree.add("vectors", "puffin", content)
+        for path, vector in inline.items():
             size = len(vector.bitmap) + AROUND_BYTES
-            found[each] = Blob(path, offsets[each] - HEAD_BYTES, size, len(content))
-    return found
+            blobs[path] = VectorBlob(puffin_path, offsets[path] - HEAD_BYTES, size, len(content))
+    return blobs
 
 
 def _first_rows(tables: Sequence[pa.Table], location: str, paths: Sequence[str]) -> list[int | None]:
@@ -270,13 +296,15 @@ def _first_rows(tables: Sequence[pa.Table], location: str, paths: Sequence[str])
     if not paths:
         return []
     own = f"{location}/"
-    known = pa.chunked_array([chunk for table in tables for chunk in table["path"].chunks], pa.string())
+    known_paths = pa.chunked_array([chunk for table in tables for chunk in table["path"].chunks], pa.string())
     rows = pa.chunked_array(
         [chunk for table in tables for chunk in _column(table, "first_row").chunks], pa.int64()
     )
     relative = pa.array([path.removeprefix(own) for path in paths], pa.string())
-    found: list[int | None] = rows.take(pc.index_in(relative, value_set=known.combine_chunks())).to_pylist()
-    return found
+    first_rows: list[int | None] = rows.take(
+        pc.index_in(relative, value_set=known_paths.combine_chunks())
+    ).to_pylist()
+    return first_rows
 
 
 def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
@@ -286,7 +314,7 @@ def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
 
 
 def _summary(
-    moment: Moment,
+    moment: ExportedVersion,
     table: pa.Table,
     added: Sequence[DataFile],
     gone: Sequence[DataFile],
@@ -294,7 +322,7 @@ def _summary(
     without: Sequence[DataFile],
 ) -> dict[str, str]:
     positions = sum(file.deletes.rows for file in with_vectors if file.deletes)
-    deleted = pc.sum(table["deleted"]).as_py() if "deleted" in table.column_names else 0
+    deleted_rows = pc.sum(table["deleted"]).as_py() if "deleted" in table.column_names else 0
     removes = bool(gone or with_vectors)
     if moment.operation in MOVING:
         operation = "replace"
@@ -315,9 +343,9 @@ def _summary(
     }
     totals = {
         "total-data-files": table.num_rows,
-        "total-records": (pc.sum(table["rows"]).as_py() or 0) + (deleted or 0),
+        "total-records": (pc.sum(table["rows"]).as_py() or 0) + (deleted_rows or 0),
         "total-files-size": pc.sum(table["size"]).as_py() or 0,
-        "total-position-deletes": deleted or 0,
+        "total-position-deletes": deleted_rows or 0,
         "total-delete-files": _vector_count(table),
         "total-equality-deletes": 0,
     }

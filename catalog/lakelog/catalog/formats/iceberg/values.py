@@ -47,7 +47,7 @@ def binary(value: Scalar, type: AtomicType) -> bytes:
 
 
 def _unscaled(value: Decimal, scale: int) -> int:
-    """Return the digits as a whole number, exactly: Decimal's own arithmetic rounds to 28 digits."""
+    """Return the digits as a whole number, exactly. Decimal's own arithmetic rounds to 28 digits."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     number: int = int("".join(map(str, digits))) * 10 ** (exponent + scale)
@@ -55,12 +55,12 @@ def _unscaled(value: Decimal, scale: int) -> int:
 
 
 def _whole(number: int) -> bytes:
-    """Return a whole number, big-endian, in as few bytes as hold its sign."""
+    """Return a whole number, big-endian, in the fewest bytes that hold it with its sign."""
     return number.to_bytes((number + (number < 0)).bit_length() // 8 + 1, "big", signed=True)
 
 
 def as_number(value: Any, type: AtomicType) -> Any:
-    """Return a value of a partition, as Avro's writer takes it or its reader returns it, so that it can be compared."""
+    """Return a partition value of Avro's writer or reader as a value that can be compared."""
     match value:
         case Decimal():
             return _unscaled(value, type.scale)
@@ -76,7 +76,7 @@ def as_number(value: Any, type: AtomicType) -> Any:
 
 
 def from_partition(value: Any, type: AtomicType) -> Scalar:
-    """Return a value of a partition, as Avro's reader returns it, as a JSON literal of its type."""
+    """Return a partition value from Avro's reader as a JSON literal of its type."""
     match value:
         case None | bool():
             return value
@@ -96,7 +96,7 @@ def from_partition(value: Any, type: AtomicType) -> Scalar:
 
 
 def bound(value: Any, type: AtomicType) -> bytes:
-    """Return what `as_number` has returned as Iceberg's bytes."""
+    """Return a result of `as_number` as Iceberg's bytes."""
     match type.family:
         case "decimal":
             return _whole(value)
@@ -109,7 +109,7 @@ def bound(value: Any, type: AtomicType) -> bytes:
 
 
 def in_partition(value: Scalar, type: AtomicType) -> Any:
-    """Return a partition's value as Avro's writer takes it."""
+    """Return a partition value for Avro's writer."""
     if value is None:
         return None
     match type.family:
@@ -125,7 +125,7 @@ def in_partition(value: Scalar, type: AtomicType) -> Any:
 
 
 def avro_type(type: AtomicType) -> Any:
-    """Return the Avro type of a partition's value."""
+    """Return the Avro type of a partition value."""
     match type.family:
         case "boolean" | "float" | "double" | "long":
             return type.family
@@ -156,6 +156,6 @@ def avro_type(type: AtomicType) -> Any:
 
 
 def _decimal_bytes(precision: int) -> int:
-    """Return how many bytes hold every number of so many digits, with its sign."""
+    """Return the number of bytes that hold every number of so many digits, with its sign."""
     largest: int = 10**precision - 1
     return (largest.bit_length() + 8) // 8

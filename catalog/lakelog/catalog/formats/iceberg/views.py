@@ -1,7 +1,8 @@
 """Views in Iceberg's form: metadata with the query as an engine's SQL. Pure.
 
-Rule: a view is shown only where another catalog's engine understands its query. Queries are not parsed: one that may
-use what lakelog alone has is not plain. Source: the specification of Iceberg's views, version 1.
+Rule: a view is shown only if another catalog's engine understands its query. Queries are not parsed. A query
+that may use features that only lakelog has is not plain. Source: the specification of Iceberg's views,
+version 1.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from lakelog.catalog.choices import METADATA_TABLES
+from lakelog.catalog.choices import METADATA_TABLE_NAMES
 from lakelog.catalog.core.schema import ViewDefinition, check_exportable, schema_from_spark
 from lakelog.catalog.formats.iceberg.metadata_json import encode, table_uuid
 from lakelog.catalog.formats.iceberg.schemas import schema_json
@@ -21,16 +22,16 @@ from lakelog.log.errors import Unsupported
 
 DIALECT = "spark"
 _QUERY_COLUMNS = "spark.query-column-names"
-"""The property by which Iceberg's Spark keeps what the query calls the columns."""
+"""The property in which Iceberg's Spark stores the query's own names of the columns."""
 
 _OWN_COLUMNS = {
     "_file", "_pos", "_row_id", "_version", "_change_type", "_commit_version", "_commit_timestamp",
 }  # fmt: skip
 _PAST = ("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME")
-_OWN_TABLE = re.compile(rf"(?:{'|'.join(METADATA_TABLES)}|(?:branch|tag)_.+)", re.IGNORECASE)
+_OWN_TABLE = re.compile(rf"(?:{'|'.join(METADATA_TABLE_NAMES)}|(?:branch|tag)_.+)", re.IGNORECASE)
 
 _NAMES_IN_QUOTES = "spark.sql.ansi.doubleQuotedIdentifiers"
-"""The setting by which what is in double quotes is a name, and no text."""
+"""The setting by which double quotes enclose a name, and not a text."""
 _TOKEN = re.compile(
     r"""
     (?P<skipped>\s+ | --[^\r\n]* | /\*(?:(?!/\*).)*?\*/)
@@ -46,7 +47,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedView:
-    """A view's metadata, and the URL that stands for these bytes; no object is there."""
+    """A view's metadata, and the URL that stands for these bytes. No object is there."""
 
     url: str
     metadata: bytes
@@ -62,28 +63,30 @@ def view_document(
     time_us: int,
     functions: Collection[str],
 ) -> ExportedView:
-    """Return the metadata of a view that was defined in a version of its namespace, whose place is `location`.
+    """Return the metadata of a view.
 
-    `functions` are the names of the catalog's functions that its query can use without a namespace. Unsupported for a
-    query that is not plain, and for columns that Iceberg has no types for.
+    `version` of its namespace defined it, and `location` is the namespace's place.
+
+    `functions` are the names of the catalog's functions that its query can use without a namespace. Raises
+    Unsupported for a query that is not plain, and for columns that Iceberg has no types for.
     """
     check_plain(view, functions)
     schema = schema_from_spark(
         {
             "fields": [
                 {
-                    "name": each.name,
-                    "type": each.type,
-                    "nullable": each.nullable,
-                    "metadata": {} if each.comment is None else {"comment": each.comment},
+                    "name": column.name,
+                    "type": column.type,
+                    "nullable": column.nullable,
+                    "metadata": {} if column.comment is None else {"comment": column.comment},
                 }
-                for each in view.columns
+                for column in view.columns
             ],
             "type": "struct",
         }
     )
     check_exportable(schema, f"the view {name} is to be shown")
-    shown: dict[str, Any] = {
+    view_version: dict[str, Any] = {
         "version-id": version,
         "schema-id": 0,
         "timestamp-ms": time_us // 1000,
@@ -92,7 +95,7 @@ def view_document(
         "default-namespace": view.namespace,
     }
     if view.catalog is not None:
-        shown["default-catalog"] = view.catalog
+        view_version["default-catalog"] = view.catalog
     properties = dict(view.properties)
     if view.query_columns:
         properties[_QUERY_COLUMNS] = ",".join(view.query_columns)
@@ -102,7 +105,7 @@ def view_document(
             "format-version": 1,
             "location": location,
             "current-version-id": version,
-            "versions": [shown],
+            "versions": [view_version],
             "version-log": [{"timestamp-ms": time_us // 1000, "version-id": version}],
             "schemas": [schema_json(schema, 0)],
             "properties": dict(sorted(properties.items())),
@@ -113,36 +116,36 @@ def view_document(
 
 
 def check_plain(view: ViewDefinition, functions: Collection[str]) -> None:
-    """Raise Unsupported where a query uses, or may use, what only lakelog's catalog has."""
-    for used in view.dependencies or ():
-        if used.function is not None:
-            raise _not_plain(f"the function {used.function[-1]}")
+    """Raise Unsupported if a query uses, or may use, features that only lakelog's catalog has."""
+    for dependency in view.dependencies or ():
+        if dependency.function is not None:
+            raise _not_plain(f"the function {dependency.function[-1]}")
     if any("," in column for column in view.query_columns):
         raise _not_plain("a column with a comma in its name")
-    known = {name.lower() for name in functions}
+    function_names = {name.lower() for name in functions}
     words = list(_words(view.text, view.configs.get(_NAMES_IN_QUOTES, "false").lower() == "true"))
     upper = [word.upper() for word in words]
-    for position, (here, after) in enumerate(pairwise([*upper, ""])):
+    for position, (current_word, next_word) in enumerate(pairwise([*upper, ""])):
         word = words[position].lower()
-        before = upper[position - 1] if position else ""
-        if here in _PAST and upper[position + 1 : position + 3] == ["AS", "OF"]:
-            raise _not_plain(f"the past ({here} AS OF)")
-        if (here, after) == ("CHANGES", "FROM"):
+        previous_word = upper[position - 1] if position else ""
+        if current_word in _PAST and upper[position + 1 : position + 3] == ["AS", "OF"]:
+            raise _not_plain(f"the past ({current_word} AS OF)")
+        if (current_word, next_word) == ("CHANGES", "FROM"):
             raise _not_plain("changes (CHANGES FROM)")
-        if (here, after) == ("/", "*"):
+        if (current_word, next_word) == ("/", "*"):
             raise _not_plain("a comment in a comment")
-        if (here, after) == ("IDENTIFIER", "("):
+        if (current_word, next_word) == ("IDENTIFIER", "("):
             raise _not_plain("a name that is computed (IDENTIFIER)")
-        if (here, after) == ("WITH", "("):
+        if (current_word, next_word) == ("WITH", "("):
             raise _not_plain("options of a table (WITH …)")
         if "/" in word and word != "/":
             raise _not_plain(f"the place {words[position]}, or a column of that name")
-        # Where a table has a column of that name, the metadata column has one underscore more.
+        # If a table has a column of that name, the metadata column has an additional underscore.
         if word.startswith("_") and f"_{word.lstrip('_')}" in _OWN_COLUMNS:
             raise _not_plain(f"the metadata column {words[position]}, or one of that name")
-        if after == "(" and (before == "." or word in known):
+        if next_word == "(" and (previous_word == "." or word in function_names):
             raise _not_plain(f"the function {words[position]}")
-        if before == "." and _OWN_TABLE.fullmatch(words[position]):
+        if previous_word == "." and _OWN_TABLE.fullmatch(words[position]):
             raise _not_plain(f"the metadata table, tag or branch {words[position]}, or a column of that name")
 
 
@@ -153,9 +156,9 @@ def _not_plain(used: str) -> Unsupported:
 
 
 def _words(sql: str, has_names_in_quotes: bool) -> Iterator[str]:
-    """Yield the words and marks of a query, names without their backticks; neither texts nor comments.
+    """Yield the words and marks of a query, names without their backticks, but no texts or comments.
 
-    Unsupported where it is not sure what is text: at once, so that no text is gone through again and again.
+    Raises Unsupported as soon as it is not sure which parts are text, so that no text is scanned repeatedly.
     """
     for token in _TOKEN.finditer(sql):
         if token["quoted"] is not None:

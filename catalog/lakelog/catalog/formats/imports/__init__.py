@@ -1,13 +1,13 @@
-"""Tables of other formats become lakelog's, without copying a byte: their files stay where they are, and their own.
+"""Tables of other formats become lakelog's without copying a byte: their files stay in place.
 
-Rule: a source is read and never written, and a file of it never deleted. What is not certain of a file is refused or
-left out. It must not know who asks for an import.
+Rule: an import reads a source, but never writes it, and never deletes its files. Facts about a file that are
+not certain are refused or left out. This package must not know who requests an import.
 """
 
 from lakelog.catalog.formats.imports.changes import IMPORTED
 from lakelog.catalog.formats.imports.claims import (
     CLAIM,
-    Claim,
+    FolderClaim,
     check_files_unclaimed,
     check_unclaimed,
     claim_of,
@@ -17,14 +17,11 @@ from lakelog.catalog.formats.imports.claims import (
     upwards,
 )
 from lakelog.catalog.formats.imports.folder_table import FolderTable, KnownFolder
-from lakelog.catalog.formats.imports.importing import (
-    Imported,
-    import_table,
-)
+from lakelog.catalog.formats.imports.importing import Imported, import_table
 
 __all__ = [
     "CLAIM",
-    "Claim",
+    "FolderClaim",
     "FolderTable",
     "IMPORTED",
     "Imported",

@@ -1,4 +1,4 @@
-"""Bounds of columns whose types were changed: which of them mean the same. Pure."""
+"""Bounds of columns whose types changed: which bounds keep their meaning. Pure."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ _INTEGERS = ("byte", "short", "integer", "long")
 
 
 def with_bounds_of(files: Iterable[DataFile], then: Schema, now: Schema) -> Iterator[DataFile]:
-    """Yield the files, of which bounds are values of the columns `then`, with those that are the same of `now`.
+    """Yield the files, with only those bounds of the columns `then` that have the same meaning in `now`.
 
-    A bound is read by the type that a column has: by another type, days would be microseconds.
+    A bound is read by the type of its column. With another type, days would be read as microseconds.
     """
-    other = {field.id for _, field in then.walk() if not _has_same_values(field, now)}
+    changed_ids = {field.id for _, field in then.walk() if not _has_same_values(field, now)}
     for file in files:
-        if other.isdisjoint(file.stats):
+        if changed_ids.isdisjoint(file.stats):
             yield file
             continue
         stats = {
-            id: ColumnStats(nulls=known.nulls) if id in other else known for id, known in file.stats.items()
+            id: ColumnStats(nulls=column_stats.nulls) if id in changed_ids else column_stats
+            for id, column_stats in file.stats.items()
         }
         yield msgspec.structs.replace(file, stats=stats)
 
@@ -31,7 +32,7 @@ def with_bounds_of(files: Iterable[DataFile], then: Schema, now: Schema) -> Iter
 def _has_same_values(field: Field, now: Schema) -> bool:
     if not now.has_id(field.id):
         return True
-    there = now.field_by_id(field.id).type
-    if not isinstance(field.type, AtomicType) or not isinstance(there, AtomicType):
+    new_type = now.field_by_id(field.id).type
+    if not isinstance(field.type, AtomicType) or not isinstance(new_type, AtomicType):
         return True
-    return field.type == there or (field.type.family in _INTEGERS and there.family in _INTEGERS)
+    return field.type == new_type or (field.type.family in _INTEGERS and new_type.family in _INTEGERS)

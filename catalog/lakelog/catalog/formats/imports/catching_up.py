@@ -1,9 +1,9 @@
-"""Catching up with a source: what it did since the last import, as one commit, beside what was done here since.
+"""Catching up with a source: a commit of its changes since the last import, beside the table's own.
 
-The tag of the last import has exactly the files and rows that the source had then. What the source has now is compared
-with that, and the difference is made here, where the files are as they were. Rule: no row that was deleted on either
-side comes back. So a file that the source has rewritten, and of which rows were deleted or rewritten here, is refused:
-its rows are in other files by now, and which of these are deleted is not known.
+The tag of the last import has exactly the files and rows of the source at that time. The source's present
+state is compared with the tag. The difference is applied here if the table's files are unchanged. Rule: no
+row that either side deleted comes back. So a file that the source rewrote is refused if its rows were deleted
+or rewritten here. Its rows are in other files then, and which of them are deleted is not known.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lakelog.catalog.core.files import DataFile, Deletes, check_files, origin_of, removed_file
+from lakelog.catalog.core.files import DataFile, DeletionVector, check_files, origin_of, removed_file
 from lakelog.catalog.core.logs import (
     NothingToDo,
+    OperationFacts,
     TableHead,
-    Written,
     check_conflicts,
     files_event,
     merged_drafts,
@@ -31,7 +31,7 @@ from lakelog.catalog.core.state import (
     MAIN,
     TAG,
     ImportedSource,
-    Operation,
+    OperationKind,
     RefSet,
     TableEvent,
     TableState,
@@ -51,27 +51,28 @@ from lakelog.catalog.formats.imports.changes import (
     vector_of,
 )
 from lakelog.catalog.formats.imports.described import has_one_again, with_columns
-from lakelog.catalog.formats.imports.differences import Difference, difference, is_same, mark_of
+from lakelog.catalog.formats.imports.differences import SourceDifference, difference, is_same, mark_of
 from lakelog.catalog.formats.imports.fitting import (
     check_constraints,
     check_new_files,
     check_partitionings,
     listed,
 )
-from lakelog.catalog.formats.imports.source import Source, SourceVersion
-from lakelog.log import Commit, Draft, View, WriteRef
+from lakelog.catalog.formats.imports.source import ImportSource, SourceVersion
+from lakelog.log import Commit, Draft, LogView, WriteRef
 from lakelog.log.errors import InvalidInput
+from lakelog.log.placing import Decide
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
 
-def last_import(head: TableHead, source: Source) -> ImportedSource:
-    """Return what was imported last. InvalidInput where the table is of no source, or of another one."""
-    last, adopted = head.state.source, head.state.adopted
-    if last is None and adopted is not None:
+def last_import(head: TableHead, source: ImportSource) -> ImportedSource:
+    """Return the last import. Raises InvalidInput if the table has no source, or another source."""
+    last, adoption = head.state.source, head.state.adopted
+    if last is None and adoption is not None:
         raise InvalidInput(
-            f"{head.name} has adopted the files of {adopted.source.url}, and catches up with no source any more: "
+            f"{head.name} has adopted the files of {adoption.source.url}, and catches up with no source any more: "
             "choose another name for a new table"
         )
     if last is None:
@@ -97,7 +98,7 @@ def _way(identity: str, url: str) -> str:
 
 
 def imported_files(head: TableHead) -> dict[str, DataFile]:
-    """Return the source's files as they were imported last. SourceDiverged where that is not known any more."""
+    """Return the source's files as of the last import. Raises SourceDiverged if they are not known any more."""
     last = head.state.source
     ref = head.state.refs.get(IMPORTED)
     if last is None or ref is None or ref.id != last.ref:
@@ -105,23 +106,39 @@ def imported_files(head: TableHead) -> dict[str, DataFile]:
             f"{head.name} has no tag {IMPORTED} of its last import any more, so that it cannot catch up with "
             f"{'its source' if last is None else last.url}: import the source as another table"
         )
-    tagged = head.on(IMPORTED)
-    return tagged.entries(tagged.all_files()["path"].to_pylist())
+    tag_head = head.on(IMPORTED)
+    return tag_head.entries(tag_head.all_files()["path"].to_pylist())
 
 
-def catch_up(head: TableHead, source: Source, now: SourceVersion, write: WriteRef | None = None) -> TableHead:
-    """Commit what the source did since the last import, as it is `now`; nothing where it did nothing. `write` is the
-    one that has copied files, where they are copied.
+def catch_up(
+    head: TableHead, source: ImportSource, now: SourceVersion, write: WriteRef | None = None
+) -> TableHead:
+    """Commit the source's changes from the last import to `now`. Commits nothing if there are none.
 
-    SourceDiverged, naming files, where rows could be lost or come back; CommitConflict where another import was first.
+    `write` is the write that copied the files, if they are copied. Raises SourceDiverged, naming files, if
+    rows could be lost or come back. Raises CommitConflict if another import was first.
     """
+    return head.commit_or_refresh(_deciding(head, source, now, write or head.begin_write()), None)
+
+
+def changes_table(head: TableHead, source: ImportSource, now: SourceVersion, write: WriteRef) -> bool:
+    """Return whether `catch_up` would commit anything. Raises as that does."""
+    try:
+        _deciding(head, source, now, write)(head.view, ())
+    except NothingToDo:
+        return False
+    return True
+
+
+def _deciding(
+    head: TableHead, source: ImportSource, now: SourceVersion, write: WriteRef
+) -> Decide[TableState]:
     last = last_import(head, source)
-    write = write or head.begin_write()
     ref = head.logs.new_id()
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        written = Written(head.version, head.schema, no_files)
-        check_conflicts(Operation.IMPORT, view, passed, written, head.name)
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+        own_write = OperationFacts(head.version, head.schema, no_files)
+        check_conflicts(OperationKind.IMPORT, view, passed, own_write, head.name)
         current = head.at(view)
         if view.state.source != last:
             raise CommitConflict(
@@ -130,68 +147,77 @@ def catch_up(head: TableHead, source: Source, now: SourceVersion, write: WriteRe
             )
         return _CatchingUp(current, source, now, write, ref).draft(imported_files(current))
 
-    return head.commit_or_refresh(decide, None)
+    return decide
 
 
 @dataclass(slots=True)
 class _CatchingUp:
-    """Decides the commit on one version of the table."""
+    """Decides the commit on a version of the table."""
 
     head: TableHead
-    source: Source
+    source: ImportSource
     now: SourceVersion
     write: WriteRef
     ref: str
 
-    def draft(self, before: dict[str, DataFile]) -> Draft:
-        found = difference(before, self.now)
-        then = self.head.on(IMPORTED).metadata
-        events, state, theirs = self._definition(then)
-        if not (found.added or found.removed or found.changed or found.described or events):
+    def draft(self, last_files: dict[str, DataFile]) -> Draft:
+        diff = difference(last_files, self.now)
+        last_metadata = self.head.on(IMPORTED).metadata
+        events, state, theirs = self._definition(last_metadata)
+        if not (diff.added or diff.removed or diff.changed or diff.described or events):
             raise NothingToDo("the source is as it was")
-        mine = self.head.entries([*found.added, *found.removed, *found.changed, *found.described])
+        mine = self.head.entries([*diff.added, *diff.removed, *diff.changed, *diff.described])
         schema = state.current.schema
-        before = {file.path: file for file in with_bounds_of(before.values(), then.schema, schema)}
+        last_files = {
+            file.path: file for file in with_bounds_of(last_files.values(), last_metadata.schema, schema)
+        }
         mine = {file.path: file for file in with_bounds_of(mine.values(), self.head.schema, schema)}
-        self._check(found, before, mine)
-        fitting = with_bounds_of(found.added.values(), self.now.schema, state.current.schema)
-        added = self._with_vectors(numbered(stored_by(self.write, fitting), state.next_row))
-        if added:
-            columns = columns_of(self.now, then.schema)
-            check_new_files(self.head.name, self.source.url, added, columns, then, state.current)
-        check_files(added, state.current.schema, state.current.specs)
-        removed = [mine[path] for path in found.removed if path in mine]
-        changed = self._changed(found, before, mine, removed, added)
+        self._check(diff, last_files, mine)
+        files = with_bounds_of(diff.added.values(), self.now.schema, state.current.schema)
+        new_files = self._with_vectors(numbered(stored_by(self.write, files), state.next_row))
+        if new_files:
+            columns = columns_of(self.now, last_metadata.schema)
+            check_new_files(self.head.name, self.source.url, new_files, columns, last_metadata, state.current)
+        check_files(new_files, state.current.schema, state.current.specs)
+        old_files = [mine[path] for path in diff.removed if path in mine]
+        changed_files = self._changed(diff, last_files, mine, old_files, new_files)
         event, blobs = files_event(
-            Operation.IMPORT, added, [removed_file(file) for file in removed], state.current, changed=changed
+            OperationKind.IMPORT,
+            new_files,
+            [removed_file(file) for file in old_files],
+            state.current,
+            changed=changed_files,
         )
         drafts = [Draft(events=encode(events), write=self.write)]
-        if added or removed or changed:
+        if new_files or old_files or changed_files:
             drafts.append(Draft(events=encode([event]), blobs=blobs))
-        main = self._main_after(added, removed, changed)
-        drafts.append(self._tag(before, found, added, main, state.current, theirs))
-        gone = self._gone() | {
+        main = self._main_after(new_files, old_files, changed_files)
+        drafts.append(self._tag(last_files, diff, new_files, main, state.current, theirs))
+        gone_files = self._gone() | {
             origin_of(path): file.footer_crc
-            for path, file in found.removed.items()
+            for path, file in diff.removed.items()
             if path in mine and mark_of(mine[path]) != mark_of(file)
         }
-        imported = imported_event(self.source, self.now, self.ref, copies=self._copies(), gone=gone)
-        drafts.append(Draft(events=encode([imported])))
+        import_event = imported_event(self.source, self.now, self.ref, copies=self._copies(), gone=gone_files)
+        drafts.append(Draft(events=encode([import_event])))
         return merged_drafts(drafts)
 
     def _copies(self) -> bool:
         return self.head.state.source is not None and self.head.state.source.copies
 
     def _gone(self) -> dict[str, int | None]:
-        """Return the files that were removed by imports while rows of them were deleted here, with their checksums."""
+        """Return the files that imports removed after rows of them were deleted here, with checksums."""
         last = self.head.state.source
-        return {} if last is None or last.gone is msgspec.UNSET else last.gone
+        return {} if last is None else last.gone
 
     # Columns
 
     def _definition(self, then: Metadata) -> tuple[list[TableEvent], TableState, Metadata]:
-        """Return the source's change of columns and partitionings since `then`, the state that it makes, and what the
-        source has now, without what was changed here. SourceDiverged where both were changed."""
+        """Return the source's changes of columns and partitionings since `then`, and the results.
+
+        The second result is the state of the table, and the third is the source's metadata without the
+        table's own changes. Raises SourceDiverged if both sides changed columns or partitionings.
+        """
         state, ours = self.head.state, self.head.metadata
         columns = columns_of(self.now, then.schema)
         specs = specs_of(self.now, columns)
@@ -214,19 +240,21 @@ class _CatchingUp:
 
     # Files
 
-    def _check(self, found: Difference, before: Mapping[str, DataFile], mine: Mapping[str, DataFile]) -> None:
-        """Raise where the source has rewritten or deleted rows of files that were changed here too."""
-        if there := self._there(found, mine):
+    def _check(
+        self, diff: SourceDifference, last_files: Mapping[str, DataFile], mine: Mapping[str, DataFile]
+    ) -> None:
+        """Raise SourceDiverged if the source rewrote or deleted rows of files that were changed here too."""
+        if present_paths := self._there(diff, mine):
             raise SourceDiverged(
-                f"{self.head.name} has {listed(there)} already, which its source has added: its rows would be there "
-                "twice. Delete them here, and import again"
+                f"{self.head.name} has {listed(present_paths)} already, which its source has added: its rows would be "
+                "there twice. Delete them here, and import again"
             )
-        known = self._gone()
+        gone_checksums = self._gone()
         back = [
             path
-            for path, file in found.added.items()
-            if (key := origin_of(path)) in known
-            and (known[key] is None or file.footer_crc in (None, known[key]))
+            for path, file in diff.added.items()
+            if (key := origin_of(path)) in gone_checksums
+            and (gone_checksums[key] is None or file.footer_crc in (None, gone_checksums[key]))
         ]
         if back:
             raise SourceDiverged(
@@ -234,105 +262,118 @@ class _CatchingUp:
                 f"which rows had been deleted in {self.head.name}: they would come back. Import the source as another "
                 "table"
             )
-        gone = [path for path in (*found.removed, *found.changed) if path not in mine]
-        # Rows that were rewritten here have no value of a column that was not there then.
-        gone += [
+        gone_paths = [path for path in (*diff.removed, *diff.changed) if path not in mine]
+        # Rows that were rewritten here have no value of a column that the table lacked then.
+        gone_paths += [
             path
-            for path, file in found.described.items()
+            for path, file in diff.described.items()
             if path not in mine
-            and path not in found.changed
-            and has_one_again(before[path], file, self.now.schema)
+            and path not in diff.changed
+            and has_one_again(last_files[path], file, self.now.schema)
         ]
-        moved = (
-            [path for path in found.removed if path in mine and mark_of(mine[path]) != mark_of(before[path])]
-            if found.added
+        rewritten_paths = (
+            [
+                path
+                for path in diff.removed
+                if path in mine and mark_of(mine[path]) != mark_of(last_files[path])
+            ]
+            if diff.added
             else []
         )
         # An update by vectors deletes a row in one file, and writes it into another.
         both = [
             path
-            for path in (found.changed if found.added else ())
-            if path in mine and self._is_deleted_by_both(path, found, before, mine)
+            for path in (diff.changed if diff.added else ())
+            if path in mine and self._is_deleted_by_both(path, diff, last_files, mine)
         ]
-        if gone or moved or both:
-            files = listed([*gone, *moved, *both])
+        if gone_paths or rewritten_paths or both:
+            files = listed([*gone_paths, *rewritten_paths, *both])
             raise SourceDiverged(
                 f"rows of {files} were deleted or rewritten in {self.head.name} and, since the last import, in its "
                 f"source {self.source.url} too, so that it is not known which rows are left. Import the source as "
                 f"another table, or roll {self.head.name} back to its last import"
             )
 
-    def _there(self, found: Difference, mine: Mapping[str, DataFile]) -> list[str]:
-        """Return added files that the table has already: of a file that is copied, in any copy."""
+    def _there(self, diff: SourceDifference, mine: Mapping[str, DataFile]) -> list[str]:
+        """Return added files that the table already has. A file that is copied counts in any copy."""
         if not self._copies():
-            return [path for path in found.added if path in mine and path not in found.removed]
-        if not found.added:
+            return [path for path in diff.added if path in mine and path not in diff.removed]
+        if not diff.added:
             return []
         live = [path for chunk in self.head.chunks() for path in chunk["path"].to_pylist()]
-        origins = {origin_of(path) for path in live if path not in found.removed}
-        return [path for path in found.added if origin_of(path) in origins]
+        origins = {origin_of(path) for path in live if path not in diff.removed}
+        return [path for path in diff.added if origin_of(path) in origins]
 
     def _is_deleted_by_both(
-        self, path: str, found: Difference, before: Mapping[str, DataFile], mine: Mapping[str, DataFile]
+        self,
+        path: str,
+        diff: SourceDifference,
+        last_files: Mapping[str, DataFile],
+        mine: Mapping[str, DataFile],
     ) -> bool:
-        """Return whether a row has been deleted here and, since the last import, by the source."""
-        if mark_of(mine[path]) == mark_of(before[path]):
+        """Return whether a row was deleted both here and, since the last import, by the source."""
+        if mark_of(mine[path]) == mark_of(last_files[path]):
             return False
-        then = self._vector(before[path])
-        return not (self._vector(mine[path]) - then).isdisjoint(vector_of(found.changed[path].deletes) - then)
+        last_vector = self._vector(last_files[path])
+        return not (self._vector(mine[path]) - last_vector).isdisjoint(
+            vector_of(diff.changed[path].deletes) - last_vector
+        )
 
     def _changed(
         self,
-        found: Difference,
-        before: Mapping[str, DataFile],
+        diff: SourceDifference,
+        last_files: Mapping[str, DataFile],
         mine: Mapping[str, DataFile],
         removed: list[DataFile],
         added: list[DataFile],
     ) -> list[tuple[DataFile, DataFile]]:
-        """Return files that get more deleted rows. Those without a live row, those of which rows come back, and those
-        with more columns go to `removed` and `added`."""
+        """Return files that get more deleted rows.
+
+        A file goes to `removed` and `added` instead if rows come back, if it has more columns, or if no row
+        is live.
+        """
         vectors: dict[str, BitMap] = {}
         grown: set[str] = set()
-        for path, file in found.changed.items():
+        for path, file in diff.changed.items():
             ours = self._vector(mine[path])
-            vectors[path] = (ours - self._vector(before[path])) | vector_of(file.deletes)
+            vectors[path] = (ours - self._vector(last_files[path])) | vector_of(file.deletes)
             if ours < vectors[path]:
                 grown.add(path)
-        written = self._written(vectors)
-        changed = []
+        deletes = self._written(vectors)
+        pairs = []
         for path, vector in vectors.items():
             old = mine[path]
             rows = old.physical_rows - len(vector)
-            new = msgspec.structs.replace(old, rows=rows, deletes=written.get(path))
-            if path in found.described:
-                new = with_columns(new, found.described[path])
+            new = msgspec.structs.replace(old, rows=rows, deletes=deletes.get(path))
+            if path in diff.described:
+                new = with_columns(new, diff.described[path])
             elif rows and path in grown:
-                changed.append((old, new))
+                pairs.append((old, new))
                 continue
             elif mark_of(old) == mark_of(new):
                 continue
             removed.append(old)
-            # Bounds may be those of the rows that were live before.
+            # Bounds may be bounds of the rows that were live before.
             added += [msgspec.structs.replace(new, stats={})] if rows else []
-        for path, file in found.described.items():
-            if path in mine and path not in found.changed:
+        for path, file in diff.described.items():
+            if path in mine and path not in diff.changed:
                 removed.append(mine[path])
                 added.append(with_columns(mine[path], file))
-        return changed
+        return pairs
 
     def _vector(self, file: DataFile) -> BitMap:
-        tracked = self.head.tracked
-        return read_vector(tracked.store, tracked.prefix, file.deletes, file.physical_rows)
+        table_log = self.head.tracked
+        return read_vector(table_log.store, table_log.prefix, file.deletes, file.physical_rows)
 
-    def _written(self, vectors: Mapping[str, BitMap]) -> dict[str, Deletes]:
-        tracked = self.head.tracked
-        some = {path: vector for path, vector in vectors.items() if vector}
-        return write_vectors(tracked.store, tracked.prefix, self.write, some) if some else {}
+    def _written(self, vectors: Mapping[str, BitMap]) -> dict[str, DeletionVector]:
+        table_log = self.head.tracked
+        nonempty = {path: vector for path, vector in vectors.items() if vector}
+        return write_vectors(table_log.store, table_log.prefix, self.write, nonempty) if nonempty else {}
 
     def _with_vectors(self, files: Iterable[DataFile]) -> list[DataFile]:
-        listed = list(files)
-        written = self._written({file.path: vector_of(file.deletes) for file in listed if file.deletes})
-        return [msgspec.structs.replace(file, deletes=written.get(file.path)) for file in listed]
+        all_files = list(files)
+        deletes = self._written({file.path: vector_of(file.deletes) for file in all_files if file.deletes})
+        return [msgspec.structs.replace(file, deletes=deletes.get(file.path)) for file in all_files]
 
     # The tag
 
@@ -351,31 +392,34 @@ class _CatchingUp:
 
     def _tag(
         self,
-        before: Mapping[str, DataFile],
-        found: Difference,
+        last_files: Mapping[str, DataFile],
+        diff: SourceDifference,
         added: Sequence[DataFile],
         main: Mapping[str, DataFile],
         metadata: Metadata,
         theirs: Metadata,
     ) -> Draft:
-        """Return the event that gives the tag what the source has now, as the difference to the table's own files."""
-        wanted = {path: file for path, file in before.items() if path not in found.removed}
-        wanted |= {file.path: file for file in added if file.path in found.added}
-        for path, file in found.changed.items():
-            wanted[path] = msgspec.structs.replace(before[path], rows=file.rows, deletes=file.deletes)
-        for path, file in found.described.items():
-            wanted[path] = with_columns(wanted[path], file)
-        apart = {path: file for path, file in wanted.items() if not is_same(main.get(path), file)}
-        written = self._written(
-            {path: vector_of(apart[path].deletes) for path in found.changed if path in apart}
+        """Return the draft that sets the tag to the source's files, as a difference to the table's."""
+        tag_files = {path: file for path, file in last_files.items() if path not in diff.removed}
+        tag_files |= {file.path: file for file in added if file.path in diff.added}
+        for path, file in diff.changed.items():
+            tag_files[path] = msgspec.structs.replace(last_files[path], rows=file.rows, deletes=file.deletes)
+        for path, file in diff.described.items():
+            tag_files[path] = with_columns(tag_files[path], file)
+        apart = {path: file for path, file in tag_files.items() if not is_same(main.get(path), file)}
+        deletes = self._written(
+            {path: vector_of(apart[path].deletes) for path in diff.changed if path in apart}
         )
-        for path in found.changed.keys() & apart.keys():
-            apart[path] = msgspec.structs.replace(apart[path], deletes=written.get(path))
-        others = [file for path, file in main.items() if path not in wanted or path in apart]
+        for path in diff.changed.keys() & apart.keys():
+            apart[path] = msgspec.structs.replace(apart[path], deletes=deletes.get(path))
+        foreign_files = [file for path, file in main.items() if path not in tag_files or path in apart]
         change, blobs = files_event(
-            Operation.SET_REF, list(apart.values()), [removed_file(file) for file in others], metadata
+            OperationKind.SET_REF,
+            list(apart.values()),
+            [removed_file(file) for file in foreign_files],
+            metadata,
         )
-        differs = bool(apart or others)
+        differs = bool(apart or foreign_files)
         event = RefSet(
             **{name: getattr(change, name) for name in change.__struct_fields__},
             name=IMPORTED,
@@ -384,7 +428,7 @@ class _CatchingUp:
             of=MAIN,
             ahead=differs,
             apart=differs,
-            # Neither columns nor CHECKs that only the table has are the source's.
+            # Columns and CHECKs that only the table has do not belong to the source.
             metadata=None if theirs == metadata else theirs,
         )
         return Draft(events=encode([event]), blobs=blobs)

@@ -1,8 +1,11 @@
-"""Which table has adopted the files in a folder: an object in that folder says so, which only one table can create.
+"""Which table adopted the files in a folder.
 
-Rule: an importer looks for it before it begins and after it has committed, and a table that adopts files puts it before
-it looks for importers. So of the two at the same time, one sees the other. That holds however slow the importer is,
-since the object stays when the last of the files is deleted. It must not know which files are adopted.
+An object in the folder says so, and only one table can create it.
+
+Rule: an importer looks for the object before it begins and after its commit. A table that adopts files
+creates it before it looks for importers. So if both run at the same time, the importer or the table sees the
+other. That holds however slow the importer is, because the object stays after the last of the files is
+deleted. This module must not know which files are adopted.
 """
 
 from __future__ import annotations
@@ -14,32 +17,34 @@ import msgspec
 
 from lakelog.catalog.core.files import DataFile
 from lakelog.log import LogOptions, OpenUrl
-from lakelog.log.costs import Threads
+from lakelog.log.costs import TallyThreads
 from lakelog.log.errors import FormatError, InvalidInput, PermissionDenied
 from lakelog.log.settling import create
 
 CLAIM = "_lakelog_adopted.json"
-"""Readers of folders leave out what begins so."""
+"""Readers of folders ignore names with this beginning."""
 
 GETS_AT_ONCE = 16
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """`table` is the place of the table that has adopted files of the folder, and `log_id` its id: the copy of a
-    warehouse at another place has the same ids, and other files of its own, but not these."""
+class FolderClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """`table` is the place of the table that adopted files of the folder, and `log_id` is its id.
+
+    A copy of the warehouse at another place has the same ids, and files of its own, but not these files.
+    """
 
     table: str
     log_id: str
 
 
-def claim_of(open_url: OpenUrl, folder: str) -> Claim | None:
-    """Return which table has adopted files of a folder. Costs one GET."""
+def claim_of(open_url: OpenUrl, folder: str) -> FolderClaim | None:
+    """Return the claim of the table that adopted files of a folder. Makes a GET request."""
     store, key = open_url(f"{folder}/{CLAIM}")
     data = store.get(key)
     if data is None:
         return None
     try:
-        return msgspec.json.decode(data, type=Claim)
+        return msgspec.json.decode(data, type=FolderClaim)
     except msgspec.DecodeError as error:
         raise FormatError(
             f"{folder}/{CLAIM} does not say which table has adopted the files there ({error}): restore it from a "
@@ -47,54 +52,59 @@ def claim_of(open_url: OpenUrl, folder: str) -> Claim | None:
         ) from None
 
 
-def put_claim(open_url: OpenUrl, folder: str, claim: Claim) -> None:
-    """Say that a table adopts files of a folder, if it does not say so already. InvalidInput where another table has
-    said so."""
+def put_claim(open_url: OpenUrl, folder: str, claim: FolderClaim) -> None:
+    """Create the claim of a table on the files of a folder, if it does not exist.
+
+    Raises InvalidInput if another table has a claim.
+    """
     store, key = open_url(f"{folder}/{CLAIM}")
     if create(store, key, msgspec.json.encode(claim), LogOptions()):
         return
-    there = claim_of(open_url, folder)
-    if there != claim:
-        raise _claimed(folder, there)
+    existing_claim = claim_of(open_url, folder)
+    if existing_claim != claim:
+        raise _claimed(folder, existing_claim)
 
 
 def drop_claim(open_url: OpenUrl, folder: str) -> None:
-    """Take back what was said, where nothing was adopted after all."""
+    """Delete the claim if no files were adopted after all."""
     store, key = open_url(f"{folder}/{CLAIM}")
     store.delete([key])
 
 
-def check_unclaimed(open_url: OpenUrl, folders: Collection[str], own: Claim | None = None) -> None:
-    """Raise InvalidInput where a table has adopted files of one of the folders, or of one that it is in, other than by
-    the claim `own`. One GET for each."""
+def check_unclaimed(open_url: OpenUrl, folders: Collection[str], own: FolderClaim | None = None) -> None:
+    """Raise InvalidInput if a claim other than `own` is on a folder of these, or on a folder above.
+
+    Makes a GET request for each folder, including those above.
+    """
     places = list(dict.fromkeys(place for folder in folders for place in upwards(folder)))
 
-    def claim(place: str) -> Claim | None:
+    def claim(place: str) -> FolderClaim | None:
         try:
             return claim_of(open_url, place)
         except PermissionDenied:
-            # Of a folder above, whose reader may have no rights there: no table of this reader has adopted it.
+            # A folder above, on which this reader may have no rights: no table of this reader adopted it.
             if place in folders:
                 raise
             return None
 
-    with Threads(min(GETS_AT_ONCE, len(places) or 1), thread_name_prefix="lakelog-claims") as pool:
-        for place, found in zip(places, pool.map(claim, places), strict=True):
-            if found is not None and found != own:
-                raise _claimed(place, found)
+    with TallyThreads(min(GETS_AT_ONCE, len(places) or 1), thread_name_prefix="lakelog-claims") as pool:
+        for place, existing_claim in zip(places, pool.map(claim, places), strict=True):
+            if existing_claim is not None and existing_claim != own:
+                raise _claimed(place, existing_claim)
 
 
 def check_files_unclaimed(open_url: OpenUrl, paths: Iterable[str]) -> None:
-    """As `check_unclaimed`, of the folders that these files are in."""
+    """Check the folders of these files as `check_unclaimed` does."""
     check_unclaimed(open_url, {_folder_of(path) for path in paths})
 
 
 def is_claim(path: str) -> bool:
+    """Return whether an object's path is the path of a claim."""
     return path.rpartition("/")[2] == CLAIM
 
 
-class Watch:
-    """The folders that an import takes files from: looked at when they are met, and again when it has committed."""
+class FolderWatch:
+    """The folders of an import's files. They are checked when they are met, and again after its commit."""
 
     def __init__(self, open_url: OpenUrl, folder: str) -> None:
         self._open_url = open_url
@@ -103,7 +113,10 @@ class Watch:
         check_unclaimed(open_url, self._met)
 
     def meet(self, files: Iterable[DataFile]) -> None:
-        """Take files of the source, which may be anywhere. InvalidInput where a table has adopted some there."""
+        """Take files of the source, which may be anywhere.
+
+        Raises InvalidInput if a table adopted files there.
+        """
         met = {_folder_of(file.path) for file in files if not file.path.startswith(self._inside)} - self._met
         if met:
             check_unclaimed(self._open_url, met)
@@ -114,15 +127,15 @@ class Watch:
 
 
 def upwards(folder: str) -> Iterator[str]:
-    """Yield a folder and those that it is in, innermost first; of a local one also by the links that lead to it."""
+    """Yield a folder and the folders above, innermost first. For a local folder, links are resolved too."""
     yield from _upwards(folder)
     if folder.startswith("/") and (real := os.path.realpath(folder)) != folder:
         yield from _upwards(real)
 
 
 def _upwards(folder: str) -> Iterator[str]:
-    scheme, mark, rest = folder.rpartition("://")
-    parts = [part for part in rest.split("/") if part]
+    scheme, mark, path = folder.rpartition("://")
+    parts = [part for part in path.split("/") if part]
     start = f"{scheme}{mark}" if mark else "/"
     for count in range(len(parts), 0, -1):
         yield start + "/".join(parts[:count])
@@ -132,7 +145,7 @@ def _folder_of(path: str) -> str:
     return path.rpartition("/")[0] or "/"
 
 
-def _claimed(folder: str, claim: Claim | None) -> InvalidInput:
+def _claimed(folder: str, claim: FolderClaim | None) -> InvalidInput:
     table = "another table" if claim is None else f"the table at {claim.table}"
     return InvalidInput(
         f"the files in {folder} were adopted by {table}, whose vacuum deletes them, as {folder}/{CLAIM} says: read "

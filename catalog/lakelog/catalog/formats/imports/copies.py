@@ -1,9 +1,9 @@
-"""Copies of a source's files among the table's own data files, so that the source's expiry cannot take them.
+"""Copies of a source's files among the table's own, so that expiry in the source cannot delete them.
 
-The name of a copy has the hash of the path that the file has in its source, so a later import finds the copy of a file
-without a list of its own. Rule: a copy belongs to the write that makes it, as any data file does, and a file that comes
-into the table once more is copied once more. What a column is called in the file stays in its entry. A file that was
-replaced since its source was read is an error: it has to have the stamp that it had then, once it was copied.
+The name of a copy has the hash of the file's path in its source. So a later import finds the copy of a file
+without a list of its own. Rule: a copy belongs to the write that makes it, like any data file. A file that
+comes into the table again is copied again. The columns' names in the file stay in its entry. A file that was
+replaced after its source was read is an error: after the copy, it must have the stamp that it had then.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from lakelog.catalog.core.state import TableState
 from lakelog.catalog.formats.imports.changes import is_same_object
 from lakelog.catalog.formats.imports.source import SourceVersion
 from lakelog.log import OpenUrl, WriteRef
-from lakelog.log.costs import Threads
+from lakelog.log.costs import TallyThreads
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
-from lakelog.log.stores import ObjectStore, Stamp, copy_object, is_copied_by_server, list_stamps, stamp_of
+from lakelog.log.stores import ObjectStore, Stamp, copies_at_once, copy_object, list_stamps, stamp_of
 
-BY_SERVER_AT_ONCE = 16
-THROUGH_HERE_AT_ONCE = 2
-"""A file is in memory as a whole then."""
+STAMPS_AT_ONCE = 16
 
 Progress = Callable[[str], None]
 
 
 def stamps_in(open_url: OpenUrl, folder: str) -> dict[str, Stamp]:
-    """Return the stamps of all files in a folder, by path. One LIST for every 1000."""
+    """Return the stamps of all files in a folder, by path. Makes a LIST request for every 1000 files."""
     store, key = open_url(f"{folder}/_")
     prefix = key[:-1]
     return {f"{folder}/{name.removeprefix(prefix)}": stamp for name, stamp in list_stamps(store, prefix)}
 
 
-class Copies:
-    """Which file of the table is the copy of which file of a source, and what is left to be copied. `stamps` are those
-    of files of the source, by path, from before it was read; of others they are looked at before the first is copied.
+class SourceCopies:
+    """Which table file is the copy of which source file, and which copies remain to be made.
+
+    `stamps` has stamps of the source's files, by path, from before the source was read. Missing stamps are
+    read before the first file is copied.
     """
 
     def __init__(
@@ -61,71 +61,75 @@ class Copies:
         self._left: dict[str, DataFile] = {}
 
     def originals(self) -> Mapping[str, DataFile]:
-        """Return the known files by the paths of those that they are copies of."""
+        """Return the known copies by the paths of their originals."""
         return _Originals(self._known)
 
     def of(self, version: SourceVersion, write: WriteRef) -> SourceVersion:
-        """Return the version with the table's files in place of the source's: new ones are those of the write, and are
-        there once `copy` has run."""
-        gone = {path_hash(path) for path in version.removed}
-        removed = tuple(
+        """Return the version with the table's files in place of the source's.
+
+        New files belong to the write, and exist once `copy` has run.
+        """
+        gone_hashes = {path_hash(path) for path in version.removed}
+        old_paths = tuple(
             self._known[key].path for key in map(path_hash, version.removed) if key in self._known
         )
-        added = [self._placed(file, write) for file in version.added]
-        for key in gone - {path_hash(file.path) for file in version.added}:
+        new_files = [self._placed(file, write) for file in version.added]
+        for key in gone_hashes - {path_hash(file.path) for file in version.added}:
             self._known.pop(key, None)
-        return replace(version, added=tuple(added), removed=removed)
+        return replace(version, added=tuple(new_files), removed=old_paths)
 
     def _placed(self, file: DataFile, write: WriteRef) -> DataFile:
         key = path_hash(file.path)
-        known = self._known.get(key)
+        known_copy = self._known.get(key)
         # A file without a live row is in no version, and was not copied.
-        if known is None or not known.rows or not is_same_object(known, file):
+        if known_copy is None or not known_copy.rows or not is_same_object(known_copy, file):
             path = file_path(write, copy_suffix(file.path))
             if file.rows:
                 self._left[path] = file
         else:
-            path = known.path
-        placed = msgspec.structs.replace(file, path=path)
-        self._known[key] = placed
-        return placed
+            path = known_copy.path
+        new_entry = msgspec.structs.replace(file, path=path)
+        self._known[key] = new_entry
+        return new_entry
 
     def copy(self) -> Collection[str]:
-        """Copy what is left, and return the paths of these copies. NotFound where the source's file is gone,
-        InvalidInput where it was replaced since: no later import could mend that."""
-        left, self._left = self._left, {}
-        if not left:
+        """Make the remaining copies, and return their paths.
+
+        Raises NotFound if the source's file is gone, and InvalidInput if it was replaced. No later import
+        could repair that.
+        """
+        originals, self._left = self._left, {}
+        if not originals:
             return ()
         target = self._tracked.store
         prefix = f"{self._tracked.prefix}/" if self._tracked.prefix else ""
-        opened = {path: self._open_url(file.path) for path, file in left.items()}
-        by_server = all(is_copied_by_server(store, target) for store, _ in opened.values())
-        stamps = self._stamps_of(left, opened)
+        objects = {path: self._open_url(file.path) for path, file in originals.items()}
+        stamps = self._stamps_of(originals, objects)
 
         def one(path: str) -> None:
-            file = left[path]
+            file = originals[path]
             with _not_gone(file):
-                if not copy_object(*opened[path], target, f"{prefix}{path}", stamps[path]):
+                if not copy_object(*objects[path], target, f"{prefix}{path}", stamps[path]):
                     raise _replaced(file, "its store has another object there")
             try:
-                with target.open_input(f"{prefix}{path}") as copied:
-                    rows = open_parquet(copied, file.size_bytes, file.footer_crc).metadata.num_rows
+                with target.open_input(f"{prefix}{path}") as file_input:
+                    rows = open_parquet(file_input, file.size_bytes, file.footer_crc).metadata.num_rows
             except (FormatError, pa.ArrowInvalid) as error:
                 raise _replaced(file, str(error)) from None
             if rows != file.physical_rows:
                 raise _replaced(file, f"it has {rows:,} rows, and the source says {file.physical_rows:,}")
 
-        threads = BY_SERVER_AT_ONCE if by_server else THROUGH_HERE_AT_ONCE
-        with Threads(threads, thread_name_prefix="lakelog-copies") as pool:
-            for done, _ in enumerate(pool.map(one, left), start=1):
-                if done % 100 == 0 or done == len(left):
-                    self._progress(f"{done:,} of {len(left):,} files of the source were copied")
-        return left.keys()
+        threads = copies_at_once((store for store, _ in objects.values()), target)
+        with TallyThreads(threads, thread_name_prefix="lakelog-copies") as pool:
+            for count, _ in enumerate(pool.map(one, originals), start=1):
+                if count % 100 == 0 or count == len(originals):
+                    self._progress(f"{count:,} of {len(originals):,} files of the source were copied")
+        return originals.keys()
 
     def _stamps_of(
         self, left: Mapping[str, DataFile], opened: Mapping[str, tuple[ObjectStore, str]]
     ) -> dict[str, Stamp | None]:
-        """Return the stamps of the files that are copied, by the paths of the copies."""
+        """Return the stamps of the originals, by the paths of the copies."""
 
         def one(path: str) -> Stamp | None:
             file = left[path]
@@ -134,7 +138,7 @@ class Copies:
             with _not_gone(file):
                 return stamp_of(*opened[path])
 
-        with Threads(BY_SERVER_AT_ONCE, thread_name_prefix="lakelog-stamps") as pool:
+        with TallyThreads(STAMPS_AT_ONCE, thread_name_prefix="lakelog-stamps") as pool:
             return dict(zip(left, pool.map(one, left), strict=True))
 
 
@@ -155,7 +159,7 @@ def _replaced(file: DataFile, why: str) -> InvalidInput:
 
 
 class _Originals(Mapping[str, DataFile]):
-    """Known copies, looked up by the path of the original; those paths themselves are not known."""
+    """Known copies, looked up by the path of the original. The originals' paths themselves are not known."""
 
     def __init__(self, known: Mapping[str, DataFile]) -> None:
         self._known = dict(known)

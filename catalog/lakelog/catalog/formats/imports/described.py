@@ -1,7 +1,7 @@
-"""What a source says of a file's columns, where it says more than at the last import. Pure.
+"""Columns of a file that a source names now, and did not name at the last import. Pure.
 
-A column that the source has added since, or has again, may be in files that were imported without it. Rule: what a file
-has of a column is for its source to say, and an entry that does not name it is one of another time.
+A column that the source has added, or has again, may be in files that were imported without it. Rule: only
+the source says which columns a file has. An entry that does not name a column is from another time.
 """
 
 from __future__ import annotations
@@ -13,25 +13,27 @@ from lakelog.catalog.core.schema import Schema
 
 
 def new_columns(old: DataFile, file: DataFile, schema: Schema) -> list[int]:
-    """Return ids of columns that the source says a file has, and that its older entry does not: it was read as NULL."""
-    names, then = file.names or {}, old.names or {}
-    if names == then and file.constants.keys() == old.constants.keys():
+    """Return ids of a file's columns that its older entry lacks. They were read as NULL."""
+    names, old_names = file.names or {}, old.names or {}
+    if names == old_names and file.constants.keys() == old.constants.keys():
         return []
-    found = [id for id, name in names.items() if then.get(id) != name]
-    found += file.constants.keys() - old.constants.keys()
-    return [id for id in found if schema.has_id(id)]
+    ids = [id for id, name in names.items() if old_names.get(id) != name]
+    ids += file.constants.keys() - old.constants.keys()
+    return [id for id in ids if schema.has_id(id)]
 
 
 def has_one_again(old: DataFile, file: DataFile, schema: Schema) -> bool:
-    """Return whether a new column of a file is one that it had before, by an id that is no column any more, or that its
-    partition has."""
-    gone = {name for id, name in (old.names or {}).items() if not schema.has_id(id)}
+    """Return whether a new column of a file is a column that it had before.
+
+    The file had it by an id that is no longer a column's, or its partition has it.
+    """
+    gone_names = {name for id, name in (old.names or {}).items() if not schema.has_id(id)}
     new = new_columns(old, file, schema)
-    return any(id in file.constants or (file.names or {}).get(id) in gone for id in new)
+    return any(id in file.constants or (file.names or {}).get(id) in gone_names for id in new)
 
 
 def with_columns(old: DataFile, file: DataFile) -> DataFile:
-    """Return an entry with what the source says of the file's columns by now, beside what it said of others."""
+    """Return an entry with the source's present names of columns, and older names of other columns."""
     return msgspec.structs.replace(
         old,
         names={**(old.names or {}), **(file.names or {})},

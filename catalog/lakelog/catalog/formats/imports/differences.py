@@ -1,7 +1,7 @@
-"""What a source did between two imports: a comparison of the files that it had and has. Pure.
+"""A source's changes between two imports: a comparison of its former and present files. Pure.
 
-Rule: files are compared by their paths, sizes, checksums and deleted rows, whatever the source did one by one. It must
-not know what was done in the table since.
+Rule: files are compared by their paths, sizes, checksums and deleted rows, whatever the source's single
+commits did. This module must not know the table's own changes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from lakelog.catalog.formats.imports.source import SourceVersion
 
 
 @dataclass(slots=True)
-class Difference:
-    """What the source did since the last import, by path. `changed` files have other deleted rows; of `described` ones,
-    which may be among these, the source names columns that it did not name before, or by other ids."""
+class SourceDifference:
+    """A source's changes since the last import, by path.
+
+    `changed` files have other deleted rows. For `described` files, which may also be `changed`, the source
+    names columns that it did not name before, or names them by other ids.
+    """
 
     added: dict[str, DataFile] = field(default_factory=dict)
     removed: dict[str, DataFile] = field(default_factory=dict)
@@ -26,33 +29,33 @@ class Difference:
     described: dict[str, DataFile] = field(default_factory=dict)
 
 
-def difference(before: Mapping[str, DataFile], now: SourceVersion) -> Difference:
-    """Return what has changed of a source's files."""
-    found, live = Difference(), {file.path: file for file in with_rows(now.added)}
+def difference(before: Mapping[str, DataFile], now: SourceVersion) -> SourceDifference:
+    """Return the changes of a source's files."""
+    result, live = SourceDifference(), {file.path: file for file in with_rows(now.added)}
     for path, file in live.items():
         old = before.get(path)
         if old is None:
-            found.added[path] = file
+            result.added[path] = file
         elif not is_same_object(old, file):
-            found.removed[path], found.added[path] = old, file
+            result.removed[path], result.added[path] = old, file
         else:
             if mark_of(old) != mark_of(file):
-                found.changed[path] = file
+                result.changed[path] = file
             if new_columns(old, file, now.schema):
-                found.described[path] = file
-    found.removed |= {path: file for path, file in before.items() if path not in live}
-    return found
+                result.described[path] = file
+    result.removed |= {path: file for path, file in before.items() if path not in live}
+    return result
 
 
 def mark_of(file: DataFile) -> tuple[int, int, int] | None:
-    """Return what is different where other rows are deleted, wherever the vector is."""
+    """Return a value that differs if other rows are deleted, wherever the vector is."""
     if file.deletes is None:
         return None
     return file.deletes.rows, file.deletes.size_bytes, file.deletes.crc
 
 
 def is_same(one: DataFile | None, other: DataFile) -> bool:
-    """Return whether two entries of one path say the same of the file, and have the same deleted rows."""
+    """Return whether two entries of a path have the same names of columns, and the same deleted rows."""
     return (
         one is not None
         and (one.write_id, one.names) == (other.write_id, other.names)

@@ -1,6 +1,6 @@
-"""Whether what a source has now fits a table that was changed here: constraints, partitionings and types of new files.
+"""Whether a source's new state fits a changed table: constraints, partitionings, types of new files.
 
-Rule: what does not fit is refused, with what to do. It must not know the format of a source.
+Rule: a misfit is refused, with a remedy. This module must not know the format of a source.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lakelog.catalog.core.schema import (
     ICEBERG,
     ICEBERG_ON,
     AtomicType,
-    Check,
+    CheckConstraint,
     Metadata,
     PartitionSpec,
     Schema,
@@ -23,7 +23,6 @@ from lakelog.catalog.core.schema import (
     is_widening,
     refuse_generated,
     refuse_identity,
-    value_of,
 )
 from lakelog.catalog.errors import SourceDiverged
 from lakelog.log.errors import Unsupported
@@ -32,14 +31,17 @@ _NAMED = 5
 
 
 def check_partitionings(name: str, source: str, specs: Iterable[PartitionSpec], then: Metadata) -> None:
-    """Raise SourceDiverged where one of `then` has other fields by now: files of the table have values of those."""
+    """Raise SourceDiverged if fields of a partitioning in `then` changed.
+
+    The table's files have values of the old fields.
+    """
     for spec in specs:
-        known = then.specs_by_id.get(spec.id)
-        if known is None:
+        old_spec = then.specs_by_id.get(spec.id)
+        if old_spec is None:
             continue
-        before = {(field.id, field.source_id, field.transform) for field in known.fields}
-        # Iceberg's metadata may have forgotten the type of a column that was dropped, and so its field.
-        if not {(field.id, field.source_id, field.transform) for field in spec.fields} <= before:
+        old_fields = {(field.id, field.source_id, field.transform) for field in old_spec.fields}
+        # Iceberg's metadata may have lost the type of a dropped column, and with it the field.
+        if not {(field.id, field.source_id, field.transform) for field in spec.fields} <= old_fields:
             raise SourceDiverged(
                 f"the partitioning of {source} is another one than at the last import, and rows of {name} are kept by "
                 "that one: import the source as another table"
@@ -47,13 +49,13 @@ def check_partitionings(name: str, source: str, specs: Iterable[PartitionSpec], 
 
 
 def check_constraints(name: str, source: str, columns: Schema, ours: Metadata) -> None:
-    """Raise SourceDiverged where the source has changed a column that a constraint of the table needs as it is."""
+    """Raise SourceDiverged if the source changed a column that a constraint of the table depends on."""
     for constraint in ours.constraints:
         for id in constraint.columns:
             stays = columns.has_id(id)
-            if stays and isinstance(constraint, Check):
-                before, now = (each.field_by_id(id).type for each in (ours.schema, columns))
-                stays = before == now and ours.schema.path_of(id) == columns.path_of(id)
+            if stays and isinstance(constraint, CheckConstraint):
+                old_type, new_type = (schema.field_by_id(id).type for schema in (ours.schema, columns))
+                stays = old_type == new_type and ours.schema.path_of(id) == columns.path_of(id)
             if not stays:
                 column = dotted(ours.schema.path_of(id))
                 raise SourceDiverged(
@@ -65,9 +67,12 @@ def check_constraints(name: str, source: str, columns: Schema, ours: Metadata) -
 def check_new_files(
     name: str, source: str, added: Sequence[DataFile], columns: Schema, then: Metadata, now: Metadata
 ) -> None:
-    """Raise unless new files with the source's `columns` fit what the table is `now`, and was not `then`."""
+    """Raise SourceDiverged or Unsupported unless new files with the source's `columns` fit the table.
+
+    The table changed from `then` to `now` since the last import.
+    """
     instead = "drop that, and import again"
-    if value_of(now.properties, ICEBERG) == ICEBERG_ON:
+    if ICEBERG.of(now.properties) == ICEBERG_ON:
         raise Unsupported(
             f"the property {ICEBERG.name} of {name} is {ICEBERG_ON}, and readers of Iceberg would not find the columns "
             "of imported files: set it to on-demand, and import again"
@@ -75,16 +80,16 @@ def check_new_files(
     refuse_generated(now.schema, instead)
     refuse_identity(now.schema, instead)
     for path, column in now.schema.walk():
-        there = columns.field_by_id(column.id) if columns.has_id(column.id) else None
-        if not column.nullable and (there is None or there.nullable):
+        source_column = columns.field_by_id(column.id) if columns.has_id(column.id) else None
+        if not column.nullable and (source_column is None or source_column.nullable):
             raise SourceDiverged(
                 f"the column {dotted(path)} of {name} is NOT NULL, and that of its source {source} is not: drop NOT "
                 "NULL, and import again"
             )
-        if there is not None and not _can_be_read(there.type, column.type):
+        if source_column is not None and not _can_be_read(source_column.type, column.type):
             raise SourceDiverged(
-                f"the column {dotted(path)} of {name} is {column.type}, and {there.type} in its source {source}: "
-                "change its type to that, and import again"
+                f"the column {dotted(path)} of {name} is {column.type}, and {source_column.type} in its source "
+                f"{source}: change its type to that, and import again"
             )
     for requirement in new_checks(then, now):
         files = files_to_arrow(added, now.schema, now.specs)
@@ -104,7 +109,7 @@ def _can_be_read(there: object, here: object) -> bool:
 
 
 def listed(paths: Sequence[str]) -> str:
-    """Return some of the paths, and how many others there are."""
-    named = ", ".join(islice(paths, _NAMED))
+    """Return the names of some of the paths, and the number of the others."""
+    names = ", ".join(islice(paths, _NAMED))
     more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
-    return f"the file {named}" if len(paths) == 1 else f"the files {named}{more}"
+    return f"the file {names}" if len(paths) == 1 else f"the files {names}{more}"

@@ -1,6 +1,9 @@
-"""The columns of a folder of Parquet files: those of all files together, and those in the names of folders. Pure.
+"""The columns of a folder of Parquet files: the columns of all files together, and of the names of folders.
 
-Partition columns get the types that Spark infers, except for times, which stay text: a folder's name has no time zone.
+Pure.
+
+Partition columns get the types that Spark infers. Times stay text because the name of a folder has no time
+zone.
 """
 
 from __future__ import annotations
@@ -35,22 +38,22 @@ Path = tuple[str, ...]
 
 
 def partition_type(texts: Iterable[str | None]) -> AtomicType:
-    """Return the type that all values of a partition column have; None stands for NULL."""
+    """Return the type of all values of a partition column. None stands for NULL."""
     families = {_family(text) for text in texts if text is not None}
     if families == {"date"}:
         return AtomicType("date")
     if not families or families & {"string", "date"}:
         return AtomicType("string")
     if "double" in families:
-        # A double has not each whole number of many digits.
+        # A double cannot hold every whole number of many digits.
         return AtomicType("double" if families <= {"double", "integer"} else "string")
-    if any(each.startswith("decimal") for each in families):
+    if any(family.startswith("decimal") for family in families):
         return AtomicType(f"decimal({max(map(_digits, families))},0)")
     return AtomicType("long" if "long" in families else "integer")
 
 
 def value_text(text: str | None, type: AtomicType) -> str | None:
-    """Return the text of a value as it is read for that type, whatever other spelling Spark takes."""
+    """Return the text of a value in the spelling that this type is read from. Spark accepts other spellings."""
     if text is None:
         return None
     try:
@@ -82,13 +85,16 @@ def _family(text: str) -> str:
 
 
 def _digits(family: str) -> int:
-    """Return how many digits whole numbers of a type have at most."""
-    known = {"integer": 10, "long": 20}
-    return known[family] if family in known else AtomicType(family).precision
+    """Return the highest number of digits of whole numbers of a type."""
+    digits_by_family = {"integer": 10, "long": 20}
+    return digits_by_family[family] if family in digits_by_family else AtomicType(family).precision
 
 
-class Columns:
-    """The columns of more and more files. Ids go on from those of `known`, which stay, whatever files have them."""
+class FolderColumns:
+    """The columns of a growing number of files.
+
+    New ids follow the ids of `known`, which stay, whatever files have them.
+    """
 
     def __init__(self, known: Schema | None) -> None:
         self._fields: dict[str, Field] = {}
@@ -98,14 +104,17 @@ class Columns:
             self._last_id = known.last_id
 
     def add(self, columns: Sequence[Field], where: str) -> None:
-        """Take the columns of a file, or of folders. InvalidInput for a type or a name that others of it do not fit."""
+        """Take the columns of a file, or of folders.
+
+        Raises InvalidInput if a type or a name does not fit the same column of other files.
+        """
         for column in columns:
-            known = self._fields.get(column.name.lower())
-            if known is None:
-                made, self._last_id = bind_field(_nullable(column), self._last_id)
-                self._fields[column.name.lower()] = msgspec.structs.replace(made, physical="")
+            present = self._fields.get(column.name.lower())
+            if present is None:
+                new_field, self._last_id = bind_field(_nullable(column), self._last_id)
+                self._fields[column.name.lower()] = msgspec.structs.replace(new_field, physical="")
             else:
-                self._fields[column.name.lower()] = self._merged(known, column, (), where)
+                self._fields[column.name.lower()] = self._merged(present, column, (), where)
 
     def schema(self) -> Schema:
         return Schema(fields=tuple(self._fields.values()), last_id=self._last_id)
@@ -144,17 +153,17 @@ class Columns:
     def _struct(self, known: StructType, other: StructType, path: Path, where: str) -> StructType:
         fields = {field.name.lower(): field for field in known.fields}
         for field in other.fields:
-            there = fields.get(field.name.lower())
-            if there is None:
-                made, self._last_id = bind_field(_nullable(field), self._last_id)
-                fields[field.name.lower()] = msgspec.structs.replace(made, physical="")
+            present = fields.get(field.name.lower())
+            if present is None:
+                new_field, self._last_id = bind_field(_nullable(field), self._last_id)
+                fields[field.name.lower()] = msgspec.structs.replace(new_field, physical="")
             else:
-                fields[field.name.lower()] = self._merged(there, field, path, where)
+                fields[field.name.lower()] = self._merged(present, field, path, where)
         return StructType(tuple(fields.values()))
 
 
 def _nullable(field: Field) -> Field:
-    """Return a column of a file as one that may be NULL, as Spark reads files: another file may lack it."""
+    """Return a column of a file as a column that may be NULL, as Spark reads files. Another file may lack it."""
     match field.type:
         case StructType():
             type: Type = StructType(tuple(map(_nullable, field.type.fields)))
@@ -179,7 +188,7 @@ def _nullable_type(type: Type) -> Type:
 
 
 def check_partitions(partitions: Mapping[str, Mapping[str, str | None]]) -> tuple[str, ...]:
-    """Return the names of the partition columns, which all files have in one order. InvalidInput."""
+    """Return the names of the partition columns, which all files have in the same order. Raises InvalidInput."""
     names: tuple[str, ...] | None = None
     first = ""
     for path, partition in partitions.items():

@@ -1,4 +1,4 @@
-"""Importing a source, for the first time or again: which format it is, and what came of it."""
+"""Importing a source, for the first time or again: its format, and the result."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lakelog.catalog.core.logs import NameTree, TableHead
 from lakelog.catalog.core.parquet import leftovers
 from lakelog.catalog.core.schema import Schema, warn_of_import
 from lakelog.catalog.errors import DoneInPart
-from lakelog.catalog.formats.imports.catching_up import catch_up, imported_files, last_import
+from lakelog.catalog.formats.imports.catching_up import catch_up, changes_table, imported_files, last_import
 from lakelog.catalog.formats.imports.changes import IMPORTED, columns_of, with_rows
-from lakelog.catalog.formats.imports.claims import Watch
-from lakelog.catalog.formats.imports.copies import Copies
+from lakelog.catalog.formats.imports.claims import FolderWatch
+from lakelog.catalog.formats.imports.copies import SourceCopies
 from lakelog.catalog.formats.imports.differences import difference
 from lakelog.catalog.formats.imports.first_import import ImportRequest, create_table
 from lakelog.catalog.formats.imports.folder_table import KnownFolder
-from lakelog.catalog.formats.imports.source import Source
+from lakelog.catalog.formats.imports.source import ImportSource
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.log.errors import InvalidInput, Unsupported
 
@@ -31,11 +31,12 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import did, or would do: with `dry_run`, nothing was committed, and `version` is None.
+    """The result of an import. With `dry_run`, nothing was committed, and `version` is None.
 
-    `snapshot` is the source's newest version. `versions` is how many of its versions became the table's. Files are
-    counted as the difference to what the table had of the source; `changed_files` have other deleted rows. `rows` and
-    `size_bytes` are those of the source by now.
+    `snapshot` is the source's newest version. `versions` is how many of its versions became the table's,
+    or would: 0 if nothing has changed since the last import. Files are counted as the difference to the
+    table's earlier files of the source; `changed_files` have other deleted rows. `rows` and `size_bytes` are
+    the source's present totals.
     """
 
     table: Identifier
@@ -67,7 +68,7 @@ def import_table(
     known: KnownFolder | None,
     progress: Progress | None,
 ) -> Imported:
-    """Import the source, or what it did since it was imported last. See `Catalog.import_table`."""
+    """Import the source, or its changes since the last import. See `Catalog.import_table`."""
     if mode == MIGRATE:
         raise Unsupported(
             f"an import does not take the name of its source ({MIGRATE}): no commit spans two catalogs, and writers of "
@@ -87,13 +88,13 @@ def import_table(
         raise InvalidInput(
             f"a source of the format {format} has no times without a zone: leave the time zone out"
         )
-    opened = _opened(tree, source, format, time_zone, known, report)
-    watch = Watch(tree.logs.places.open_url, opened.url)
-    for note in opened.notes:
+    source_table = _opened(tree, source, format, time_zone, known, report)
+    watch = FolderWatch(tree.logs.places.open_url, source_table.url)
+    for note in source_table.notes:
         report(note)
     request = ImportRequest(
         tree=tree,
-        source=opened,
+        source=source_table,
         watch=watch,
         identifier=identifier,
         versions=versions,
@@ -102,16 +103,19 @@ def import_table(
         dry_run=dry_run,
         copy=copy,
     )
-    existing = tree.find_table(identifier)
-    head = None if existing is None else TableHead.named(tree.logs, existing, identifier)
-    done = _first(request) if head is None else _again(head, request)
-    _check_still_unclaimed(watch, done)
-    return done
+    table = tree.find_table(identifier)
+    head = None if table is None else TableHead.named(tree.logs, table, identifier)
+    result = _first(request) if head is None else _again(head, request)
+    _check_still_unclaimed(watch, result)
+    return result
 
 
-def _check_still_unclaimed(watch: Watch, done: Imported) -> None:
-    """A table that adopts files looks for others that have them after it has said so, and may have done that before
-    this import's commit."""
+def _check_still_unclaimed(watch: FolderWatch, done: Imported) -> None:
+    """Raise if a table adopted the files before this import's commit.
+
+    A table that adopts files looks for other tables with these files after its claim. It may have looked
+    before the commit.
+    """
     try:
         watch.check_again()
     except InvalidInput as error:
@@ -130,8 +134,8 @@ def _opened(
     time_zone: str | None,
     known: KnownFolder | None,
     progress: Progress,
-) -> Source:
-    # What reads a format is loaded by who imports it, and not with each catalog.
+) -> ImportSource:
+    # Code that reads a format is loaded by its imports only, and not with each catalog.
     open_url = tree.logs.places.open_url
     match format.lower():
         case "iceberg":
@@ -155,27 +159,27 @@ def _opened(
 def _first(request: ImportRequest) -> Imported:
     source = request.source
     if request.dry_run:
-        now: dict[str, DataFile] = {}
+        live_files: dict[str, DataFile] = {}
         columns: Schema | None = None
         count, version, snapshot = 0, None, ""
-        for each in source.versions(request.versions):
-            request.watch.meet(each.added)
-            columns = columns_of(each, columns)
-            for path in each.removed:
-                now.pop(path, None)
-            now |= {file.path: file for file in with_rows(each.added)}
-            count, snapshot = count + 1, each.id
+        for source_version in source.versions(request.versions):
+            request.watch.meet(source_version.added)
+            columns = columns_of(source_version, columns)
+            for path in source_version.removed:
+                live_files.pop(path, None)
+            live_files |= {file.path: file for file in with_rows(source_version.added)}
+            count, snapshot = count + 1, source_version.id
         rows, size_bytes = (
-            sum(file.rows for file in now.values()),
-            sum(file.size_bytes for file in now.values()),
+            sum(file.rows for file in live_files.values()),
+            sum(file.size_bytes for file in live_files.values()),
         )
-        files = len(now)
+        files = len(live_files)
     else:
         head = create_table(request)
-        said = head.state.source
-        assert said is not None, "an import says what it is of"
+        imported_source = head.state.source
+        assert imported_source is not None, "an import says what it is of"
         count = version = head.version
-        snapshot, totals = said.snapshot, head.state.files
+        snapshot, totals = imported_source.snapshot, head.state.files
         files, rows, size_bytes = totals.file_count, totals.row_count, totals.size_bytes
     return Imported(
         table=request.identifier,
@@ -202,35 +206,42 @@ def _again(head: TableHead, request: ImportRequest) -> Imported:
             f"{head.name} was imported without copies, and has the files of {last.url} at their place: compact it, and "
             "expire older versions, so that it needs none of them; or import the source as another table"
         )
-    before, write = imported_files(head), head.begin_write()
+    last_files, write = imported_files(head), head.begin_write()
     columns = head.on(IMPORTED).schema
     copies = None
     if last.copies:
-        copies = Copies(head.tracked, head.logs.places.open_url, request.progress, before.values())
-    now = source.live(before if copies is None else copies.originals(), columns)
-    request.watch.meet(now.added)
-    copied: Collection[str] = ()
+        copies = SourceCopies(head.tracked, head.logs.places.open_url, request.progress, last_files.values())
+    newest = source.live(last_files if copies is None else copies.originals(), columns)
+    request.watch.meet(newest.added)
+    copied_paths: Collection[str] = ()
     if copies is not None:
-        now = copies.of(now, write)
-        copied = () if request.dry_run else copies.copy()
-    said = f"version {now.id} of the source has {len(now.added):,} files, and had {len(before):,}"
-    request.progress(said)
-    found = difference(before, now)
+        newest = copies.of(newest, write)
+        copied_paths = () if request.dry_run else copies.copy()
+    summary = (
+        f"version {newest.id} of the source has {len(newest.added):,} files, and had {len(last_files):,}"
+    )
+    request.progress(summary)
+    diff = difference(last_files, newest)
     version = None
-    if not request.dry_run:
-        with leftovers.kept_by_commit(head.tracked, [file for file in now.added if file.path in copied]):
-            version = catch_up(head, source, now, write).version
-    files = list(with_rows(now.added))
+    if request.dry_run:
+        is_changed = changes_table(head, source, newest, write)
+    else:
+        with leftovers.kept_by_commit(
+            head.tracked, [file for file in newest.added if file.path in copied_paths]
+        ):
+            version = catch_up(head, source, newest, write).version
+        is_changed = version != head.version
+    files = list(with_rows(newest.added))
     return Imported(
         table=request.identifier,
         format=source.format,
         source=source.url,
-        snapshot=now.id,
+        snapshot=newest.id,
         is_new=False,
-        versions=0 if version in (None, head.version) else 1,
-        added_files=len(found.added),
-        removed_files=len(found.removed),
-        changed_files=len(found.changed),
+        versions=int(is_changed),
+        added_files=len(diff.added),
+        removed_files=len(diff.removed),
+        changed_files=len(diff.changed),
         rows=sum(file.rows for file in files),
         size_bytes=sum(file.size_bytes for file in files),
         dry_run=request.dry_run,

@@ -1,7 +1,7 @@
-"""A folder of Parquet files as a source: one version, which is what the folder has now.
+"""A folder of Parquet files as a source. Its only version is the folder's present content.
 
-Nothing but names and sizes say whether a file is the same: one that was imported, and has its size, is not looked at
-again. Reading it later fails where its footer is another one.
+Only names and sizes say whether a file is the same. An imported file with an unchanged size is not read
+again. A later read of it fails if its footer differs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from lakelog.catalog.errors import SourceDiverged
 from lakelog.catalog.formats.imports.bounds import with_bounds_of
 from lakelog.catalog.formats.imports.claims import check_files_unclaimed, is_claim
 from lakelog.catalog.formats.imports.folder_columns import (
-    Columns,
+    FolderColumns,
     check_partitions,
     listed_names,
     partition_type,
@@ -60,14 +60,14 @@ _LOGS = {
     "_delta_log": ("Delta", "import it in the format delta"),
     ".hoodie": ("Hudi", "copy its rows by CREATE TABLE … AS SELECT"),
 }
-"""Folders in which tables of other formats have their logs, with what to do instead."""
+"""Folders in which tables of other formats have their logs, with the remedy."""
 
 BY_NAME = "table:"
-"""Begins the identity of a folder that a catalog has as a table."""
+"""The beginning of the identity of a folder that a catalog has as a table."""
 
 
 class ParquetFolder:
-    """See `Source`."""
+    """See `ImportSource`."""
 
     format = "parquet"
     metadata = None
@@ -84,7 +84,8 @@ class ParquetFolder:
         self._table, self._footers = known.table, known.footers
         self._open_url = open_url
         self.url = canonical_url(source)
-        # What a catalog has of a folder may be less, or elsewhere: of the one, the other is no later version.
+        # A catalog may have fewer files of the folder, or files elsewhere. So neither is a later version of
+        # the other.
         self.identity = self.url if self._table is None else f"{BY_NAME}{self.url}"
         self.properties: Mapping[str, str] = {}
         self._progress = progress
@@ -111,7 +112,10 @@ class ParquetFolder:
         self._names = self._partitioned_by()
 
     def _list(self, folder: str, partition: dict[str, str | None] | None) -> None:
-        """Take the files of a folder, which are of that partition; None: which the names of their folders say."""
+        """Take the files of a folder.
+
+        They belong to `partition`; if it is None, the names of folders say to which.
+        """
         store, key = self._open_url(folder)
         prefix = f"{key}/" if key else ""
         sizes = dict(store.list_sizes(prefix))
@@ -124,7 +128,7 @@ class ParquetFolder:
             inside = name.removeprefix(prefix)
             path = f"{folder}/{inside}"
             if partition is not None and "/" in inside:
-                # Spark reads what is right in the folder of a partition.
+                # Spark reads files directly in the folder of a partition.
                 if path.rpartition("/")[0] in self._places:
                     continue
                 raise InvalidInput(
@@ -135,23 +139,23 @@ class ParquetFolder:
             self._partitions[path] = dict(partition_of(inside, folder) if partition is None else partition)
 
     def _refuse_logs(self) -> None:
-        """Do what listing a folder does for its own, where only folders of partitions are listed."""
+        """Check for logs of other formats, as listing the folder does, if only partitions are listed."""
         for name in _LOGS:
             store, key = self._open_url(f"{self.url}/{name}")
             _refuse_tables(self.url, (name for _ in islice(store.list_after(f"{key}/"), 1)))
 
     def _partitioned_by(self) -> tuple[str, ...]:
-        found = check_partitions(self._partitions)
+        folder_names = check_partitions(self._partitions)
         if self._table is None:
-            return found
-        said = self._table.partitioned_by
-        if self._partitions and tuple(map(str.lower, found)) != tuple(map(str.lower, said)):
+            return folder_names
+        catalog_names = self._table.partitioned_by
+        if self._partitions and tuple(map(str.lower, folder_names)) != tuple(map(str.lower, catalog_names)):
             raise InvalidInput(
-                f"the folders of {self.url} are partitions by {listed_names(found)}, and its catalog says "
-                f"{listed_names(said)}: repair the table there"
+                f"the folders of {self.url} are partitions by {listed_names(folder_names)}, and its catalog says "
+                f"{listed_names(catalog_names)}: repair the table there"
             )
-        self._partitions = {path: self._table.values(each) for path, each in self._partitions.items()}
-        return said
+        self._partitions = {path: self._table.values(values) for path, values in self._partitions.items()}
+        return catalog_names
 
     def versions(self, newest: int) -> Iterator[SourceVersion]:
         yield self.live({}, None)
@@ -162,18 +166,22 @@ class ParquetFolder:
             for path, (_, _, size) in self._listed.items()
             if path in known and known[path].size_bytes == size
         }
-        found = self._read([path for path in self._listed if path not in same])
-        merged = Columns(columns)
+        footers = self._read([path for path in self._listed if path not in same])
+        all_columns = FolderColumns(columns)
         if self._table is not None:
-            merged.add(self._table.data_columns(), "the catalog")
-        for file in found:
-            there = file.columns.fields if self._table is None else self._table.of_file(file.columns.fields)
-            merged.add([each for each in there if not self._is_partition(each)], f"the file {file.path}")
+            all_columns.add(self._table.data_columns(), "the catalog")
+        for file in footers:
+            file_columns = (
+                file.columns.fields if self._table is None else self._table.of_file(file.columns.fields)
+            )
+            all_columns.add(
+                [column for column in file_columns if not self._is_partition(column)], f"the file {file.path}"
+            )
         types = {name: self._partition_type(name, columns) for name in self._names}
-        merged.add(
+        all_columns.add(
             [Field(name=name, type=type) for name, type in types.items()], f"the folders of {self.url}"
         )
-        schema = merged.schema()
+        schema = all_columns.schema()
         self._check_partitions_stay(same.values(), schema)
         spec = self._spec(schema)
         files = [msgspec.structs.replace(file, deletes=None) for file in same.values()]
@@ -186,11 +194,11 @@ class ParquetFolder:
             schema=schema,
             spec=spec,
             specs=(spec,),
-            added=(*files, *self._entries(found, schema, spec)),
+            added=(*files, *self._entries(footers, schema, spec)),
         )
 
     def _check_partitions_stay(self, known: Iterable[DataFile], schema: Schema) -> None:
-        """Raise SourceDiverged where a catalog has made a folder that of another partition since the last import."""
+        """Raise SourceDiverged if a catalog moved a folder to another partition since the last import."""
         columns = [schema.find((name,)) for name in self._names]
         for file in known if self._places else ():
             for column, text in zip(columns, self._partitions[file.path].values(), strict=True):
@@ -208,17 +216,17 @@ class ParquetFolder:
         return column.name.lower() in {name.lower() for name in self._names}
 
     def _partition_type(self, name: str, columns: Schema | None) -> Type:
-        """Return the type of a partition column: what was text once stays text, whatever values are left."""
+        """Return the type of a partition column. A column that was text stays text, whatever values remain."""
         if self._table is not None:
             return self._table.partition_type(name)
-        known = None if columns is None else columns.get((name,))
-        if known is not None and known.type == AtomicType("string"):
-            return known.type
+        old_column = None if columns is None else columns.get((name,))
+        if old_column is not None and old_column.type == AtomicType("string"):
+            return old_column.type
         return partition_type(partition[name] for partition in self._partitions.values())
 
     def _id(self) -> str:
-        said = "\n".join(f"{path} {size}" for path, (_, _, size) in sorted(self._listed.items()))
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        listing = "\n".join(f"{path} {size}" for path, (_, _, size) in sorted(self._listed.items()))
+        return hashlib.sha256(listing.encode()).hexdigest()[:16]
 
     def _spec(self, schema: Schema) -> PartitionSpec:
         fields = []
@@ -237,17 +245,17 @@ class ParquetFolder:
         return PartitionSpec(id=0, fields=tuple(fields))
 
     def _read(self, paths: Sequence[str]) -> list[FoundFile]:
-        found = []
+        footers = []
         for file in in_threads(self._footer, paths, "lakelog-footers"):
-            found.append(file)
-            if len(found) % 1_000 == 0:
-                self._progress(f"{len(found):,} of {len(paths):,} files of the source were looked at")
-        return found
+            footers.append(file)
+            if len(footers) % 1_000 == 0:
+                self._progress(f"{len(footers):,} of {len(paths):,} files of the source were looked at")
+        return footers
 
     def _footer(self, path: str) -> FoundFile:
-        (store, name, size), known = self._listed[path], self._footers.get(path)
-        if known is not None and known.size_bytes == size and _has_its_types(known):
-            return replace(known, partition={})
+        (store, name, size), known_footer = self._listed[path], self._footers.get(path)
+        if known_footer is not None and known_footer.size_bytes == size and _has_its_types(known_footer):
+            return replace(known_footer, partition={})
         try:
             file, _, old_times = read_footer(store, path, name, size, {})
         except NotFound:
@@ -256,20 +264,20 @@ class ParquetFolder:
             ) from None
         if not old_times:
             return file
-        columns = tuple(_with_zone(each, (each.name,), old_times) for each in file.columns.fields)
+        columns = tuple(_with_zone(column, (column.name,), old_times) for column in file.columns.fields)
         return replace(file, columns=StructType(columns))
 
     def _entries(self, found: Sequence[FoundFile], schema: Schema, spec: PartitionSpec) -> list[DataFile]:
-        placed = []
+        files = []
         for file in found:
             partition = {}
             for name, text in self._partitions[file.path].items():
                 type = schema.find((name,)).type
                 assert isinstance(type, AtomicType), "a folder's name has single values"
                 partition[name] = _literal(text, type)
-            placed.append(replace(file, partition=partition))
+            files.append(replace(file, partition=partition))
         metadata = Metadata(schema=schema, specs=(spec,), sort_order=SortOrder(), properties={})
-        return data_files(placed, metadata, None, ignore_extra_columns=self._table is not None)
+        return data_files(files, metadata, None, ignore_extra_columns=self._table is not None)
 
 
 def _literal(text: str | None, type: AtomicType) -> Any:
@@ -281,15 +289,19 @@ def _trimmed(value: Any) -> Any:
 
 
 def _has_its_types(file: FoundFile) -> bool:
-    """Return whether the types that an engine has found are surely the file's: Spark takes a column without a type, as
-    it has a value nowhere in the file, for an INT."""
-    whole = [each for each in file.columns.fields if each.type == AtomicType("integer")]
-    known = [file.stats.get((each.name,)) for each in whole]
-    return all(stats is not None and stats.nulls is not None and stats.nulls < file.rows for stats in known)
+    """Return whether the types that an engine found are certainly the file's.
+
+    Spark takes a column without a type, which has no value in the file, for an INT.
+    """
+    whole = [column for column in file.columns.fields if column.type == AtomicType("integer")]
+    column_stats = [file.stats.get((column.name,)) for column in whole]
+    return all(
+        stats is not None and stats.nulls is not None and stats.nulls < file.rows for stats in column_stats
+    )
 
 
 def _refuse_tables(url: str, names: Iterable[str]) -> None:
-    """Raise Unsupported for the folder of a table that has a log of its own: some of its files are not live."""
+    """Raise Unsupported for the folder of a table with a log, in which some files are not live."""
     for name in names:
         kind, instead = _LOGS.get(name.partition("/")[0], (None, None))
         if kind is not None:
@@ -299,14 +311,14 @@ def _refuse_tables(url: str, names: Iterable[str]) -> None:
 
 
 def _with_zone(field: Field, path: tuple[str, ...], old_times: frozenset[str]) -> Field:
-    """Return a column whose times of the deprecated type INT96 are points in time, as for Spark."""
+    """Return a column whose times of the deprecated type INT96 are points in time, as in Spark."""
     type: Type = field.type
     if ".".join(path) in old_times:
         type = AtomicType("timestamp")
     elif isinstance(type, StructType):
-        type = StructType(tuple(_with_zone(each, (*path, each.name), old_times) for each in type.fields))
-    elif any(each.startswith(f"{'.'.join(path)}.") for each in old_times):
-        # Writers differ in what they call the parts of lists and maps. A writer of INT96 has no other times.
+        type = StructType(tuple(_with_zone(part, (*path, part.name), old_times) for part in type.fields))
+    elif any(part.startswith(f"{'.'.join(path)}.") for part in old_times):
+        # Writers name the parts of lists and maps differently. A writer of INT96 has no other times.
         type = _all_with_zone(type)
     return msgspec.structs.replace(field, type=type)
 

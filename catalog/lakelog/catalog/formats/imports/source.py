@@ -1,7 +1,7 @@
-"""What an import needs of a source: a table of another format, or a folder of Parquet files. Pure.
+"""The interface of an import's source: a table of another format, or a folder of Parquet files. Pure.
 
-A source says everything in lakelog's words: columns with ids, partitionings, and entries of files of other writers.
-It reads, and never writes.
+A source describes everything in lakelog's words: columns with ids, partitionings, and entries of files of
+other writers. It reads, and never writes.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from lakelog.catalog.core.schema import PartitionSpec, Schema
 class SourceVersion:
     """A version of a source.
 
-    `id` is the source's own: Iceberg's snapshot id, Delta's version. `time_us` is when the source says that it was
-    made, `operation` what it says that it did. Ids of columns stay the same over all versions of a source; fields have
-    no physical names. `specs` has the partitionings of all files; `spec` is that of new ones.
+    `id` is the source's own: Iceberg's snapshot id, or Delta's version. `time_us` and `operation` are the
+    source's time and name of its change. Column ids stay the same over all versions of a source; fields have
+    no physical names. `specs` has the partitionings of all files; `spec` is the partitioning of new files.
 
-    `added` has entries with absolute paths, of the first version all live files. Their `deletes` have the vector
-    itself, of any size; `first_row` is the source's, where it has ids of rows. `removed` has paths. A file whose
-    deletes changed is in both.
+    `added` has entries with absolute paths; in the first version, these are all live files. Their `deletes`
+    contain the vector itself, of any size. `first_row` is the source's, if it has row ids. `removed` has
+    paths. A file whose deletes changed is in both.
     """
 
     id: str
@@ -37,7 +37,7 @@ class SourceVersion:
     removed: tuple[str, ...] = ()
 
 
-class Source(Protocol):
+class ImportSource(Protocol):
     @property
     def format(self) -> str:
         """Return iceberg, delta or parquet."""
@@ -50,33 +50,35 @@ class Source(Protocol):
 
     @property
     def identity(self) -> str:
-        """Return the source's own id where it has one, else its `url`."""
+        """Return the source's own id if it exists, else its `url`."""
         ...
 
     @property
     def metadata(self) -> str | None:
-        """Return the folder that has its own metadata: the source is there as long as that is. None for a folder of
-        files."""
+        """Return the folder of its own metadata.
+
+        The source exists as long as this folder does. None for a folder of files.
+        """
         ...
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Return its properties, its comment among them."""
+        """Return its properties, including its comment."""
         ...
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what it demands of its writers, and an imported table does not."""
+        """Return the source's demands on its writers that an imported table does not make."""
         ...
 
     def versions(self, newest: int) -> Iterator[SourceVersion]:
-        """Yield the newest versions, oldest first. The first one has the older ones folded into it."""
+        """Yield the newest versions, oldest first. The first has the older versions folded into it."""
         ...
 
     def live(self, known: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
         """Return the newest version, with all live files in `added`.
 
-        `known` has entries of files, by path, as they were imported before, and `columns` the columns of that time: a
-        file that is the same need not be looked at again, and a source without ids of columns continues these.
+        `known` has entries of the last import, by path, and `columns` has the columns of that time. An
+        unchanged file need not be read again. A source without column ids continues the ids of `columns`.
         """
         ...

@@ -1,47 +1,17 @@
-"""Backups: what a warehouse was at one moment, at another place, and getting it back from there.
+"""Backups: the state of a warehouse at a single moment, stored at another place, and its restore from there.
 
-Rule: a log is never set back where it is. A warehouse is restored to an empty folder, with the same logs; into a
-warehouse that is in use, tables come back with logs of their own. It must not know what expiry and vacuum delete: a
-saved cut keeps what is copied.
+Rule: a log is never set back in place. A warehouse is restored to an empty folder, with the same logs. Into a
+warehouse in use, tables are restored with logs of their own. This package must not know what expiry and
+vacuum delete: a saved cut keeps the versions that are copied.
 """
 
-from lakelog.catalog.keeping.backups.checking import (
-    BackupProblem,
-    CheckedBackup,
-    verify_backup,
-)
+from lakelog.catalog.keeping.backups.checking import BackupProblem, CheckedBackup, verify_backup
 from lakelog.catalog.keeping.backups.contents import BackupCutGone
-from lakelog.catalog.keeping.backups.copying import (
-    Copied,
-    CopyPlace,
-    carry,
-    finish_copy,
-    outcome,
-)
-from lakelog.catalog.keeping.backups.deleting import (
-    DeletedBackups,
-    delete_backups,
-)
-from lakelog.catalog.keeping.backups.making import (
-    BackedUp,
-    begun,
-    create_backup,
-    kind_of,
-    summary,
-)
-from lakelog.catalog.keeping.backups.parts import (
-    Part,
-    Parts,
-    ToBackUp,
-    ToRestore,
-    ToVerify,
-)
-from lakelog.catalog.keeping.backups.place import (
-    Backup,
-    BackupPlace,
-    LeftOut,
-    LogInBackup,
-)
+from lakelog.catalog.keeping.backups.copying import Copied, CopyPlace, carry, finish_copy, outcome
+from lakelog.catalog.keeping.backups.deleting import DeletedBackups, delete_backups
+from lakelog.catalog.keeping.backups.making import BackedUp, begun, create_backup, kind_of, summary
+from lakelog.catalog.keeping.backups.parts import BackupEngine, BackupObject, ToBackUp, ToRestore, ToVerify
+from lakelog.catalog.keeping.backups.place import Backup, BackupPlace, LeftOut, LogInBackup
 from lakelog.catalog.keeping.backups.restoring import (
     RestoredWarehouse,
     has_root,
@@ -58,9 +28,9 @@ from lakelog.catalog.keeping.backups.tables import (
 )
 
 __all__ = [
-    "BackupCutGone",
     "BackedUp",
     "Backup",
+    "BackupCutGone",
     "BackupPlace",
     "BackupProblem",
     "CheckedBackup",
@@ -70,8 +40,8 @@ __all__ = [
     "DeletedBackups",
     "LeftOut",
     "LogInBackup",
-    "Part",
-    "Parts",
+    "BackupObject",
+    "BackupEngine",
     "RestoredTable",
     "RestoredWarehouse",
     "ToBackUp",

@@ -1,4 +1,4 @@
-"""Whether a backup is whole: each object is read, and has the hash that the backup's list says."""
+"""Whether a backup is intact: each object is read, and has the hash in the backup's list."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lakelog.catalog.core.logs import LogCache, Progress
 from lakelog.catalog.keeping.backups.making import COPIES_AT_ONCE
-from lakelog.catalog.keeping.backups.place import Backup, BackupPlace, Listed
+from lakelog.catalog.keeping.backups.place import Backup, BackupPlace, ListedObject
 from lakelog.log.errors import FormatError
 from lakelog.log.stores import ObjectStore
 
@@ -17,7 +17,7 @@ MISSING, ALTERED = "missing", "altered"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupProblem:
-    """An object that is not as it was backed up: its place, and what of the warehouse it is."""
+    """An object that differs from its backup: the problem, its place, and its key in the warehouse."""
 
     what: str
     place: str
@@ -26,7 +26,7 @@ class BackupProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedBackup:
-    """What a check has read, and what was wrong."""
+    """The objects that a check has read, and the problems that it found."""
 
     backup: Backup
     objects: int
@@ -41,45 +41,48 @@ def verify_backup(
     progress: Progress,
     found: Mapping[str, str] | None = None,
 ) -> CheckedBackup:
-    """Read every object of a backup, and compare it with its hash; not those whose hashes, by their names there, an
-    engine has `found`, "" for what is missing."""
+    """Read every object of a backup, and compare its hash.
+
+    `found` has hashes that an engine computed, by the objects' names in the place; "" means a missing object.
+    These objects are not read.
+    """
     backup = place.backup(id)
     objects = place.objects_of(backup)
     problems: list[BackupProblem] = []
     for begin in range(0, len(objects), COPIES_AT_ONCE):
         progress(f"object {begin:,} of {len(objects):,}")
         batch = objects[begin : begin + COPIES_AT_ONCE]
-        for listed, wrong in zip(
-            batch, logs.in_parallel(lambda each: _wrong(place.store, each, found or {}), batch), strict=True
+        for item, problem in zip(
+            batch, logs.in_parallel(lambda item: _wrong(place.store, item, found or {}), batch), strict=True
         ):
-            if wrong is not None:
+            if problem is not None:
                 problems.append(
-                    BackupProblem(what=wrong, place=f"{place.store.url}/{listed.stored}", key=listed.key)
+                    BackupProblem(what=problem, place=f"{place.store.url}/{item.stored}", key=item.key)
                 )
     return CheckedBackup(
         backup=backup,
         objects=len(objects),
-        size_bytes=sum(each.size for each in objects),
+        size_bytes=sum(entry.size for entry in objects),
         problems=tuple(problems),
     )
 
 
-def _wrong(store: ObjectStore, listed: Listed, found: Mapping[str, str]) -> str | None:
-    known = found.get(listed.stored)
-    if known is not None:
-        return MISSING if not known else None if known == listed.sha256 else ALTERED
+def _wrong(store: ObjectStore, listed: ListedObject, found: Mapping[str, str]) -> str | None:
+    sha256 = found.get(listed.stored)
+    if sha256 is not None:
+        return MISSING if not sha256 else None if sha256 == listed.sha256 else ALTERED
     data = store.get(listed.stored)
     if data is None:
         return MISSING
     return None if hashlib.sha256(data).hexdigest() == listed.sha256 else ALTERED
 
 
-def sound(store: ObjectStore, listed: Listed) -> bytes:
-    """Return the bytes of an object of a backup. FormatError, which names it, where they are not what was backed up."""
+def sound(store: ObjectStore, listed: ListedObject) -> bytes:
+    """Return the bytes of an object of a backup. Raises FormatError, naming it, if it is missing or altered."""
     data = store.get(listed.stored)
     if data is None or hashlib.sha256(data).hexdigest() != listed.sha256:
-        what = "is missing" if data is None else "was altered"
+        problem = "is missing" if data is None else "was altered"
         raise FormatError(
-            f"{store.url}/{listed.stored}, which is {listed.key} of the warehouse, {what}: restore another backup"
+            f"{store.url}/{listed.stored}, which is {listed.key} of the warehouse, {problem}: restore another backup"
         )
     return data

@@ -1,9 +1,10 @@
-"""What a log is made of up to one version: the objects that a copy of it needs, and no others.
+"""The objects of a log up to a version: exactly the objects that a copy of it needs.
 
-Commits and tombstones up to the version, the bases on the way, one snapshot that no base has outdated, the manifests
-and sidecars that these name, the decisions of transactions, the objects of saved cuts, and the data files of all
-versions that can be read. Expiry may go on meanwhile, up to the version: where a base came to be while the log was
-read, it is read again, so that what is returned never depends on an object that the base gives up.
+These are its commits and tombstones up to the version, the bases on the way, a snapshot that no base has
+outdated, and the manifests and sidecars that these name. Decisions of transactions, objects of saved cuts,
+and the data files of all readable versions belong to them too. Expiry may continue during the read, up to the
+version. If a base is created while the log is read, the log is read again. So the result never depends on an
+object that the base releases.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ from lakelog.catalog.core.files import is_elsewhere
 from lakelog.catalog.core.logs import LogCache, Progress, TrackedLog, no_progress
 from lakelog.catalog.core.state import NAMESPACE, NamespaceState, TableState
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.keeping.maintenance import all_named, ever_in, first_readable
-from lakelog.log import Commit, Log, View
+from lakelog.catalog.keeping.maintenance.reachable import all_named, ever_in, first_readable
+from lakelog.log import Commit, Log, LogView
 from lakelog.log.errors import FormatError, NotFound
 from lakelog.log.expiry import bases, last_base
-from lakelog.log.format import Base, Root
+from lakelog.log.format import LogBase, SnapshotRoot
 
 TRIES_MAX = 5
 AT_ONCE = 256
-"""Commits that are read in one round."""
+"""The number of commits that are read in a round."""
 
 
 class BackupCutGone(CommitConflict):
-    """A version that is backed up has a saved cut whose object is gone, as others have dropped it since."""
+    """A backed-up version has a saved cut whose object is gone because another client dropped the cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogAt:
-    """A log of the cut at its version; `path` is the name that leads to it, of a dropped one its last."""
+    """A log of the cut at its version. `path` is its name; a dropped log has its last name."""
 
     kind: str
     location: str
@@ -46,8 +47,8 @@ class LogAt:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
-    """A name that leads out of the warehouse, or did before it was dropped."""
+class OutsideName:
+    """A name that leads out of the warehouse, or that did before it was dropped."""
 
     path: tuple[str, ...]
     location: str
@@ -55,10 +56,14 @@ class Outside:
 
 
 @dataclass(slots=True)
-class Contents:
-    """The objects of one log. `read` have their bytes here already; `named` are read when they are copied, with the
-    size that they have to have (None: not known). `elsewhere` are the places of files outside of the warehouse,
-    `borrowed` those of other tables in it. Of a namespace, `cuts` are the locations of the logs in each saved cut."""
+class LogContents:
+    """The objects of a log.
+
+    `read` has objects with their bytes. `named` has objects that are read during the copy, with their
+    required sizes (None: not known). `elsewhere` has the places of files outside of the warehouse, and
+    `borrowed` of files of other tables in it. For a namespace, `cuts` has the locations of the logs in each
+    saved cut.
+    """
 
     read: dict[str, bytes] = field(default_factory=dict)
     named: dict[str, int | None] = field(default_factory=dict)
@@ -69,50 +74,51 @@ class Contents:
 
 def logs_of(
     logs: LogCache, versions: dict[str, int], start: str, path: tuple[str, ...]
-) -> tuple[list[LogAt], list[Outside]]:
-    """Return the logs of a cut of the namespace at `start`, with those that were dropped and may be restored, and the
-    names that lead out of the warehouse."""
-    found: dict[str, LogAt] = {}
-    left: list[Outside] = []
+) -> tuple[list[LogAt], list[OutsideName]]:
+    """Return the logs of a cut of the namespace at `start`, and the names that lead out of the warehouse.
+
+    Dropped logs that may be restored are included.
+    """
+    logs_by_location: dict[str, LogAt] = {}
+    names_outside: list[OutsideName] = []
     until_us = _newest_us(logs, versions, start)
 
     def walk(kind: str, location: str, name: tuple[str, ...], dropped: bool) -> None:
         if is_elsewhere(location):
-            left.append(Outside(name, location, dropped))
+            names_outside.append(OutsideName(name, location, dropped))
             return
-        if location in found:
+        if location in logs_by_location:
             return
-        tracked: TrackedLog[Any] = logs.namespace(location) if kind == NAMESPACE else logs.table(location)
+        tracked_log: TrackedLog[Any] = logs.namespace(location) if kind == NAMESPACE else logs.table(location)
         version = versions.get(location) if not dropped else None
         if version is None:
-            version = _version_then(tracked, until_us)
+            version = _version_then(tracked_log, until_us)
             if version is None:
                 return
-        found[location] = LogAt(kind, location, version, name, dropped)
+        logs_by_location[location] = LogAt(kind, location, version, name, dropped)
         if kind != NAMESPACE:
             return
-        state: NamespaceState = tracked.log.view_at(version).state
-        for entries in state.entries.values():
-            for each, entry in entries.items():
-                walk(entry.kind, entry.location, (*name, each), dropped)
-        for gone in state.dropped.values():
-            walk(gone.kind, gone.location, (*name, gone.name), True)
+        state: NamespaceState = tracked_log.log.view_at(version).state
+        for _, child, entry in state.all_logs():
+            walk(entry.kind, entry.location, (*name, child), dropped)
+        for drop in state.dropped_logs():
+            walk(drop.entry.kind, drop.entry.location, (*name, drop.name), True)
 
     walk(NAMESPACE, start, path, False)
-    return list(found.values()), left
+    return list(logs_by_location.values()), names_outside
 
 
 def _newest_us(logs: LogCache, versions: dict[str, int], start: str) -> int:
-    """Return the time of the cut: no version in it is newer."""
+    """Return the time of the cut. No version in it is newer."""
     times = [logs.namespace(start).log.view_at(versions[start]).time_us]
     for location, version in versions.items():
         if location == start or is_elsewhere(location):
             continue
-        tracked = logs.unread(location)
-        entry = tracked.log.entry_at(version)
+        tracked_log = logs.unread(location)
+        entry = tracked_log.log.entry_at(version)
         if entry is not None:
-            settled = tracked.log.replay.decided(entry) if _is_intent(entry) else None  # type: ignore[arg-type]
-            times.append(max(entry.time_us, settled.time_us if settled is not None else 0))
+            decision = tracked_log.log.replay.decided(entry) if _is_intent(entry) else None  # type: ignore[arg-type]
+            times.append(max(entry.time_us, decision.time_us if decision is not None else 0))
     return max(times)
 
 
@@ -121,8 +127,10 @@ def _is_intent(entry: Any) -> bool:
 
 
 def _version_then(tracked: TrackedLog[Any], until_us: int) -> int | None:
-    """Return the version that a dropped log had at that time; of one that was purged since, the purge. None where there
-    is no log: it never had one, or it is another one's place by now."""
+    """Return the version of a dropped log at that time. For a log that was purged later, return the purge.
+
+    None if there is no log: it never had one, or another log has its place.
+    """
     try:
         view = tracked.current()
         if view.time_us <= until_us or view.purged:
@@ -132,52 +140,55 @@ def _version_then(tracked: TrackedLog[Any], until_us: int) -> int | None:
         return None
 
 
-def contents_of(logs: LogCache, at: LogAt, progress: Progress = no_progress) -> Contents:
-    """Return the objects of a log up to its version. CommitConflict where its versions expire again and again."""
-    tracked: TrackedLog[Any] = (
+def contents_of(logs: LogCache, at: LogAt, progress: Progress = no_progress) -> LogContents:
+    """Return the objects of a log up to its version. Raises CommitConflict if its versions keep expiring."""
+    tracked_log: TrackedLog[Any] = (
         logs.namespace(at.location) if at.kind == NAMESPACE else logs.table(at.location)
     )
     for _ in range(TRIES_MAX):
-        before = last_base(tracked.log)
+        old_base = last_base(tracked_log.log)
         try:
-            found = _contents(tracked, at, progress)
+            contents = _contents(tracked_log, at, progress)
         except NotFound:
-            found = None
-        if found is not None and last_base(tracked.log) == before:
-            return found
+            contents = None
+        if contents is not None and last_base(tracked_log.log) == old_base:
+            return contents
     raise CommitConflict(
-        f"versions of {tracked.log.location} expire while it is copied: retry once that has ended", version=0
+        f"versions of {tracked_log.log.location} expire while it is copied: retry once that has ended",
+        version=0,
     )
 
 
-def _contents(tracked: TrackedLog[Any], at: LogAt, progress: Progress) -> Contents:
-    found, log = Contents(), tracked.log
-    commits = _commits(log, at, found, progress)
-    base = _bases(log, at.version, found)
+def _contents(tracked: TrackedLog[Any], at: LogAt, progress: Progress) -> LogContents:
+    contents, log = LogContents(), tracked.log
+    commits = _commits(log, at, contents, progress)
+    base = _bases(log, at.version, contents)
     first = first_readable(base)
     uses = set(base.root.uses or ()) if base is not None else set()
-    uses |= _snapshot(log, at.version, 0 if base is None else base.number, found)
-    found.named |= {log.keys.manifest(name): None for name in uses}
+    uses |= _snapshot(log, at.version, 0 if base is None else base.number, contents)
+    contents.named |= {log.keys.manifest(name): None for name in uses}
     for commit in commits:
         if commit.intent is not None:
             place = log.replay.decision_place(commit)
             data = None if place is None else place.store.get(place.key)
             if place is not None and data is not None:
-                # By the warehouse, whose folder all logs here are in.
-                found.read[_inside(tracked, place.location)] = data
+                # The location begins with the warehouse, whose folder contains all logs here.
+                contents.read[_inside(tracked, place.location)] = data
         if commit.version > first or base is None:
-            found.named |= {log.keys.sidecar(each.name): each.size_bytes for each in commit.sidecars}
+            contents.named |= {
+                log.keys.sidecar(sidecar.name): sidecar.size_bytes for sidecar in commit.sidecars
+            }
     view = log.view_at(at.version)
     if view.purged:
-        return found
+        return contents
     if at.kind == NAMESPACE:
-        _cuts(tracked, view, found)
+        _cuts(tracked, view, contents)
     else:
-        _files(tracked, view, first, found, progress)
-    return found
+        _files(tracked, view, first, contents, progress)
+    return contents
 
 
-def _commits(log: Log[Any], at: LogAt, found: Contents, progress: Progress) -> list[Commit]:
+def _commits(log: Log[Any], at: LogAt, found: LogContents, progress: Progress) -> list[Commit]:
     commits = []
     for start in range(1, at.version + 1, AT_ONCE):
         versions = range(start, min(start + AT_ONCE, at.version + 1))
@@ -193,9 +204,12 @@ def _commits(log: Log[Any], at: LogAt, found: Contents, progress: Progress) -> l
     return commits
 
 
-def _bases(log: Log[Any], version: int, found: Contents) -> Base | None:
-    """Take the bases up to the version, and return the last of these. Later ones need a version that is not taken."""
-    last: Base | None = None
+def _bases(log: Log[Any], version: int, found: LogContents) -> LogBase | None:
+    """Take the bases up to the version, and return the last of them.
+
+    Later bases need a version that is not taken.
+    """
+    last: LogBase | None = None
     for last, data in bases(log):
         if last.root.version > version:
             raise NotFound(f"version {version} of {log.location} has expired")
@@ -203,14 +217,17 @@ def _bases(log: Log[Any], version: int, found: Contents) -> Base | None:
     return last
 
 
-def _snapshot(log: Log[Any], version: int, base: int, found: Contents) -> set[str]:
-    """Take the newest snapshot whose manifests no base can give up, and make it the hint; return what it uses."""
+def _snapshot(log: Log[Any], version: int, base: int, found: LogContents) -> set[str]:
+    """Take the newest snapshot whose manifests no base can release, and make it the hint.
+
+    Return the manifests' names.
+    """
     for key in reversed(list(log.store.list_after(log.keys.snapshots))):
         of = log.keys.snapshot_version(key)
         if of is None or of > version:
             continue
         data = log.store.get(key)
-        root: Root | None = log.replay.root_or_none(key, data)
+        root: SnapshotRoot | None = log.replay.root_or_none(key, data)
         if root is None or data is None or root.base != base or root.uses is None:
             continue
         commit = log.replay.entry(root.version, found.read[log.keys.commit(root.version)])
@@ -221,20 +238,23 @@ def _snapshot(log: Log[Any], version: int, base: int, found: Contents) -> set[st
     return set()
 
 
-def _cuts(tracked: TrackedLog[NamespaceState], view: View[NamespaceState], found: Contents) -> None:
-    """Take the objects of the saved cuts. A token gives these their names, so copies of one warehouse that went
-    different ways may have others of one name."""
+def _cuts(tracked: TrackedLog[NamespaceState], view: LogView[NamespaceState], found: LogContents) -> None:
+    """Take the objects of the saved cuts.
+
+    The objects' names come from tokens. So copies of a warehouse that diverged may have different objects of
+    the same name.
+    """
     folder = f"{tracked.prefix}/_cut/" if tracked.prefix else "_cut/"
     for name, cut in view.state.cuts.items():
         key = f"{folder}{cut.object}"
         data = tracked.store.get(key)
         if data is not None:
             found.read[key] = data
-            with suppress(FormatError):  # what is damaged here is damaged in the backup, and fsck says so
+            with suppress(FormatError):  # a damaged cut is damaged in the backup too, and fsck reports it
                 found.cuts[name] = frozenset(decode_cut(data, key, tracked.location))
             continue
-        now = tracked.current().state.cuts.get(name)
-        if now is not None and now.object == cut.object:
+        newest_cut = tracked.current().state.cuts.get(name)
+        if newest_cut is not None and newest_cut.object == cut.object:
             raise FormatError(f"{tracked.log.replay.at(key)} is missing: run lakelog fsck")
         raise BackupCutGone(
             f"the saved cut {name!r} was dropped since the version that is backed up, with the versions in it: back up "
@@ -244,19 +264,23 @@ def _cuts(tracked: TrackedLog[NamespaceState], view: View[NamespaceState], found
 
 
 def _files(
-    tracked: TrackedLog[TableState], view: View[TableState], first: int, found: Contents, progress: Progress
+    tracked: TrackedLog[TableState],
+    view: LogView[TableState],
+    first: int,
+    found: LogContents,
+    progress: Progress,
 ) -> None:
     prefix = f"{tracked.prefix}/" if tracked.prefix else ""
     parts: list[pa.Table] = all_named(tracked, view)
     for part in (*parts, *ever_in(tracked, first, view.version, progress)):
         for path, size in zip(part["path"].to_pylist(), part["size"].to_pylist(), strict=True):
-            # Of an object of vectors, an entry knows no more than where its own vector ends.
-            known = size if path.endswith(".parquet") else None
+            # For an object of vectors, an entry only knows the end of its own vector.
+            required_size = size if path.endswith(".parquet") else None
             if not is_elsewhere(path):
-                found.named[f"{prefix}{path}"] = known
+                found.named[f"{prefix}{path}"] = required_size
             elif (key := _inside(tracked, path)) != path:
                 found.borrowed.add(path)
-                found.named[key] = known
+                found.named[key] = required_size
             else:
                 found.elsewhere.add(path)
 

@@ -1,11 +1,12 @@
-"""A copy of a warehouse, a namespace or a table: a backup and its restore in one, in the folder of the new warehouse.
+"""A copy of a warehouse, a namespace or a table: a backup and its restore at once, in the new folder.
 
-Data files, vectors and manifests are put at their own keys at once. What can change at the source, commits first of
-all, stands below `_lakelog_copy/` with its hash, as in a backup, until a run finishes the copy: then it is put
-in place, the first commit of the root last. Until then no client takes the folder for a warehouse, so each further run
-may bring it up to date, and what a run has brought whole can be finished without the source.
+Data files, vectors and manifests are stored at their own keys at once. Objects that can change at the source,
+above all commits, stay below `_lakelog_copy/` with their hashes, as in a backup, until a run finishes the
+copy. Then they are put in place, the first commit of the root last. Until then, no client takes the folder
+for a warehouse, so each further run may bring it up to date. A copy that a run has completed can be finished
+without the source.
 
-Of a namespace or a table the logs come with their ids, at their places; the namespaces above are made anew.
+For a namespace or a table, the logs keep their ids and places, and the namespaces above are created anew.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from lakelog.catalog.keeping.backups.place import (
     Backup,
     BackupPlace,
     LeftOut,
-    Listed,
-    Running,
+    ListedObject,
+    RunningBackup,
 )
 from lakelog.catalog.keeping.backups.restoring import (
     check_unfinished,
@@ -58,8 +59,11 @@ DELETED_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
-    """What a run has copied, and whether the copy is a warehouse now. `backup` says of which moment and what it is.
-    `carried` were outside of the warehouse, and are tables of the copy now; `left` are not in it."""
+    """The result of a run, and whether the copy is a warehouse now.
+
+    `backup` describes the moment and the contents. `carried` were outside of the warehouse, and are tables of
+    the copy now. `left` are not in it.
+    """
 
     backup: Backup
     url: str
@@ -71,14 +75,14 @@ class Copied:
 
     @property
     def left(self) -> tuple[LeftOut, ...]:
-        return tuple(each for each in self.backup.left if each not in self.carried)
+        return tuple(entry for entry in self.backup.left if entry not in self.carried)
 
 
 class CopyPlace(BackupPlace):
-    """A folder that is to become a warehouse.
+    """A folder that becomes a warehouse.
 
-    The run that began last goes on; those that it has overtaken see that before they write what would be of another
-    moment. Without clocks, nothing distinguishes a run that is slow from one that died.
+    The newest run continues. Older runs notice this before they write objects of another moment. Without
+    clocks, nothing distinguishes a slow run from a dead run.
     """
 
     folder: ClassVar[str] = FOLDER
@@ -90,15 +94,15 @@ class CopyPlace(BackupPlace):
         self.take_over()
 
     def take_over(self) -> None:
-        """Make this the run that goes on. InvalidInput where another one has made the folder a warehouse."""
+        """Make this the current run. Raises InvalidInput if another run has made the folder a warehouse."""
         self._run = self.options.new_id().encode()
         self.store.put(f"{FOLDER}{RUN}", self._run)
         self.check_own()
 
     def check_own(self) -> None:
-        """InvalidInput where another run has begun since, or has made the folder a warehouse."""
+        """Raise InvalidInput if another run has begun since, or has made the folder a warehouse."""
         if self.has_root() and not self.is_begun():
-            # No warehouse needs what this run has put there.
+            # No warehouse needs the objects of this run.
             _delete(self.store, list(self.store.list_after(FOLDER)))
             check_unfinished(self.store)
         if self.store.get(f"{FOLDER}{RUN}") == self._run:
@@ -110,7 +114,7 @@ class CopyPlace(BackupPlace):
 
     @contextmanager
     def as_own(self) -> Iterator[None]:
-        """Fail by what another run has done, where that is why something failed."""
+        """Raise the error about another run, if that run caused a failure."""
         try:
             yield
         except LakelogError as error:
@@ -118,11 +122,11 @@ class CopyPlace(BackupPlace):
                 self.check_own()
             raise
 
-    def begin(self, running: Running) -> None:
+    def begin(self, running: RunningBackup) -> None:
         self.check_own()
         super().begin(running)
 
-    def put_list(self, id: str, objects: Iterable[Listed]) -> str:
+    def put_list(self, id: str, objects: Iterable[ListedObject]) -> str:
         self.check_own()
         return super().put_list(id, objects)
 
@@ -141,7 +145,7 @@ class CopyPlace(BackupPlace):
         )
 
     def check_of(self, kind: str, name: tuple[str, ...]) -> None:
-        """InvalidInput where the folder has a copy of something else, or a finished one."""
+        """Raise InvalidInput if the folder has a copy of something else, or a finished copy."""
         if self.has_root():
             if mark_at(self.store) is None:
                 raise InvalidInput(
@@ -151,8 +155,8 @@ class CopyPlace(BackupPlace):
             return
         if self.identity() is None:
             return
-        begun = [(each.kind, each.name) for each in self.running()]
-        for of_kind, of_name in (*begun, *((each.kind, each.name) for each in self.backups())):
+        runs = [(backup.kind, backup.name) for backup in self.running()]
+        for of_kind, of_name in (*runs, *((backup.kind, backup.name) for backup in self.backups())):
             if (of_kind, of_name) != (kind, name):
                 raise InvalidInput(
                     f"{self.store.url} has the unfinished copy of {of(of_kind, of_name)}, not of "
@@ -160,17 +164,20 @@ class CopyPlace(BackupPlace):
                 )
 
     def is_begun(self) -> bool:
-        """Whether a run has begun to finish the copy: then it is finished as it is."""
+        """Return whether a run has begun to finish the copy. Then it is finished as it is."""
         return mark_at(self.store) is not None
 
     def has_root(self) -> bool:
         return has_root(self.store)
 
     def remove(self, stale: list[str]) -> None:
-        """Remove what only the copy needed, and `stale` objects; what says of which backup it is goes last."""
-        needed = tuple(f"{self.folder}{each}" for each in ("backups/", "lists/", "_"))
-        all_ = [key for key in self.store.list_after(self.folder) if not key.startswith(needed)]
-        _delete(self.store, [*stale, *all_])
+        """Remove objects that only the copy needed, and `stale` objects.
+
+        The description of the backup is removed last.
+        """
+        needed_folders = tuple(f"{self.folder}{folder}" for folder in ("backups/", "lists/", "_"))
+        keys = [key for key in self.store.list_after(self.folder) if not key.startswith(needed_folders)]
+        _delete(self.store, [*stale, *keys])
         unmark(self.store)
         _delete(self.store, list(self.store.list_after(self.folder)))
 
@@ -182,18 +189,21 @@ def finish_copy(
     progress: Progress,
     id: str | None = None,
 ) -> Backup:
-    """Make the folder a warehouse as of a run, or the newest that was whole, or go on with what was begun. NotFound
-    where none was."""
+    """Make the folder a warehouse as of a run or of the newest complete run, or continue an attempt.
+
+    Raises NotFound if no run was complete.
+    """
     mark = mark_at(place.store)
     backup = place.backup(id if mark is None else mark.backup)
     place.take_over()
     claim(target, backup, is_empty=False)
-    kept = {name for each in place.objects_of(backup) for name in (each.key, each.stored)}
-    # Listed before the look at the root: what clients write once another run has finished the copy is not among it.
+    kept_names = {name for entry in place.objects_of(backup) for name in (entry.key, entry.stored)}
+    # Listed before the check of the root, so that objects of clients after another run's finish are not in
+    # the list.
     brought = [*place.known(), *filter(is_key_of_a_log, place.store.list_after(""))]
     if not place.has_root():
-        # What later runs or earlier ones have brought of logs would be taken for the rest of damaged ones.
-        _delete(place.store, [key for key in brought if key not in kept and not key.startswith(FOLDER)])
+        # Objects of logs from other runs would be taken for the rest of damaged logs.
+        _delete(place.store, [key for key in brought if key not in kept_names and not key.startswith(FOLDER)])
     place.check_own()
     restore_objects(target, place, backup, progress, is_empty=False)
     if backup.kind != WAREHOUSE:
@@ -213,38 +223,42 @@ def of(kind: str, name: tuple[str, ...]) -> str:
 def carry(
     target: NameTree, backup: Backup, source_of: Callable[[LeftOut, int | None], TableHead | None]
 ) -> list[LeftOut]:
-    """Make tables of the copy of what is outside of the warehouse that was copied, and return what has become one.
+    """Make tables of the copy from objects outside of the copied warehouse.
 
-    `source_of` returns a table of the source, at a version or as it is. A table at a place of its own is made as it is
-    now; one in the warehouse that has files elsewhere is replaced by one with files of its own, as of the copy.
+    Return the entries of `left` for them.
+
+    `source_of` returns a table of the source, at a version or as it is. A table at a place of its own is
+    copied as it is now. A table in the warehouse with files elsewhere is replaced by a table with files of
+    its own, as of the copy.
     """
     versions = {at.name: at.version for at in backup.tables}
     carried = []
-    for left in backup.left:
-        if left.kind in (DROPPED, CUT):
+    for entry in backup.left:
+        if entry.kind in (DROPPED, CUT):
             continue
-        head = source_of(left, versions.get(left.name) if left.kind == FILE else None)
+        head = source_of(entry, versions.get(entry.name) if entry.kind == FILE else None)
         if head is None:
             continue  # it was dropped
-        carried.append(left)
-        found = target.find_table(left.name)
-        if left.kind != FILE:
-            if found is None:
-                copy_table(target, head, left.name, no_progress)
+        carried.append(entry)
+        table = target.find_table(entry.name)
+        if entry.kind != FILE:
+            if table is None:
+                copy_table(target, head, entry.name, no_progress)
             continue
-        beside = name_beside(left.name, hashlib.sha256(backup.id.encode()).hexdigest()[:12])
-        if found is not None and found.view.log_id == head.id:
-            if target.find_table(beside) is None:
-                copy_table(target, head, beside, no_progress)
-            drop_table(target, left.name, None)
-        if target.find_table(beside) is not None:
-            rename_table(target, beside, left.name, None)
+        new_name = name_beside(entry.name, hashlib.sha256(backup.id.encode()).hexdigest()[:12])
+        if table is not None and table.view.log_id == head.id:
+            if target.find_table(new_name) is None:
+                copy_table(target, head, new_name, no_progress)
+            drop_table(target, entry.name, None)
+        if target.find_table(new_name) is not None:
+            rename_table(target, new_name, entry.name, None)
     return carried
 
 
 def outcome(
     done: BackedUp | None, backup: Backup, url: str, *, finished: bool, carried: Sequence[LeftOut] = ()
 ) -> Copied:
+    """Return the result of a copy for its report."""
     return Copied(
         backup=backup,
         url=url,
@@ -262,43 +276,45 @@ def _delete(store: ObjectStore, keys: list[str]) -> None:
 
 
 def _of_others(place: BackupPlace, backup: Backup) -> list[str]:
-    """Return the data files that came for a clone alone, which has files of its own now: the table that they are of is
-    not in the copy."""
+    """Return data files that came only for a clone, which has files of its own now.
+
+    Their table is not in the copy.
+    """
     if backup.kind == WAREHOUSE:
         return []
     folders = {at.location for at in backup.logs}
     return [
-        each.stored
-        for each in place.objects_of(backup)
-        if "/data/" in each.key and each.key.partition("/data/")[0] not in folders
+        entry.stored
+        for entry in place.objects_of(backup)
+        if "/data/" in entry.key and entry.key.partition("/data/")[0] not in folders
     ]
 
 
 def _above(target: LogCache, backup: Backup) -> None:
-    """Make the namespaces above what was copied, and the root, which leads to it, last of all.
+    """Create the namespaces above the copied table or namespace, and finally the root, which leads to it.
 
-    The log of what was copied says at which place the namespace is that links it. Those above that are at any place.
+    The copied log names the place of its namespace. The namespaces above that may be at any place.
     """
     top = next(at for at in backup.logs if at.name == backup.name and not at.dropped)
-    tracked: TrackedLog[Any] = (
+    tracked_log: TrackedLog[Any] = (
         target.table(top.location) if backup.kind == TABLE else target.namespace(top.location)
     )
-    view = tracked.current()
+    view = tracked_log.current()
     link = view.state.link
     assert link is not None, "what a name leads to says which"
     space, kind = (RELATION, "table") if backup.kind == TABLE else (NAMESPACE, NAMESPACE)
-    linked = EntryLinked(space=space, name=link.name, kind=kind, id=view.log_id, location=top.location)
+    link_event = EntryLinked(space=space, name=link.name, kind=kind, id=view.log_id, location=top.location)
     at, names = link.namespace, list(backup.name[:-1])
     while names:
         name = names.pop()
         depth = len(names)
         parent = f"n-{_id(backup, depth)}" if names else ""
         id = at.rpartition("/")[2].removeprefix("n-")
-        created = NamespaceCreated(properties={}, parent=parent, name=name)
-        _create(target, at, id, [created, linked])
-        linked = EntryLinked(space=NAMESPACE, name=name, kind=NAMESPACE, id=id, location=at)
+        creation = NamespaceCreated(properties={}, parent=parent, name=name)
+        _create(target, at, id, [creation, link_event])
+        link_event = EntryLinked(space=NAMESPACE, name=name, kind=NAMESPACE, id=id, location=at)
         at = parent
-    _create(target, "", _id(backup, 0), [NamespaceCreated(properties={}), linked])
+    _create(target, "", _id(backup, 0), [NamespaceCreated(properties={}), link_event])
 
 
 def _create(target: LogCache, location: str, id: str, events: list[Any]) -> None:

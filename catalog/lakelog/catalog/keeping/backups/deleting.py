@@ -1,11 +1,12 @@
-"""Deleting backups at a place, and the objects that no other one there needs, beside runs that make new ones.
+"""Deleting backups at a place, and objects that no other backup there needs, while runs may make new backups.
 
-A run relies on what it finds there. So both sides say what they are about to do before they look at the other: a run
-notes that it has begun, then reads which names are doomed, and uses none of these; a deletion dooms names, then looks
-for runs, and ends without having deleted anything where there is one. A run that has ended in between is among the
-backups, which are read once more after that. What is doomed stays so: a deletion that sleeps for a day does no harm.
+A run relies on objects that it finds. So each side announces its intent before it looks at the other. A run
+notes that it has begun, then reads the doomed names, and uses none of them. A deletion dooms names, then
+looks for runs, and ends without any deletion if there is a run. A run that has ended in between is among the
+backups, which are read again after that. Doomed names stay doomed, so a deletion that sleeps for a day does
+no harm.
 
-Stopped anywhere, the next one deletes the rest: all that no backup needs.
+If a deletion stops anywhere, the next deletion deletes the rest: all objects that no backup needs.
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ TRIES_MAX = 3
 
 
 class DeletedBackups(msgspec.Struct, frozen=True, kw_only=True):
-    """The ids of the backups that were deleted, or would be, oldest first; what only they had, and what runs that were
-    given up have left: `objects` with `size_bytes`. `kept` others stay."""
+    """The ids of the backups that were deleted, or would be, oldest first.
+
+    `kept` is the number of the others.
+
+    `objects` with `size_bytes` are the objects that only these backups had, or that abandoned runs left.
+    """
 
     backups: tuple[str, ...]
     objects: int
@@ -36,27 +41,29 @@ class DeletedBackups(msgspec.Struct, frozen=True, kw_only=True):
 def delete_backups(
     place: BackupPlace, ids: Sequence[str], keep_last: int | None, *, dry_run: bool, progress: Progress
 ) -> DeletedBackups:
-    """Delete these backups, and of the others all but the newest `keep_last` of each thing that there are backups of:
-    `Catalog.delete_backups`."""
+    """Delete these backups, and all but the newest `keep_last` others of each backed-up name.
+
+    See `Catalog.delete_backups`.
+    """
     if keep_last is not None and (type(keep_last) is not int or keep_last < 1):
         raise InvalidInput(f"keep_last is {keep_last!r}: give how many backups stay, at least 1")
     place.required()
     for _ in range(TRIES_MAX):
         _check_no_run(place)
-        there = place.backups_by_id()
-        going = _chosen(place, there, ids, keep_last)
+        backups = place.backups_by_id()
+        doomed_ids = _chosen(place, backups, ids, keep_last)
         sizes = place.sizes()
-        left = sizes.keys() - _needed(place, there, going)
-        done = DeletedBackups(
-            backups=tuple(sorted(going, key=lambda id: (_time_us(there[id]), id))),
-            objects=len(left),
-            size_bytes=sum(sizes[name] for name in left),
-            kept=len(there) - len(going),
+        unneeded = sizes.keys() - _needed(place, backups, doomed_ids)
+        result = DeletedBackups(
+            backups=tuple(sorted(doomed_ids, key=lambda id: (_time_us(backups[id]), id))),
+            objects=len(unneeded),
+            size_bytes=sum(sizes[name] for name in unneeded),
+            kept=len(backups) - len(doomed_ids),
         )
-        if dry_run or not (left or going):
-            return done
-        if _delete(place, going, sorted(left), progress):
-            return done
+        if dry_run or not (unneeded or doomed_ids):
+            return result
+        if _delete(place, doomed_ids, sorted(unneeded), progress):
+            return result
     raise InvalidInput(f"backups were made at {place.store.url} meanwhile: nothing was deleted, run it again")
 
 
@@ -66,20 +73,20 @@ def _delete(
     names: Sequence[str],
     progress: Progress,
 ) -> bool:
-    """Whether no backup was made meanwhile that needs any of these; else nothing was deleted."""
+    """Return whether no new backup needs any of these objects. Otherwise nothing was deleted."""
     id = place.options.new_id()
     place.doom(names, id)
     try:
         _check_no_run(place)
-        is_needed = not _needed(place, place.backups_by_id(), going).isdisjoint(names)
+        has_user = not _needed(place, place.backups_by_id(), going).isdisjoint(names)
     except BaseException:
         place.spare(id)
         raise
-    if is_needed:
+    if has_user:
         place.spare(id)
         return False
-    for each in going:
-        place.delete_backup(each)
+    for backup_id in going:
+        place.delete_backup(backup_id)
     for begin in range(0, len(names), DELETED_AT_ONCE):
         progress(f"object {begin:,} of {len(names):,}")
         place.store.delete(list(names[begin : begin + DELETED_AT_ONCE]))
@@ -88,10 +95,10 @@ def _delete(
 
 
 def _check_no_run(place: BackupPlace) -> None:
-    for running in place.running():
-        what = f"the {running.kind} {quoted(running.name)}" if running.name else "the warehouse"
+    for run in place.running():
+        title = f"the {run.kind} {quoted(run.name)}" if run.name else "the warehouse"
         raise InvalidInput(
-            f"a backup of {what} to {place.store.url} has begun and not ended, and may need what would be deleted: "
+            f"a backup of {title} to {place.store.url} has begun and not ended, and may need what would be deleted: "
             "nothing was deleted. Run this backup again, which goes on with it, then delete"
         )
 
@@ -99,20 +106,20 @@ def _check_no_run(place: BackupPlace) -> None:
 def _chosen(
     place: BackupPlace, there: dict[str, Backup | None], ids: Sequence[str], keep_last: int | None
 ) -> set[str]:
-    """Return the ids of those that go."""
+    """Return the ids of the backups to delete."""
     for id in ids:
         if id not in there and not place.is_gone(id):
-            listed = ", ".join(list(there)[-5:]) or "none"
-            raise NotFound(f"there is no backup {id} at {place.store.url}: there are {listed}")
-    going = {id for id in ids if id in there}
+            newest_ids = ", ".join(list(there)[-5:]) or "none"
+            raise NotFound(f"there is no backup {id} at {place.store.url}: there are {newest_ids}")
+    doomed_ids = {id for id in ids if id in there}
     if keep_last is not None:
         alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        whole = [each for id, each in there.items() if each is not None and id not in going]
-        for each in sorted(whole, key=lambda each: (each.time_us, each.id)):
-            alike.setdefault((each.kind, each.name), []).append(each.id)
-        for found in alike.values():
-            going.update(found[:-keep_last])
-    return going
+        whole = [backup for id, backup in there.items() if backup is not None and id not in doomed_ids]
+        for backup in sorted(whole, key=lambda backup: (backup.time_us, backup.id)):
+            alike.setdefault((backup.kind, backup.name), []).append(backup.id)
+        for backup_ids in alike.values():
+            doomed_ids.update(backup_ids[:-keep_last])
+    return doomed_ids
 
 
 def _time_us(backup: Backup | None) -> int:
@@ -120,8 +127,8 @@ def _time_us(backup: Backup | None) -> int:
 
 
 def _needed(place: BackupPlace, there: dict[str, Backup | None], going: Collection[str]) -> set[str]:
-    """Return the names of all objects that backups have which stay. FormatError where that is not known."""
-    needed: set[str] = set()
+    """Return the names of all objects of the remaining backups. Raises FormatError if they are not known."""
+    names: set[str] = set()
     for id, backup in there.items():
         if id in going:
             continue
@@ -131,7 +138,7 @@ def _needed(place: BackupPlace, there: dict[str, Backup | None], going: Collecti
                 "deleted. Delete it too, by its id"
             )
         try:
-            needed.update(each.stored for each in place.objects_of(backup))
+            names.update(entry.stored for entry in place.objects_of(backup))
         except FormatError as error:
             raise FormatError(f"{error}. Nothing was deleted: delete that one too, by its id") from error
-    return needed
+    return names

@@ -1,8 +1,9 @@
-"""Making a backup: a saved cut keeps its versions, its objects are copied, and one object says that it is whole.
+"""Making a backup: a saved cut keeps its versions, objects are copied, and an object marks it as complete.
 
-The order: what has begun is noted at the place of backups, the cut is saved in the source, objects are copied, with
-lists of these now and then, the list of all, the backup itself, and only then the cut is dropped. Stopped anywhere, a
-next run finds what was noted and goes on with the same cut. Nothing is read from a backup that is not whole.
+The order: the run is noted at the place of backups, and the cut is saved in the source. Objects are copied,
+with lists of them now and then. The complete list and the backup itself follow, and only then is the cut
+dropped. If a run stops anywhere, the next run finds the note and continues with the same cut. Nothing is read
+from an incomplete backup.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from lakelog.catalog.core.state import NAMESPACE
 from lakelog.catalog.keeping.backups.contents import (
     TRIES_MAX,
     BackupCutGone,
-    Contents,
     LogAt,
+    LogContents,
     contents_of,
     logs_of,
 )
@@ -35,9 +36,9 @@ from lakelog.catalog.keeping.backups.place import (
     Backup,
     BackupPlace,
     LeftOut,
-    Listed,
+    ListedObject,
     LogInBackup,
-    Running,
+    RunningBackup,
     check_apart,
 )
 from lakelog.catalog.names import Identifier, quoted
@@ -47,7 +48,7 @@ from lakelog.log.stores import ObjectStore
 COPIES_AT_ONCE = 4
 SMALL_AT_ONCE = 64
 LISTED_AT_ONCE = 200
-"""After so many copies a list of them is written: what a next run need not copy."""
+"""After so many copies a list of them is written. A next run need not copy these."""
 
 
 Input = TypeVar("Input")
@@ -56,7 +57,7 @@ Output = TypeVar("Output")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackedUp:
-    """What a run has done: the backup, what of it was copied now, and whether it went on with an earlier run."""
+    """The result of a run: the backup, the copies that it made, and whether it continued an earlier run."""
 
     backup: Backup
     copied: int
@@ -73,53 +74,58 @@ def create_backup(
     outside: str,
     progress: Progress,
 ) -> BackedUp:
-    """Back up a table, or a namespace with all below it, () for the warehouse, as of one moment: `Catalog.backup`."""
+    """Back up a table, or a namespace with its contents (() is the warehouse), as of a single moment.
+
+    See `Catalog.backup`.
+    """
     root = _claimed(tree, place, outside)
     for tries_left in reversed(range(TRIES_MAX)):
-        running, resumed = _running(tree, place, name, is_table)
-        copied = copied_bytes = 0
-        if place.has(running.id):
+        run, continues = _running(tree, place, name, is_table)
+        copy_count = copied_bytes = 0
+        if place.has(run.id):
             break
-        made = Making(tree, place, running, progress)
+        maker = BackupRun(tree, place, run, progress)
         try:
-            with _cut_of_a_run(tree, place, running):
-                made.make(root, outside)
+            with _cut_of_a_run(tree, place, run):
+                maker.make(root, outside)
         except BackupCutGone:
-            # No run could go on with its version, ever. What it has copied is of use for the next one.
-            made.flush()
-            _drop_cut(tree, running)
-            place.give_up(running.id)
+            # No run can ever continue with its version. The next run can use its copies.
+            maker.flush()
+            _drop_cut(tree, run)
+            place.give_up(run.id)
             if not tries_left:
                 raise
             continue
-        copied, copied_bytes = made.copied, made.copied_bytes
+        copy_count, copied_bytes = maker.copied, maker.copied_bytes
         break
-    _end(tree, place, running)
+    _end(tree, place, run)
     return BackedUp(
-        backup=place.backup(running.id), copied=copied, copied_bytes=copied_bytes, resumed=resumed
+        backup=place.backup(run.id), copied=copy_count, copied_bytes=copied_bytes, resumed=continues
     )
 
 
 def begun(
     tree: NameTree, place: BackupPlace, name: Identifier, *, is_table: bool, outside: str, progress: Progress
-) -> tuple[Making, list[tuple[str, int | None]], bool] | None:
-    """Begin a backup as `create_backup`, and return it with the keys and sizes of what is to be copied, for an engine
-    that does that, and whether it goes on with an earlier run. `create_backup` then finds all of it. None where an
-    earlier run has come to its end."""
+) -> tuple[BackupRun, list[tuple[str, int | None]], bool] | None:
+    """Begin a backup as `create_backup` does, for an engine that makes the copies.
+
+    Returns the run, the keys and sizes of the objects to copy, and whether it continues an earlier run.
+    `create_backup` then finds all of them. None if an earlier run has come to its end.
+    """
     _claimed(tree, place, outside)
-    running, resumed = _running(tree, place, name, is_table)
-    if place.has(running.id):
+    run, continues = _running(tree, place, name, is_table)
+    if place.has(run.id):
         return None
-    making = Making(tree, place, running, progress)
+    maker = BackupRun(tree, place, run, progress)
     try:
-        with _cut_of_a_run(tree, place, running):
-            return making, making.plan(outside), resumed
+        with _cut_of_a_run(tree, place, run):
+            return maker, maker.plan(outside), continues
     except BackupCutGone:
         return None  # `create_backup` begins anew
 
 
 def _claimed(tree: NameTree, place: BackupPlace, outside: str) -> str:
-    """Make the place one of this warehouse, and return the id of its root's log."""
+    """Claim the place for this warehouse, and return the id of its root's log."""
     if outside == CARRY:
         raise InvalidInput(
             "outside is 'carry', which only a copy can do: a backup has the objects of the warehouse's folder. Give "
@@ -136,35 +142,42 @@ def _claimed(tree: NameTree, place: BackupPlace, outside: str) -> str:
 
 
 def kind_of(name: Identifier, *, is_table: bool) -> str:
+    """Return the kind of a name in a backup: a table, a namespace or the whole warehouse."""
     return TABLE if is_table else NAMESPACE if name else WAREHOUSE
 
 
-def _running(tree: NameTree, place: BackupPlace, name: Identifier, is_table: bool) -> tuple[Running, bool]:
-    """Return the run to go on with, or note a new one."""
+def _running(
+    tree: NameTree, place: BackupPlace, name: Identifier, is_table: bool
+) -> tuple[RunningBackup, bool]:
+    """Return the run to continue, or note a new run."""
     kind = kind_of(name, is_table=is_table)
-    for found in place.running():
-        if (found.kind, found.name) != (kind, name):
+    for earlier_run in place.running():
+        if (earlier_run.kind, earlier_run.name) != (kind, name):
             continue
-        if not place.is_gone(found.id):
-            return found, True
-        _end(tree, place, found)  # it was given up by a process that died
+        if not place.is_gone(earlier_run.id):
+            return earlier_run, True
+        _end(tree, place, earlier_run)  # a process gave it up, and died
     id = tree.logs.new_id()
     above = name[:-1] if is_table else name
-    running = Running(format=FORMAT, id=id, cut=f"backup-{id}", cut_namespace=above, name=name, kind=kind)
-    place.begin(running)
-    return running, False
+    new_run = RunningBackup(
+        format=FORMAT, id=id, cut=f"backup-{id}", cut_namespace=above, name=name, kind=kind
+    )
+    place.begin(new_run)
+    return new_run, False
 
 
-def _end(tree: NameTree, place: BackupPlace, running: Running) -> None:
+def _end(tree: NameTree, place: BackupPlace, running: RunningBackup) -> None:
     _drop_cut(tree, running)
     place.end(running.id)
-    _drop_cut(tree, running)  # a run that was overtaken, and did not know it yet, may have saved it anew
+    _drop_cut(tree, running)  # an older run, which did not know yet, may have saved the cut again
 
 
 @contextmanager
-def _cut_of_a_run(tree: NameTree, place: BackupPlace, running: Running) -> Iterator[None]:
-    """Drop the cut where this fails as another one has come to the end of the run: that has dropped it before, and no
-    other will."""
+def _cut_of_a_run(tree: NameTree, place: BackupPlace, running: RunningBackup) -> Iterator[None]:
+    """Drop the cut if a failure comes from another process that ended the run.
+
+    That process dropped the cut before, and no other process will.
+    """
     try:
         yield
     except LakelogError as error:
@@ -173,7 +186,7 @@ def _cut_of_a_run(tree: NameTree, place: BackupPlace, running: Running) -> Itera
         raise
 
 
-def _drop_cut(tree: NameTree, running: Running) -> None:
+def _drop_cut(tree: NameTree, running: RunningBackup) -> None:
     for namespace in {running.cut_namespace, ()}:
         try:
             drop_cut(tree, running.cut, namespace, None)
@@ -181,56 +194,58 @@ def _drop_cut(tree: NameTree, running: Running) -> None:
             continue
 
 
-class Making:
-    """One run of a backup."""
+class BackupRun:
+    """A run of a backup."""
 
-    def __init__(self, tree: NameTree, place: BackupPlace, running: Running, progress: Progress) -> None:
+    def __init__(
+        self, tree: NameTree, place: BackupPlace, running: RunningBackup, progress: Progress
+    ) -> None:
         self.tree, self.place, self.running, self.progress = tree, place, running, progress
         self.copied = self.copied_bytes = 0
         place.avoid_doomed()
         self._there = place.sizes()
         self._known = place.known()
-        self._all: dict[str, Listed] = {}
-        self._new: list[Listed] = []
+        self._all: dict[str, ListedObject] = {}
+        self._new: list[ListedObject] = []
         self._borrowing: list[LogAt] = []
-        # With the location of their namespace: a dropped one may have had the same name.
+        # With the location of their namespace, because a dropped namespace may have had the same name.
         self._cuts: dict[tuple[str, Identifier], frozenset[str]] = {}
 
     def plan(self, outside: str) -> list[tuple[str, int | None]]:
-        """Return the keys and sizes of what has to be copied; what was read for that is put."""
-        chosen, _, _ = self._begin(outside)
+        """Return the keys and sizes of the objects to copy. Objects that were read for this are stored."""
+        logs, _, _ = self._begin(outside)
         todo: dict[str, int | None] = {}
-        for number, at in enumerate(chosen, start=1):
-            self.progress(f"{number:,} of {len(chosen):,}: {quoted(at.path) or 'the root'}")
+        for number, at in enumerate(logs, start=1):
+            self.progress(f"{number:,} of {len(logs):,}: {quoted(at.path) or 'the root'}")
             contents = contents_of(self.tree.logs, at, self.progress)
-            taken = self._put_read(contents)
-            todo.update(self._needed(contents, taken))
+            stored_objects = self._put_read(contents)
+            todo.update(self._needed(contents, stored_objects))
         self.flush()
         return list(todo.items())
 
     def _begin(self, outside: str) -> tuple[list[LogAt], list[LeftOut], int]:
-        """Return the logs, what is left out, and the time of the cut."""
+        """Return the logs, the parts that are left out, and the time of the cut."""
         versions, start, time_us = self._versions()
-        chosen, left = self._chosen(versions, start)
-        if outside == REFUSE and (live := [each for each in left if each.kind == TABLE]):
+        logs, omissions = self._chosen(versions, start)
+        if outside == REFUSE and (live := [entry for entry in omissions if entry.kind == TABLE]):
             self._refuse(live)
-        return chosen, left, time_us
+        return logs, omissions, time_us
 
     def make(self, root: str, outside: str) -> None:
-        chosen, left, time_us = self._begin(outside)
+        logs, omissions, time_us = self._begin(outside)
         files: list[LeftOut] = []
-        for number, at in enumerate(chosen, start=1):
-            self.progress(f"{number:,} of {len(chosen):,}: {quoted(at.path) or 'the root'}")
+        for number, at in enumerate(logs, start=1):
+            self.progress(f"{number:,} of {len(logs):,}: {quoted(at.path) or 'the root'}")
             files += self._take(at)
-            if outside == REFUSE and (live := [each for each in files if each.kind == FILE]):
+            if outside == REFUSE and (live := [item for item in files if item.kind == FILE]):
                 self._refuse(live)
         self.flush()
-        objects = sorted(self._all.values(), key=lambda each: each.key)
+        objects = sorted(self._all.values(), key=lambda entry: entry.key)
         self.place.put_backup(
             Backup(
                 format=FORMAT,
                 id=self.running.id,
-                # After a cut of another namespace, by another clock, it is the newest here all the same.
+                # Even after a cut of another namespace, by another clock, the new backup is the newest here.
                 time_us=max(time_us, self.place.newest_us() + 1),
                 kind=self.running.kind,
                 name=self.running.name,
@@ -244,27 +259,28 @@ class Making:
                         name=at.path,
                         dropped=at.dropped,
                     )
-                    for at in chosen
+                    for at in logs
                 ),
-                left=(*left, *files, *self._cuts_in_part(chosen)),
+                left=(*omissions, *files, *self._cuts_in_part(logs)),
                 clones=tuple(at.path for at in self._borrowing if not at.dropped),
                 objects=len(objects),
-                size_bytes=sum(each.size for each in objects),
+                size_bytes=sum(item.size for item in objects),
                 list_hash=self.place.put_list(self.running.id, objects),
             )
         )
 
     def _versions(self) -> tuple[dict[str, int], str, int]:
-        """Return the versions of the cut, which is saved where that has not happened, the place of its namespace, and
-        its time: the last commit of that namespace may be far older.
+        """Return the versions of the cut, the place of its namespace, and its time.
 
-        Where the namespace leads to a log outside of its folder, which has no cut of its own, the whole catalog's is.
+        The cut is saved if it does not exist yet. The last commit of the namespace may be far older than the
+        cut. If the namespace leads to a log outside of its folder, it has no cut of its own, and the whole
+        catalog's cut is used.
         """
         cut, above = self.running.cut, self.running.cut_namespace
         tree = self.tree
-        # The root, too: a namespace may have lost its right to a cut since the run began.
+        # The root, too, because a namespace may have lost its right to a cut since the run began.
         for namespace in dict.fromkeys((above, ())):
-            found = tree.namespace(namespace) if namespace else tree.root()
+            namespace_head = tree.namespace(namespace) if namespace else tree.root()
             if cut not in all_cuts(tree, namespace):
                 try:
                     save_cut(tree, cut, namespace, None)
@@ -272,8 +288,12 @@ class Making:
                     if not namespace:
                         raise
                     continue
-            saved = all_cuts(tree, namespace)[cut]
-            return versions_of(found.tracked, cut, saved), found.tracked.location, saved.time_us
+            saved_cut = all_cuts(tree, namespace)[cut]
+            return (
+                versions_of(namespace_head.tracked, cut, saved_cut),
+                namespace_head.tracked.location,
+                saved_cut.time_us,
+            )
         raise AssertionError("the root always has a cut")
 
     def _chosen(self, versions: dict[str, int], start: str) -> tuple[list[LogAt], list[LeftOut]]:
@@ -282,106 +302,115 @@ class Making:
         begin, path = start, above
         if above and start == "":
             path = ()
-        chosen, outside = logs_of(logs, versions, begin, path)
-        left = [
-            LeftOut(kind=DROPPED if each.dropped else TABLE, name=each.path, place=logs.url(each.location))
-            for each in outside
+        backup_logs, outside = logs_of(logs, versions, begin, path)
+        omissions = [
+            LeftOut(kind=DROPPED if entry.dropped else TABLE, name=entry.path, place=logs.url(entry.location))
+            for entry in outside
         ]
-        wanted = self.running.name
+        name = self.running.name
         if self.running.kind == TABLE:
-            chosen = [
-                each for each in chosen if each.path == wanted and not each.dropped and each.kind != NAMESPACE
+            backup_logs = [
+                entry
+                for entry in backup_logs
+                if entry.path == name and not entry.dropped and entry.kind != NAMESPACE
             ]
-            left = [each for each in left if each.name == wanted]
-            if not chosen and not left:
-                raise NotFound(f"there is no table {quoted(wanted)}: nothing was backed up")
+            omissions = [entry for entry in omissions if entry.name == name]
+            if not backup_logs and not omissions:
+                raise NotFound(f"there is no table {quoted(name)}: nothing was backed up")
         else:
-            depth = len(wanted)
-            chosen = [each for each in chosen if each.path[:depth] == wanted]
-            left = [each for each in left if each.name[:depth] == wanted]
-        return chosen, left
+            depth = len(name)
+            backup_logs = [entry for entry in backup_logs if entry.path[:depth] == name]
+            omissions = [entry for entry in omissions if entry.name[:depth] == name]
+        return backup_logs, omissions
 
     def _take(self, at: LogAt) -> list[LeftOut]:
-        """Copy what a log consists of, again from its start where something has expired meanwhile."""
+        """Copy the objects of a log. If any of them expires during the copy, start again."""
         logs = self.tree.logs
         for _ in range(TRIES_MAX):
             contents = contents_of(logs, at, self.progress)
             try:
-                taken = self._copy(contents)
+                copies = self._copy(contents)
             except NotFound as error:
-                missing = error
+                last_error = error
                 continue
-            self._all |= taken
+            self._all |= copies
             self._cuts |= {(at.location, (*at.path, cut)): logs for cut, logs in contents.cuts.items()}
             if contents.borrowed:
                 self._borrowing.append(at)
             if contents.borrowed and at.dropped:
-                # Its files are the source's, at the source's places, and nothing at another place keeps them.
+                # Its files belong to the source, at the source's places, and no log at another place keeps
+                # them.
                 return [LeftOut(kind=DROPPED, name=at.path, place=at.location, files=len(contents.borrowed))]
             if not contents.elsewhere:
                 return []
             place, kind = sorted(contents.elsewhere)[0], DROPPED if at.dropped else FILE
             return [LeftOut(kind=kind, name=at.path, place=place, files=len(contents.elsewhere))]
-        raise FormatError(f"{missing}: run lakelog fsck on {logs.url(at.location)}") from missing
+        raise FormatError(f"{last_error}: run lakelog fsck on {logs.url(at.location)}") from last_error
 
     def _cuts_in_part(self, chosen: Sequence[LogAt]) -> list[LeftOut]:
-        """Return the saved cuts that no restored warehouse shows in whole, with what each lacks: clones, of whose
-        versions of then it has no files, and logs that are not in this backup."""
-        here = {at.location: at.path for at in chosen}
-        whole = here.keys() - {at.location for at in self._borrowing}
-        found = []
+        """Return the saved cuts that a restored warehouse shows only in part, with their missing logs.
+
+        A cut lacks clones, whose files of those versions are not in the backup, and logs that are not in this
+        backup.
+        """
+        paths = {at.location: at.path for at in chosen}
+        whole = paths.keys() - {at.location for at in self._borrowing}
+        omissions = []
         for (_, cut), locations in self._cuts.items():
-            if without := sorted(quoted(here.get(each, (each,))) for each in locations - whole):
-                found.append(LeftOut(kind=CUT, name=cut, place=", ".join(without)))
-        return found
+            if without := sorted(quoted(paths.get(location, (location,))) for location in locations - whole):
+                omissions.append(LeftOut(kind=CUT, name=cut, place=", ".join(without)))
+        return omissions
 
-    def _copy(self, contents: Contents) -> dict[str, Listed]:
+    def _copy(self, contents: LogContents) -> dict[str, ListedObject]:
         source = self.tree.logs.places.store(self.tree.logs.warehouse)
-        taken = self._put_read(contents)
-        named = self._needed(contents, taken)
-        for begin in range(0, len(named), COPIES_AT_ONCE):
+        copies = self._put_read(contents)
+        pending = self._needed(contents, copies)
+        for begin in range(0, len(pending), COPIES_AT_ONCE):
             if begin:
-                self.progress(f"object {begin:,} of {len(named):,}")
-            copies = self._each(
-                lambda each: copied(source, each[0], each[1], self.place),
-                named[begin : begin + COPIES_AT_ONCE],
+                self.progress(f"object {begin:,} of {len(pending):,}")
+            new_copies = self._each(
+                lambda pair: copied(source, pair[0], pair[1], self.place),
+                pending[begin : begin + COPIES_AT_ONCE],
             )
-            taken |= {each.key: each for each in copies}
-            self.note(copies)
-        return taken
+            copies |= {item.key: item for item in new_copies}
+            self.note(new_copies)
+        return copies
 
-    def _put_read(self, contents: Contents) -> dict[str, Listed]:
-        """Put the objects whose bytes are here, and return them."""
-        taken: dict[str, Listed] = {}
-        small: list[tuple[Listed, bytes]] = []
+    def _put_read(self, contents: LogContents) -> dict[str, ListedObject]:
+        """Store the objects whose bytes were read, and return them."""
+        entries: dict[str, ListedObject] = {}
+        small: list[tuple[ListedObject, bytes]] = []
         for key, data in contents.read.items():
             digest = hashlib.sha256(data).hexdigest()
-            listed = Listed(key, len(data), digest, self.place.stored_name(key, digest))
-            taken[key] = listed
-            if self._there.get(listed.stored) != listed.size:
-                small.append((listed, data))
+            new_entry = ListedObject(key, len(data), digest, self.place.stored_name(key, digest))
+            entries[key] = new_entry
+            if self._there.get(new_entry.stored) != new_entry.size:
+                small.append((new_entry, data))
         for begin in range(0, len(small), SMALL_AT_ONCE):
             batch = small[begin : begin + SMALL_AT_ONCE]
             self._each(self._put, batch)
-            self.note([each for each, _ in batch])
-        return taken
+            self.note([put_entry for put_entry, _ in batch])
+        return entries
 
-    def _needed(self, contents: Contents, taken: dict[str, Listed]) -> list[tuple[str, int | None]]:
-        """Return the keys and sizes of the objects that have to be copied; the others, which are there, are `taken`."""
-        named: list[tuple[str, int | None]] = []
+    def _needed(self, contents: LogContents, taken: dict[str, ListedObject]) -> list[tuple[str, int | None]]:
+        """Return the keys and sizes of the objects to copy.
+
+        Objects that are at the place already are added to `taken`.
+        """
+        pending: list[tuple[str, int | None]] = []
         for key, size in contents.named.items():
-            known = self._known.get(self.place.stored_name(key, None))
+            entry = self._known.get(self.place.stored_name(key, None))
             if (
-                known is not None
-                and known.size == self._there.get(known.stored)
-                and size in (None, known.size)
+                entry is not None
+                and entry.size == self._there.get(entry.stored)
+                and size in (None, entry.size)
             ):
-                taken[key] = known
+                taken[key] = entry
             else:
-                named.append((key, size))
-        return named
+                pending.append((key, size))
+        return pending
 
-    def _put(self, each: tuple[Listed, bytes]) -> None:
+    def _put(self, each: tuple[ListedObject, bytes]) -> None:
         self.place.store.put(each[0].stored, each[1])
 
     def _each(self, work: Callable[[Input], Output], inputs: Sequence[Input]) -> list[Output]:
@@ -394,12 +423,12 @@ class Making:
                 location=error.location,
             ) from error
 
-    def note(self, copies: list[Listed]) -> None:
+    def note(self, copies: list[ListedObject]) -> None:
         self.copied += len(copies)
-        self.copied_bytes += sum(each.size for each in copies)
-        for each in copies:
-            self._there[each.stored] = each.size
-            self._known[each.stored] = each
+        self.copied_bytes += sum(entry.size for entry in copies)
+        for entry in copies:
+            self._there[entry.stored] = entry.size
+            self._known[entry.stored] = entry
         self._new += copies
         if len(self._new) >= LISTED_AT_ONCE:
             self.flush()
@@ -410,35 +439,38 @@ class Making:
             self._new = []
 
     def _refuse(self, left: list[LeftOut]) -> None:
-        """Refuse, and leave nothing behind: another choice begins anew."""
+        """Raise InvalidInput, and leave nothing behind, because another choice begins anew."""
         self.place.give_up(self.running.id)
         _end(self.tree, self.place, self.running)
-        shown = "; ".join(f"{quoted(each.name)} at {each.place}" for each in left[:5])
+        names = "; ".join(f"{quoted(entry.name)} at {entry.place}" for entry in left[:5])
         more = f", and {len(left) - 5:,} more" if len(left) > 5 else ""
         raise InvalidInput(
-            f"{shown}{more} is outside of the warehouse's folder {self.tree.logs.warehouse}, and would not be in the "
+            f"{names}{more} is outside of the warehouse's folder {self.tree.logs.warehouse}, and would not be in the "
             "backup: say that it may be left out (outside => 'leave', --outside leave), or copy it into the warehouse"
         )
 
 
-def copied(source: ObjectStore, key: str, size: int | None, place: BackupPlace) -> Listed:
-    """Copy an object that is never written twice, and return what it is. NotFound; FormatError for another size."""
-    with source.open_input(key) as opened:
-        data = opened.read()
+def copied(source: ObjectStore, key: str, size: int | None, place: BackupPlace) -> ListedObject:
+    """Copy an object that is never written twice, and return its list entry.
+
+    Raises NotFound, and FormatError if its size is wrong.
+    """
+    with source.open_input(key) as source_file:
+        data = source_file.read()
     if size is not None and size != len(data):
         raise FormatError(
             f"{source.url}/{key} has {len(data):,} bytes, and its log says {size:,}: run lakelog fsck"
         )
-    listed = Listed(key, len(data), hashlib.sha256(data).hexdigest(), place.stored_name(key, None))
-    place.store.put(listed.stored, data)
-    return listed
+    entry = ListedObject(key, len(data), hashlib.sha256(data).hexdigest(), place.stored_name(key, None))
+    place.store.put(entry.stored, data)
+    return entry
 
 
 def summary(backup: Backup) -> Mapping[str, object]:
     """Return the facts of a backup for programs."""
     return {
         "id": backup.id,
-        "time_us": backup.time_us,
+        "as_of": backup.as_of.isoformat(),
         "kind": backup.kind,
         "name": list(backup.name),
         "warehouse": backup.warehouse,
@@ -446,7 +478,7 @@ def summary(backup: Backup) -> Mapping[str, object]:
         "objects": backup.objects,
         "size_bytes": backup.size_bytes,
         "left": [
-            {"kind": each.kind, "name": list(each.name), "place": each.place, "files": each.files}
-            for each in backup.left
+            {"kind": entry.kind, "name": list(entry.name), "place": entry.place, "files": entry.files}
+            for entry in backup.left
         ],
     }

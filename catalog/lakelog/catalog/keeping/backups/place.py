@@ -1,25 +1,26 @@
-"""The place of backups: its objects and their names. See docs/backup.md; names of objects come from the source's keys.
+"""The place of backups: its objects and their names, which come from the source's keys. See docs/backup.md.
 
-    _lakelog_backups.json        what this place is, and of which warehouse: the id of its root's log
-    backups/<id>.json            a backup that is whole: what it is of, and its list by its hash
-    lists/<id>/<name>.parquet    keys, sizes, hashes of what was copied; the list of a whole one is named by its hash
-    running/<id>.json            a backup that has begun: a later run goes on with it
-    objects/<key>~<hash>         an object; of data files, which are never written twice, `objects/<key>`
+    _lakelog_backups.json        the mark of the place, and of its warehouse: the id of its root's log
+    backups/<id>.json            a complete backup: its subject, and the hash of its list
+    lists/<id>/<name>.parquet    keys, sizes, hashes of copies; a complete backup's list is named by its hash
+    running/<id>.json            a backup that has begun: a later run continues it
+    objects/<key>~<hash>         an object; data files, which are never written twice, are `objects/<key>`
     doomed/<id>.parquet          names of objects that a deletion of backups may delete at any time, however late
 
-An id is never used twice: of a backup that was deleted, or will never be whole, an object says so in its place. Nor is
-a name that is doomed: what has to be copied again has the next one, `…~1`.
+An id is never used twice. If a backup was deleted, or will never be complete, an object in its place says so.
+A doomed name is not used again either: an object that has to be copied again has the next name, `…~1`.
 
-A copy has all of this below `_lakelog_copy/` in the folder that it is made in, until it is done; but what is never
-written twice has its own key in that folder at once.
+A copy has all of these objects below `_lakelog_copy/` in its folder until it is done. But an object that is
+never written twice has its own key in that folder at once.
 
-A name with a hash holds what has that hash, and one without it what is immutable at its source. So one backup shares
-with others what is there already, and never replaces what they need.
+A name with a hash holds the bytes of that hash. A name without a hash holds an object that is immutable at
+its source. So a backup shares existing objects with other backups, and never replaces objects that they need.
 """
 
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import hashlib
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ import pyarrow.parquet as pq
 
 from lakelog.catalog.core.logs import check_not_own, spellings
 from lakelog.catalog.names import quoted_where_needed
+from lakelog.catalog.times import moment_of
 from lakelog.log.errors import FormatError, InvalidInput, NotFound, StorageError
 from lakelog.log.options import LogOptions
 from lakelog.log.settling import create
@@ -51,8 +53,11 @@ _LIST = pa.schema(
 )
 
 
-class Identity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Of which warehouse a place has backups: `root` is the id of its root's log, which a copy of it has too."""
+class BackupIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The warehouse whose backups a place has.
+
+    `root` is the id of its root's log, which a copy of it has too.
+    """
 
     format: Literal[1]
     root: str
@@ -61,11 +66,11 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 WAREHOUSE, TABLE = "warehouse", "table"
 DROPPED, FILE, CUT = "dropped", "file", "cut"
-"""Kinds of what is left out, beside live tables: only these and files of live tables are refused."""
+"""Kinds of omissions, in addition to live tables. Only live tables and files of live tables are refused."""
 
 
-class Running(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A backup under way: the saved cut that keeps its versions, and what it is of."""
+class RunningBackup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A backup under way: the saved cut that keeps its versions, and its subject."""
 
     format: Literal[1]
     id: str
@@ -75,16 +80,16 @@ class Running(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     kind: str
 
 
-class Restoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The mark in a folder that is being restored to. `run` is the id of the run that has put it, if that says so."""
+class RestoreMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The mark in a folder during a restore. `run` is the id of the run that created it, if the mark has it."""
 
     format: Literal[1]
     backup: str
     run: str = ""
 
 
-class Gone(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Stands in place of a backup that was deleted, or given up before it was whole: no run can make it any more."""
+class DeletedMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Replaces a backup that was deleted, or abandoned before it was complete. No run can make it any more."""
 
     format: Literal[1]
     id: str
@@ -92,9 +97,11 @@ class Gone(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is not in a backup, as it is not in the warehouse's folder: a table or a file of one, and its place; of a
-    dropped table with files of others, below the warehouse. A saved cut (`kind` cut) is there, and does not show what
-    `place` names."""
+    """An object that is not in a backup: a table or a file outside of the warehouse's folder.
+
+    `place` is its place; for a dropped table with files of others, it is below the warehouse. A saved cut
+    (`kind` cut) is in the backup, but does not show the objects that `place` names.
+    """
 
     kind: str
     name: tuple[str, ...]
@@ -103,7 +110,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def text(self) -> str:
-        """What people read after: not in the backup."""
+        """Return the text that follows "not in the backup" in messages to people."""
         name = quoted_where_needed(self.name)
         if self.kind == CUT:
             return f"{self.place} in the saved cut {name}, which shows all else"
@@ -113,7 +120,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class LogInBackup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A log that a backup has, and its newest version in it."""
+    """A log that a backup has, and its newest version in the backup."""
 
     kind: str
     location: str
@@ -123,9 +130,12 @@ class LogInBackup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Backup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A backup that is whole. `kind` is warehouse, namespace or table; `name` what it is of. `clones` are tables
-    with files of others, which their logs name by places in the warehouse that was backed up. `seal` is the hash of
-    all else: a version that is another one by a damage of the storage would be restored, with its rows."""
+    """A complete backup.
+
+    `kind` is warehouse, namespace or table, and `name` is its subject. `clones` are tables with files of
+    others, which their logs name by places in the backed-up warehouse. `seal` is the hash of all other
+    members. Without it, a version number that storage damage changed would be restored, with its rows.
+    """
 
     format: Literal[1]
     id: str
@@ -143,18 +153,23 @@ class Backup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     seal: str = ""
 
     @property
+    def as_of(self) -> dt.datetime:
+        """The moment that it is of, in UTC."""
+        return moment_of(self.time_us)
+
+    @property
     def sealed(self) -> Backup:
         data = msgspec.json.encode(msgspec.structs.replace(self, seal=""))
         return msgspec.structs.replace(self, seal=hashlib.sha256(data).hexdigest())
 
     @property
     def tables(self) -> tuple[LogInBackup, ...]:
-        return tuple(each for each in self.logs if each.kind != "namespace" and not each.dropped)
+        return tuple(log for log in self.logs if log.kind != "namespace" and not log.dropped)
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """One object: its key below the warehouse, what it has to be, and its name in the place of backups."""
+class ListedObject:
+    """A list entry of an object: its key below the warehouse, size, hash, and name in the place of backups."""
 
     key: str
     size: int
@@ -163,28 +178,31 @@ class Listed:
 
 
 class BackupPlace:
-    """A folder or prefix that holds backups of one warehouse."""
+    """A folder or prefix that holds backups of a warehouse."""
 
     folder: ClassVar[str] = ""
-    """Where in the store its own objects are."""
+    """The prefix of the place's own objects in the store."""
 
     objects: ClassVar[str] = "objects/"
-    """Where in the store those are that are never written twice."""
+    """The prefix of objects that are never written twice."""
 
     def __init__(self, store: ObjectStore, options: LogOptions) -> None:
         self.store, self.options = store, options
         self._doomed: frozenset[str] = frozenset()
 
-    def identity(self) -> Identity | None:
-        """Return of which warehouse it has backups; None where nothing is there. InvalidInput for anything else."""
+    def identity(self) -> BackupIdentity | None:
+        """Return the warehouse whose backups it has.
+
+        None if the place is empty. Raises InvalidInput for anything else.
+        """
         key = f"{self.folder}{IDENTITY}"
         data, first = self.store.get(key), None
         if data is None:
             first = next(iter(self.store.list_after("")), None)
         if first is not None:
-            data = self.store.get(key)  # another run may have begun between the two looks
+            data = self.store.get(key)  # another run may have begun between the two reads
         if data is not None:
-            return _decoded(data, Identity, f"{self.store.url}/{key}")
+            return _decoded(data, BackupIdentity, f"{self.store.url}/{key}")
         if first is not None:
             raise self.is_another(first)
         return None
@@ -197,64 +215,66 @@ class BackupPlace:
         )
 
     def stored_name(self, key: str, sha256: str | None) -> str:
-        """Return the name of an object here, with its hash where the source may write the key again; none that is
-        doomed."""
+        """Return the name of an object here, with its hash if the source may write the key again.
+
+        Skips doomed names.
+        """
         name = (
             f"{self.objects}{key}" if sha256 is None else f"{self.folder}objects/{key}~{sha256[:HASH_DIGITS]}"
         )
         if name not in self._doomed:
             return name
-        return next(other for at in count(1) if (other := f"{name}~{at}") not in self._doomed)
+        return next(next_name for at in count(1) if (next_name := f"{name}~{at}") not in self._doomed)
 
-    def required(self) -> Identity:
-        found = self.identity()
-        if found is None:
+    def required(self) -> BackupIdentity:
+        identity = self.identity()
+        if identity is None:
             raise NotFound(f"there are no backups at {self.store.url}: check the place")
-        return found
+        return identity
 
     def claim(self, root: str, warehouse: str) -> None:
-        """Make the place one of that warehouse. InvalidInput where it is another one's."""
-        found = self.identity()
-        if found is None:
-            mine = Identity(format=FORMAT, root=root, warehouse=warehouse)
+        """Claim the place for that warehouse. Raises InvalidInput if it belongs to another warehouse."""
+        identity = self.identity()
+        if identity is None:
+            mine = BackupIdentity(format=FORMAT, root=root, warehouse=warehouse)
             if create(self.store, f"{self.folder}{IDENTITY}", msgspec.json.encode(mine), self.options):
                 return
-            found = self.required()
-        if found.root != root:
+            identity = self.required()
+        if identity.root != root:
             raise InvalidInput(
-                f"{self.store.url} has backups of another warehouse, {found.warehouse}: choose another place"
+                f"{self.store.url} has backups of another warehouse, {identity.warehouse}: choose another place"
             )
 
-    # Backups that are whole
+    # Complete backups
 
     def backups(self) -> list[Backup]:
         """Return all backups, oldest first."""
-        found = filter(None, map(self._there, self._keys()))
-        return sorted(found, key=lambda each: (each.time_us, each.id))
+        backups = filter(None, map(self._there, self._keys()))
+        return sorted(backups, key=lambda backup: (backup.time_us, backup.id))
 
     def backups_by_id(self) -> dict[str, Backup | None]:
-        """Return all backups that are not gone, None for one that was altered."""
-        found: dict[str, Backup | None] = {}
+        """Return all backups that are not gone, with None for an altered backup."""
+        backups: dict[str, Backup | None] = {}
         for key in self._keys():
             id = self._id(key)
             try:
                 backup = self._there(key)
             except FormatError:
-                found[id] = None
+                backups[id] = None
             else:
-                found |= {} if backup is None else {id: backup}
-        return found
+                backups |= {} if backup is None else {id: backup}
+        return backups
 
     def backup(self, id: str | None) -> Backup:
-        """Return a backup by its id, however damaged others are, the newest without one. NotFound."""
+        """Return a backup by its id, however damaged others are; the newest without an id. Raises NotFound."""
         keys = self._keys()
-        if id is not None and self._key(id) in keys and (found := self._there(self._key(id))) is not None:
-            return found
-        known = self.backups()
-        if id is not None or not known:
-            listed = ", ".join(each.id for each in known[-5:]) or "none is whole"
-            raise NotFound(f"there is no backup {id or 'yet'} at {self.store.url}: there are {listed}")
-        return known[-1]
+        if id is not None and self._key(id) in keys and (backup := self._there(self._key(id))) is not None:
+            return backup
+        all_backups = self.backups()
+        if id is not None or not all_backups:
+            newest_ids = ", ".join(other_backup.id for other_backup in all_backups[-5:]) or "none is whole"
+            raise NotFound(f"there is no backup {id or 'yet'} at {self.store.url}: there are {newest_ids}")
+        return all_backups[-1]
 
     def _keys(self) -> list[str]:
         self.required()
@@ -267,14 +287,14 @@ class BackupPlace:
         return key.removeprefix(f"{self.folder}backups/").removesuffix(".json")
 
     def has(self, id: str) -> bool:
-        """Whether a run for it has come to its end: it is whole, or gone."""
+        """Return whether a run for it has come to its end: the backup is complete, or gone."""
         return self.store.get(self._key(id)) is not None
 
     def is_gone(self, id: str) -> bool:
         return self.store.get(self._key(id)) == _gone(id)
 
     def _there(self, key: str) -> Backup | None:
-        """Return a backup, None for one that is gone."""
+        """Return a backup. None if it is gone."""
         data = self.store.get(key)
         if data is None:
             raise NotFound(f"{self.store.url}/{key} was deleted meanwhile: list the backups anew")
@@ -286,11 +306,11 @@ class BackupPlace:
         return backup
 
     def newest_us(self) -> int:
-        """Return the time of the newest backup that can be read, 0 where there is none."""
+        """Return the time of the newest readable backup. 0 if there is none."""
         times = [0]
         for key in self._keys():
             with contextlib.suppress(FormatError, NotFound):
-                times += [found.time_us] if (found := self._there(key)) is not None else []
+                times += [backup.time_us] if (backup := self._there(key)) is not None else []
         return max(times)
 
     def put_backup(self, backup: Backup) -> None:
@@ -302,62 +322,65 @@ class BackupPlace:
             )
 
     def delete_backup(self, id: str) -> None:
-        """Have it gone. Its lists and its objects stay."""
+        """Mark a backup as gone. Its lists and its objects stay."""
         self.store.put(self._key(id), _gone(id))
 
     def delete_lists(self) -> None:
-        """Delete the lists of backups that are gone. Others may be of runs that have begun meanwhile."""
+        """Delete the lists of backups that are gone. Other lists may belong to runs that have begun since."""
         place = f"{self.folder}lists/"
-        listed = [(key, key.removeprefix(place).partition("/")[0]) for key in self.store.list_after(place)]
-        gone = {id for id in {id for _, id in listed} if self.is_gone(id)}
-        self.store.delete([key for key, id in listed if id in gone])
+        lists = [(key, key.removeprefix(place).partition("/")[0]) for key in self.store.list_after(place)]
+        gone_ids = {id for id in {id for _, id in lists} if self.is_gone(id)}
+        self.store.delete([key for key, id in lists if id in gone_ids])
 
-    def objects_of(self, backup: Backup) -> list[Listed]:
-        """Return what a backup consists of. FormatError where its list is missing or was altered."""
+    def objects_of(self, backup: Backup) -> list[ListedObject]:
+        """Return the objects of a backup. Raises FormatError if its list is missing or was altered."""
         key = self._list_key(backup)
         data = self.store.get(key)
         if data is None or hashlib.sha256(data).hexdigest() != backup.list_hash:
-            what = "is missing" if data is None else "was altered"
+            problem = "is missing" if data is None else "was altered"
             raise FormatError(
-                f"{self.store.url}/{key}, the list of the backup {backup.id}, {what}: use another backup"
+                f"{self.store.url}/{key}, the list of the backup {backup.id}, {problem}: use another backup"
             )
         return _listed(data, key)
 
     # Backups under way
 
-    def running(self) -> list[Running]:
-        found = []
+    def running(self) -> list[RunningBackup]:
+        runs = []
         for key in self.store.list_after(f"{self.folder}running/"):
             data = self.store.get(key)
             if data is not None:
-                found.append(_decoded(data, Running, f"{self.store.url}/{key}"))
-        return found
+                runs.append(_decoded(data, RunningBackup, f"{self.store.url}/{key}"))
+        return runs
 
-    def begin(self, running: Running) -> None:
+    def begin(self, running: RunningBackup) -> None:
         self.store.put(f"{self.folder}running/{running.id}.json", msgspec.json.encode(running))
 
     def end(self, id: str) -> None:
-        """Remove what only a run needs: all lists but that of the backup, if there is one."""
-        found = self._there(self._key(id)) if self.has(id) else None
-        kept = None if found is None else self._list_key(found)
-        parts = [key for key in self.store.list_after(f"{self.folder}lists/{id}/") if key != kept]
+        """Remove objects that only a run needs: all lists except the list of a complete backup."""
+        backup = self._there(self._key(id)) if self.has(id) else None
+        backup_list = None if backup is None else self._list_key(backup)
+        parts = [key for key in self.store.list_after(f"{self.folder}lists/{id}/") if key != backup_list]
         self.store.delete([*parts, f"{self.folder}running/{id}.json"])
         remove_leftovers(self.store)
 
     def give_up(self, id: str) -> None:
-        """Forget a run that nothing can go on with. Its lists stay: they say what is there already.
+        """Abandon a run that nothing can continue. Its lists stay because they name existing copies.
 
-        First of all no other process that is at it can end it: nothing would say that the objects are needed which it
-        has found.
+        It first prevents that another process of the run ends the run. Otherwise nothing would mark the
+        objects that the other process found as needed.
         """
         create(self.store, self._key(id), _gone(id), self.options)
         self.store.delete([f"{self.folder}running/{id}.json"])
 
     # Lists and objects
 
-    def put_list(self, id: str, objects: Iterable[Listed]) -> str:
-        """Write a list, named by its hash, and return that. Two runs of one backup never replace each other's."""
-        rows = [(each.key, each.size, each.sha256, each.stored) for each in objects]
+    def put_list(self, id: str, objects: Iterable[ListedObject]) -> str:
+        """Write a list under the name of its hash, and return the hash.
+
+        So runs of a backup never replace each other's.
+        """
+        rows = [(entry.key, entry.size, entry.sha256, entry.stored) for entry in objects]
         columns = zip(*rows, strict=True) if rows else [(), (), (), ()]
         table = pa.table(
             [pa.array(list(column), field.type) for column, field in zip(columns, _LIST, strict=True)],
@@ -370,26 +393,26 @@ class BackupPlace:
         self.store.put(f"{self.folder}lists/{id}/{digest}.parquet", data)
         return digest
 
-    def known(self) -> dict[str, Listed]:
-        """Return what earlier runs have copied, by its name here. A list that cannot be read costs copies, no more."""
-        found: dict[str, Listed] = {}
+    def known(self) -> dict[str, ListedObject]:
+        """Return the copies of earlier runs, by their names here. An unreadable list only costs new copies."""
+        entries: dict[str, ListedObject] = {}
         for key in self.store.list_after(f"{self.folder}lists/"):
             data = self.store.get(key)
             try:
-                found |= {each.stored: each for each in _listed(data or b"", key)}
+                entries |= {entry.stored: entry for entry in _listed(data or b"", key)}
             except FormatError:
                 continue
-        return found
+        return entries
 
     def avoid_doomed(self) -> None:
-        """Take note of the names that deletions may delete at any time. After `begin`: see `deleting`."""
+        """Record the names that deletions may delete at any time. Call it after `begin`: see `deleting`."""
         self._doomed = frozenset(self.doomed())
 
     def doomed(self) -> Iterator[str]:
         for key in self.store.list_after(f"{self.folder}doomed/"):
             data = self.store.get(key)
             if data is None:
-                continue  # that deletion was not begun
+                continue  # that deletion has not begun
             try:
                 names = pq.read_table(io.BytesIO(data), schema=_DOOMED)["stored"]
             except (pa.ArrowException, OSError) as error:
@@ -405,14 +428,14 @@ class BackupPlace:
         self.store.put(self._doomed_key(id), out.getvalue())
 
     def spare(self, id: str) -> None:
-        """Take back what a deletion has doomed that has deleted nothing."""
+        """Withdraw the doomed names of a deletion that has deleted nothing."""
         self.store.delete([self._doomed_key(id)])
 
     def _doomed_key(self, id: str) -> str:
         return f"{self.folder}doomed/{id}.parquet"
 
     def sizes(self) -> dict[str, int]:
-        """Return the objects that are there, with their sizes."""
+        """Return the objects that exist, with their sizes."""
         return dict(self.store.list_sizes(self.objects))
 
     def _list_key(self, backup: Backup) -> str:
@@ -420,31 +443,31 @@ class BackupPlace:
 
 
 def _gone(id: str) -> bytes:
-    return msgspec.json.encode(Gone(format=FORMAT, id=id, gone=True))
+    return msgspec.json.encode(DeletedMark(format=FORMAT, id=id, gone=True))
 
 
 def remove_leftovers(store: ObjectStore) -> None:
-    """Remove what runs that were killed have left half-made, which no listing shows."""
+    """Remove unfinished objects of killed runs, which no listing shows."""
     store.delete([key for key, _ in store.list_leftovers("")])
 
 
 def check_apart(source: str, target: str, what: str) -> None:
-    """InvalidInput where one place is in the other, however they are spelled."""
+    """Raise InvalidInput if a place is inside the other, in any spelling."""
     check_not_own(target)
-    for one in spellings(source):
-        for other in spellings(target):
-            if one == other or f"{other}/".startswith(f"{one.rstrip('/')}/"):
+    for source_url in spellings(source):
+        for target_url in spellings(target):
+            if source_url == target_url or f"{target_url}/".startswith(f"{source_url.rstrip('/')}/"):
                 raise InvalidInput(f"{target} is inside of {source}: {what} has to be a place of its own")
-            if f"{one}/".startswith(f"{other.rstrip('/')}/"):
+            if f"{source_url}/".startswith(f"{target_url.rstrip('/')}/"):
                 raise InvalidInput(f"{target} has {source} inside: {what} has to be a place of its own")
 
 
-def _listed(data: bytes, key: str) -> list[Listed]:
+def _listed(data: bytes, key: str) -> list[ListedObject]:
     try:
         columns: Mapping[str, list[object]] = pq.read_table(io.BytesIO(data), schema=_LIST).to_pydict()
     except (pa.ArrowException, OSError, StorageError) as error:
         raise FormatError(f"{key} is not a list of a backup ({error}): use another backup") from error
-    return [Listed(*row) for row in zip(*(columns[name] for name in _LIST.names), strict=True)]
+    return [ListedObject(*row) for row in zip(*(columns[name] for name in _LIST.names), strict=True)]
 
 
 def _decoded(data: bytes, type: type[T], location: str) -> T:

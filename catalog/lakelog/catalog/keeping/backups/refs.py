@@ -1,7 +1,8 @@
 """Tags and branches of a table that is made anew with copied files: the same contents under the same names.
 
-Each is the difference to the table itself, as in any commit that creates one. Whether a branch has all that main has,
-or main all that the branch has, stays: so what was to be published can be. It must not know where files are copied to.
+Each is the difference to the table itself, as in any commit that creates a tag or branch. Whether a branch
+has everything of main, or main everything of the branch, does not change. So changes that could be published
+still can be. This module must not know the target of the copies.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from lakelog.catalog.core.state import (
     MAIN,
     TAG,
     BranchFilesChanged,
-    Operation,
+    OperationKind,
     Ref,
     RefSet,
     TableEvent,
@@ -29,7 +30,10 @@ from lakelog.log import Draft
 
 
 def files_of_refs(source: TableHead) -> pa.Table:
-    """Return the files that tags and branches have and main has not, or has otherwise; some of them more than once."""
+    """Return the files that tags and branches have and main lacks, or has in another state.
+
+    May have duplicates.
+    """
     return pa.concat_tables(
         [
             source.all_files().slice(0, 0),
@@ -40,15 +44,18 @@ def files_of_refs(source: TableHead) -> pa.Table:
 
 
 def copies_of(files: pa.Table) -> dict[str, str]:
-    """Return for each path how the name of its copy ends: the same for those that are copies of one file, byte by byte,
-    as lines of a clone have that was materialized. Two copies of a row would have its id twice."""
+    """Return the ending of the name of each path's copy.
+
+    Byte-identical copies of a file have the same ending, as lines of a materialized clone may have such
+    copies. Two copies of a row would have its id twice.
+    """
     names: dict[str, str] = {}
-    known: dict[str, tuple[object, ...]] = {}
+    facts_by_origin: dict[str, tuple[object, ...]] = {}
     paths, sizes = files["path"].to_pylist(), files["size"].to_pylist()
     checksums = files[CRC].to_pylist() if CRC in files.column_names else [None] * files.num_rows
     for path, size, crc in zip(paths, sizes, checksums, strict=True):
         origin = hash_in(path) or path_hash(path)
-        same = crc is not None and known.setdefault(origin, (size, crc)) == (size, crc)
+        same = crc is not None and facts_by_origin.setdefault(origin, (size, crc)) == (size, crc)
         names.setdefault(path, f"copy-{origin}" if same else copy_suffix(path))
     return names
 
@@ -56,7 +63,10 @@ def copies_of(files: pa.Table) -> dict[str, str]:
 def refs_drafts(
     source: TableHead, own: Callable[[pa.Table], pa.Table], new_id: Callable[[], str]
 ) -> Iterator[Draft]:
-    """Yield what gives a table with the rows of `source` its tags and branches. `own` returns entries of the copies."""
+    """Yield drafts that give a table with the rows of `source` its tags and branches.
+
+    `own` returns the copies' entries.
+    """
     for name in _names(source):
         yield from _draft(source, name, source.state.refs[name], own, new_id())
 
@@ -64,27 +74,32 @@ def refs_drafts(
 def _draft(
     source: TableHead, name: str, ref: Ref, own: Callable[[pa.Table], pa.Table], id: str
 ) -> Iterator[Draft]:
-    there = _on(source, name)
-    added, removed = own(there.files_only_here(source.view)), own(source.files_only_here(there.view))
+    ref_head = _on(source, name)
+    new_files, old_files = (
+        own(ref_head.files_only_here(source.view)),
+        own(source.files_only_here(ref_head.view)),
+    )
     metadata = source.state.current
-    changed, blobs = moved_files(Operation.SET_REF, added, removed, metadata)
-    moved = {field: getattr(changed, field) for field in changed.__struct_fields__}
-    differs = bool(added.num_rows or removed.num_rows)
-    (main, line), other = line_of(source.state, MAIN), ref.line
+    change, blobs = moved_files(OperationKind.SET_REF, new_files, old_files, metadata)
+    members = {field: getattr(change, field) for field in change.__struct_fields__}
+    differs = bool(new_files.num_rows or old_files.num_rows)
+    (main, line), ref_line = line_of(source.state, MAIN), ref.line
     if ref.kind == TAG:
-        then = None if ref.metadata is None or ref.metadata == metadata else ref.metadata
-        apart = differs and other.origin != main
-        tag = RefSet(**moved, name=name, kind=TAG, id=id, of=MAIN, ahead=differs, apart=apart, metadata=then)
+        ref_metadata = None if ref.metadata is None or ref.metadata == metadata else ref.metadata
+        apart = differs and ref_line.origin != main
+        tag = RefSet(
+            **members, name=name, kind=TAG, id=id, of=MAIN, ahead=differs, apart=apart, metadata=ref_metadata
+        )
         yield _encoded(tag, blobs)
-    elif differs and other.has_all_of(main, line):
-        plain, _ = moved_files(Operation.SET_REF, added.slice(0, 0), removed.slice(0, 0), metadata)
-        unmoved = {field: getattr(plain, field) for field in plain.__struct_fields__}
-        yield _encoded(RefSet(**unmoved, name=name, kind=BRANCH, id=id, of=MAIN), ())
-        yield _encoded(BranchFilesChanged(**moved, branch=name), blobs)
+    elif differs and ref_line.has_all_of(main, line):
+        plain, _ = moved_files(OperationKind.SET_REF, new_files.slice(0, 0), old_files.slice(0, 0), metadata)
+        plain_members = {field: getattr(plain, field) for field in plain.__struct_fields__}
+        yield _encoded(RefSet(**plain_members, name=name, kind=BRANCH, id=id, of=MAIN), ())
+        yield _encoded(BranchFilesChanged(**members, branch=name), blobs)
     else:
-        apart = differs and not line.has_all_of(ref.id, other)
+        apart = differs and not line.has_all_of(ref.id, ref_line)
         yield _encoded(
-            RefSet(**moved, name=name, kind=BRANCH, id=id, of=MAIN, ahead=differs, apart=apart), blobs
+            RefSet(**members, name=name, kind=BRANCH, id=id, of=MAIN, ahead=differs, apart=apart), blobs
         )
 
 

@@ -1,8 +1,8 @@
-"""Restoring a table into a warehouse that is in use: rows and definition as of the backup, in a log of its own.
+"""Restoring a table into a warehouse in use: its rows and definition as of the backup, in a log of its own.
 
-The backup is read as a warehouse, through a store that shows its objects at their keys. The new table has a new id: who
-has read or written the old one meets another table, and no version of any log is given twice. Ids of rows go on, and so
-do values of identity columns; older versions, tags and branches are in the backup alone.
+The backup is read as a warehouse, through a store that shows its objects at their keys. The new table has a
+new id, so readers and writers of the old table notice the change, and no log gives a version twice. Row ids
+and values of identity columns continue. Older versions, tags and branches are only in the backup.
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ import msgspec
 import pyarrow as pa
 from pyroaring import BitMap
 
-from lakelog.catalog.core.ddl import Stage, create_from, drop_table, list_dropped, rename_table, undrop_table
+from lakelog.catalog.core.ddl import (
+    StagedTable,
+    create_from,
+    drop_table,
+    list_dropped,
+    rename_table,
+    undrop_table,
+)
 from lakelog.catalog.core.files import (
     CRC,
     DELETES,
@@ -31,14 +38,14 @@ from lakelog.catalog.core.files import (
     physical_rows,
 )
 from lakelog.catalog.core.logs import (
-    Found,
+    FoundLog,
     LogCache,
     NameTree,
-    Places,
     Progress,
     TableHead,
     Token,
     TrackedLog,
+    WarehouseStores,
     merged_drafts,
     no_progress,
     read_vector,
@@ -48,10 +55,11 @@ from lakelog.catalog.core.logs import (
 from lakelog.catalog.core.state import StreamCommitted, TableState, encode
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.keeping.backups.checking import sound
-from lakelog.catalog.keeping.backups.place import DROPPED, Backup, BackupPlace, Listed, LogInBackup
+from lakelog.catalog.keeping.backups.place import DROPPED, Backup, BackupPlace, ListedObject, LogInBackup
 from lakelog.catalog.keeping.backups.refs import copies_of, files_of_refs, refs_drafts
-from lakelog.catalog.keeping.clones import first_commit, stage_like
-from lakelog.catalog.keeping.maintenance import drop_and_purge, purge_replaced, release_lost
+from lakelog.catalog.keeping.clones.cloning import first_commit, stage_like
+from lakelog.catalog.keeping.maintenance.drop_purge import drop_and_purge, purge_replaced
+from lakelog.catalog.keeping.maintenance.promises import release_lost
 from lakelog.catalog.names import NAME_LIMIT_BYTES, Identifier, quoted
 from lakelog.log import Draft, LogOptions
 from lakelog.log.errors import FormatError, NotFound, StorageError, Unsupported
@@ -63,7 +71,7 @@ _WIDE: dict[str, Any] = {"promote_options": "permissive"}
 
 @dataclass(frozen=True, slots=True)
 class RestoredTable:
-    """A table that was made of a backup, and what was copied for it."""
+    """A table that was restored from a backup, and the number and size of the copied files."""
 
     table: TableHead
     backup: Backup
@@ -73,7 +81,7 @@ class RestoredTable:
 
 @dataclass(frozen=True, slots=True)
 class CopiedTable:
-    """A table that was made of one of another warehouse, as of that one's `version`, and what was copied for it."""
+    """A table that was copied from another warehouse, as of its `version` there, and the copied files."""
 
     table: TableHead
     version: int
@@ -92,9 +100,12 @@ def restore_table(
     *,
     as_clone: bool = False,
 ) -> RestoredTable:
-    """Make the table `to` of what a backup has of the table `name`. NoSuchTable, NotFound, TableExists; Unsupported for
-    one with files that were outside of the warehouse. `as_clone`: it takes the place of what was a clone, with its tags
-    and branches, and the names of such files."""
+    """Make the table `to` from the table `name` of a backup.
+
+    Raises NoSuchTable, NotFound or TableExists, and Unsupported if the table has files outside of the
+    warehouse. With `as_clone`, the new table replaces a former clone, with its tags and branches, and keeps
+    the names of such files.
+    """
     tree.logs.check_writable()
     backup = place.backup(id)
     at = _table_in(backup, place, name)
@@ -104,21 +115,24 @@ def restore_table(
     files = source.all_files()
     paths = files["path"].to_pylist() + (files_of_refs(source)["path"].to_pylist() if as_clone else [])
     keys = _keys(source, backup, list(dict.fromkeys(paths)), as_clone)
-    shown = source.tracked.store
-    assert isinstance(shown, BackupStore)
+    backup_store = source.tracked.store
+    assert isinstance(backup_store, BackupStore)
 
     def read(path: str) -> bytes:
-        return sound(place.store, shown.listed(keys[path]))
+        return sound(place.store, backup_store.listed(keys[path]))
 
-    made, size_bytes = _made(
+    table, size_bytes = _made(
         tree, source, backup.warehouse, files, list(keys), read, to, token, progress, with_refs=as_clone
     )
-    return RestoredTable(made, backup, len(keys), size_bytes)
+    return RestoredTable(table, backup, len(keys), size_bytes)
 
 
 def copy_table(tree: NameTree, source: TableHead, to: Identifier, progress: Progress) -> CopiedTable:
-    """Make the table `to` of another warehouse of what `source` has now. NotFound where files of it were vacuumed
-    meanwhile; FormatError where one is not as its entry says."""
+    """Make the table `to` of another warehouse from the present state of `source`.
+
+    Raises NotFound if files of it were vacuumed during the copy, and FormatError if a file does not match its
+    entry.
+    """
     tree.logs.check_writable()
     files = source.all_files()
     sizes: dict[str, int] = dict(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
@@ -130,8 +144,8 @@ def copy_table(tree: NameTree, source: TableHead, to: Identifier, progress: Prog
         store, key = source.tracked.store, f"{source.tracked.prefix}/{path}".lstrip("/")
         if is_elsewhere(path):
             store, key = source.logs.places.open_url(path)
-        with store.open_input(key) as opened:
-            data = opened.read()
+        with store.open_input(key) as source_file:
+            data = source_file.read()
         crc = checksums.get(path)
         if len(data) != sizes[path] or (crc is not None and zlib.crc32(data) != crc):
             raise FormatError(
@@ -139,10 +153,10 @@ def copy_table(tree: NameTree, source: TableHead, to: Identifier, progress: Prog
             )
         return data
 
-    made, size_bytes = _made(
+    table, size_bytes = _made(
         tree, source, source.logs.warehouse, files, list(sizes), read, to, None, progress
     )
-    return CopiedTable(made, source.version, len(sizes), size_bytes)
+    return CopiedTable(table, source.version, len(sizes), size_bytes)
 
 
 def _made(
@@ -158,7 +172,7 @@ def _made(
     *,
     with_refs: bool = False,
 ) -> tuple[TableHead, int]:
-    """Make a table of copies of the files at `paths`; return it, and the bytes that were copied."""
+    """Make a table from copies of the files at `paths`. Return it, and the number of copied bytes."""
     stage = stage_like(tree, source, to, token)
     copies = copies_of(files if not with_refs else pa.concat_tables([files, files_of_refs(source)], **_WIDE))
     places = {path: file_path(stage.write, copies[path]) for path in paths}
@@ -177,8 +191,8 @@ def _made(
     def own(files: pa.Table) -> pa.Table:
         return _own(source, warehouse, files, stage, places, store, prefix)
 
-    # A stream that has written to the source goes on here, or finds out that batches are missing.
-    streams = [StreamCommitted(stream=each, batch=last) for each, last in source.state.streams.items()]
+    # A stream that has written to the source continues here, or notices that batches are missing.
+    streams = [StreamCommitted(stream=stream, batch=last) for stream, last in source.state.streams.items()]
     refs = refs_drafts(source, own, tree.logs.new_id) if with_refs else ()
     first = first_commit(source, source.view, stage, (), own(files))
     draft = merged_drafts([first, Draft(events=encode(streams)), *refs])
@@ -186,74 +200,76 @@ def _made(
 
 
 def remade_clones(tree: NameTree, place: BackupPlace, backup: Backup) -> None:
-    """Replace each clone, whose log names files of the warehouse that was backed up, by a table with its own files, and
-    purge what was dropped as a clone: no saved cut or clone needs either, as all of them have files of their own.
+    """Replace each clone, whose log names files of the backed-up warehouse, by a table with its own files.
 
-    Stopped anywhere, it is finished by the next call. Each is made before any is purged: in the folder of a copy, the
-    files of one are read where they were copied for another.
+    Tables that were dropped as clones are purged: no saved cut or clone needs them because all have files of
+    their own. If it stops anywhere, the next call finishes the work. All new tables are made before any clone
+    is purged. This is because, in the folder of a copy, the files of a clone may be read from the place of
+    another clone's copy.
     """
     clones = [at for at in backup.tables if at.name in backup.clones]
     for at in clones:
         _make_beside(tree, place, backup, at)
     for at in clones:
         _put_in_place(tree, backup, at)
-    for left in backup.left:
-        if left.kind == DROPPED and not is_elsewhere(left.place):
-            purge_replaced(tree, left.name, left.place)
+    for omission in backup.left:
+        if omission.kind == DROPPED and not is_elsewhere(omission.place):
+            purge_replaced(tree, omission.name, omission.place)
     for at in backup.tables:
-        tracked = tree.logs.table(at.location)
-        if not tracked.current().sealed:
-            _release_clones(tree, tracked, quoted(at.name))
+        tracked_log = tree.logs.table(at.location)
+        if not tracked_log.current().sealed:
+            _release_clones(tree, tracked_log, quoted(at.name))
 
 
 def _release_clones(tree: NameTree, tracked: TrackedLog[TableState], title: str) -> None:
-    """Keep nothing for clones that did not come along."""
+    """Release the files kept for clones that are not in this warehouse."""
     for clone, promise in tracked.current().state.clones.items():
         try:
             tree.logs.table(promise.location).current()
         except NotFound:
-            release_lost(tree.logs, tracked, title, clone)
+            release_lost(tree.logs, tracked, title, clone, dry_run=False)
 
 
 def name_beside(name: Identifier, mark: str) -> Identifier:
-    """Return the name that a table has while it is made in place of another one."""
-    ending = f"-restored-{mark}"
-    begin = name[-1].encode()[: NAME_LIMIT_BYTES - len(ending)].decode(errors="ignore")
-    return (*name[:-1], begin + ending)
+    """Return the name of a table while it is made to replace another table."""
+    suffix = f"-restored-{mark}"
+    begin = name[-1].encode()[: NAME_LIMIT_BYTES - len(suffix)].decode(errors="ignore")
+    return (*name[:-1], begin + suffix)
 
 
 def _beside(backup: Backup, at: LogInBackup) -> Identifier:
-    # Of its own for each clone: several may begin alike.
+    # A name of its own for each clone, because several clones may have the same beginning.
     return name_beside(at.name, hashlib.sha256(f"{backup.id} {at.location}".encode()).hexdigest()[:12])
 
 
 def _make_beside(tree: NameTree, place: BackupPlace, backup: Backup, at: LogInBackup) -> None:
-    beside = _beside(backup, at)
-    found = tree.find_table(at.name) or _undropped(tree, at)
-    if found is None or found.tracked.location != at.location or tree.find_table(beside) is not None:
+    new_name = _beside(backup, at)
+    table = tree.find_table(at.name) or _undropped(tree, at)
+    if table is None or table.tracked.location != at.location or tree.find_table(new_name) is not None:
         return
     with suppress(TableExists):
-        restore_table(tree, place, backup.id, at.name, beside, None, no_progress, as_clone=True)
+        restore_table(tree, place, backup.id, at.name, new_name, None, no_progress, as_clone=True)
 
 
 def _put_in_place(tree: NameTree, backup: Backup, at: LogInBackup) -> None:
-    beside = _beside(backup, at)
-    found = tree.find_table(at.name)
-    if found is not None and found.tracked.location != at.location:
+    new_name = _beside(backup, at)
+    table = tree.find_table(at.name)
+    if table is not None and table.tracked.location != at.location:
         return
-    # No other: where another run has come to its end meanwhile, clients have written to what has the name.
+    # Only the table at this location: after another run's end, clients may have written to a table of this
+    # name.
     if not drop_and_purge(tree, at.name, None, at.location, is_replaced=True):
-        # A run has died while it purged it: a vacuum would not go on with what a saved cut has.
+        # A run died while it purged the table. A vacuum would not continue with a table that a saved cut has.
         purge_replaced(tree, at.name, at.location)
     try:
-        rename_table(tree, beside, at.name, None)
+        rename_table(tree, new_name, at.name, None)
     except (NoSuchTable, TableExists):
-        # Another run has put it in its place, and this one may have made it once more: that can be restored.
-        drop_table(tree, beside, None)
+        # Another run has put it in place. This run may have made a second table, which can be restored.
+        drop_table(tree, new_name, None)
 
 
-def _undropped(tree: NameTree, at: LogInBackup) -> Found[TableState] | None:
-    """Bring back what a run dropped that died before it had purged it; None where it is purged."""
+def _undropped(tree: NameTree, at: LogInBackup) -> FoundLog[TableState] | None:
+    """Restore a table whose run died after the drop and before the purge. None if it is purged."""
     for entry in list_dropped(tree, at.name[:-1], recursive=False):
         if entry.location == tree.logs.url(at.location):
             try:
@@ -265,33 +281,35 @@ def _undropped(tree: NameTree, at: LogInBackup) -> Found[TableState] | None:
 
 
 def _table_in(backup: Backup, place: BackupPlace, name: Identifier) -> LogInBackup:
-    found = next((each for each in backup.tables if each.name == name), None)
-    if found is not None:
-        return found
-    left = next((each for each in backup.left if each.name == name), None)
-    if left is not None:
+    log = next((entry for entry in backup.tables if entry.name == name), None)
+    if log is not None:
+        return log
+    omission = next((entry for entry in backup.left if entry.name == name), None)
+    if omission is not None:
         raise Unsupported(
-            f"the backup {backup.id} does not have {quoted(name)}: it was left out, as it is at {left.place}"
+            f"the backup {backup.id} does not have {quoted(name)}: it was left out, as it is at {omission.place}"
         )
-    known = ", ".join(quoted(each.name) for each in backup.tables[:10]) or "none"
+    table_names = ", ".join(quoted(entry.name) for entry in backup.tables[:10]) or "none"
     raise NoSuchTable(
-        f"the backup {backup.id} at {place.store.url} has no table {quoted(name)}: its tables are {known}"
+        f"the backup {backup.id} at {place.store.url} has no table {quoted(name)}: its tables are {table_names}"
     )
 
 
 def table_of(place: BackupPlace, backup: Backup, at: LogInBackup) -> TableHead:
-    """Return a table as a backup has it, to be read."""
-    objects = {each.key: each for each in place.objects_of(backup)}
-    places = Places(f"memory://backup-{backup.id}", {})
+    """Return a table of a backup for reading."""
+    objects = {entry.key: entry for entry in place.objects_of(backup)}
+    places = WarehouseStores(f"memory://backup-{backup.id}", {})
     places.stores[places.warehouse] = BackupStore(places.warehouse, place.store, objects)
     logs = LogCache(places, {}, LogOptions(snapshot_every_versions=0))
-    tracked = logs.table(at.location)
-    return TableHead(logs, tracked, tracked.log.view_at(at.version), quoted(at.name))
+    tracked_log = logs.table(at.location)
+    return TableHead(logs, tracked_log, tracked_log.log.view_at(at.version), quoted(at.name))
 
 
 def _keys(source: TableHead, backup: Backup, paths: Sequence[str], as_clone: bool) -> dict[str, str]:
-    """Return the keys in the backup of files that a table's entries name, by their paths; `as_clone`, of those
-    that it has. Unsupported where the backup has one not."""
+    """Return the keys in the backup of the files that a table's entries name, by their paths.
+
+    Raises Unsupported if the backup lacks a file. With `as_clone`, such a file is skipped.
+    """
     keys: dict[str, str] = {}
     for path in paths:
         if not is_elsewhere(path):
@@ -312,12 +330,12 @@ def _own(
     source: TableHead,
     warehouse: str,
     files: pa.Table,
-    stage: Stage,
+    stage: StagedTable,
     places: Mapping[str, str],
     store: ObjectStore,
     prefix: str,
 ) -> pa.Table:
-    """Return the entries of the copies, with the same rows deleted: vectors that stand apart are written anew."""
+    """Return the entries of the copies, with the same deleted rows. Separate vectors are written again."""
     paths: list[str] = files["path"].to_pylist()
     if DELETES in files.column_names:
         vectors: dict[str, BitMap] = {}
@@ -328,11 +346,11 @@ def _own(
                 continue
             where = f"{source.tracked.prefix}/" if not is_elsewhere(deletes.path) else ""
             inside = where + deletes.path.removeprefix(f"{warehouse.rstrip('/')}/")
-            stored = msgspec.structs.replace(deletes, path=inside)
-            vectors[places.get(path, path)] = read_vector(source.tracked.store, "", stored, rows)
-        written = write_vectors(store, prefix, stage.write, vectors) if vectors else {}
+            vector_entry = msgspec.structs.replace(deletes, path=inside)
+            vectors[places.get(path, path)] = read_vector(source.tracked.store, "", vector_entry, rows)
+        new_deletes = write_vectors(store, prefix, stage.write, vectors) if vectors else {}
         texts = [
-            deletes_to_json(written[at]) if (at := places.get(path, path)) in written else text
+            deletes_to_json(new_deletes[at]) if (at := places.get(path, path)) in new_deletes else text
             for path, text in zip(paths, texts, strict=True)
         ]
         files = _with(files, DELETES, texts)
@@ -347,16 +365,16 @@ def _with(files: pa.Table, column: str, values: Sequence[str | None]) -> pa.Tabl
 
 
 class BackupStore:
-    """The objects of a backup at the keys that they had. See ObjectStore; it is read only."""
+    """The objects of a backup at their original keys. See ObjectStore; it is read-only."""
 
-    def __init__(self, url: str, store: ObjectStore, objects: Mapping[str, Listed]) -> None:
+    def __init__(self, url: str, store: ObjectStore, objects: Mapping[str, ListedObject]) -> None:
         self.url = url
         self.is_bucket = store.is_bucket
         self._store = store
         self._objects = objects
         self._keys = sorted(objects, key=lambda key: key.encode())
 
-    def listed(self, key: str) -> Listed:
+    def listed(self, key: str) -> ListedObject:
         if key not in self._objects:
             raise NotFound(f"the backup has no {key}: verify it, or use another one")
         return self._objects[key]

@@ -1,4 +1,4 @@
-"""Files of another table of the warehouse in entries of a clone: by their absolute places. Pure."""
+"""Files of another table of the warehouse, in the entries of a clone, have absolute paths. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 from lakelog.catalog.core.files import (
     DELETES,
     VERSION,
-    Deletes,
+    DeletionVector,
     deletes_from_json,
     deletes_to_json,
     is_elsewhere,
@@ -16,14 +16,15 @@ from lakelog.catalog.core.files import (
 
 
 def is_of(path: str, folder: str) -> bool:
-    """Return whether a path is that of an object of the table in `folder`, a URL or an absolute path."""
+    """Return whether a path belongs to an object of the table in `folder`, a URL or an absolute path."""
     return path.startswith(f"{folder.rstrip('/')}/")
 
 
 def absolute(files: pa.Table, url: str) -> pa.Table:
-    """Return files of the table at `url` as another table's entries name them; what is elsewhere is named so already.
+    """Return the files of the table at `url` as entries of another table.
 
-    Versions are left out: those of the other log mean nothing in this one.
+    Paths of files elsewhere are absolute already. Versions are left out because the other log's versions mean
+    nothing in this log.
     """
     paths = [_absolute(path, url) for path in files["path"].to_pylist()]
     files = files.set_column(files.column_names.index("path"), "path", pa.array(paths, pa.string()))
@@ -36,7 +37,7 @@ def absolute(files: pa.Table, url: str) -> pa.Table:
     return files.drop_columns([VERSION]) if VERSION in files.column_names else files
 
 
-def absolute_deletes(deletes: Deletes, url: str) -> Deletes:
+def absolute_deletes(deletes: DeletionVector, url: str) -> DeletionVector:
     if deletes.path is None:
         return deletes
     return msgspec.structs.replace(deletes, path=_absolute(deletes.path, url))

@@ -1,8 +1,8 @@
-"""Making a clone: its log with the files of the source, the promises of all who own these, and then the name.
+"""Making a clone: its log with the source's files, the promises of these files' owners, then the name.
 
-Three steps, in this order. A process that dies after the first leaves a log that no name leads to, which a vacuum
-purges; after the second also promises to that log, which are over once it is purged. So nothing that is left behind
-costs more than space, and whatever a name leads to is kept.
+The three steps come in this order. A process that dies after the first step leaves a log that no name leads
+to, and a vacuum purges it. After the second step, promises to that log are left too, and end once the log is
+purged. So leftovers only cost space, and the files of every table with a name are kept.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from contextlib import contextmanager
 import msgspec
 import pyarrow as pa
 
-from lakelog.catalog.core.ddl import CREATE, Stage, StageRequest, create_from, created_event, stage_table
+from lakelog.catalog.core.ddl import (
+    CREATE,
+    StagedTable,
+    StageRequest,
+    create_from,
+    created_event,
+    stage_table,
+)
 from lakelog.catalog.core.files import is_elsewhere
 from lakelog.catalog.core.logs import (
     NameTree,
@@ -29,9 +36,9 @@ from lakelog.catalog.core.schema import kept_of_import
 from lakelog.catalog.core.state import (
     COMMENT,
     MAIN,
+    CloneOrigin,
     ClonePromised,
-    Operation,
-    Origin,
+    OperationKind,
     TableCloned,
     TableState,
     encode,
@@ -40,16 +47,19 @@ from lakelog.catalog.core.writes import moved_files
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
 from lakelog.catalog.keeping.clones.borrowed import absolute, is_of
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.log import Commit, Draft, View, WriteRef
+from lakelog.log import Commit, Draft, LogView, WriteRef
 from lakelog.log.errors import NotFound, PermissionDenied, Unsupported
 
 
 def clone_table(tree: NameTree, source: TableHead, identifier: Identifier, token: Token | None) -> TableHead:
-    """Make the table of that name a clone of a version of `source`, and return it. No data file is read or copied.
+    """Make the table of that name a clone of a version of `source`, and return it.
 
-    TableExists, NoSuchNamespace; NotFound where the version expires meanwhile; PermissionDenied where the source's log,
-    or that of a table whose files the source itself has as a clone, may not be written; Unsupported for a source with
-    files that no log keeps, or outside of the warehouse. Nothing is visible then.
+    No data file is read or copied.
+
+    Raises TableExists or NoSuchNamespace, and NotFound if the version expires before the clone is made.
+    Raises PermissionDenied if the source's log may not be written. The same holds for the log of a table
+    whose files the source borrows as a clone. Raises Unsupported if the source has files that no log keeps,
+    or is outside of the warehouse. Nothing is visible after an error.
     """
     tree.logs.check_writable()
     if token is not None and was_applied_anywhere(tree.logs, token):
@@ -60,27 +70,29 @@ def clone_table(tree: NameTree, source: TableHead, identifier: Identifier, token
     stage = stage_like(tree, source, identifier, token)
     draft = first_commit(source, newest, stage, origins_of(source, newest))
 
-    def promise(tracked: TrackedLog[TableState], view: View[TableState]) -> View[TableState]:
+    def promise(tracked: TrackedLog[TableState], view: LogView[TableState]) -> LogView[TableState]:
         promise_all(tree, source, newest.state.origins, stage)
         return view
 
     return create_from(tree, stage, draft, promise)
 
 
-def origins_of(source: TableHead, newest: View[TableState]) -> tuple[Origin, ...]:
-    """Return the logs that have to promise: the source's, and those that keep files for it."""
-    return (Origin(location=source.tracked.location, id=source.id), *newest.state.origins)
+def origins_of(source: TableHead, newest: LogView[TableState]) -> tuple[CloneOrigin, ...]:
+    """Return the logs that have to promise: the source's log, and the logs that keep files for the source."""
+    return (CloneOrigin(location=source.tracked.location, id=source.id), *newest.state.origins)
 
 
-def promise_all(tree: NameTree, source: TableHead, origins: Sequence[Origin], stage: Stage) -> None:
-    """Let the source, and the tables whose files it has itself, keep the files for the clone that is staged."""
+def promise_all(
+    tree: NameTree, source: TableHead, origins: Sequence[CloneOrigin], stage: StagedTable
+) -> None:
+    """Make the source, and the tables whose files it borrows, keep the files for the staged clone."""
     for origin in origins:
         _promise_again(tree, source, origin, stage)
     _promise(source, stage)
 
 
-def check_cloneable(source: TableHead, newest: View[TableState]) -> None:
-    """Refuse what no log could keep for a clone."""
+def check_cloneable(source: TableHead, newest: LogView[TableState]) -> None:
+    """Raise Unsupported if no log could keep the source's files for a clone."""
     if source.ref != MAIN:
         raise Unsupported(
             f"{source.name} is on {source.ref}, and a clone is of the table itself: fast-forward the table to it, or "
@@ -98,8 +110,8 @@ def check_cloneable(source: TableHead, newest: View[TableState]) -> None:
         )
 
 
-def check_kept(source: TableHead, files: pa.Table, origins: Sequence[Origin]) -> None:
-    """Refuse files that are neither the table's own nor those of a table that has promised to keep them."""
+def check_kept(source: TableHead, files: pa.Table, origins: Sequence[CloneOrigin]) -> None:
+    """Raise Unsupported for a file that belongs neither to the table nor to an owner that keeps it."""
     folders = [source.logs.url(origin.location) for origin in origins]
     for path in files["path"].to_pylist():
         if is_elsewhere(path) and not any(is_of(path, folder) for folder in folders):
@@ -109,11 +121,16 @@ def check_kept(source: TableHead, files: pa.Table, origins: Sequence[Origin]) ->
             )
 
 
-def stage_like(tree: NameTree, source: TableHead, identifier: Identifier, token: Token | None) -> Stage:
-    """Stage a new table with the definition of another one. TableExists, NoSuchNamespace; Unsupported where it would be
-    outside of the warehouse."""
+def stage_like(tree: NameTree, source: TableHead, identifier: Identifier, token: Token | None) -> StagedTable:
+    """Stage a new table with the definition of another table.
+
+    Raises TableExists or NoSuchNamespace, and Unsupported if the new table would be outside of the warehouse.
+    Raises UnsupportedFormat if the source has something for writers that is unknown here: the new table would
+    lack it.
+    """
+    source.tracked.log.check_writable(source.view)
     metadata = source.metadata
-    # What an older version of lakelog took of other formats' properties, the clone has too: by its first commit.
+    # The clone's first commit also has properties of other formats that an older version of lakelog imported.
     properties, _ = kept_of_import(metadata.properties)
     stage = stage_table(
         tree,
@@ -144,10 +161,12 @@ def stage_like(tree: NameTree, source: TableHead, identifier: Identifier, token:
     )
 
 
-def staged(source: TableHead, identifier: Identifier, namespace: str, table_id: str, location: str) -> Stage:
-    """Return the stage of a clone in a namespace whose log, at that place, has its name already."""
+def staged(
+    source: TableHead, identifier: Identifier, namespace: str, table_id: str, location: str
+) -> StagedTable:
+    """Return the stage of a clone whose name is already in the namespace's log at that location."""
     metadata, logs = source.metadata, source.logs
-    return Stage(
+    return StagedTable(
         kind=CREATE,
         identifier=identifier,
         namespace=namespace,
@@ -170,19 +189,19 @@ def staged(source: TableHead, identifier: Identifier, namespace: str, table_id: 
 
 def first_commit(
     source: TableHead,
-    newest: View[TableState],
-    stage: Stage,
-    origins: tuple[Origin, ...],
+    newest: LogView[TableState],
+    stage: StagedTable,
+    origins: tuple[CloneOrigin, ...],
     files: pa.Table | None = None,
 ) -> Draft:
-    """Return the first commit of a clone's log: its definition, where it is from, and its rows as those of one change.
-    They are in `files`, copies of the source's in the clone's folder; without these, in those of the source.
+    """Return the first commit of a clone's log: its definition, its origin, and its rows as a single change.
 
-    Values of identity columns go on after all that the source has ever taken, also where an old version is cloned.
+    The rows are in `files`, copies in the clone's folder. Without `files`, they are in the source's files.
+    Identity columns continue after all values that the source ever took, also if an old version is cloned.
     """
     files = absolute(source.all_files(), source.url) if files is None else files
     metadata = msgspec.structs.replace(source.metadata, own_location=False)
-    cloned = TableCloned(
+    clone_event = TableCloned(
         of=source.id,
         version=source.version,
         metadata=metadata,
@@ -191,44 +210,47 @@ def first_commit(
         identities=dict(newest.state.identities),
         ancestors=source.state.ancestors,
     )
-    drafts = [Draft(events=encode([created_event(stage), cloned]), write=stage.write)]
+    drafts = [Draft(events=encode([created_event(stage), clone_event]), write=stage.write)]
     if files.num_rows:
-        changed, blobs = moved_files(Operation.CLONE, files, files.slice(0, 0), metadata)
-        drafts.append(Draft(events=encode([changed]), blobs=blobs))
+        change, blobs = moved_files(OperationKind.CLONE, files, files.slice(0, 0), metadata)
+        drafts.append(Draft(events=encode([change]), blobs=blobs))
     return merged_drafts(drafts)
 
 
-def _promise(source: TableHead, stage: Stage) -> None:
-    """Let the source keep the files of its version for the clone that is staged."""
-    then = source.view
+def _promise(source: TableHead, stage: StagedTable) -> None:
+    """Make the source keep the files of its version for the staged clone."""
+    source_view = source.view
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
         if stage.table_id in view.state.clones:
             raise NothingToDo("it has been promised")
-        if view.state.expired > then.version or view.log_id != source.id:
+        if view.state.expired > source_view.version or view.log_id != source.id:
             raise NotFound(
-                f"version {then.version} of {source.name} cannot be cloned: it has expired meanwhile"
+                f"version {source_view.version} of {source.name} cannot be cloned: it has expired meanwhile"
             )
-        added, removed = source.files_only_here(view), source.at(view).files_only_here(then)
-        changed, blobs = moved_files(Operation.CLONE, added, removed, then.state.current)
-        promised = ClonePromised(
-            **{field: getattr(changed, field) for field in changed.__struct_fields__},
+        new_files, old_files = (
+            source.files_only_here(view),
+            source.at(view).files_only_here(source_view),
+        )
+        change, blobs = moved_files(OperationKind.CLONE, new_files, old_files, source_view.state.current)
+        promise = ClonePromised(
+            **{field: getattr(change, field) for field in change.__struct_fields__},
             clone=stage.table_id,
             location=stage.location,
-            version=then.version,
-            metadata=None if then.state.current == view.state.current else then.state.current,
+            version=source_view.version,
+            metadata=None if source_view.state.current == view.state.current else source_view.state.current,
         )
-        return Draft(events=encode([promised]), blobs=blobs)
+        return Draft(events=encode([promise]), blobs=blobs)
 
     _commit(source.tracked, source.name, stage, decide)
 
 
-def _promise_again(tree: NameTree, source: TableHead, origin: Origin, stage: Stage) -> None:
-    """Let a table that keeps files for the source, which is its clone, keep the same ones for the clone of that."""
-    tracked = tree.logs.table(origin.location)
+def _promise_again(tree: NameTree, source: TableHead, origin: CloneOrigin, stage: StagedTable) -> None:
+    """Make a table that keeps files for its clone `source` keep the same files for the clone of `source`."""
+    table_log = tree.logs.table(origin.location)
     title = f"the table at {tree.logs.url(origin.location)}, whose files {source.name} has"
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
         if stage.table_id in view.state.clones:
             raise NothingToDo("it has been promised")
         promise = view.state.clones.get(source.id) if view.log_id == origin.id else None
@@ -238,17 +260,17 @@ def _promise_again(tree: NameTree, source: TableHead, origin: Origin, stage: Sta
                 "meanwhile, clone it again; else run `lakelog fsck`",
                 version=view.version,
             )
-        promised = ClonePromised(
-            operation=Operation.CLONE.word,
+        new_promise = ClonePromised(
+            operation=OperationKind.CLONE.word,
             clone=stage.table_id,
             location=stage.location,
             version=promise.version,
             of=source.id,
         )
-        return Draft(events=encode([promised]))
+        return Draft(events=encode([new_promise]))
 
     try:
-        _commit(tracked, title, stage, decide)
+        _commit(table_log, title, stage, decide)
     except NoSuchTable as error:
         raise NoSuchTable(
             f"{source.name} cannot be cloned: {title} was dropped, and promises files to no other clone. Restore that "
@@ -260,8 +282,8 @@ def _promise_again(tree: NameTree, source: TableHead, origin: Origin, stage: Sta
 def _commit(
     tracked: TrackedLog[TableState],
     title: str,
-    stage: Stage,
-    decide: Callable[[View[TableState], Sequence[Commit]], Draft],
+    stage: StagedTable,
+    decide: Callable[[LogView[TableState], Sequence[Commit]], Draft],
 ) -> None:
     with _not_denied(title, stage), gone_as_no_such_table(title):
         try:
@@ -271,7 +293,7 @@ def _commit(
 
 
 @contextmanager
-def _not_denied(title: str, stage: Stage) -> Iterator[None]:
+def _not_denied(title: str, stage: StagedTable) -> Iterator[None]:
     try:
         yield
     except PermissionDenied as error:

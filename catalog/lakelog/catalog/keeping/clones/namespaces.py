@@ -1,7 +1,8 @@
-"""Cloning a namespace: all tables in it and below it, as of one moment, become visible under a new name by one commit.
+"""Cloning a namespace: a commit makes all of its tables, as of a moment, visible under a new name.
 
-The new namespace's log is created with all names in it, under an id that nothing leads to; then the logs of the tables,
-then the promises of their sources, and the link last of all. So what is left of one that died is purged as a whole.
+The new namespace's log is created first, with all names in it, under an id that nothing leads to. The tables'
+logs follow, then the promises of their sources, and the link at the end. So the leftovers of a failed run are
+purged as a whole.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 from lakelog.catalog.core.ddl import collect
 from lakelog.catalog.core.logs import (
-    Found,
+    FoundLog,
     NameTree,
     TableHead,
     Token,
@@ -38,7 +39,7 @@ from lakelog.catalog.keeping.clones.cloning import (
     staged,
 )
 from lakelog.catalog.names import Identifier, check_namespace, quoted
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import InvalidInput
 
 LOCATION = "location"
@@ -46,7 +47,9 @@ LOCATION = "location"
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """A namespace that is cloned: its state then, the name and place of its clone, and what is in it."""
+    """A namespace that is cloned: its state at that moment, the name and place of its clone, and its
+    contents.
+    """
 
     state: NamespaceState
     name: str
@@ -66,10 +69,11 @@ class _Level:
 
 
 def clone_namespace(tree: NameTree, source: Identifier, target: Identifier, token: Token | None) -> None:
-    """Make the namespace `target` with a clone of each table in and below `source`, as of one moment.
+    """Make the namespace `target` with a clone of each table in and below `source`, as of a single moment.
 
-    Views, functions and saved cuts stay behind: they mean what is in `source`. NamespaceExists, NoSuchNamespace; for
-    each table as `clone_table`, and nothing is visible then.
+    Views, functions and saved cuts are not cloned because they refer to objects in `source`. Raises
+    NamespaceExists or NoSuchNamespace, and for each table the errors of `clone_table`. Nothing is visible
+    after an error.
     """
     tree.logs.check_writable()
     if not source or not target:
@@ -80,17 +84,18 @@ def clone_namespace(tree: NameTree, source: Identifier, target: Identifier, toke
     parent = tree.writable(target[:-1])
     if parent.view.state.entry(NAMESPACE, target[-1]) is not None:
         raise _exists(target)
-    tracked = tree.namespace(source).tracked
-    # All that it leads to, wherever that is: unlike versions that a cut has, these need not stay.
-    versions = collect(tree.logs, source, tracked, within="")
-    level = _planned(tree, source, tracked.location, target[-1], parent.tracked.location, versions)
-    heads = [head for each in level.all() for _, _, head in each.tables]
+    source_log = tree.namespace(source).tracked
+    # All versions that the source leads to, wherever they are. Unlike the versions of a cut, these need not
+    # be kept.
+    versions = collect(tree.logs, source, source_log, within="")
+    level = _planned(tree, source, source_log.location, target[-1], parent.tracked.location, versions)
+    heads = [head for cloned_level in level.all() for _, _, head in cloned_level.tables]
     for head in heads:
         newest = head.tracked.current()
         check_cloneable(head, newest)
         check_kept(head, head.all_files(), newest.state.origins)
-    for each in level.all():
-        _create(tree, each)
+    for cloned_level in level.all():
+        _create(tree, cloned_level)
     _link(tree, parent, target, level, token)
 
 
@@ -102,30 +107,30 @@ def _planned(
     parent: str,
     versions: dict[str, int],
 ) -> _Level:
-    """Return what is cloned of a namespace and of those below it, each table as of its version."""
+    """Return the plan of a namespace and the namespaces below it, with each table as of its version."""
     logs, id = tree.logs, tree.logs.new_id()
     state = logs.namespace(location).view_at(versions[location]).state
     own = f"{parent}/n-{id}" if parent else f"n-{id}"
     tables = [
-        (each, logs.new_id(), _head(tree, (*path, each), entry.location, versions[entry.location]))
-        for each, entry in sorted(state.entries.get(RELATION, {}).items())
+        (child, logs.new_id(), _head(tree, (*path, child), entry.location, versions[entry.location]))
+        for child, entry in sorted(state.logs(RELATION))
         if entry.location in versions
     ]
     below = [
-        _planned(tree, (*path, each), entry.location, each, own, versions)
-        for each, entry in sorted(state.entries.get(NAMESPACE, {}).items())
+        _planned(tree, (*path, child), entry.location, child, own, versions)
+        for child, entry in sorted(state.logs(NAMESPACE))
         if entry.location in versions
     ]
     return _Level(state, name, parent, id, tuple(tables), tuple(below))
 
 
 def _head(tree: NameTree, name: Identifier, location: str, version: int) -> TableHead:
-    tracked = tree.logs.table(location)
-    return TableHead(tree.logs, tracked, tracked.view_at(version), quoted(name))
+    table_log = tree.logs.table(location)
+    return TableHead(tree.logs, table_log, table_log.view_at(version), quoted(name))
 
 
 def _create(tree: NameTree, level: _Level) -> None:
-    """Create the log of a clone of a namespace, with all names, then the tables that these lead to."""
+    """Create the log of a clone of a namespace, with all names, then the tables that these names lead to."""
     properties = {key: value for key, value in level.state.properties.items() if key != LOCATION}
     events = [NamespaceCreated(properties=properties, parent=level.parent, name=level.name)]
     names = [
@@ -133,8 +138,8 @@ def _create(tree: NameTree, level: _Level) -> None:
         for name, id, _ in level.tables
     ]
     names += [
-        EntryLinked(space=NAMESPACE, name=each.name, kind=NAMESPACE, id=each.id, location=each.location)
-        for each in level.below
+        EntryLinked(space=NAMESPACE, name=child.name, kind=NAMESPACE, id=child.id, location=child.location)
+        for child in level.below
     ]
     log = tree.logs.namespace(level.location)
     log.create(Draft(events=encode([*events, *names])), log_id=level.id, commit_id=level.id)
@@ -148,20 +153,18 @@ def _create(tree: NameTree, level: _Level) -> None:
 
 def _link(
     tree: NameTree,
-    parent: Found[NamespaceState],
+    parent: FoundLog[NamespaceState],
     target: Identifier,
     level: _Level,
     token: Token | None,
 ) -> None:
-    linked = EntryLinked(
-        space=NAMESPACE, name=target[-1], kind=NAMESPACE, id=level.id, location=level.location
-    )
+    link = EntryLinked(space=NAMESPACE, name=target[-1], kind=NAMESPACE, id=level.id, location=level.location)
 
-    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if view.state.entry(NAMESPACE, target[-1]) is not None:
             raise _exists(target)
         check_not_forgotten(view.state, level.id, quoted(target))
-        return Draft(events=encode([linked]))
+        return Draft(events=encode([link]))
 
     commit_in(parent, target[:-1], decide, token)
 

@@ -1,8 +1,9 @@
-"""Erasure: rows that match a condition are gone from everything that a table has or had, and a receipt says so.
+"""Erasure: matching rows are removed from every part and version of a table, and a receipt confirms it.
 
-Rule: it composes what exists. Files are rewritten as a delete does, versions expire, a fence and a vacuum delete what
-nothing reaches. What it adds is the order, the check of all that is left, and the receipt. A call that dies at any
-write has lost nothing, and the next one ends the work. It must not know engines: who rewrites is asked for.
+Rule: it composes existing operations. Files are rewritten as a delete does, and versions expire. A fence and
+a vacuum delete objects that nothing reaches. The erasure adds the order, the check of all remaining objects,
+and the receipt. A call that dies at any write has lost nothing, and the next call completes the work. This
+package must not know engines: the caller provides the code that rewrites.
 """
 
 from lakelog.catalog.keeping.erasure.forgetting import forget
@@ -12,9 +13,9 @@ from lakelog.catalog.keeping.erasure.work import ErasureWork, as_planned, as_wri
 
 __all__ = [
     "ErasedTable",
+    "ErasureWork",
     "Forgotten",
     "Lost",
-    "ErasureWork",
     "as_planned",
     "as_written",
     "forget",

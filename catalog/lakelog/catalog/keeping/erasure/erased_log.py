@@ -1,6 +1,6 @@
-"""A table's log that takes part in an erasure: what it holds of such rows, and what is said of it.
+"""A table's log in an erasure: the rows to erase that it holds, and the report on it.
 
-`is_due` is never taken back: an erasure that has looked too little leaves rows.
+`is_due` is never withdrawn: an erasure that checks too little leaves rows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from lakelog.catalog.core.logs import TableHead
-from lakelog.catalog.keeping.erasure.holdings import Held
+from lakelog.catalog.keeping.erasure.holdings import HeldRows
 from lakelog.catalog.keeping.erasure.model import ErasedTable
 from lakelog.catalog.keeping.erasure.row_set import RowSet
 from lakelog.catalog.names import Identifier
@@ -18,12 +18,12 @@ from lakelog.catalog.names import Identifier
 
 @dataclass(slots=True)
 class ErasedLog:
-    """One table's log that takes part."""
+    """A table's log in an erasure."""
 
     head: TableHead
     path: Identifier | None
     kind: str
-    held: Held
+    held: HeldRows
     rows: RowSet | None = None
     is_due: bool = False
     done: ErasedTable = field(init=False)
@@ -45,7 +45,7 @@ class ErasedLog:
         return self.head.version - max(self.head.state.expired, 1) + 1
 
     def must(self) -> None:
-        """Its older versions have such rows, though nothing else of it shows that."""
+        """Mark it as due: its older versions have rows to erase, though nothing else shows that."""
         if not self.is_due:
             self.is_due = True
             self.say(versions=self._versions())

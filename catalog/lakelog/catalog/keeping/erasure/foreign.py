@@ -1,4 +1,7 @@
-"""Files of another writer that hold such rows: lakelog does not delete them, so they are refused, or left by name."""
+"""Files of another writer that hold rows to erase.
+
+Lakelog does not delete them: they are refused, or left by name.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from lakelog.log.errors import InvalidInput
 
 
 def foreign_files(log: ErasedLog, *, leave: bool) -> list[str]:
-    """Return in words which files of another writer stay. InvalidInput where there are any that are not to be left."""
+    """Return descriptions of the other writers' files that stay.
+
+    Raises InvalidInput if there are any, unless `leave`.
+    """
     head = log.head
     foreign = _foreign_of(head, log.held.live)
     if foreign and not leave:
@@ -25,7 +31,7 @@ def foreign_files(log: ErasedLog, *, leave: bool) -> list[str]:
 
 
 def _foreign_of(head: TableHead, held: Mapping[str, int]) -> list[str]:
-    """Return those files that are another writer's: not the table's own, nor an owner's of a clone."""
+    """Return the files of another writer. A clone's owner does not count as such."""
     folders = [f"{head.logs.url(origin.location).rstrip('/')}/" for origin in head.state.origins]
     return sorted(
         path for path in held if is_elsewhere(path) and not any(path.startswith(folder) for folder in folders)
@@ -33,7 +39,7 @@ def _foreign_of(head: TableHead, held: Mapping[str, int]) -> list[str]:
 
 
 def _owned(head: TableHead) -> str:
-    """Return how files of another writer become lakelog's own, in words: a folder's can only be copied."""
+    """Return how another writer's files become lakelog's own, in words. Files of a folder can only be copied."""
     source = head.state.source
     if source is not None and source.metadata is not None and not source.copies:
         return "adopt the files (catalog.adopt_files)"

@@ -1,7 +1,7 @@
-"""Clones of a table that need none of its files any more: their own files may have copies of its rows.
+"""Clones of a table that need none of its files any more. Their own files may have copies of its rows.
 
-The table keeps nothing for them, so only they know what they come from. That stands in their first commit, and never
-changes: a hint of any age says it.
+The table keeps nothing for them, so only their own first commit says which tables they come from. It never
+changes, so a hint of any age has this information.
 """
 
 from __future__ import annotations
@@ -10,55 +10,57 @@ from collections.abc import Collection, Iterator, Sequence
 
 from lakelog.catalog.core.logs import LogCache, TrackedLog
 from lakelog.catalog.core.state import RELATION, TABLE, TableState
-from lakelog.catalog.keeping.erasure.namespaces import Namespace
-from lakelog.catalog.keeping.maintenance import hints_of
-from lakelog.log import View
+from lakelog.catalog.keeping.erasure.namespaces import ErasureNamespace
+from lakelog.catalog.keeping.maintenance.orphans import hints_of
+from lakelog.log import LogView
 from lakelog.log.errors import LakelogError
 
 AT_ONCE = 64
 
-Clone = tuple[str, TrackedLog[TableState], View[TableState]]
+Clone = tuple[str, TrackedLog[TableState], LogView[TableState]]
 
 
 def former_clones(
-    logs: LogCache, namespaces: Sequence[Namespace], family: Collection[str], met: Collection[str]
+    logs: LogCache, namespaces: Sequence[ErasureNamespace], family: Collection[str], met: Collection[str]
 ) -> Iterator[Clone]:
-    """Yield the tables that come from one of the family, dropped or not, without those that were `met`: the ones
-    that come from the fewest first. Costs a GET for each table, 64 in a round."""
+    """Yield the tables, dropped or not, that come from a table of the family. Skips the tables in `met`.
+
+    Tables with the fewest ancestors come first. Makes a GET request for each table, 64 in a round.
+    """
     places = {
         entry.id: entry.location
         for space in namespaces
-        for entry in space.state.entries.get(RELATION, {}).values()
+        for _, entry in space.state.logs(RELATION)
         if entry.kind == TABLE and entry.id not in met
     }
     places |= {
-        id: each.location
+        drop.entry.id: drop.entry.location
         for space in namespaces
-        for id, each in space.state.dropped.items()
-        if each.space == RELATION and id not in met
+        for drop in space.state.dropped_logs()
+        if drop.space == RELATION and drop.entry.id not in met
     }
-    found: list[Clone] = []
-    listed = list(places.items())
-    for start in range(0, len(listed), AT_ONCE):
-        some = listed[start : start + AT_ONCE]
-        opened = [logs.table(location) for _, location in some]
-        for (id, _), tracked, hint in zip(some, opened, hints_of(opened), strict=True):
-            view = _known(tracked, hint, id)
-            if view is None or any(each.id in family for each in view.state.ancestors):
+    clones: list[Clone] = []
+    items = list(places.items())
+    for start in range(0, len(items), AT_ONCE):
+        batch = items[start : start + AT_ONCE]
+        table_logs = [logs.table(location) for _, location in batch]
+        for (id, _), table_log, hint in zip(batch, table_logs, hints_of(table_logs), strict=True):
+            view = _known(table_log, hint, id)
+            if view is None or any(item.id in family for item in view.state.ancestors):
                 try:
-                    view = tracked.at_its_place()
+                    view = table_log.at_its_place()
                 except LakelogError:
-                    continue  # it cannot be read by anyone, and fsck says so
-                # One that is purged, and still on a list, was not emptied: its purge is to be ended.
+                    continue  # no reader can read it, and fsck reports it
+                # A purged table that is still on a list was not emptied: its purge has to be completed.
                 if view.log_id == id and (
-                    view.purged or any(each.id in family for each in view.state.ancestors)
+                    view.purged or any(item.id in family for item in view.state.ancestors)
                 ):
-                    found.append((id, tracked, view))
-    yield from sorted(found, key=lambda each: len(each[2].state.ancestors))
+                    clones.append((id, table_log, view))
+    yield from sorted(clones, key=lambda clone: len(clone[2].state.ancestors))
 
 
-def _known(tracked: TrackedLog[TableState], hint: bytes | None, id: str) -> View[TableState] | None:
-    """Return the state that a hint has, of whatever version; None where it has none."""
+def _known(tracked: TrackedLog[TableState], hint: bytes | None, id: str) -> LogView[TableState] | None:
+    """Return the state in a hint, of any version. None if the hint has none."""
     replay = tracked.log.replay
     root = replay.root_or_none(replay.keys.latest, hint)
     if root is None or root.state is None or root.log_id != id:

@@ -1,7 +1,7 @@
-"""What a table was at the versions that can be read: its schemas, its files, and what its commits say.
+"""The history of a table at its readable versions: schemas, files, and the contents of its commits.
 
-All is from one walk over the commits. Those of transactions that were aborted, or are undecided, have no effect, but
-their objects stay: what they would have added has bounds, too.
+All of it comes from a single walk over the commits. Commits of transactions that were aborted, or are
+undecided, have no effect. But their objects stay, so the files that they would have added have bounds too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lakelog.catalog.core.state import (
     table_events,
 )
 from lakelog.catalog.keeping.erasure.texts import definitions_quoting, has_quoting_statement
-from lakelog.catalog.keeping.maintenance import first_readable
+from lakelog.catalog.keeping.maintenance.reachable import first_readable
 from lakelog.log import Commit
 from lakelog.log.leftovers import last_base_from
 
@@ -36,14 +36,18 @@ _NOTHING = Metadata(
 )
 
 TABLES_MAX = 64
-"""A table of one entry takes as much memory as one of hundreds: those of so many commits that are alike become one."""
+"""A table of a single entry takes as much memory as a table of hundreds. So many similar tables are joined.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """Of the versions that can be read, from `first` on: `schemas`, each with the version that it ended with, the
-    present one last; `past`, the entries of files; `undone`, those of versions that have no effect; `ranks`, former
-    boundaries of clusterings; `quoting`: a statement quotes a value, or a definition does that there is no more."""
+class ReadableHistory:
+    """The history of the readable versions, from `first` on.
+
+    `schemas` has each schema with the version that ended it, the present schema last. `past` has the entries
+    of files, and `undone` the entries of versions without effect. `ranks` has former boundaries of
+    clusterings. `quoting`: a statement or a former definition quotes a value.
+    """
 
     schemas: list[tuple[Schema, int | None]]
     past: list[pa.Table]
@@ -53,15 +57,17 @@ class History:
     quoting: bool
 
 
-def history_of(head: TableHead, values: Sequence[str]) -> History:
-    """Read all versions that can be read. Costs a GET for each."""
-    tracked, log = head.tracked, head.tracked.log
+def history_of(head: TableHead, values: Sequence[str]) -> ReadableHistory:
+    """Read all readable versions. Makes a GET request for each."""
+    table_log, log = head.tracked, head.tracked.log
     base = last_base_from(log, head.view)
     first = min(first_readable(base), head.version)
-    # A base whose commit is still there was not cleaned up after.
+    # If a base's commit still exists, the cleanup after the base was not completed.
     begin = log.entry_at(first)
     unclean = base is not None and isinstance(begin, Commit)
-    quoting = bool(values) and (unclean or isinstance(begin, Commit) and has_quoting_statement(begin, values))
+    has_quote = bool(values) and (
+        unclean or isinstance(begin, Commit) and has_quoting_statement(begin, values)
+    )
     start = log.view_at(first)
     past = [
         chunk
@@ -76,35 +82,35 @@ def history_of(head: TableHead, values: Sequence[str]) -> History:
     for state in start.state.kept():
         former.note(state.current)
     without_effect = {*range(first + 1, head.version + 1)}
-    for each in files_of_commits(tracked, first + 1, head.version):
-        without_effect.discard(each.commit.version)
-        quoting = quoting or has_quoting_statement(each.commit, values)
-        for event in each.events:
+    for commit_files in files_of_commits(table_log, first + 1, head.version):
+        without_effect.discard(commit_files.commit.version)
+        has_quote = has_quote or has_quoting_statement(commit_files.commit, values)
+        for event in commit_files.events:
             former.note_event(event, schema)
             if isinstance(event, FileChange):
-                added = each.added(event)
-                if len(new) == TABLES_MAX or (new and new[0].schema != added.schema):
+                new_files = commit_files.added(event)
+                if len(new) == TABLES_MAX or (new and new[0].schema != new_files.schema):
                     past.append(joined(new))
                     new = []
-                new.append(added)
-            after = _schema_after(event)
-            if after is not None and after != schema:
-                schemas.append((schema, each.commit.version))
-                schema = after
+                new.append(new_files)
+            new_schema = _schema_after(event)
+            if new_schema is not None and new_schema != schema:
+                schemas.append((schema, commit_files.commit.version))
+                schema = new_schema
     schemas.append((head.whole.schema, None))
     intents = list(intents_at(head, [*sorted(without_effect), head.version + 1]))
     for intent in intents:
-        quoting = quoting or has_quoting_statement(intent, values)
+        has_quote = has_quote or has_quoting_statement(intent, values)
         for event in table_events(intent):
             former.note_event(event, schema_at(schemas, intent.version))
     if former.quotes:
-        # What the present ones quote is for their owner to change first.
-        quoting = quoting or not any(
+        # Values that present definitions quote are for their owner to change first.
+        has_quote = has_quote or not any(
             any(definitions_quoting(state.current, values)) for state in head.state.kept()
         )
-    return History(
+    return ReadableHistory(
         schemas=schemas,
-        past=[each for each in (*past, *new) if each.num_rows],
+        past=[commit_files for commit_files in (*past, *new) if commit_files.num_rows],
         undone=[
             (intent.version, files)
             for intent in intents
@@ -112,17 +118,17 @@ def history_of(head: TableHead, values: Sequence[str]) -> History:
         ],
         ranks=former.ranks,
         first=first,
-        quoting=quoting,
+        quoting=has_quote,
     )
 
 
 def schema_at(schemas: Sequence[tuple[Schema, int | None]], version: int) -> Schema:
-    """Return the schema that a version has, or was prepared for, by `History.schemas`."""
+    """Return the schema of a version, or the schema that it was prepared for, by `ReadableHistory.schemas`."""
     return next(schema for schema, until in schemas if until is None or version < until)
 
 
 def intents_at(head: TableHead, versions: Sequence[int]) -> Iterator[Commit]:
-    """Yield those of the versions that are of transactions across logs."""
+    """Yield the commits of these versions that belong to transactions across logs."""
     log = head.tracked.log
     for version, data in zip(versions, log.replay.get_versions(versions), strict=True):
         entry = None if data is None else log.replay.entry(version, data)
@@ -131,21 +137,24 @@ def intents_at(head: TableHead, versions: Sequence[int]) -> Iterator[Commit]:
 
 
 def files_of_intent(head: TableHead, intent: Commit, schema: Schema) -> Iterator[pa.Table]:
-    """Yield what a transaction across logs, prepared for that schema, would add to a table: with its bounds, or without
-    any where it would change the schema, so that no name of a column says what they are of."""
+    """Yield the files that a transaction across logs, prepared for that schema, would add to a table.
+
+    The files have their bounds, unless the transaction would change the schema. Then no column names say what
+    the bounds belong to.
+    """
     blobs = head.tracked.log.replay.sidecars([intent])[intent.version] or []
     files = CommitFiles(intent, tuple(table_events(intent)), blobs)
     is_other = any(_schema_after(event) is not None for event in files.events)
     for event in files.events:
         if isinstance(event, FileChange):
             inline = files_to_arrow(with_version(event.added, intent.version), schema, ())
-            added = inline if event.added_sidecar is None else files.added(event)
-            yield added.select(BASE_SCHEMA.names) if is_other else added
+            all_files = inline if event.added_sidecar is None else files.added(event)
+            yield all_files.select(BASE_SCHEMA.names) if is_other else all_files
 
 
 @dataclass(slots=True)
 class _Former:
-    """What definitions at any of the versions had: whether one quotes a value, and boundaries of clusterings."""
+    """The contents of former definitions: whether a definition quotes a value, and boundaries of clusterings."""
 
     values: Sequence[str]
     quotes: bool = False
@@ -157,7 +166,7 @@ class _Former:
             self.ranks.append((metadata.schema, metadata.ranks))
 
     def note_event(self, event: TableEvent, schema: Schema) -> None:
-        """Note what an event says of a definition: all of it, or a part, so that all else is empty."""
+        """Record an event's definition, which may be a part with all other members empty."""
         metadata = getattr(event, "metadata", None)
         if isinstance(metadata, Metadata):
             self.note(metadata)
@@ -165,8 +174,8 @@ class _Former:
             case SchemaChanged():
                 self.note(msgspec.structs.replace(_NOTHING, schema=event.schema))
             case TableReplaced():
-                said = {"schema": event.schema, "properties": event.properties, "comment": event.comment}
-                self.note(msgspec.structs.replace(_NOTHING, **said))
+                members = {"schema": event.schema, "properties": event.properties, "comment": event.comment}
+                self.note(msgspec.structs.replace(_NOTHING, **members))
             case TableAltered():
                 self.note(msgspec.structs.replace(_NOTHING, properties=event.set))
             case ConstraintAdded():
@@ -178,7 +187,7 @@ class _Former:
 
 
 def _schema_after(event: TableEvent) -> Schema | None:
-    """Return the schema that an event gives the table; None where it stays."""
+    """Return the schema that an event gives the table. None if the schema stays."""
     match event:
         case SchemaChanged() | TableReplaced():
             return event.schema

@@ -1,7 +1,7 @@
 """Which files hold rows of an erasure: on each line of a table, for each clone, and in the past.
 
-Rows that are marked as deleted count, as they are still in their files, and so do older and newer copies of the rows
-that match. Files that no version has have no entry: they are read by the columns that they have themselves.
+Rows that are marked as deleted count because they are still in their files. Older and newer copies of
+matching rows count too. Files of no version have no entry: they are read by their own columns.
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ import pyarrow as pa
 
 from lakelog.catalog.core.files import is_elsewhere, started_at
 from lakelog.catalog.core.logs import TableHead, TrackedLog
-from lakelog.catalog.core.schema import Curve, Predicate, Ranks, Schema
+from lakelog.catalog.core.schema import ClusteringCurve, Predicate, Ranks, Schema
 from lakelog.catalog.core.state import MAIN, TAG, TableState
 from lakelog.catalog.keeping.erasure.row_set import RowSet, bound_to, is_value
-from lakelog.catalog.keeping.maintenance import over
+from lakelog.catalog.keeping.maintenance.promises import over
 from lakelog.log.errors import InvalidInput, NotFound
 
 DATA = "data/"
 
 
 @dataclass(slots=True)
-class Held:
-    """Paths of files with such rows, and how many: by lines that can be written, by tags, and by ids of clones. `past`
-    files are on no line; those of which that is not known count with 0 rows."""
+class HeldRows:
+    """Paths of files with rows to erase, and row counts, by writable lines, by tags, and by ids of clones.
+
+    `past` files are on no line. If their count is not known, it is 0.
+    """
 
     lines: dict[str, dict[str, int]] = field(default_factory=dict)
     tags: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -34,47 +36,53 @@ class Held:
 
     @property
     def live(self) -> dict[str, int]:
-        """All files that a line, a tag or a clone needs."""
+        """Return all files that a line, a tag or a clone needs."""
         parts = [*self.lines.values(), *self.tags.values(), *self.clones.values()]
         return {path: rows for part in parts for path, rows in part.items()}
 
 
-def held_by(head: TableHead, rows: RowSet, *, past: bool = True) -> Held:
-    """Return which files hold such rows. Files that may are read, in their columns of the condition."""
-    held = Held()
+def held_by(head: TableHead, rows: RowSet, *, past: bool = True) -> HeldRows:
+    """Return the files that hold rows to erase.
+
+    Files that may hold any are read, in the columns of the condition.
+    """
+    result = HeldRows()
     fetch = head.tracked.log.read_blobs
-    kept = needed(head)
-    for state in kept:
+    states = needed(head)
+    for state in states:
         for chunk in state.files.chunks(fetch):
             rows.note(head, chunk, _own_schema(head, state))
-    others = _past_entries(head, rows) if past else []
-    for files in others:
+    past_entries = _past_entries(head, rows) if past else []
+    for files in past_entries:
         rows.note_past(head, files)
-    for state in kept:
-        found: dict[str, int] = {}
+    for state in states:
+        rows_by_path: dict[str, int] = {}
         for chunk in state.files.chunks(fetch):
-            found |= rows.held(head, chunk, _own_schema(head, state))
-        if not found:
+            rows_by_path |= rows.held(head, chunk, _own_schema(head, state))
+        if not rows_by_path:
             continue
         if state.line.startswith("clone "):
-            held.clones[state.line.removeprefix("clone ")] = found
+            result.clones[state.line.removeprefix("clone ")] = rows_by_path
         elif state.line != MAIN and state.refs[state.line].kind == TAG:
-            held.tags[state.line] = found
+            result.tags[state.line] = rows_by_path
         else:
-            held.lines[state.line] = found
+            result.lines[state.line] = rows_by_path
     if past:
-        for files in others:
-            held.past |= rows.held(head, files)
-        held.past |= dict(
-            _files_of_no_version(head, rows, {path for each in others for path in _paths(each)})
+        for files in past_entries:
+            result.past |= rows.held(head, files)
+        result.past |= dict(
+            _files_of_no_version(head, rows, {path for entries in past_entries for path in _paths(entries)})
         )
-    return held
+    return result
 
 
 def needed(head: TableHead) -> list[TableState]:
-    """Return the lines of a table, and what is kept for clones that still need it: the files of others may be gone."""
-    ended = set(over(head.logs, head.id, head.state.clones.items()))
-    return [state for state in head.state.kept() if state.line.removeprefix("clone ") not in ended]
+    """Return the lines of a table, and the states kept for clones that still need them.
+
+    Other clones' files may be gone.
+    """
+    ended_clones = set(over(head.logs, head.id, head.state.clones.items()))
+    return [state for state in head.state.kept() if state.line.removeprefix("clone ") not in ended_clones]
 
 
 def _own_schema(head: TableHead, state: TableState) -> Schema | None:
@@ -95,23 +103,23 @@ def paths_kept(head: TableHead) -> set[str]:
 
 
 def _past_entries(head: TableHead, rows: RowSet) -> list[pa.Table]:
-    """Return the files that are on no line, and that a version has which can be read, each once."""
-    seen = paths_kept(head)
-    there = {path for path, _ in listed(head.tracked)}
-    found = []
+    """Return the files of readable versions that are on no line, each once."""
+    paths = paths_kept(head)
+    own_paths = {path for path, _ in listed(head.tracked)}
+    entries = []
     for files in rows.past:
-        wanted = []
+        mask = []
         for path in _paths(files):
-            wanted.append(path not in seen and (path in there or _is_there(head, path)))
-            seen.add(path)
-        some = files.filter(pa.array(wanted, pa.bool_()))
-        if some.num_rows:
-            found.append(some)
-    return found
+            mask.append(path not in paths and (path in own_paths or _is_there(head, path)))
+            paths.add(path)
+        new_files = files.filter(pa.array(mask, pa.bool_()))
+        if new_files.num_rows:
+            entries.append(new_files)
+    return entries
 
 
 def _is_there(head: TableHead, path: str) -> bool:
-    """Return whether a file in another place is there: no log keeps it for versions that cannot be read."""
+    """Return whether a file at another place exists. No log keeps it for versions that cannot be read."""
     open_url = head.tracked.log.replay.open_url
     if not is_elsewhere(path) or open_url is None:
         return False
@@ -124,10 +132,10 @@ def _is_there(head: TableHead, path: str) -> bool:
 
 
 def _files_of_no_version(head: TableHead, rows: RowSet, past: Collection[str]) -> Iterator[tuple[str, int]]:
-    """Yield the table's own data files that no version has and that hold such rows, or may, with how many."""
-    known = {*paths_kept(head), *past}
-    others = [each for each in listed(head.tracked) if each[0] not in known]
-    for path, count in counted_files(head, rows, others):
+    """Yield the table's own data files of no version that hold rows to erase, or may, with their row counts."""
+    known_paths = {*paths_kept(head), *past}
+    other_files = [item for item in listed(head.tracked) if item[0] not in known_paths]
+    for path, count in counted_files(head, rows, other_files):
         if count is None or count:
             yield path, count or 0
 
@@ -135,18 +143,21 @@ def _files_of_no_version(head: TableHead, rows: RowSet, past: Collection[str]) -
 def counted_files(
     head: TableHead, rows: RowSet, files: Sequence[tuple[str, int]]
 ) -> Iterator[tuple[str, int | None]]:
-    """Yield files of which nothing but path and size is known, with how many rows match; None where it may have any."""
+    """Yield files that are known only by path and size, with the number of matching rows.
+
+    None if it is not certain.
+    """
     counts: dict[str, int | None] = {}
-    for reading in rows.readings:
-        for path, _, count in rows.work.count_listed(head, files, reading.schema, reading.bound):
-            known = counts.get(path, 0)
-            counts[path] = None if known is None or count is None else max(known, count)
-    for reading in rows.first_names:
-        for path, _, count in rows.work.count_listed(head, files, reading.schema, reading.bound):
-            known = counts.get(path, 0)
+    for condition in rows.readings:
+        for path, _, count in rows.work.count_listed(head, files, condition.schema, condition.bound):
+            count_so_far = counts.get(path, 0)
+            counts[path] = None if count_so_far is None or count is None else max(count_so_far, count)
+    for condition in rows.first_names:
+        for path, _, count in rows.work.count_listed(head, files, condition.schema, condition.bound):
+            count_so_far = counts.get(path, 0)
             if count is None and rows.readings:
-                continue  # it has no such column, and what the others say of it stays
-            counts[path] = None if known is None or count is None else max(known, count)
+                continue  # it has no such column, and the other conditions' counts stay
+            counts[path] = None if count_so_far is None or count is None else max(count_so_far, count)
     yield from counts.items()
 
 
@@ -160,21 +171,22 @@ def listed(tracked: TrackedLog[TableState]) -> Iterator[tuple[str, int]]:
 
 
 def boundaries(head: TableHead) -> list[tuple[Schema, Ranks]]:
-    """Return the boundaries by which the lines of a table are clustered, and what is kept for clones."""
-    kept = [state.current for state in head.state.kept()]
-    return [(each.schema, each.ranks) for each in kept if each.ranks is not None]
+    """Return the boundaries by which the lines of a table, and the states kept for clones, are clustered."""
+    definitions = [state.current for state in head.state.kept()]
+    return [(metadata.schema, metadata.ranks) for metadata in definitions if metadata.ranks is not None]
 
 
 def is_boundary(predicate: Predicate, found: Sequence[tuple[Schema, Ranks]]) -> bool:
-    """Return whether a boundary by itself is a value that the condition is about."""
+    """Return whether a boundary is itself a value of the condition."""
     for schema, ranks in found:
         try:
-            bound = bound_to(predicate, schema)
+            condition = bound_to(predicate, schema)
         except (InvalidInput, NotFound):
             continue
-        ids = (each.id for each in ranks.columns)
+        ids = (column.id for column in ranks.columns)
         if any(
-            is_value(bound, id, values) for id, values in zip(ids, Curve(ranks, schema).bounds, strict=True)
+            is_value(condition, id, values)
+            for id, values in zip(ids, ClusteringCurve(ranks, schema).bounds, strict=True)
         ):
             return True
     return False

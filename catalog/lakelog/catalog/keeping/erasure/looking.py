@@ -1,7 +1,7 @@
-"""What an erasure is about: a table, its clones and the dropped tables that had its name, with all that has such rows.
+"""The subject of an erasure: a table, its clones, dropped tables of its name, and their rows to erase.
 
-Nothing is changed here. What is found, what will be lost by the erasure, and what it leaves, in words, is the answer of
-a dry run.
+This module changes nothing. Its findings, the losses by the erasure, and the remaining rows, in words, are
+the answer of a dry run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lakelog.catalog.keeping.erasure.dropped import dropped_tables, ever_named
 from lakelog.catalog.keeping.erasure.erased_log import ErasedLog
 from lakelog.catalog.keeping.erasure.foreign import foreign_files
 from lakelog.catalog.keeping.erasure.former_clones import former_clones
-from lakelog.catalog.keeping.erasure.holdings import Held, boundaries, held_by, is_boundary
+from lakelog.catalog.keeping.erasure.holdings import HeldRows, boundaries, held_by, is_boundary
 from lakelog.catalog.keeping.erasure.losses import losses_of, moved_away, temporary
 from lakelog.catalog.keeping.erasure.model import ErasedTable, Lost
 from lakelog.catalog.keeping.erasure.namespaces import namespaces_of, namespaces_quoting, places_above
@@ -36,16 +36,16 @@ from lakelog.catalog.keeping.erasure.old_bounds import old_bounds
 from lakelog.catalog.keeping.erasure.proposed import proposals_with_rows
 from lakelog.catalog.keeping.erasure.row_set import RowSet, row_set
 from lakelog.catalog.keeping.erasure.texts import definitions_quoting, entries_quoting, values_of
-from lakelog.catalog.keeping.erasure.unlinked import Family, unlinked_with_rows
+from lakelog.catalog.keeping.erasure.unlinked import TableFamily, unlinked_with_rows
 from lakelog.catalog.keeping.erasure.work import ErasureWork, NumberArray
-from lakelog.catalog.keeping.maintenance import Orphan, unfinished
+from lakelog.catalog.keeping.maintenance.orphans import OrphanLog, unfinished
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.log import View
+from lakelog.log import LogView
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 
 
-class Looking:
-    """All that is found, and what is said of it. `logs` are in the order in which they are erased."""
+class ErasureSearch:
+    """All findings, and their descriptions. `logs` are in the order of the erasure."""
 
     def __init__(
         self,
@@ -68,14 +68,14 @@ class Looking:
         self.left: list[str] = []
         self.unreached: list[str] = []
         self._released: set[str] = set()
-        self.orphans: list[Orphan] = []
+        self.orphans: list[OrphanLog] = []
         self._met: set[str] = set()
         self._read: list[TrackedLog[TableState]] = []
         self._rows: dict[str, RowSet] = {}
         self._namespaces = list(namespaces_of(tree, self.unreached.append))
         self._named = ever_named(self._namespaces, identifier)
-        found = tree.table(identifier)
-        self.head = TableHead.named(tree.logs, found, identifier)
+        table = tree.table(identifier)
+        self.head = TableHead.named(tree.logs, table, identifier)
 
     @property
     def is_due(self) -> bool:
@@ -83,12 +83,12 @@ class Looking:
 
     @property
     def _any_due(self) -> bool:
-        return any(each.is_due for each in (*self.logs, *self.dropped))
+        return any(log.is_due for log in (*self.logs, *self.dropped))
 
     # Looking
 
     def look(self, *, leave_foreign: bool) -> None:
-        """Find out what has such rows."""
+        """Find everything that has rows to erase."""
         self._progress(f"{self.head.name}: looking for files with such rows")
         self._look_at_dropped()
         self._add(self.head, self._identifier, "table")
@@ -97,23 +97,23 @@ class Looking:
         self._look_at_origins()
         self._look_at_renamed()
         self._look_at_boundaries()
-        for each in self.logs:
-            self.left += foreign_files(each, leave=leave_foreign)
-        for each in self.logs:
-            if each.is_due:
-                self.lost += losses_of(self.tree, each, self._work)
-            elif moved := moved_away(each.head):
+        for own_log in self.logs:
+            self.left += foreign_files(own_log, leave=leave_foreign)
+        for own_log in self.logs:
+            if own_log.is_due:
+                self.lost += losses_of(self.tree, own_log, self._work)
+            elif count := moved_away(own_log.head):
                 self.left.append(
-                    f"{each.head.name}: {moved:,} objects that a repair has moved to _lost/ are not looked into, "
+                    f"{own_log.head.name}: {count:,} objects that a repair has moved to _lost/ are not looked into, "
                     "and may have such rows: delete them"
                 )
-            self._name_definitions(each.head)
+            self._name_definitions(own_log.head)
         for log in self.dropped:
             self.lost.append(Lost(kind="dropped-table", name=log.head.name, why="is purged"))
         self._name_entries()
-        for place, lost in namespaces_quoting(self.tree, [*self.logs, *self.dropped], self.values):
+        for place, losses in namespaces_quoting(self.tree, [*self.logs, *self.dropped], self.values):
             self.namespaces.append(place)
-            self.lost += lost
+            self.lost += losses
         self.look_at_unlinked()
 
     def _name_definitions(self, head: TableHead) -> None:
@@ -121,49 +121,54 @@ class Looking:
             name = head.name if state.line == MAIN else f"{head.name}, {state.line}"
             if state.line != MAIN and state.current == head.metadata:
                 continue
-            for what in definitions_quoting(state.current, self.values):
-                self.left.append(f"{name}: {what}")
+            for problem in definitions_quoting(state.current, self.values):
+                self.left.append(f"{name}: {problem}")
 
     def _name_entries(self) -> None:
-        """Another namespace's may be about something else, so that these are not said to be left."""
+        """Report definitions that quote values.
+
+        Other namespaces' may be unrelated, so they are not reported as left.
+        """
         near = places_above([*self.logs, *self.dropped])
         for space in self._namespaces:
-            said = self.left if space.tracked.location in near else self.unreached
+            messages = self.left if space.tracked.location in near else self.unreached
             name = quoted(space.path) if space.path else self.tree.logs.url(space.tracked.location)
-            for what in entries_quoting(space.state, self.values):
-                said.append(f"{name}: {what}")
+            for problem in entries_quoting(space.state, self.values):
+                messages.append(f"{name}: {problem}")
 
     def let_go(self) -> None:
-        """Load all logs anew when they are used the next time."""
-        for tracked in self._read:
-            tracked.forget()
+        """Reload all logs at their next use."""
+        for table_log in self._read:
+            table_log.forget()
 
     def look_at_temporary_folders(self, *, delete: bool) -> None:
-        """Rows that did not fit into the memory of a process that was killed, and half of what it was writing."""
-        lost, unreached = temporary(self.tree, [*self.logs, *self.dropped], delete=delete)
-        self.lost += lost
-        self.unreached += unreached
+        """Look for rows that did not fit into the memory of a killed process, and half-written objects."""
+        losses, messages = temporary(self.tree, [*self.logs, *self.dropped], delete=delete)
+        self.lost += losses
+        self.unreached += messages
 
     def _add(self, head: TableHead, path: Identifier | None, kind: str) -> ErasedLog:
         self._met.add(head.id)
         self._read.append(head.tracked)
-        shared = self._family().shared_with(head.state) if kind == "clone" else None
-        rows = row_set(head, self.predicate, self._work, shared)
+        shared_ids = self._family().shared_with(head.state) if kind == "clone" else None
+        rows = row_set(head, self.predicate, self._work, shared_ids)
         if rows.unnamed:
             self.unreached.append(
                 f"values of columns of {head.name} that were dropped before its oldest version that can be read "
                 f"({', '.join(rows.unnamed)} in files): no row is found by these. They go as files are rewritten"
             )
-        held = held_by(head, rows)
+        holdings = held_by(head, rows)
         self._rows[head.id] = rows
-        self._add_clones(head, held)
-        log = self._with_traces(ErasedLog(head, path, kind, held, rows))
+        self._add_clones(head, holdings)
+        log = self._with_traces(ErasedLog(head, path, kind, holdings, rows))
         self.logs.append(log)
         return log
 
     def _with_traces(self, log: ErasedLog) -> ErasedLog:
-        """Find out what else than files has something of such rows: statements, former definitions, boundaries,
-        proposals, bounds of files that are gone."""
+        """Look for traces of the rows outside of files.
+
+        These are statements, former definitions, boundaries, proposals, and bounds of files that are gone.
+        """
         head, rows = log.head, log.rows
         bounds = [] if rows is None else old_bounds(head, rows)
         proposals = [] if rows is None else list(proposals_with_rows(head, rows, self.values))
@@ -174,23 +179,23 @@ class Looking:
         log.say(old_bounds=len(bounds))
         return log
 
-    def _add_clones(self, head: TableHead, held: Held) -> None:
+    def _add_clones(self, head: TableHead, held: HeldRows) -> None:
         clones = []
         for id, promise in sorted(head.state.clones.items()):
-            tracked = self.tree.logs.table(promise.location)
+            clone_log = self.tree.logs.table(promise.location)
             try:
-                clones.append((id, promise.location, tracked, tracked.at_its_place()))
+                clones.append((id, promise.location, clone_log, clone_log.at_its_place()))
             except LakelogError as error:
                 if id in held.clones and id not in self._met:
                     url = self.tree.logs.url(promise.location)
                     self.left.append(f"the clone at {url} cannot be read: {error}")
-        # A clone of a clone comes after that, as it has its rows.
-        for id, location, tracked, view in sorted(clones, key=lambda each: len(each[3].state.ancestors)):
+        # A clone of a clone comes after that clone because it has its rows.
+        for id, location, clone_log, view in sorted(clones, key=lambda clone: len(clone[3].state.ancestors)):
             if id not in self._met:
-                self._add_clone(id, location, tracked, view, id in held.clones)
+                self._add_clone(id, location, clone_log, view, id in held.clones)
 
     def _add_clone(
-        self, id: str, location: str, tracked: TrackedLog[TableState], view: View[TableState], holds: bool
+        self, id: str, location: str, tracked: TrackedLog[TableState], view: LogView[TableState], holds: bool
     ) -> None:
         if view.log_id != id or (view.purged and not holds):
             self._released.add(id)
@@ -214,72 +219,77 @@ class Looking:
         self._met.add(head.id)
         self._read.append(head.tracked)
         if holds or head.view.purged:
-            self._add_dropped(ErasedLog(head, path, "dropped-table", Held(), is_due=True))
+            self._add_dropped(ErasedLog(head, path, "dropped-table", HeldRows(), is_due=True))
             return
         rows = row_set(head, self.predicate, self._work, self._family().shared_with(head.state))
-        held = held_by(head, rows)
-        log = self._with_traces(ErasedLog(head, path, "dropped-table", held, rows))
+        holdings = held_by(head, rows)
+        log = self._with_traces(ErasedLog(head, path, "dropped-table", holdings, rows))
         self._rows[head.id] = rows
-        self._add_clones(head, held)
+        self._add_clones(head, holdings)
         if log.is_due:
             self._add_dropped(log)
 
     def _look_at_former_clones(self) -> None:
         own = self.logs.pop()
-        for id, tracked, view in former_clones(
+        for id, clone_log, view in former_clones(
             self.tree.logs, self._namespaces, self._family().ids, self._met
         ):
             if id not in self._met:
-                self._add_clone(id, tracked.location, tracked, view, view.purged)
+                self._add_clone(id, clone_log.location, clone_log, view, view.purged)
         self.logs.append(own)
 
     def _look_at_promises(self) -> None:
-        """Older versions of a clone have files that are kept for it. A clone of a clone is met once, while both of the
-        logs that it comes from may keep files for it."""
-        promised = {id for each in self.logs for id in each.held.clones}
-        for each in self.logs:
-            if each.head.id in promised:
-                each.must()
+        """Mark clones as due if files are kept for them, because their older versions have these files.
 
-    def _path_of(self, view: View[TableState]) -> Identifier | None:
+        A clone of a clone is met once, though both of the logs that it comes from may keep files for it.
+        """
+        clone_ids = {id for log in self.logs for id in log.held.clones}
+        for log in self.logs:
+            if log.head.id in clone_ids:
+                log.must()
+
+    def _path_of(self, view: LogView[TableState]) -> Identifier | None:
         link = view.state.link
         above = None if link is None else known_path_to(self.tree.logs, link.namespace)
         return None if link is None or above is None else (*above, link.name)
 
     def _look_at_boundaries(self) -> None:
-        """Boundaries of a clustering are values of rows. Wherever such rows are or were, each may be of one, also
-        in a clone that has none of these itself. Else only a boundary itself says so."""
-        clustered = [each for each in self.logs if boundaries(each.head)]
-        if any(each.is_due for each in self.logs) or any(
-            is_boundary(self.predicate, boundaries(each.head)) for each in clustered
+        """Mark clustered tables as due if a boundary may be a value of an erased row.
+
+        Boundaries are values of rows. If any table has or had rows to erase, a boundary may belong to such a
+        row, even in a clone without such rows. Otherwise only a boundary that matches by itself shows it.
+        """
+        logs = [log for log in self.logs if boundaries(log.head)]
+        if any(log.is_due for log in self.logs) or any(
+            is_boundary(self.predicate, boundaries(log.head)) for log in logs
         ):
-            for each in clustered:
-                each.must()
+            for log in logs:
+                log.must()
 
     def _look_at_dropped(self) -> None:
-        for dropped in dropped_tables(self._namespaces, self._identifier, self._named):
-            title = f"{quoted(dropped.path)}, dropped, {dropped.id}"
-            tracked = self.tree.logs.table(dropped.location)
-            self._read.append(tracked)
+        for entry in dropped_tables(self._namespaces, self._identifier, self._named):
+            title = f"{quoted(entry.path)}, dropped, {entry.id}"
+            table_log = self.tree.logs.table(entry.location)
+            self._read.append(table_log)
             try:
-                view = tracked.at_its_place()
-                if view.log_id != dropped.id:
+                view = table_log.at_its_place()
+                if view.log_id != entry.id:
                     continue
-                head = TableHead(self.tree.logs, tracked, view, title)
-                # A purge that is still on the list was stopped, and is to be ended.
+                head = TableHead(self.tree.logs, table_log, view, title)
+                # A purge that is still on the list was stopped, and has to be completed.
                 rows = None if view.purged else self._rows_of_dropped(head)
-                held = Held() if rows is None else held_by(head, rows)
+                holdings = HeldRows() if rows is None else held_by(head, rows)
             except LakelogError as error:
                 self.left.append(f"the dropped table {title} was not looked at: {error}")
                 continue
-            log = ErasedLog(head, dropped.path, "dropped-table", held, rows, is_due=view.purged)
+            log = ErasedLog(head, entry.path, "dropped-table", holdings, rows, is_due=view.purged)
             log = self._with_traces(log)
             if rows is not None:
                 self._rows[head.id] = rows
-            self._add_clones(head, held)
+            self._add_clones(head, holdings)
             if not log.is_due:
                 continue
-            if dropped.in_dropped:
+            if entry.in_dropped:
                 self.left.append(
                     f"{title}, has such rows, or may, and its namespace was dropped, too: restore that and forget the "
                     "rows there, or wait for a vacuum that purges it"
@@ -288,7 +298,10 @@ class Looking:
             self._add_dropped(log)
 
     def _rows_of_dropped(self, head: TableHead) -> RowSet:
-        """Return its rows that match. If it has no such column, no rows; files of no version count all the same."""
+        """Return its matching rows.
+
+        Without the column there are none, but files of no version count nevertheless.
+        """
         try:
             return row_set(head, self.predicate, self._work)
         except NoSuchColumn:
@@ -303,39 +316,37 @@ class Looking:
             return
         self.dropped.append(log)
 
-    def _family(self) -> Family:
-        links = [each.head.state.link for each in (*self.logs, *self.dropped)]
-        return Family(
+    def _family(self) -> TableFamily:
+        links = [log.head.state.link for log in (*self.logs, *self.dropped)]
+        return TableFamily(
             ids={*self._rows, *self._met, *self._named},
             rows=self._rows,
             places={link.namespace for link in links if link is not None},
             is_due=self._any_due,
-            erased={
-                each.head.id: each.done.erased_at for each in self.logs if each.done.erased_at is not None
-            },
+            erased={log.head.id: log.done.erased_at for log in self.logs if log.done.erased_at is not None},
         )
 
     def look_at_unlinked(self) -> None:
         """Look for folders to which no name leads."""
-        known = {each.id for each in self.orphans}
-        for found in unlinked_with_rows(self.tree, self._namespaces, self.predicate, self._family()):
-            orphan = found.orphan
-            if orphan is not None and orphan.id in known:
+        orphan_ids = {known_orphan.id for known_orphan in self.orphans}
+        for folder in unlinked_with_rows(self.tree, self._namespaces, self.predicate, self._family()):
+            orphan = folder.orphan
+            if orphan is not None and orphan.id in orphan_ids:
                 continue
             if orphan is not None:
                 self._add_orphan(orphan)
                 continue
             self.left.append(
-                f"{found.url}, where no name leads, of a creation that was stopped or is under way, has such rows, or "
+                f"{folder.url}, where no name leads, of a creation that was stopped or is under way, has such rows, or "
                 "may: a vacuum of its namespace deletes it once it is old"
             )
 
     def look_again_at_unlinked(self) -> None:
-        """Look for clones that began meanwhile: they have lists of files of before."""
+        """Look for clones that began since the first look: they have lists of older files."""
         self._namespaces = list(namespaces_of(self.tree, self.unreached.append))
         self.look_at_unlinked()
 
-    def _add_orphan(self, orphan: Orphan) -> None:
+    def _add_orphan(self, orphan: OrphanLog) -> None:
         self.orphans.append(orphan)
         why = "no name leads to it: it is purged, and a call that still makes it fails"
         self.lost.append(Lost(kind="unfinished-clone", name=orphan.purge.name, why=why))
@@ -344,18 +355,18 @@ class Looking:
         for origin in self.head.state.origins:
             url = self.tree.logs.url(origin.location)
             try:
-                tracked = self.tree.logs.table(origin.location)
-                self._read.append(tracked)
-                there = TableHead.at_place(self.tree.logs, tracked, tracked.current())
-                rows = row_set(there, self.predicate, self._work, self._shared_by_clone(origin.id))
-                held = held_by(there, rows)
+                origin_log = self.tree.logs.table(origin.location)
+                self._read.append(origin_log)
+                origin_head = TableHead.at_place(self.tree.logs, origin_log, origin_log.current())
+                rows = row_set(origin_head, self.predicate, self._work, self._shared_by_clone(origin.id))
+                holdings = held_by(origin_head, rows)
             except LakelogError as error:
                 self.left.append(
                     f"the table at {url}, of which {self.head.name} is a clone, was not looked at: {error}"
                 )
                 continue
-            if held.live or held.past:
-                if self.head.id in held.clones:
+            if holdings.live or holdings.past:
+                if self.head.id in holdings.clones:
                     self.logs[-1].must()
                 self.left.append(
                     f"the table at {url}, of which {self.head.name} is a clone, has such rows: forget them there, "
@@ -363,9 +374,12 @@ class Looking:
                 )
 
     def _look_at_renamed(self) -> None:
-        """The rows of a table that was renamed stay, as it has a name of its own; the caller may not know it."""
+        """Report a renamed table that has rows to erase.
+
+        They stay because it has its own name, unknown to the caller.
+        """
         for space in self._namespaces:
-            for name, entry in space.state.entries.get(RELATION, {}).items():
+            for name, entry in space.state.logs(RELATION):
                 if (
                     entry.id not in self._named
                     or entry.id in self._met
@@ -380,13 +394,13 @@ class Looking:
                     )
 
     def _has_such_rows(self, location: str, title: str) -> bool:
-        tracked = self.tree.logs.table(location)
-        self._read.append(tracked)
+        table_log = self.tree.logs.table(location)
+        self._read.append(table_log)
         try:
-            there = TableHead.at_place(self.tree.logs, tracked, tracked.current())
-            rows = row_set(there, self.predicate, self._work)
-            held = held_by(there, rows)
-            return bool(held.live or held.past or old_bounds(there, rows))
+            head = TableHead.at_place(self.tree.logs, table_log, table_log.current())
+            rows = row_set(head, self.predicate, self._work)
+            holdings = held_by(head, rows)
+            return bool(holdings.live or holdings.past or old_bounds(head, rows))
         except NoSuchColumn:
             return False
         except LakelogError as error:
@@ -394,7 +408,7 @@ class Looking:
             return False
 
     def _shared_by_clone(self, origin: str) -> NumberArray:
-        """Return the ids of the rows that the table has from that one."""
+        """Return the ids of the rows that the table has from that origin."""
         own = self._rows[self.head.id]
-        until = [each.until for each in self.head.state.ancestors if each.id == origin]
+        until = [ancestor.until for ancestor in self.head.state.ancestors if ancestor.id == origin]
         return own.shared(until[0] if until else 0)

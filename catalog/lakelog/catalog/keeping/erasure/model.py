@@ -1,4 +1,4 @@
-"""What an erasure finds, does and loses, as plain values: for people, for programs, and for the receipt."""
+"""The findings, actions and losses of an erasure: plain values for people, programs and the receipt."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import msgspec
 
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be read no more: `kind` is rows, versions, tag, cut, dropped-table, unfinished-clone, repairs, streams,
-    temporary-folder or temporary-files, `name` which one."""
+    """An object that cannot be read any more.
+
+    `kind` is rows, versions, tag, cut, dropped-table, unfinished-clone, repairs, streams, temporary-folder or
+    temporary-files. `name` identifies the object.
+    """
 
     kind: str
     name: str
@@ -15,12 +18,12 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErasedTable(msgspec.Struct, frozen=True, kw_only=True):
-    """What is done to one log, or would be. `kind`: table, clone, dropped-table or namespace.
+    """The result for a log, or the expected result. `kind`: table, clone, dropped-table or namespace.
 
-    `files` of its lines hold `rows` such rows, with those that are marked as deleted; `past_files` are in older
-    versions, or in none. `old_bounds` objects have bounds of files that are gone, in which such rows may have been.
-    `erased_at` is the first version without any of them. `written` and `deleted` name objects.
-    `error` is why it was left as it is: then rows are left there.
+    `files` of its lines hold `rows` rows to erase, including rows that are marked as deleted. `past_files`
+    are in older versions, or in none. `old_bounds` objects have bounds of files that are gone, and that may
+    have had such rows. `erased_at` is the first version without any of them. `written` and `deleted` name
+    objects. `error` is the reason if it was left as it is: then rows remain there.
     """
 
     kind: str
@@ -44,17 +47,18 @@ class ErasedTable(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def details(self) -> str:
-        """What to show beside the counts; empty if there is nothing to say."""
+        """Return the text to show beside the counts. Empty if there is nothing to report."""
         bounds = f"{self.old_bounds:,} objects have bounds of files that are gone" if self.old_bounds else ""
         return self.error or bounds
 
 
 class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
-    """What an erasure has done, or in a dry run would do.
+    """The result of an erasure, or the expected result in a dry run.
 
-    `lost` can be read no more; `left` still holds such rows, or may; `out_of_reach` is what no call can look at.
-    `version` has the receipt, the text `statement`, in a commit with the hash `commit_hash`; `signature` is that of the
-    text by the key `signed_by`. All of these are None in a dry run, and where there was nothing to be forgotten.
+    `lost` cannot be read any more. `left` still holds rows to erase, or may. `out_of_reach` cannot be checked
+    by any call. `version` has the receipt, the text `statement`, in a commit with the hash `commit_hash`.
+    `signature` is the signature of the text by the key `signed_by`. All of these are None in a dry run, and
+    if there was nothing to forget.
     """
 
     erasure: str
@@ -73,5 +77,5 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is anything to be forgotten."""
-        return any(each.holds_any or each.versions for each in self.tables)
+        """Return whether there is anything to forget."""
+        return any(table.holds_any or table.versions for table in self.tables)

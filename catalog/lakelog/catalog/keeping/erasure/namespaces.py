@@ -1,6 +1,6 @@
-"""The namespaces of a warehouse, dropped ones too: where tables are looked for, and whose commits may quote values.
+"""The namespaces of a warehouse, including dropped namespaces, whose commits may quote values.
 
-A namespace that cannot be read is said, as what was moved there is not found.
+An unreadable namespace is reported because tables that were moved there are not found.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from lakelog.catalog.keeping.erasure.texts import (
     versions_quoting,
 )
 from lakelog.catalog.names import Identifier
-from lakelog.log import View
+from lakelog.log import LogView
 from lakelog.log.errors import LakelogError
 
 
 @dataclass(frozen=True, slots=True)
-class Namespace:
-    """A namespace, by the name that it has or had."""
+class ErasureNamespace:
+    """A namespace, by its present or last name."""
 
     path: Identifier
     tracked: TrackedLog[NamespaceState]
-    view: View[NamespaceState]
+    view: LogView[NamespaceState]
     is_dropped: bool
 
     @property
@@ -39,38 +39,40 @@ class Namespace:
         return self.view.state
 
 
-def namespaces_of(tree: NameTree, say: Callable[[str], None]) -> Iterator[Namespace]:
-    """Yield all namespaces of a warehouse that can be read, dropped ones too, and `say` which cannot. Costs a GET for
-    each."""
+def namespaces_of(tree: NameTree, say: Callable[[str], None]) -> Iterator[ErasureNamespace]:
+    """Yield all readable namespaces of a warehouse, also dropped namespaces, and `say` the unreadable.
+
+    Makes a GET request for each.
+    """
     root = tree.find_namespace(())
-    left: list[tuple[Identifier, str, bool]] = [] if root is None else [((), root.tracked.location, False)]
+    pending: list[tuple[Identifier, str, bool]] = [] if root is None else [((), root.tracked.location, False)]
     met: set[str] = set()
-    while left:
-        path, location, is_dropped = left.pop()
+    while pending:
+        path, location, is_dropped = pending.pop()
         if location in met:
             continue
         met.add(location)
-        tracked = tree.logs.namespace(location)
+        namespace_log = tree.logs.namespace(location)
         try:
-            view = tracked.at_its_place() if is_dropped else tracked.current()
+            view = namespace_log.at_its_place() if is_dropped else namespace_log.current()
         except LakelogError as error:
             say(f"the namespace at {tree.logs.url(location)} cannot be read: {error}")
             continue
         if view.purged:
             continue
-        yield Namespace(path, tracked, view, is_dropped)
-        for name, entry in view.state.entries.get(NAMESPACE, {}).items():
-            left.append(((*path, name), entry.location, is_dropped))
-        for each in view.state.dropped.values():
-            if each.space == NAMESPACE:
-                left.append(((*path, each.name), each.location, True))
+        yield ErasureNamespace(path, namespace_log, view, is_dropped)
+        for name, entry in view.state.logs(NAMESPACE):
+            pending.append(((*path, name), entry.location, is_dropped))
+        for drop in view.state.dropped_logs():
+            if drop.space == NAMESPACE:
+                pending.append(((*path, drop.name), drop.entry.location, True))
 
 
 def places_above(logs: Sequence[ErasedLog]) -> set[str]:
-    """Return the locations of the namespaces that the tables are in, and of those above them."""
+    """Return the locations of the tables' namespaces, and of the namespaces above them."""
     places = {""}
-    for each in logs:
-        link = each.head.state.link
+    for log in logs:
+        link = log.head.state.link
         if link is not None:
             parts = link.namespace.split("/")
             places |= {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
@@ -80,25 +82,29 @@ def places_above(logs: Sequence[ErasedLog]) -> set[str]:
 def namespaces_quoting(
     tree: NameTree, logs: Sequence[ErasedLog], values: Sequence[str]
 ) -> Iterator[tuple[ErasedTable, list[Lost]]]:
-    """Yield the namespaces above these tables whose commits keep a statement that quotes a value, or a view, a function
-    or a property that there is no more, and what is lost by their expiry."""
+    """Yield the namespaces above these tables whose commits quote a value, and the losses by their expiry.
+
+    The quote is in a statement, or in a former view, function or property.
+    """
     for place in sorted(places_above(logs)) if values else ():
-        tracked = tree.logs.namespace(place)
+        namespace_log = tree.logs.namespace(place)
         try:
-            view = tracked.current()
+            view = namespace_log.current()
         except LakelogError:
             continue
-        # What the present ones quote is for their owner to change first.
+        # Values that present definitions quote are for their owner to change first.
         is_present = any(entries_quoting(view.state, values))
-        quoting = versions_quoting(tracked, values, also=None if is_present else defines_quoting)
-        is_former = not is_present and former_entries_quote(tracked, values)
-        if not (is_former or any(quoting) or proposals_quoting(tracked, values)):
+        quoting_versions = versions_quoting(
+            namespace_log, values, also=None if is_present else defines_quoting
+        )
+        is_former = not is_present and former_entries_quote(namespace_log, values)
+        if not (is_former or any(quoting_versions) or proposals_quoting(namespace_log, values)):
             continue
         url = tree.logs.url(place)
         versions = view.version - max(view.state.expired, 1) + 1
-        lost = [Lost(kind="versions", name=url, why="statements or definitions in them quote values")]
-        lost += [
+        losses = [Lost(kind="versions", name=url, why="statements or definitions in them quote values")]
+        losses += [
             Lost(kind="cut", name=cut, why=f"needs older versions of {url}")
             for _, cut in cuts_of(tree, place)
         ]
-        yield ErasedTable(kind="namespace", name=url, location=url, versions=versions), lost
+        yield ErasedTable(kind="namespace", name=url, location=url, versions=versions), losses

@@ -1,4 +1,6 @@
-"""Proposals: changes that other processes ask a leader to commit. They have rows, bounds and statements of their own.
+"""Proposals: changes that other processes ask a leader to commit.
+
+They have rows, bounds and statements of their own.
 
 A proposal whose author died stays in the inbox until a vacuum deletes it.
 """
@@ -26,7 +28,7 @@ from lakelog.log.proposals.inbox import proposal_at
 
 @dataclass(frozen=True, slots=True)
 class ProposalWithRows:
-    """`what` says in words what it has; `is_read`: it could be read."""
+    """`what` describes its contents. `is_read`: it could be read."""
 
     key: str
     what: str
@@ -34,7 +36,7 @@ class ProposalWithRows:
 
 
 def proposals_with_rows(head: TableHead, rows: RowSet, values: Sequence[str]) -> Iterator[ProposalWithRows]:
-    """Yield the proposals in a table's inbox that have such rows, or may, or quote one of the values."""
+    """Yield the proposals in a table's inbox that have rows to erase, or may, or that quote a value."""
     log = head.tracked.log
     for key in log.store.list_after(log.keys.inbox):
         data = log.store.get(key)
@@ -43,14 +45,14 @@ def proposals_with_rows(head: TableHead, rows: RowSet, values: Sequence[str]) ->
         if not data and log.keys.is_wish(key):
             continue
         try:
-            changes = proposal_at(key, data, log.keys, log.location, tuple(log.options.features)).changes
-            found = sum(_rows_like(change, head, rows) for change in changes)
+            changes = proposal_at(key, data, log.keys, log.location, log.replay.features).changes
+            row_count = sum(_rows_like(change, head, rows) for change in changes)
             bounds = any(_has_bounds(change, head, rows) for change in changes)
         except LakelogError as error:
             yield ProposalWithRows(key, f"cannot be read: {error}", is_read=False)
             continue
-        if found:
-            yield ProposalWithRows(key, f"has {found:,} such rows")
+        if row_count:
+            yield ProposalWithRows(key, f"has {row_count:,} such rows")
         elif bounds:
             yield ProposalWithRows(key, "has bounds of such rows, or may")
         elif any(quotes(str(change.writer.get("statement") or ""), values) for change in changes):
@@ -58,17 +60,17 @@ def proposals_with_rows(head: TableHead, rows: RowSet, values: Sequence[str]) ->
 
 
 def proposals_quoting(tracked: TrackedLog[NamespaceState], values: Sequence[str]) -> list[str]:
-    """Return the keys of what is proposed to a namespace and quotes one of the values."""
+    """Return the keys of proposals to a namespace that quote a value."""
     store = tracked.log.store
-    found = ((key, store.get(key)) for key in store.list_after(tracked.log.keys.inbox))
-    return [key for key, data in found if data and quotes(data.decode(errors="replace"), values)]
+    proposals = ((key, store.get(key)) for key in store.list_after(tracked.log.keys.inbox))
+    return [key for key, data in proposals if data and quotes(data.decode(errors="replace"), values)]
 
 
 def _rows_like(change: ProposedChange, head: TableHead, rows: RowSet) -> int:
     if not change.rows or rows.present is None:
         return 0
-    found = decoded_rows(change.rows, head.schema)
-    return int(pc.sum(evaluate(IsTrue(rows.present.bound), found), min_count=0).as_py())
+    new_rows = decoded_rows(change.rows, head.schema)
+    return int(pc.sum(evaluate(IsTrue(rows.present.bound), new_rows), min_count=0).as_py())
 
 
 def _has_bounds(change: ProposedChange, head: TableHead, rows: RowSet) -> bool:

@@ -1,12 +1,14 @@
-"""The receipt of an erasure: a statement of what was done and checked, and its signature by the user's key.
+"""The receipt of an erasure: a statement of the work and the checks, and its signature by the user's key.
 
-The statement is JSON and stands in a commit, so that the chain of hashes covers it. It names objects and counts; it has
-no value of a row, nor of the condition.
+The statement is JSON in a commit, so the chain of hashes covers it. It names objects and counts, but has no
+value of a row or of the condition. Other writers' folders, such as `email=ada@example.com`, lose their
+values.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,23 +16,25 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.keeping.erasure.model import ErasedTable, Lost
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import InvalidInput, Unsupported, install_command
 
 FORMAT = 1
 NAMED_MAX = 500
-"""Objects that a receipt names one by one; of more, it has the number, and a hash of all their names."""
+"""A receipt names this many objects. For more objects it has their number, and a hash of all their names."""
 
 
-class Signer(msgspec.Struct, frozen=True):
-    """Signs bytes; `key` is the public key in hexadecimal digits."""
+class ReceiptSigner(msgspec.Struct, frozen=True):
+    """Signs bytes. `key` is the public key in hexadecimal digits."""
 
     key: str
     sign: Callable[[bytes], str]
 
 
-def signer_of(private_key: str | Path) -> Signer:
-    """Return the signer of a file with an Ed25519 private key in PEM, without a password. InvalidInput for another
-    file, Unsupported without the library `cryptography`."""
+def signer_of(private_key: str | Path) -> ReceiptSigner:
+    """Return the signer of a file with an Ed25519 private key in PEM, without a password.
+
+    Raises InvalidInput for another file, and Unsupported without the library `cryptography`.
+    """
     ed25519, serialization = _library()
     try:
         data = Path(private_key).read_bytes()
@@ -43,11 +47,14 @@ def signer_of(private_key: str | Path) -> Signer:
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise InvalidInput(f"the key in {private_key} is no Ed25519 key: make one by openssl genpkey")
     public = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
-    return Signer(public.hex(), lambda data: key.sign(data).hex())
+    return ReceiptSigner(public.hex(), lambda data: key.sign(data).hex())
 
 
 def is_signed(statement: str, signature: str, signed_by: str) -> bool:
-    """Return whether a statement was signed by that key. Unsupported without the library `cryptography`."""
+    """Return whether a statement was signed by that key.
+
+    Raises Unsupported without the library `cryptography`.
+    """
     ed25519, _ = _library()
     from cryptography.exceptions import InvalidSignature
 
@@ -65,7 +72,7 @@ def _library() -> tuple[Any, Any]:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError as error:
         raise Unsupported(
-            "signatures need the library cryptography: pip install 'lakelog[signing]'"
+            f"signatures need the library cryptography: {install_command('cryptography', 'signing')}"
         ) from error
     return ed25519, serialization
 
@@ -80,26 +87,35 @@ def statement_of(
     out_of_reach: Sequence[str],
 ) -> str:
     """Return the text of a receipt."""
-    said: dict[str, Any] = {
+    content: dict[str, Any] = {
         "format": FORMAT,
         "erasure": erasure,
         "filter": filter,
         **({"reference": reference} if reference else {}),
-        "logs": [_log(each) for each in tables],
-        "lost": msgspec.to_builtins(lost),
-        "left": list(left),
-        "out_of_reach": list(out_of_reach),
+        "logs": [_log(item) for item in tables],
+        "lost": [
+            {name: _without_values(text) for name, text in msgspec.to_builtins(item).items()} for item in lost
+        ],
+        "left": list(map(_without_values, left)),
+        "out_of_reach": list(map(_without_values, out_of_reach)),
     }
-    return msgspec.json.encode(said).decode()
+    return msgspec.json.encode(content).decode()
 
 
 def _log(each: ErasedTable) -> dict[str, Any]:
-    said = msgspec.to_builtins(each)
+    members = msgspec.to_builtins(each)
+    if each.error is not None:
+        members["error"] = _without_values(each.error)
     for name in ("written", "deleted"):
-        keys = sorted(said.pop(name))
-        said[name] = {
+        keys = sorted(map(_without_values, members.pop(name)))
+        members[name] = {
             "objects": len(keys),
             "sha256": hashlib.sha256("\n".join(keys).encode()).hexdigest(),
             "names": keys[:NAMED_MAX],
         }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _without_values(text: str) -> str:
+    """Return a text without the values of partition folders in other writers' paths."""
+    return re.sub(r"(?<=/)([^/=]+)=[^/]+(?=/)", r"\1=…", text)

@@ -1,9 +1,9 @@
-"""Taking such rows out of what a table has now: files on its lines are written anew, tags with them are dropped, and
-what is kept for clones is kept without them.
+"""Removing rows from a table's present state: files on its lines are rewritten, and tags are dropped.
 
-Each file is rewritten as a delete does by copying; a vector beside the file would leave the rows in it. A step that
-loses to another client is decided anew on what that has left. At the end stands a commit that says so, on a version of
-which no line has such a file; it is a fence, too: no write that began before it can add one that it has read.
+States that are kept for clones are kept without these files. Each file is rewritten as a delete by copying
+does, because a deletion vector would leave the rows in the file. A step that loses to another client is
+decided again on the new state. The last commit confirms that no line has such a file. It is a fence, too: a
+write that began before it cannot add a file that it has read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lakelog.catalog.core.state import (
     TAG,
     ClonePromised,
     HistoryExpired,
-    Operation,
+    OperationKind,
     RowsErased,
     TableState,
     encode,
@@ -30,7 +30,7 @@ from lakelog.catalog.core.writes import drop_ref, moved_files
 from lakelog.catalog.errors import CommitConflict, NoSuchRef
 from lakelog.catalog.keeping.erasure.holdings import held_by
 from lakelog.catalog.keeping.erasure.row_set import RowSet
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import WriteFenced
 
 ROUNDS_MAX = 20
@@ -43,27 +43,27 @@ def erase_lines(
     released: Callable[[str], bool],
     progress: Callable[[str], None],
 ) -> tuple[TableHead, set[str]]:
-    """Take the rows out of all lines, and commit that; return the version that says so, and the paths that are gone.
+    """Remove the rows from all lines, and commit that. Return the confirmed version, and the removed paths.
 
-    `released` says of a clone whether it needs none of the files any more. CommitConflict where other writers keep
-    changing the same rows, or bringing in new ones.
+    `released` returns whether a clone needs none of the files any more. Raises CommitConflict if other
+    writers keep changing the same rows, or keep bringing in new rows.
     """
-    gone: set[str] = set()
+    erased_paths: set[str] = set()
     for _ in range(ROUNDS_MAX):
         head = head.refreshed()
-        held = held_by(head, rows, past=False)
-        for name in held.tags:
+        holdings = held_by(head, rows, past=False)
+        for name in holdings.tags:
             drop_ref(head, TAG, name, if_exists=True, is_past=False, token=None)
-        for name, counts in held.lines.items():
+        for name, counts in holdings.lines.items():
             progress(f"{head.name}: {len(counts):,} files of {name} are written anew")
             _rewritten(head, name, counts, rows)
-        paths = held.live.keys()
-        gone |= paths
-        for id, counts in held.clones.items():
+        paths = holdings.live.keys()
+        erased_paths |= paths
+        for id, counts in holdings.clones.items():
             if released(id):
                 promise_without(head.refreshed(), id, counts.keys())
         try:
-            return _said(head.refreshed(), rows, event, released), gone
+            return _said(head.refreshed(), rows, event, released), erased_paths
         except _MoreToDo:
             continue
     raise CommitConflict(
@@ -74,44 +74,51 @@ def erase_lines(
 
 
 def _rewritten(head: TableHead, name: str, counts: Mapping[str, int], rows: RowSet) -> None:
-    """Write files of a line anew. Where the rows that match by the present names are all that is to go, the condition
-    says which; where a file has copies that do not match, or no longer, only ids say that."""
-    own, now = rows.present, rows.matching_now(counts)
-    alike = [path for path in counts if now[path] == counts[path]]
-    others = [path for path in counts if now[path] != counts[path]]
+    """Rewrite files of a line.
+
+    If exactly the rows that match by the present names are to be removed, the condition selects them. If a
+    file has copies that do not match now, only ids select them.
+    """
+    own, counts_now = rows.present, rows.matching_now(counts)
+    alike = [path for path in counts if counts_now[path] == counts[path]]
+    unlike = [path for path in counts if counts_now[path] != counts[path]]
     try:
-        for paths, by_id in ((alike, False), (others, True)):
+        for paths, by_id in ((alike, False), (unlike, True)):
             line = head.refreshed() if name == MAIN else head.refreshed().on(name)
-            there = sorted(line.entries(paths).keys())
-            if not there:
+            line_paths = sorted(line.entries(paths).keys())
+            if not line_paths:
                 continue
             if by_id or own is None:
                 condition = None if own is None else rows.predicate
-                rows.work.rewrite_without(line, there, rows.ids, condition)
+                rows.work.rewrite_without(line, line_paths, rows.ids, condition)
             else:
-                rows.work.rewrite(line, there, own.bound, rows.predicate)
+                rows.work.rewrite(line, line_paths, own.bound, rows.predicate)
     except (CommitConflict, NothingToDo, NoSuchRef, WriteFenced):
-        return  # the next round looks at what others have made of it
+        return  # the next round reads the other writers' result
 
 
 def promise_without(head: TableHead, clone: str, paths: Collection[str]) -> None:
-    """Keep for a clone what was kept, without these files, which it needs no more."""
-    gone = pa.array(sorted(paths), pa.string())
+    """Keep the same state for a clone, except for these files, which it does not need any more."""
+    removed_paths = pa.array(sorted(paths), pa.string())
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
         promise = view.state.clones.get(clone)
         if promise is None:
             raise NothingToDo("it has ended")
-        kept = replace(
+        promised_view = replace(
             view, state=replace(view.state, files=promise.files, metadata=promise.metadata, whole=view.state)
         )
-        added = head.at(kept).files_only_here(view)
-        added = added.filter(pc.invert(pc.is_in(added["path"], value_set=gone)))
-        removed = head.at(view).files_only_here(kept)
-        also = joined(head.at(view).files_named(paths)) if _any(head.at(view), paths) else removed.slice(0, 0)
-        changed, blobs = moved_files(Operation.CLONE, added, _each_once(removed, also), view.state.current)
+        new_files = head.at(promised_view).files_only_here(view)
+        new_files = new_files.filter(pc.invert(pc.is_in(new_files["path"], value_set=removed_paths)))
+        old_files = head.at(view).files_only_here(promised_view)
+        also = (
+            joined(head.at(view).files_named(paths)) if _any(head.at(view), paths) else old_files.slice(0, 0)
+        )
+        change, blobs = moved_files(
+            OperationKind.CLONE, new_files, _each_once(old_files, also), view.state.current
+        )
         again = ClonePromised(
-            **{field: getattr(changed, field) for field in changed.__struct_fields__},
+            **{field: getattr(change, field) for field in change.__struct_fields__},
             clone=clone,
             location=promise.location,
             version=promise.version,
@@ -142,14 +149,17 @@ def _said(
     event: RowsErased,
     released: Callable[[str], bool],
 ) -> TableHead:
-    """Commit that no line has such rows. Looked at before, and anew where another commit came in between."""
+    """Commit that no line has rows to erase.
+
+    Checks before the commit, and again after another client's commit.
+    """
     looked_at = -1
 
-    def is_clean(view: View[TableState]) -> bool:
-        held = held_by(head.at(view), rows, past=False)
-        return not (held.lines or held.tags or any(released(id) for id in held.clones))
+    def is_clean(view: LogView[TableState]) -> bool:
+        holdings = held_by(head.at(view), rows, past=False)
+        return not (holdings.lines or holdings.tags or any(released(id) for id in holdings.clones))
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
         nonlocal looked_at
         if view.version != looked_at and not is_clean(view):
             raise _MoreToDo
@@ -161,4 +171,4 @@ def _said(
 
 
 class _MoreToDo(Exception):
-    """Ends the commit where there are such rows again."""
+    """Ends the commit if there are rows to erase again."""

@@ -1,8 +1,9 @@
-"""Which rows an erasure is about: the ids of all that match, at any version and by any name that a column had then.
+"""The rows of an erasure: the ids of all rows that match at any version, by any name that a column had then.
 
-A row keeps its id when it is changed or moved, so its older and newer copies are found by it, whatever the condition
-says of each. A condition is read by the names of each version from the one that added a file on: a name that a column
-had only before that says nothing about the file's rows. It must not know lines, nor what becomes of a file.
+A row keeps its id when it is changed or moved. So its id finds its older and newer copies, whether or not
+they match the condition. For a file, a condition is read by the names of each version from the file's first
+version on. A name that a column had only before that says nothing about the file's rows. This module must not
+know lines, nor the further use of a file.
 """
 
 from __future__ import annotations
@@ -36,21 +37,23 @@ from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 
 def bound_to(predicate: Predicate, schema: Schema) -> Bound:
-    """Return the condition for these columns. NoSuchColumn for a column that is not there, Unsupported for a condition
-    that lakelog does not know."""
-    bound = bind(predicate, schema)
-    unknown = unknown_parts(bound)
+    """Return the condition for these columns.
+
+    Raises NoSuchColumn for an unknown column, and Unsupported for a condition that lakelog cannot evaluate.
+    """
+    condition = bind(predicate, schema)
+    unknown = unknown_parts(condition)
     if unknown:
         raise Unsupported(
             f"rows cannot be forgotten by {next(iter(unknown))!s}, which only an engine can evaluate: use comparisons, "
             "IN, LIKE 'a%', IS NULL, AND, OR and NOT of columns and literals"
         )
-    return bound
+    return condition
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The condition by the names that columns had before version `until`; None: by those that they have."""
+class ConditionReading:
+    """The condition by the names that columns had before version `until`. None means their present names."""
 
     schema: Schema
     bound: Bound
@@ -58,13 +61,13 @@ class Reading:
 
     @property
     def columns(self) -> tuple[object, ...]:
-        """The columns that the condition is about, whatever they are called."""
+        """Return the columns of the condition, whatever their names."""
         return tuple((term.column_id, term.type, term.transform) for term in terms(self.bound))
 
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """How many rows of a file match by one reading, and how many of these have no id."""
+    """The number of a file's rows that match a reading, and how many of these have no id."""
 
     rows: int
     without_id: int
@@ -72,41 +75,49 @@ class _Judged:
 
 @dataclass(slots=True)
 class RowSet:
-    """The rows of one table's log that an erasure is about. `ids`, ascending, are those that are known by now; a clone
-    begins with those that it shares with its source. `readings` has the table's own names last."""
+    """The rows of a table's log in an erasure.
+
+    `ids`, ascending, are the ids known so far. A clone begins with the ids that it shares with its source.
+    `readings` has the table's own names last.
+    """
 
     predicate: Predicate
     work: ErasureWork
-    readings: list[Reading]
+    readings: list[ConditionReading]
     ids: NumberArray = field(default_factory=lambda: np.empty(0, np.int64))
     whole: bool = False
     """Whether all files are read, whatever is known of them."""
     past: list[pa.Table] = field(default_factory=list)
-    """Entries of the files that versions have, from the first that can be read on; some are on a line, too."""
+    """Entries of the files of readable versions. Some are on a line, too."""
     unnamed: list[str] = field(default_factory=list)
-    """Columns of files, by their names there, of which no version says what they were called."""
-    first_names: list[Reading] = field(default_factory=list)
-    """The condition by the names that columns had at first, where no version that can be read has these: of files that
-    only expired versions had, nothing else is known."""
+    """Columns of files, by their names there, for which no version has a name."""
+    first_names: list[ConditionReading] = field(default_factory=list)
+    """The condition by the first names of columns, if no readable version has these names.
+
+    For files that only expired versions had, nothing else is known.
+    """
     undone: list[tuple[int, pa.Table]] = field(default_factory=list)
-    """Versions of transactions that were aborted, or are undecided, with the entries of the files that they add."""
+    """Versions of aborted or undecided transactions, with the entries of the files that they add."""
     quoting: bool = False
-    """Whether a commit that is there has a statement, or a former definition, that quotes a value of the condition."""
+    """Whether an existing commit has a statement or a former definition that quotes a value."""
     ranks: list[tuple[Schema, Ranks]] = field(default_factory=list)
-    """Boundaries of clusterings at versions that can be read."""
+    """Boundaries of clusterings at readable versions."""
     schemas: list[tuple[Schema, int | None]] = field(default_factory=list)
-    """Those of versions that can be read, each with the version that it ended with, the present one last."""
+    """The schemas of readable versions, each with the version that ended it, the present schema last."""
     first: int = 0
-    """The first version that can be read."""
-    present: Reading | None = None
-    """The reading by the names that the table has now; None where a column of the condition is not there."""
+    """The first readable version."""
+    present: ConditionReading | None = None
+    """The reading by the table's present names. None if a column of the condition does not exist."""
     _judged: dict[tuple[str, tuple[object, ...]], _Judged] = field(default_factory=dict)
     _copies: dict[str, tuple[int, int]] = field(default_factory=dict)
     _plain: set[str] = field(default_factory=set)
 
     def anew(self) -> RowSet:
-        """Return the same rows, to be looked for in whole files, of which nothing is known but whether the ids of their
-        rows follow from their place: a path never has another file."""
+        """Return the same rows for a search in complete files, without the known results.
+
+        Only the knowledge that row ids follow from their positions is kept, because a path never has another
+        file.
+        """
         return RowSet(
             self.predicate,
             self.work,
@@ -121,144 +132,159 @@ class RowSet:
         )
 
     def shared(self, until: int) -> NumberArray:
-        """Return the ids below `until`, as a clone has them."""
+        """Return the ids below `until`, which a clone has."""
         return self.ids[: np.searchsorted(self.ids, until)]
 
     def note(self, head: TableHead, files: pa.Table, schema: Schema | None = None) -> None:
-        """Learn the ids of all rows of these files that match, also of those that are deleted. `schema` is another one
-        by which the files are read where they are."""
+        """Learn the ids of all rows of these files that match, including deleted rows.
+
+        `schema` is an additional schema by which the files are read at their place.
+        """
         self._note_all(head, files, self._readings(schema), head.metadata.specs)
 
     def note_past(self, head: TableHead, files: pa.Table) -> None:
-        """Learn them of files from `past`, whose partitions are not known."""
+        """Learn the ids of matching rows of files from `past`, whose partitions are not known."""
         self._note_all(head, files, self.readings, ())
 
-    def _note_all(self, head: TableHead, files: pa.Table, readings: Sequence[Reading], specs: Specs) -> None:
-        for reading in readings:
-            some = _added_before(files, reading.until)
-            if some.num_rows:
-                self._note(head, as_written(some), reading, specs)
+    def _note_all(
+        self, head: TableHead, files: pa.Table, readings: Sequence[ConditionReading], specs: Specs
+    ) -> None:
+        for condition in readings:
+            older_files = _added_before(files, condition.until)
+            if older_files.num_rows:
+                self._note(head, as_written(older_files), condition, specs)
 
-    def _note(self, head: TableHead, files: pa.Table, reading: Reading, specs: Specs) -> None:
+    def _note(self, head: TableHead, files: pa.Table, reading: ConditionReading, specs: Specs) -> None:
         columns = reading.columns
         paths = files["path"].to_pylist()
         files = files.filter(pa.array([(path, columns) not in self._judged for path in paths], pa.bool_()))
         if not files.num_rows:
             return
         if not self.whole:
-            none = match(files, reading.bound, specs).none
-            self._none(files.filter(none)["path"].to_pylist(), columns)
-            files = files.filter(pc.invert(none))
-        found = []
+            has_no_match = match(files, reading.bound, specs).none
+            self._none(files.filter(has_no_match)["path"].to_pylist(), columns)
+            files = files.filter(pc.invert(has_no_match))
+        id_arrays = []
         for path, ids in self.work.matching(head, files, reading.schema, reading.bound, whole=self.whole):
-            known = np.asarray(ids.drop_null(), np.int64)
+            known_ids = np.asarray(ids.drop_null(), np.int64)
             self._judged[path, columns] = _Judged(len(ids), ids.null_count)
-            found.append(known)
+            id_arrays.append(known_ids)
         self._none(files["path"].to_pylist(), columns)
-        self.ids = united([self.ids, *found])
+        self.ids = united([self.ids, *id_arrays])
 
     def _none(self, paths: Collection[str], columns: tuple[object, ...]) -> None:
         for path in paths:
             self._judged.setdefault((path, columns), _Judged(0, 0))
 
     def held(self, head: TableHead, files: pa.Table, schema: Schema | None = None) -> dict[str, int]:
-        """Return those of the files, all of which are noted, that have such rows or copies of them, and how many."""
+        """Return the files that have rows of the erasure or copies of them, with their counts.
+
+        All of the files have to be noted before.
+        """
         self._count_copies(head, files)
         rows: dict[str, int] = {}
         for path in files["path"].to_pylist():
-            judged = [self._judged.get((path, each.columns)) for each in self._readings(schema)]
-            without = max((each.without_id for each in judged if each is not None), default=0)
+            verdicts = [self._judged.get((path, item.columns)) for item in self._readings(schema)]
+            without = max((item.without_id for item in verdicts if item is not None), default=0)
             count = self._copies.get(path, (0, 0))[1] + without
             if count:
                 rows[path] = count
         return rows
 
     def matching_now(self, paths: Iterable[str]) -> dict[str, int]:
-        """Return how many rows of noted files match by the names that the table has now."""
+        """Return how many rows of noted files match by the table's present names."""
         own = self.present
-        found = {path: self._judged.get((path, own.columns)) if own else None for path in paths}
-        return {path: 0 if judged is None else judged.rows for path, judged in found.items()}
+        verdicts = {path: self._judged.get((path, own.columns)) if own else None for path in paths}
+        return {path: 0 if verdict is None else verdict.rows for path, verdict in verdicts.items()}
 
     def _count_copies(self, head: TableHead, files: pa.Table) -> None:
-        """Find out how many rows with the ids each file has. One without ids of other files is not read again."""
+        """Count the rows with the ids in each file. A file without ids of other files is not read again."""
         if not len(self.ids):
             return
-        known = len(self.ids)
+        id_count = len(self.ids)
         files = as_written(files)
         paths = files["path"].to_pylist()
         firsts = files[FIRST_ROW].to_pylist() if FIRST_ROW in files.column_names else [None] * len(paths)
         unread = []
         for path, first, rows in zip(paths, firsts, physical_rows(files).to_pylist(), strict=True):
-            if self._copies.get(path, (-1, 0))[0] == known:
+            if self._copies.get(path, (-1, 0))[0] == id_count:
                 unread.append(False)
                 continue
             if first is not None and first + rows <= self.ids[0]:
-                # Ids only go up: it is older than all of these rows.
-                self._copies[path] = known, 0
+                # Ids only increase, so the file is older than all of these rows.
+                self._copies[path] = id_count, 0
                 unread.append(False)
                 continue
             if path in self._plain:
                 low, high = np.searchsorted(self.ids, [first, first + rows])
-                self._copies[path] = known, int(high - low)
+                self._copies[path] = id_count, int(high - low)
                 unread.append(False)
                 continue
             unread.append(True)
         files = files.filter(pa.array(unread, pa.bool_()))
         if files.num_rows:
             for path, count, is_plain in self.work.copies(head, files, self.ids):
-                self._copies[path] = known, count
+                self._copies[path] = id_count, count
                 if is_plain:
                     self._plain.add(path)
 
     def may_be_in(self, files: pa.Table) -> bool:
-        """Return whether such rows may have been in files that are gone, by their bounds alone. Those of a clone that
-        has them by ids, and no column of the condition, may have been in any."""
+        """Return whether files that are gone may have had rows of the erasure, by their bounds alone.
+
+        If a clone has the rows by ids, but no column of the condition, any file may have had them.
+        """
         if not self.readings and len(self.ids):
             return True
-        for reading in (*self.readings, *self.first_names):
-            some = _added_before(files, reading.until)
-            if some.num_rows and pc.any(may_match(some, reading.bound, ()), min_count=0).as_py():
+        for condition in (*self.readings, *self.first_names):
+            older_files = _added_before(files, condition.until)
+            if (
+                older_files.num_rows
+                and pc.any(may_match(older_files, condition.bound, ()), min_count=0).as_py()
+            ):
                 return True
         return False
 
     def may_be_bounds(self, statistics: pa.Table, version: int) -> bool:
-        """Return whether bounds of the table at a version, in the form of one file, may be of such rows. Where that
-        version can be read, its rows have been: then a bound is only of one if it is a value that is looked for."""
+        """Return whether bounds of the table at a version, in the form of a file, may be of rows to erase.
+
+        If that version is readable, its rows have been read. Then a bound counts only if it is itself a value
+        of the condition.
+        """
         if version < self.first:
             return self.may_be_in(statistics)
         return any(
-            is_value(reading.bound, term.column_id, statistics[name].combine_chunks())
-            for reading in self.readings
-            for term in terms(reading.bound)
+            is_value(condition.bound, term.column_id, statistics[name].combine_chunks())
+            for condition in self.readings
+            for term in terms(condition.bound)
             for name in (f"lo{term.column_id}", f"hi{term.column_id}")
             if name in statistics.column_names
         )
 
-    def _readings(self, schema: Schema | None) -> list[Reading]:
-        """Return each of the readings whose columns are others than those of the ones before."""
-        readings = {each.columns: each for each in self.readings}
+    def _readings(self, schema: Schema | None) -> list[ConditionReading]:
+        """Return the readings with distinct columns."""
+        readings = {condition.columns: condition for condition in self.readings}
         if schema is not None:
-            found = _reading(self.predicate, schema, None)
-            if found is not None:
-                readings[found.columns] = found
+            other_condition = _reading(self.predicate, schema, None)
+            if other_condition is not None:
+                readings[other_condition.columns] = other_condition
         return list(readings.values())
 
 
 def is_value(bound: Bound, column_id: int, values: pa.Array) -> bool:
-    """Return whether one of a column's values is by itself one that the condition is about."""
-    asked = {term.path: term for term in terms(bound) if len(term.path) == 1}
-    found = [path for path, term in asked.items() if term.column_id == column_id]
-    others = {
+    """Return whether a value of a column is itself a value of the condition."""
+    terms_by_path = {term.path: term for term in terms(bound) if len(term.path) == 1}
+    column_paths = [path for path, term in terms_by_path.items() if term.column_id == column_id]
+    null_columns = {
         path[0]: pa.nulls(len(values), term.type)
-        for path, term in asked.items()
-        if path not in found and term.type is not None
+        for path, term in terms_by_path.items()
+        if path not in column_paths and term.type is not None
     }
-    for path in found:
+    for path in column_paths:
         try:
-            matching = evaluate(IsTrue(bound), pa.table({path[0]: values, **others}))
+            mask = evaluate(IsTrue(bound), pa.table({path[0]: values, **null_columns}))
         except (KeyError, pa.ArrowException):
-            return True  # what cannot be found out, may be
-        if pc.any(matching, min_count=0).as_py():
+            return True  # it may be such a value if it cannot be evaluated
+        if pc.any(mask, min_count=0).as_py():
             return True
     return False
 
@@ -269,57 +295,59 @@ def row_set(
     work: ErasureWork,
     shared: NumberArray | None = None,
 ) -> RowSet:
-    """Return the rows that match, of which only the ids are known that are `shared`, and the names that columns had at
-    each version that can be read. Costs a GET for each of these. NoSuchColumn if no version has such a column,
-    except for a clone, which has `shared` rows."""
+    """Return the matching rows, with only `shared` ids known, and the columns' names at readable versions.
+
+    Makes a GET request for each readable version. Raises NoSuchColumn if no version has such a column, except
+    for a clone, which has `shared` rows.
+    """
     history = history_of(head, values_of(predicate))
     schemas, past, first = history.schemas, history.past, history.first
-    readings: dict[tuple[object, ...], Reading] = {}
+    readings: dict[tuple[object, ...], ConditionReading] = {}
     for schema, until in schemas:
-        found = _reading(predicate, schema, until)
-        if found is None:
+        condition = _reading(predicate, schema, until)
+        if condition is None:
             continue
-        before = readings.pop(found.columns, None)
-        if before is not None and before.until is None:
-            found = before
-        readings[found.columns] = found
-    found_columns, names = [schema for schema, _ in schemas], {}
-    if may_be_lost(found_columns, head.schema.last_id):
-        kept = [
+        older_condition = readings.pop(condition.columns, None)
+        if older_condition is not None and older_condition.until is None:
+            condition = older_condition
+        readings[condition.columns] = condition
+    all_schemas, names = [schema for schema, _ in schemas], {}
+    if may_be_lost(all_schemas, head.schema.last_id):
+        chunks = [
             chunk for state in head.state.kept() for chunk in state.files.chunks(head.tracked.log.read_blobs)
         ]
-        lost = lost_columns(head, found_columns, [*kept, *past])
-        for name, schema in with_lost(predicate, head.schema, lost).items():
-            reading = _reading(predicate, schema, None)
-            if reading is not None:
-                readings.setdefault(reading.columns, reading)
-                del lost[name]
-        names = lost
+        unnamed_columns = lost_columns(head, all_schemas, [*chunks, *past])
+        for name, schema in with_lost(predicate, head.schema, unnamed_columns).items():
+            lost_condition = _reading(predicate, schema, None)
+            if lost_condition is not None:
+                readings.setdefault(lost_condition.columns, lost_condition)
+                del unnamed_columns[name]
+        names = unnamed_columns
     if not readings and shared is None:
         bound_to(predicate, head.schema)
     rows = RowSet(predicate, work, list(readings.values()), past=past, unnamed=sorted(names), first=first)
     rows.present = _reading(predicate, head.schema, None)
     rows.undone, rows.quoting = history.undone, history.quoting
     rows.ranks, rows.schemas = history.ranks, schemas
-    known = {each.columns for each in rows.readings}
-    for schema in with_lost(predicate, head.schema, columns_of(found_columns)).values():
-        reading = _reading(predicate, schema, None)
-        if reading is not None and reading.columns not in known:
-            rows.first_names.append(reading)
+    known_columns = {item.columns for item in rows.readings}
+    for schema in with_lost(predicate, head.schema, columns_of(all_schemas)).values():
+        lost_condition = _reading(predicate, schema, None)
+        if lost_condition is not None and lost_condition.columns not in known_columns:
+            rows.first_names.append(lost_condition)
     if shared is not None:
         rows.ids = shared
     return rows
 
 
-def _reading(predicate: Predicate, schema: Schema, until: int | None) -> Reading | None:
+def _reading(predicate: Predicate, schema: Schema, until: int | None) -> ConditionReading | None:
     try:
-        return Reading(schema, bound_to(predicate, schema), until)
+        return ConditionReading(schema, bound_to(predicate, schema), until)
     except (InvalidInput, NotFound):
-        return None  # no column of that name, or one that cannot be compared with such a value
+        return None  # no column of that name, or a column that cannot be compared with such a value
 
 
 def _added_before(files: pa.Table, until: int | None) -> pa.Table:
-    """Return the files that were there before a version; what is not known of, may have been."""
+    """Return the files that existed before a version. Files of unknown versions are included."""
     if until is None or VERSION not in files.column_names:
         return files
     return files.filter(pc.fill_null(pc.less(files[VERSION], until), True))

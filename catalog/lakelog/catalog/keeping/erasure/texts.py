@@ -1,7 +1,8 @@
-"""Texts that quote values of a condition: statements that commits keep, and definitions of tables, views and functions.
+"""Texts that quote values of a condition: statements, and definitions of tables, views and functions.
 
-A statement is kept without its literals unless a session asks for all of it. What is found goes by expiry, as a
-tombstone keeps no text. Definitions that there are, are the user's to change: they are named. Former ones go by expiry.
+Unless a session keeps complete statements, they are kept without their literals. Statements with quotes are
+removed by expiry because a tombstone keeps no text. Users have to change present definitions, so these are
+named. Former definitions are removed by expiry.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.core.logs import TrackedLog
-from lakelog.catalog.core.schema import Literal, Metadata, Predicate, kind_of
+from lakelog.catalog.core.schema import FilterLiteral, Metadata, Predicate
 from lakelog.catalog.core.state import (
     EntryDefined,
     NamespaceAltered,
@@ -29,7 +30,7 @@ from lakelog.log.burial import is_buried
 from lakelog.log.expiry import last_base
 
 SHORTEST = 3
-"""Shorter numbers are in too many statements to say anything; shorter texts are looked for between quotes."""
+"""Shorter numbers are in too many statements. Shorter texts are only searched between quotes."""
 
 _EPOCH, _DAY_US = dt.datetime(1970, 1, 1), 86_400_000_000
 
@@ -37,14 +38,14 @@ _CHANGE_IT = "quotes a value of the condition: change or drop it"
 
 
 def values_of(predicate: Predicate) -> list[str]:
-    """Return the values that a condition names, as patterns of the forms that literals and JSON have them in."""
-    found: list[str] = []
+    """Return the values in a condition, as patterns of their forms in literals and JSON."""
+    patterns: list[str] = []
     for part in predicate.args:
         if isinstance(part, Predicate):
-            found += values_of(part)
-        elif isinstance(part, Literal) and part.value is not None and not isinstance(part.value, bool):
-            found += _patterns(part.value, part.type or "")
-    return list(dict.fromkeys(found))
+            patterns += values_of(part)
+        elif isinstance(part, FilterLiteral) and part.value is not None and not isinstance(part.value, bool):
+            patterns += _patterns(part.value, part.type or "")
+    return list(dict.fromkeys(patterns))
 
 
 def _patterns(value: Any, type: str) -> list[str]:
@@ -68,23 +69,26 @@ def _patterns(value: Any, type: str) -> list[str]:
 
 def _text(text: str) -> list[str]:
     if len(text) >= SHORTEST:
-        return [re.escape(each) for each in _written(text)]
-    return [re.escape(f"{quote}{each}{quote}") for quote in "'\"" for each in _written(text) if text]
+        return [re.escape(form) for form in _written(text)]
+    return [re.escape(f"{quote}{form}{quote}") for quote in "'\"" for form in _written(text) if text]
 
 
 def _number(text: str) -> list[str]:
-    """Return the number with any zeros before and after it, and with the letters that say its type in SQL."""
+    """Return patterns of the number with any zeros before and after it, and with SQL's letters for its type."""
     whole, _, fraction = text.partition(".")
     fraction = fraction.rstrip("0")
     if len(whole) + bool(fraction) + len(fraction) < SHORTEST:
         return []
     sign, digits = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
-    rest = rf"\.{fraction}0*" if fraction else r"(\.0*)?"
-    return [rf"(?<!\d\.){sign}0*{digits}{rest}(?i:BD|[LSYDF])?(?!\.\d)"]
+    fraction_pattern = rf"\.{fraction}0*" if fraction else r"(\.0*)?"
+    return [rf"(?<!\d\.){sign}0*{digits}{fraction_pattern}(?i:BD|[LSYDF])?(?!\.\d)"]
 
 
 def _moment(time_us: int, between: str) -> list[str]:
-    """Return a date, with a time of day if something is `between`. One that no calendar here has is not looked for."""
+    """Return patterns of a date, with a time of day if something is `between`.
+
+    None for dates outside of the calendar.
+    """
     try:
         moment = _EPOCH + dt.timedelta(microseconds=time_us)
     except OverflowError:
@@ -97,26 +101,28 @@ def _clock(time_us: int) -> str:
     seconds, micros = divmod(time_us, 1_000_000)
     minutes, second = divmod(seconds, 60)
     fraction = f"{micros:06}".rstrip("0")
-    rest = f":{second:02}" + (rf"\.{fraction}0*" if fraction else "")
-    return rf"{minutes // 60:02}:{minutes % 60:02}" + (rest if second or micros else f"({rest})?")
+    second_pattern = f":{second:02}" + (rf"\.{fraction}0*" if fraction else "")
+    return rf"{minutes // 60:02}:{minutes % 60:02}" + (
+        second_pattern if second or micros else f"({second_pattern})?"
+    )
 
 
 def _written(text: str) -> list[str]:
-    """Return the forms of a text between quotes: as it is, quotes doubled, with backslashes, and as JSON has it."""
-    slashed = text.replace("\\", "\\\\")
+    """Return the forms of a quoted text: unchanged, with doubled quotes, with backslashes, and in JSON."""
+    with_backslashes = text.replace("\\", "\\\\")
     return [
         text,
         text.replace("'", "''"),
         text.replace('"', '""'),
-        slashed,
-        slashed.replace("'", "\\'"),
-        slashed.replace('"', '\\"'),
+        with_backslashes,
+        with_backslashes.replace("'", "\\'"),
+        with_backslashes.replace('"', '\\"'),
         msgspec.json.encode(text).decode()[1:-1],
     ]
 
 
 def quotes(text: str, values: Sequence[str]) -> bool:
-    """Return whether a text has one of the values, and not only as a part of a longer word or number."""
+    """Return whether a text has a value as a whole word or number."""
     return any(re.search(rf"(?<!\w)({value})(?!\w)", text) for value in values)
 
 
@@ -126,9 +132,12 @@ def versions_quoting(
     *,
     also: Callable[[Commit, Sequence[str]], bool] | None = None,
 ) -> Iterator[int]:
-    """Yield the versions of a log whose commits keep a statement that quotes a value, and that of a base where expiry
-    was stopped: commits before it are still there, and are read no more. A commit that has no effect counts, as its
-    object stays: that of a transaction that was aborted, or is undecided. So does one of which `also` says so."""
+    """Yield the versions of a log whose commits keep a statement that quotes a value.
+
+    If expiry was stopped, the version of its base is included: commits before it still exist, but are not
+    read any more. A commit without effect, of an aborted or undecided transaction, counts because its object
+    stays. A commit for which `also` returns true counts, too.
+    """
     if not values:
         return
     base = last_base(tracked.log)
@@ -140,17 +149,17 @@ def versions_quoting(
 
 
 def has_quoting_statement(commit: Commit, values: Sequence[str]) -> bool:
-    """Return whether a commit keeps a statement that quotes one of the values."""
+    """Return whether a commit keeps a statement that quotes a value."""
     return any(quotes(text, values) for text in _statements(commit))
 
 
 def _statements(commit: Commit) -> Iterator[str]:
-    for each in (commit, *each_change(commit)):
-        yield str(each.writer.get("statement") or "")
+    for change in (commit, *each_change(commit)):
+        yield str(change.writer.get("statement") or "")
 
 
 def definitions_quoting(metadata: Metadata, values: Sequence[str]) -> Iterator[str]:
-    """Yield what of a table's definition quotes a value, in words, with what to do about it."""
+    """Yield descriptions of a table's definitions that quote a value, with a remedy."""
     for constraint in metadata.constraints:
         if quotes(msgspec.json.encode(constraint).decode(), values):
             yield f"the constraint {constraint.name} {_CHANGE_IT}"
@@ -160,34 +169,34 @@ def definitions_quoting(metadata: Metadata, values: Sequence[str]) -> Iterator[s
     if metadata.comment and quotes(metadata.comment, values):
         yield f"the comment of the table {_CHANGE_IT}"
     for field in metadata.schema.fields:
-        unnamed = msgspec.structs.replace(field, name="", physical="")
-        if quotes(msgspec.json.encode(unnamed).decode(), values):
+        plain_field = msgspec.structs.replace(field, name="", physical="")
+        if quotes(msgspec.json.encode(plain_field).decode(), values):
             yield f"the definition of the column {field.name} {_CHANGE_IT}"
 
 
 def entries_quoting(state: NamespaceState, values: Sequence[str]) -> Iterator[str]:
-    """Yield what of a namespace's views, functions and properties quotes a value, in words, with what to do then."""
-    for names in state.definitions.values():
-        for name, defined in names.items():
-            if quotes(msgspec.json.encode(defined.definition).decode(), values):
-                yield f"the {kind_of(defined.definition)} {name} {_CHANGE_IT}"
-    for dropped in state.dropped_definitions.values():
-        if quotes(msgspec.json.encode(dropped.definition).decode(), values):
-            what = f"the dropped {kind_of(dropped.definition)} {dropped.name}"
-            yield f"{what} quotes a value of the condition: a vacuum of the namespace purges it once it is old"
+    """Yield descriptions of a namespace's views, functions and properties that quote a value, with a remedy."""
+    for space in state.entries:
+        for name, entry in state.definitions(space):
+            if quotes(msgspec.json.encode(entry.definition).decode(), values):
+                yield f"the {entry.kind} {name} {_CHANGE_IT}"
+    for drop in state.dropped_definitions():
+        if quotes(msgspec.json.encode(drop.entry.definition).decode(), values):
+            title = f"the dropped {drop.entry.kind} {drop.name}"
+            yield f"{title} quotes a value of the condition: a vacuum of the namespace purges it once it is old"
     for name, value in sorted(state.properties.items()):
         if quotes(value, values):
             yield f"the property {name} {_CHANGE_IT}"
 
 
 def former_entries_quote(tracked: TrackedLog[NamespaceState], values: Sequence[str]) -> bool:
-    """Return whether the first version of a namespace that can be read has a definition that quotes a value."""
+    """Return whether the first readable version of a namespace has a definition that quotes a value."""
     base = last_base(tracked.log)
     return base is not None and any(entries_quoting(tracked.log.view_at(base.root.version).state, values))
 
 
 def defines_quoting(commit: Commit, values: Sequence[str]) -> bool:
-    """Return whether a commit of a namespace says something that quotes a value."""
+    """Return whether a commit of a namespace has a definition that quotes a value."""
     return any(
         quotes(msgspec.json.encode(event).decode(), values)
         for event in namespace_events(commit)

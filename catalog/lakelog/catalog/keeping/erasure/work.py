@@ -1,7 +1,7 @@
-"""How an erasure reads and writes rows: in this process, or by whatever an engine has for it.
+"""How an erasure reads and writes rows: in this process, or by an engine.
 
-An engine has an `ErasureWork` of its own, in which any of these is done by its jobs. What it cannot do stays with
-this one.
+An engine has an `ErasureWork` of its own, whose jobs do any of this work. Work that it cannot do stays with
+this class.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lakelog.catalog.core.parquet import (
 )
 from lakelog.catalog.core.planning import Bound, IsTrue, evaluate, terms
 from lakelog.catalog.core.schema import Predicate, Schema
-from lakelog.catalog.core.state import Operation
+from lakelog.catalog.core.state import OperationKind
 from lakelog.catalog.core.writes import RowChange, commit_rows
 from lakelog.log import WriteRef
 from lakelog.log.errors import FormatError, LakelogError
@@ -45,8 +45,10 @@ class ErasureWork:
     """Reads and writes in this process, file by file."""
 
     def rewrite(self, line: TableHead, paths: Sequence[str], bound: Bound, predicate: Predicate) -> None:
-        """Write these files of a line anew without the rows that match, and commit that. CommitConflict where others
-        change their rows."""
+        """Rewrite these files of a line without the matching rows, and commit that.
+
+        Raises CommitConflict if other writers change their rows.
+        """
         write = line.begin_write()
         files = joined(line.files_named(paths))
         rows = live_rows(line, files, lambda: None, bound)
@@ -55,13 +57,15 @@ class ErasureWork:
     def rewrite_without(
         self, line: TableHead, paths: Sequence[str], ids: NumberArray, predicate: Predicate | None
     ) -> None:
-        """Write these files of a line anew without the rows that have one of the ids, and commit that. CommitConflict
-        as in `rewrite`; without a condition also where others have brought in rows."""
+        """Rewrite these files of a line without the rows that have these ids, and commit that.
+
+        Raises CommitConflict as `rewrite` does; without a condition, also if other writers brought in rows.
+        """
         write = line.begin_write()
         files = joined(line.files_named(paths))
         rows = (
-            each.filter(pc.invert(is_among(each.column(each.num_columns - 2), ids)))
-            for each in live_rows(line, files, lambda: None)
+            batch.filter(pc.invert(is_among(batch.column(batch.num_columns - 2), ids)))
+            for batch in live_rows(line, files, lambda: None)
         )
         self._written(line, write, files, rows, predicate)
 
@@ -73,8 +77,8 @@ class ErasureWork:
         rows: Iterable[pa.Table],
         predicate: Predicate | None,
     ) -> None:
-        copied = written_rows(line.tracked, line.metadata, write, rows, row_ids=True)
-        self.committed(line, write, files, predicate, copied)
+        copies = written_rows(line.tracked, line.metadata, write, rows, row_ids=True)
+        self.committed(line, write, files, predicate, copies)
 
     @staticmethod
     def committed(
@@ -84,9 +88,9 @@ class ErasureWork:
         predicate: Predicate | None,
         copied: Sequence[DataFile],
     ) -> None:
-        """Commit that copies without such rows are in the place of these files."""
+        """Commit that copies without the rows replace these files."""
         change = RowChange(
-            operation=Operation.DELETE_ROWS,
+            operation=OperationKind.DELETE_ROWS,
             files=copied,
             removed=frozenset(files["path"].to_pylist()),
             deletes={},
@@ -99,22 +103,28 @@ class ErasureWork:
     def count(
         self, head: TableHead, files: pa.Table, schema: Schema, bound: Bound, *, whole: bool = False
     ) -> Mapping[str, int]:
-        """Return those of the files, which are entries of a version, that have live rows that match, and how many;
-        with `whole`, whatever a file says of itself."""
-        tracked = head.tracked
-        found = read_positions(
-            tracked.store, tracked.prefix, files, schema, bound, tracked.log.replay.open_url
+        """Return the files, which are entries of a version, that have matching live rows, with their counts.
+
+        With `whole`, a file's own statistics are ignored.
+        """
+        table_log = head.tracked
+        positions_by_path = read_positions(
+            table_log.store, table_log.prefix, files, schema, bound, table_log.log.replay.open_url
         )
-        return {path: len(positions) for path, positions in found}
+        return {path: len(positions) for path, positions in positions_by_path}
 
     def matching(
         self, head: TableHead, files: pa.Table, schema: Schema, bound: Bound, *, whole: bool = False
     ) -> Iterator[tuple[str, pa.Array]]:
-        """Yield those of the files that have rows that match, deleted or not, with the ids of these; NULL for a row
-        that has none. With `whole`, whatever a file says of itself."""
+        """Yield the files that have matching rows, deleted or not, with the ids of these rows.
+
+        NULL is a row without an id.
+
+        With `whole`, a file's own statistics are ignored.
+        """
         columns = list(dict.fromkeys(term.path[0] for term in terms(bound)))
-        found: dict[str, list[pa.Array]] = {}
-        for each in read_placed_rows(
+        ids_by_path: dict[str, list[pa.Array]] = {}
+        for placed in read_placed_rows(
             head.tracked.store,
             head.tracked.prefix,
             as_written(files),
@@ -123,74 +133,79 @@ class ErasureWork:
             head.tracked.log.replay.open_url,
             predicate=None if whole else bound,
         ):
-            ids = each.rows.filter(evaluate(IsTrue(bound), each.rows))["_row_id"]
+            ids = placed.rows.filter(evaluate(IsTrue(bound), placed.rows))["_row_id"]
             if len(ids):
-                found.setdefault(each.path, []).append(ids.combine_chunks())
-        for path, parts in found.items():
+                ids_by_path.setdefault(placed.path, []).append(ids.combine_chunks())
+        for path, parts in ids_by_path.items():
             yield path, pa.concat_arrays(parts)
 
     def copies(self, head: TableHead, files: pa.Table, ids: NumberArray) -> Iterator[tuple[str, int, bool]]:
-        """Yield each of the files, how many of its rows have one of the ids, deleted or not, and whether its rows have
-        no other ids than those that follow from their place."""
-        tracked = head.tracked
+        """Yield each file, its number of rows with these ids, and whether all ids follow from positions.
+
+        Rows count whether or not they are deleted.
+        """
+        table_log = head.tracked
         for start in range(0, files.num_rows, 1000):
-            some = as_written(files.slice(start, 1000))
-            counts = dict.fromkeys(some["path"].to_pylist(), 0)
-            placed = read_placed_rows(
-                tracked.store, tracked.prefix, some, head.schema, (), tracked.log.replay.open_url
+            batch = as_written(files.slice(start, 1000))
+            counts = dict.fromkeys(batch["path"].to_pylist(), 0)
+            placed_rows = read_placed_rows(
+                table_log.store, table_log.prefix, batch, head.schema, (), table_log.log.replay.open_url
             )
-            moved: set[str] = set()
-            firsts = _firsts(some)
-            for each in placed:
-                rows = each.rows["_row_id"]
-                counts[each.path] += int(pc.sum(is_among(rows, ids), min_count=0).as_py())
-                first = firsts[each.path]
+            moved_paths: set[str] = set()
+            firsts = _firsts(batch)
+            for item in placed_rows:
+                rows = item.rows["_row_id"]
+                counts[item.path] += int(pc.sum(is_among(rows, ids), min_count=0).as_py())
+                first = firsts[item.path]
                 if first is None or not np.array_equal(
-                    np.asarray(rows.fill_null(-1)), np.asarray(each.positions) + first
+                    np.asarray(rows.fill_null(-1)), np.asarray(item.positions) + first
                 ):
-                    moved.add(each.path)
+                    moved_paths.add(item.path)
             for path, count in counts.items():
-                yield path, count, path not in moved and firsts[path] is not None
+                yield path, count, path not in moved_paths and firsts[path] is not None
 
     def matching_no_more(
         self, head: TableHead, files: pa.Table, ids: NumberArray, schema: Schema, bound: Bound | None
     ) -> int:
-        """Return how many live rows of the files have one of the ids, and do not match by the names of now."""
-        tracked = head.tracked
+        """Return how many live rows of the files have these ids, and do not match by the present names."""
+        table_log = head.tracked
         columns = [] if bound is None else list(dict.fromkeys(term.path[0] for term in terms(bound)))
-        found = 0
-        for each in read_placed_rows(
-            tracked.store, tracked.prefix, files, schema, columns, tracked.log.replay.open_url
+        count = 0
+        for placed in read_placed_rows(
+            table_log.store, table_log.prefix, files, schema, columns, table_log.log.replay.open_url
         ):
-            wanted = is_among(each.rows["_row_id"], ids)
+            mask = is_among(placed.rows["_row_id"], ids)
             if bound is not None:
-                wanted = pc.and_not(wanted, evaluate(IsTrue(bound), each.rows).combine_chunks())
-            found += int(pc.sum(wanted, min_count=0).as_py())
-        return found
+                mask = pc.and_not(mask, evaluate(IsTrue(bound), placed.rows).combine_chunks())
+            count += int(pc.sum(mask, min_count=0).as_py())
+        return count
 
     def count_listed(
         self, head: TableHead, listed: Iterable[tuple[str, int]], schema: Schema, bound: Bound
     ) -> Iterable[tuple[str, int, int | None]]:
-        """Yield the path, the size and how many rows match of files in the table's folder, by the columns that they
-        have; None where one lacks a column of the condition: it is older than that, or than the table that has it."""
+        """Yield the path, size and number of matching rows of files in the table's folder.
+
+        Files are read by their own columns. The number is None if a file lacks a column of the condition.
+        Then it is older than the column, or than the table that has it.
+        """
         for path, size in listed:
             yield path, size, self._rows_in(head, path, size, schema, bound)
 
     def _rows_in(self, head: TableHead, path: str, size: int, schema: Schema, bound: Bound) -> int | None:
-        tracked = head.tracked
-        prefix = f"{tracked.prefix}/" if tracked.prefix else ""
+        table_log = head.tracked
+        prefix = f"{table_log.prefix}/" if table_log.prefix else ""
         try:
-            with tracked.store.open_input(f"{prefix}{path}") as source:
-                there = set(pq.read_schema(source).names)
+            with table_log.store.open_input(f"{prefix}{path}") as source:
+                names = set(pq.read_schema(source).names)
         except (pa.ArrowException, OSError, LakelogError):
-            return None  # half a file of a write that died: it is deleted with the others
-        if not stored_names(schema, bound) <= there:
+            return None  # a half-written file of a dead write: it is deleted with the others
+        if not stored_names(schema, bound) <= names:
             return None
         try:
-            found = self.count(head, as_planned([(path, size)]), schema, bound)
+            counts = self.count(head, as_planned([(path, size)]), schema, bound)
         except FormatError:
             return None
-        return found.get(path, 0)
+        return counts.get(path, 0)
 
 
 def _firsts(files: pa.Table) -> dict[str, int | None]:
@@ -209,24 +224,24 @@ def as_written(files: pa.Table) -> pa.Table:
 
 def united(parts: Sequence[NumberArray]) -> NumberArray:
     """Return all numbers, each once, ascending."""
-    return np.unique(np.concatenate(parts)) if any(len(each) for each in parts[1:]) else parts[0]
+    return np.unique(np.concatenate(parts)) if any(len(part) for part in parts[1:]) else parts[0]
 
 
 def is_among(numbers: pa.ChunkedArray | pa.Array, ids: NumberArray) -> pa.Array:
-    """Return which of the numbers are among `ids`, which are ascending; a NULL is not."""
+    """Return which of the numbers are among the ascending `ids`. A NULL is not."""
     if not len(ids):
         return pa.repeat(pa.scalar(False), len(numbers))
-    found = np.asarray(pc.fill_null(numbers, -1), np.int64)
-    places = np.minimum(np.searchsorted(ids, found), len(ids) - 1)
-    return pa.array(ids[places] == found)
+    values = np.asarray(pc.fill_null(numbers, -1), np.int64)
+    places = np.minimum(np.searchsorted(ids, values), len(ids) - 1)
+    return pa.array(ids[places] == values)
 
 
 def stored_names(schema: Schema, bound: Bound) -> set[str]:
-    """Return what files call the columns of a condition."""
+    """Return the names in files of a condition's columns."""
     return {schema.find((term.path[0],), case_sensitive=True).physical for term in terms(bound)}
 
 
 def as_planned(listed: Sequence[tuple[str, int]]) -> pa.Table:
-    """Return files, of which nothing but this is known, as a plan has them."""
+    """Return files, of which only path and size are known, in the form of a plan."""
     paths, sizes = zip(*listed, strict=True) if listed else ((), ())
     return pa.table({"path": pa.array(paths, pa.string()), "size": pa.array(sizes, pa.int64())})

@@ -1,8 +1,8 @@
-"""Adoption: files of an imported table become its own, one by one named in a commit, once nothing else has them.
+"""Adoption: files of an imported table become its own, each named in a commit, once no other owner has them.
 
-Rule: nothing is adopted before everything else that may have a file was asked (`other_owners`), and so it is each time
-before one is deleted. Files outside of the source's folder may be another table's, and are never adopted. It must not
-know how files are read.
+Rule: files are adopted only after every other possible owner was checked (`other_owners`). The same check
+precedes each deletion of a file. Files outside of the source's folder may be another table's, and are never
+adopted. This module must not know how files are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lakelog.catalog.core.state import (
     naming,
 )
 from lakelog.catalog.errors import CommitConflict, DoneInPart, SourceDiverged
-from lakelog.catalog.formats.imports import CLAIM, IMPORTED, Claim, claim_of, drop_claim, put_claim
+from lakelog.catalog.formats.imports import CLAIM, IMPORTED, FolderClaim, claim_of, drop_claim, put_claim
 from lakelog.catalog.keeping.maintenance.other_owners import (
     check_claimed,
     check_is_gone,
@@ -33,7 +33,7 @@ from lakelog.catalog.keeping.maintenance.other_owners import (
 )
 from lakelog.catalog.keeping.maintenance.reachable import reachable
 from lakelog.catalog.names import Identifier
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import CommitUnknown, InvalidInput, LakelogError, Unsupported
 
 _NAMED = 3
@@ -41,8 +41,11 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adoption:
-    """What was adopted, or would be: `files` with `size_bytes`. `left_out` files of the source are outside of its
-    folder, or another lakelog table's: they stay what they were. With `dry_run`, `version` is None."""
+    """The adopted files, or the files that would be: `files` with `size_bytes`.
+
+    `left_out` files of the source are outside of its folder, or another lakelog table's. They do not change.
+    With `dry_run`, `version` is None.
+    """
 
     table: Identifier
     source: str
@@ -86,10 +89,13 @@ def adopt_files(
 
 
 def _source(head: TableHead) -> ImportedSource:
-    """Return the source that the table has. InvalidInput, Unsupported where there is none whose end could be seen."""
-    source, adopted = head.state.source, head.state.adopted
-    if source is None and adopted is not None:
-        raise InvalidInput(f"{head.name} has adopted the files of {adopted.source.url} already")
+    """Return the table's source.
+
+    Raises InvalidInput or Unsupported if it has no source whose end can be detected.
+    """
+    source, adoption = head.state.source, head.state.adopted
+    if source is None and adoption is not None:
+        raise InvalidInput(f"{head.name} has adopted the files of {adoption.source.url} already")
     if source is None:
         raise InvalidInput(f"{head.name} was not imported: only files of an import are adopted")
     if source.copies:
@@ -114,10 +120,10 @@ def _adopt(
     tree: NameTree, head: TableHead, source: ImportedSource, files: dict[str, int], report: Progress
 ) -> TableHead:
     open_url = tree.logs.places.open_url
-    claim = Claim(table=head.url, log_id=head.id)
+    claim = FolderClaim(table=head.url, log_id=head.id)
     put_claim(open_url, source.url, claim)
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
         if view.state.source != source:
             raise CommitConflict(
                 f"{head.name} was imported again, replaced, or its files were adopted meanwhile: adopt them again",
@@ -127,7 +133,7 @@ def _adopt(
         events: list[TableEvent] = [event]
         ref = view.state.refs.get(IMPORTED)
         if ref is not None and ref.id == source.ref:
-            # It has what the source had, which is not caught up with any more.
+            # The tag has the source's state, with which the table does not catch up any more.
             events.append(RefDropped(name=IMPORTED, kind=ref.kind))
         return Draft(events=encode(events), blobs=blobs)
 
@@ -136,34 +142,36 @@ def _adopt(
         check_is_gone(tree, source)
         _check_there(tree, head, source, files)
         check_not_held(tree, head.tracked, files, report, settle=True)
-        adopted = head.commit_or_refresh(decide, None)
+        new_head = head.commit_or_refresh(decide, None)
     except CommitUnknown:
         raise  # the files may be the table's, so that the claim has to stay
     except LakelogError as error:
         _take_back(tree, head, source, claim, error)
         raise
-    # An adoption of the same table that failed at the same time may have taken the claim back in between.
+    # A failed adoption of the same table at the same time may have withdrawn the claim in between.
     put_claim(open_url, source.url, claim)
-    return adopted
+    return new_head
 
 
 def _take_back(
-    tree: NameTree, head: TableHead, source: ImportedSource, claim: Claim, error: LakelogError
+    tree: NameTree, head: TableHead, source: ImportedSource, claim: FolderClaim, error: LakelogError
 ) -> None:
-    """Remove the claim of an adoption that failed by `error`, unless it is another table's, or the table has adopted
-    the files by another client meanwhile. DoneInPart where that cannot be known: imports from there are refused.
+    """Remove the claim of an adoption that failed by `error`, if it is unused.
+
+    It is used if it is another table's, or if another client made the table adopt the files since. Raises
+    DoneInPart if that cannot be known: imports from there are refused.
     """
     open_url = tree.logs.places.open_url
 
     def is_adopted() -> bool:
-        adopted = head.tracked.current().state.adopted
-        return adopted is not None and adopted.source.url == source.url
+        adoption = head.tracked.current().state.adopted
+        return adoption is not None and adoption.source.url == source.url
 
     try:
         if is_adopted() or claim_of(open_url, source.url) != claim:
             return
         drop_claim(open_url, source.url)
-        if is_adopted():  # since it was looked at
+        if is_adopted():  # since the check
             put_claim(open_url, source.url, claim)
     except LakelogError as failure:
         raise DoneInPart(
@@ -173,10 +181,12 @@ def _take_back(
 
 
 def _files_of(tree: NameTree, head: TableHead, source: ImportedSource) -> tuple[dict[str, int], int]:
-    """Return the sizes of the files that the table has of its source at any version, by path, and how many others it
-    has elsewhere. SourceDiverged where one of them is not there as it was."""
-    known = reachable(head.tracked, head.version)
-    sizes = dict(zip(known["path"].to_pylist(), known["size"].to_pylist(), strict=True))
+    """Return the sizes of the source's files at any version, by path, and the number of other files.
+
+    The others are elsewhere. Raises SourceDiverged if a file of the source is not there as it was.
+    """
+    all_files = reachable(head.tracked, head.version)
+    sizes = dict(zip(all_files["path"].to_pylist(), all_files["size"].to_pylist(), strict=True))
     elsewhere = {path: size for path, size in sizes.items() if is_elsewhere(path)}
     own = {path: size for path, size in elsewhere.items() if is_inside(path, source.url)}
     _check_there(tree, head, source, own)
@@ -184,8 +194,8 @@ def _files_of(tree: NameTree, head: TableHead, source: ImportedSource) -> tuple[
 
 
 def _check_there(tree: NameTree, head: TableHead, source: ImportedSource, files: Mapping[str, int]) -> None:
-    there = files_there(tree, source.url)
-    wrong = [path for path, size in files.items() if there.get(path) != size]
+    sizes_there = files_there(tree, source.url)
+    wrong = [path for path, size in files.items() if sizes_there.get(path) != size]
     if wrong:
         raise SourceDiverged(
             f"{_listed(wrong)} of {head.name} are not in {source.url} any more, or are others by now: roll the table "

@@ -5,14 +5,14 @@ from __future__ import annotations
 from lakelog.catalog.core.ddl import NeededVersions, drop_table
 from lakelog.catalog.core.logs import (
     FOREVER_US,
+    LogTarget,
     NameTree,
-    Target,
     Token,
     TrackedLog,
-    Unreadable,
+    UnreadableLog,
     was_applied_anywhere,
 )
-from lakelog.catalog.core.state import RELATION, Entry, Link, TableState
+from lakelog.catalog.core.state import RELATION, NameLink, NamespaceEntry, TableState
 from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.keeping.maintenance import purge
 from lakelog.catalog.keeping.maintenance.promises import kept_for
@@ -28,11 +28,13 @@ def drop_and_purge(
     *,
     is_replaced: bool = False,
 ) -> bool:
-    """Drop a table, delete its files and forget it; False where it does not exist, or is not at the place `only`.
+    """Drop a table, delete its files and forget it.
 
-    A table at a place that its user chose is forgotten, and its files stay. Unsupported, with nothing done, where a
-    saved cut has the table, or a clone needs its files, unless it `is_replaced` (see `purge.do`). DoneInPart where it
-    was dropped, but could not be purged.
+    False if it does not exist, or is not at the place `only`.
+
+    A table at a place that its user chose is forgotten, and its files stay. Raises Unsupported, with nothing
+    done, if a saved cut has the table, or a clone needs its files. A table that `is_replaced` is purged
+    nevertheless (see `purge.do`). Raises DoneInPart if the table was dropped, but could not be purged.
     """
     tree.logs.check_writable()
     if tree.logs.is_a_cut:
@@ -40,23 +42,23 @@ def drop_and_purge(
             f"{quoted(identifier)} cannot be purged in a transaction, as a purge cannot be rolled back: drop it "
             "without PURGE, or purge it outside of the transaction"
         )
-    found = None if was_applied_anywhere(tree.logs, token) else tree.find_table(identifier)
-    if found is not None and not is_replaced and NeededVersions(tree).get(found.tracked.location) is not None:
+    table = None if was_applied_anywhere(tree.logs, token) else tree.find_table(identifier)
+    if table is not None and not is_replaced and NeededVersions(tree).get(table.tracked.location) is not None:
         raise Unsupported(
             f"a saved cut has versions of {quoted(identifier)}, which a purge would delete: drop that cut first, or "
             "drop the table without PURGE"
         )
-    if found is not None and not is_replaced and (clones := kept_for(tree.logs, found.tracked, found.view)):
+    if table is not None and not is_replaced and (clones := kept_for(tree.logs, table.tracked, table.view)):
         raise Unsupported(
             f"{quoted(identifier)} has files that clones of it need, {', '.join(clones)}: materialize them "
             "(ALTER TABLE … MATERIALIZE) and expire their older versions, drop and purge them, or drop the table "
             "without PURGE"
         )
-    asked = token or Token(commit_id=tree.logs.new_id(), bases={})
-    if not drop_table(tree, identifier, asked, only):
+    drop_token = token or Token(commit_id=tree.logs.new_id(), bases={})
+    if not drop_table(tree, identifier, drop_token, only):
         return False
     try:
-        _purge(tree, identifier, asked, is_replaced)
+        _purge(tree, identifier, drop_token, is_replaced)
     except DoneInPart:
         raise
     except LakelogError as error:
@@ -68,52 +70,54 @@ def drop_and_purge(
 
 
 def purge_replaced(tree: NameTree, name: Identifier, location: str) -> None:
-    """Purge a dropped clone at a place, in a warehouse that is being restored, whatever has a need of it: it names the
-    files of another warehouse. Stopped anywhere, it is finished by the next call."""
-    tracked = tree.logs.table(location)
+    """Purge a dropped clone at a place in a warehouse during a restore, whatever needs it.
+
+    Its log names files of another warehouse. If it stops anywhere, the next call finishes the work.
+    """
+    table_log = tree.logs.table(location)
     try:
-        view = tracked.at_its_place()
+        view = table_log.at_its_place()
     except NotFound:
         return
-    entry = Entry(kind="table", id=view.log_id, location=location)
-    planned = purge.plan_purge(tree, "table", quoted(name), entry, link=view.state.link)
-    if planned is not None:
-        purge.do(tree, planned, is_replaced=True)
+    entry = NamespaceEntry(kind="table", id=view.log_id, location=location)
+    plan = purge.plan_purge(tree, "table", quoted(name), entry, link=view.state.link)
+    if plan is not None:
+        purge.do(tree, plan, is_replaced=True)
     parent = tree.find_namespace(name[:-1])
     if parent is not None:
-        above = Target(quoted(name[:-1]), name[:-1], parent.tracked, parent.tracked.current())
+        above = LogTarget(quoted(name[:-1]), name[:-1], parent.tracked, parent.tracked.current())
         purge.take_off_the_list(above, [view.log_id])
 
 
 def _purge(tree: NameTree, identifier: Identifier, token: Token, is_replaced: bool) -> None:
-    """Purge what `token` has dropped under that name, unless that has been done."""
+    """Purge the table that `token` has dropped under that name, unless it is purged already."""
     parent = tree.find_namespace(identifier[:-1])
     if parent is None:
         return  # dropped since, with all that had been dropped in it
     view = parent.tracked.current()
-    namespace = Target(quoted(identifier[:-1]), identifier[:-1], parent.tracked, view)
-    finished = []
-    refused: list[Unreadable] = []
+    namespace = LogTarget(quoted(identifier[:-1]), identifier[:-1], parent.tracked, view)
+    purged_ids = []
+    refusals: list[UnreadableLog] = []
     for id, (kind, name, entry) in purge.due(view.state, FOREVER_US).items():
         if name != identifier[-1] or view.state.dropped[id].space != RELATION:
             continue
-        tracked = tree.logs.table(entry.location)
-        if not _is_dropped_by(tracked, id, token):
+        table_log = tree.logs.table(entry.location)
+        if not _is_dropped_by(table_log, id, token):
             continue
-        link = Link(namespace=parent.tracked.location, name=name)
-        planned = purge.plan_purge(tree, kind, quoted(identifier), entry, link=link)
-        if planned is not None and not purge.do(tree, planned, is_replaced=is_replaced):
+        link = NameLink(namespace=parent.tracked.location, name=name)
+        plan = purge.plan_purge(tree, kind, quoted(identifier), entry, link=link)
+        if plan is not None and not purge.do(tree, plan, is_replaced=is_replaced):
             raise DoneInPart(
                 f"{quoted(identifier)} was dropped, but not purged: it was restored since, or a cut was saved or a "
                 "clone made that has it. Vacuum purges it after its retention"
             )
-        finished.append(id)
-        refused += () if planned is None else planned.refused
-    if finished:
-        purge.take_off_the_list(namespace, finished)
-    if refused:
+        purged_ids.append(id)
+        refusals += () if plan is None else plan.refused
+    if purged_ids:
+        purge.take_off_the_list(namespace, purged_ids)
+    if refusals:
         raise DoneInPart(
-            f"{quoted(identifier)} was purged, except for the files that it has adopted: {refused[0].error}"
+            f"{quoted(identifier)} was purged, except for the files that it has adopted: {refusals[0].error}"
         )
 
 

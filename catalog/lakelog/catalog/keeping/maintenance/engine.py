@@ -1,7 +1,7 @@
-"""What an engine's executors do of expiry and vacuum where that is much: tombstones side by side, and deletions.
+"""The work of an engine's executors in large expiries and vacuums: parallel tombstones, and deletions.
 
-Both are decided here, and in an order that is kept here: executors get what may come in any order, twice or late. What
-they leave of a window, and what says that the others are done, this process does.
+This module decides on both, and keeps the order. Executors get work that may happen in any order, twice or
+late. This process completes the versions of a window that they leave, and records that the others are done.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from lakelog.log.burial import Buried, Bury, Done, bury_versions, runs
 from lakelog.log.format import FEATURES
 
 MANY_VERSIONS = 1000
-"""With more versions of a window executors make the tombstones."""
+"""If a window has more versions, executors make its tombstones."""
 
 MANY_OBJECTS = 100_000
-"""With more objects of a table executors delete them."""
+"""If a table has more objects, executors delete them."""
 
 OBJECTS_AT_ONCE = 50_000
-"""That executors are given to delete."""
+"""The number of objects that executors delete in a call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionsToBury:
-    """Versions of the log whose objects are in the folder `log`, a URL, from `first` on, before `until`. `name` is that
-    of the table or namespace, of which what is before the version `last` expires; commits that need other `features`
-    than these are left."""
+    """Versions from `first` on, before `until`, of the log whose objects are in the folder `log`, a URL.
+
+    `name` is the name of the table or namespace. Its versions before `last` expire. Commits that need other
+    `features` than these are left.
+    """
 
     name: str
     log: str
@@ -40,7 +42,10 @@ class VersionsToBury:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionsBuried:
-    """How many commits have become tombstones, and their bytes with their sidecars. `left` are none, in their order."""
+    """The number of commits that became tombstones, and their bytes with sidecars.
+
+    `left` versions did not, in order.
+    """
 
     commits: int
     size_bytes: int
@@ -49,15 +54,18 @@ class VersionsBuried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """`bury` puts tombstones over plain commits, each after it has deleted the commit's sidecars, and returns once all
-    are acknowledged. `delete` deletes objects by their URLs. Either may be called from several threads."""
+    """An engine's functions, which several threads may call.
+
+    `bury` puts tombstones over plain commits, each after it has deleted the commit's sidecars. It returns
+    once all are acknowledged. `delete` deletes objects by their URLs.
+    """
 
     bury: Callable[[VersionsToBury], VersionsBuried]
     delete: Callable[[Sequence[str]], None]
 
 
 def burying(engine: Engine | None, name: str, last: int) -> Bury | None:
-    """Return what makes tombstones of the windows of a log by that name, of which versions before `last` expire."""
+    """Return a function that makes tombstones of the windows of a log, whose versions before `last` expire."""
     if engine is None:
         return None
     bury_there = engine.bury
@@ -66,18 +74,18 @@ def burying(engine: Engine | None, name: str, last: int) -> Bury | None:
         if len(window) <= MANY_VERSIONS:
             bury_versions(log, window, progress, buried)
             return
-        done = bury_there(
+        result = bury_there(
             VersionsToBury(
                 name=name,
                 log=log.replay.at(log.keys.log),
                 first=window[0],
                 until=window[-1],
                 last=last,
-                features=tuple(sorted(log.options.features | FEATURES)),
+                features=tuple(sorted(log.replay.features | FEATURES)),
             )
         )
-        buried(done.commits, done.size_bytes)
-        for run in runs((*done.left, window[-1])):
+        buried(result.commits, result.size_bytes)
+        for run in runs((*result.left, window[-1])):
             bury_versions(log, run, progress, buried)
 
     return bury

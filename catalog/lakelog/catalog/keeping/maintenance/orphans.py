@@ -1,19 +1,22 @@
 """Logs and folders that no name leads to: leftovers of unfinished creations.
 
-A creation writes the first commit of a log under a new id, and only then links it in a namespace; a CREATE TABLE AS
-SELECT even writes data files before there is a log. A writer that dies in between leaves an object that nothing leads
-to; a slow writer has one too, and looks the same. A commit in the namespace that is to link it makes the difference:
-`entry-forgotten`. From then on a link of that id fails, so that no reader will ever see it, whatever its creator still
-does. The age decides only when that commit is made.
+A creation writes the first commit of a log under a new id, and only then links it in a namespace. A CREATE
+TABLE AS SELECT even writes data files before there is a log. A writer that dies in between leaves an object
+that nothing leads to. A slow writer's object looks the same. A commit in the namespace that would link it
+makes the difference: `entry-forgotten`. From then on a link of that id fails, so no reader will ever see it,
+whatever its creator still does. The age decides only when that commit is made.
 
-That commit is made in the namespace in whose folder the log is, and in no other. A log that names another one was moved
-there, which knows it, or was purged with it; else it may be forged, and is left alone.
+That commit is made only in the namespace in whose folder the log is. A log that names another namespace was
+moved there. Then that namespace knows it, or it was purged with it. Otherwise it may be forged, and is left
+alone.
 
-It is safe for a log that was linked once, too. A move, drop or restore of it writes into its own log. So if that log
-has not changed between the read, which names the namespace that it belongs to, and the commit that seals it for good,
-then in all that time it can have been linked only there; and there it was not linked when it was forgotten.
+This is safe for a log that was linked once, too. A move, drop or restore of it writes into its own log.
+Consider the time between the read that names the log's namespace, and the commit that seals the log for good.
+If the log has not changed in that time, it can have been linked only in that namespace; and there it was not
+linked when it was forgotten.
 
-A folder without a log has no time. The namespace records which ones vacuum has met; the age counts from then on.
+A folder without a log has no time. The namespace records which folders vacuum has met, and the age counts
+from then on.
 """
 
 from __future__ import annotations
@@ -25,97 +28,108 @@ from typing import Any
 
 from lakelog.catalog.core.ddl import table_folders
 from lakelog.catalog.core.files import is_elsewhere
-from lakelog.catalog.core.logs import LogCache, NameTree, Scope, Target, TrackedLog, Unreadable
+from lakelog.catalog.core.logs import LogCache, LogScope, LogTarget, NameTree, TrackedLog, UnreadableLog
 from lakelog.catalog.core.state import (
     NAMESPACE,
     TABLE,
-    Entry,
     EntryForgotten,
     FilesVacuumed,
+    NamespaceEntry,
     NamespaceEvent,
     NamespaceState,
     TableState,
     encode,
 )
 from lakelog.catalog.keeping.maintenance import purge
-from lakelog.catalog.keeping.maintenance.purge import Content, Purge, all_of, folder
-from lakelog.log import Commit, Draft, View
+from lakelog.catalog.keeping.maintenance.purge import LogPurge, PurgedContent, all_of, folder
+from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import FormatError, LakelogError, LogSealed, NotFound
 from lakelog.log.keys import number
 
 BATCH = 64
 
 _SKEW_US = 60 * 60 * 1_000_000
-"""By how much clocks of clients may differ, where one made the namespace and another a table in it."""
+"""By how much clocks of clients may differ, if different clients made the namespace and a table in it."""
 
 _FOLDER = re.compile(r"([nt])-([a-z2-7]{26})")
 
 
 @dataclass(frozen=True, slots=True)
-class Orphan:
+class OrphanLog:
     """A log that no name leads to, and the namespace that it was made for."""
 
     id: str
     home: TrackedLog[NamespaceState]
-    purge: Purge
+    purge: LogPurge
 
 
 @dataclass(slots=True)
-class Orphans:
-    """The findings in one namespace: logs, and by their locations folders without one; `begun` ones may still be
-    under way."""
+class NamespaceOrphans:
+    """The findings in a namespace: logs, and folders without a log by their locations.
 
-    logs: list[Orphan] = field(default_factory=list)
-    folders: dict[str, Content] = field(default_factory=dict)
+    `begun` may still be under way.
+    """
+
+    logs: list[OrphanLog] = field(default_factory=list)
+    folders: dict[str, PurgedContent] = field(default_factory=dict)
     begun: dict[str, int] = field(default_factory=dict)
-    unreadable: list[Unreadable] = field(default_factory=list)
+    unreadable: list[UnreadableLog] = field(default_factory=list)
 
 
-def known_places(scope: Scope) -> set[str]:
+def known_places(scope: LogScope) -> set[str]:
     """Return the locations that the namespaces in `scope` know, linked or dropped."""
-    known: set[str] = set()
+    locations: set[str] = set()
     for namespace in scope.namespaces:
         state = namespace.view.state
-        known.update(entry.location for names in state.entries.values() for entry in names.values())
-        known.update(dropped.location for dropped in state.dropped.values())
-    return known
+        locations.update(entry.location for _, _, entry in state.all_logs())
+        locations.update(drop.entry.location for drop in state.dropped_logs())
+    return locations
 
 
 def find(
     tree: NameTree,
-    namespace: Target[NamespaceState],
+    namespace: LogTarget[NamespaceState],
     known: Collection[str],
     until_us: int,
     dropped_until_us: int,
-) -> Orphans:
-    """Return the logs and folders in a namespace's folders that are not `known` and were made at `until_us` or before.
+) -> NamespaceOrphans:
+    """Return the logs and folders in a namespace's folders that are not `known`, made by `until_us`.
 
-    Costs a LIST of each of its folders (one, and one more for each `location` it has or had) and a GET for each one
-    that is not known; more only for those that are not purged yet.
+    Makes a LIST request for each of its folders: its own, and another for each `location` that it has or had.
+    Makes a GET request for each unknown folder, and more only for folders that are not purged yet.
     """
-    found = Orphans()
+    findings = NamespaceOrphans()
     for kind, location, id in _unknown(tree.logs, namespace, known):
         try:
-            _judge(tree, namespace, kind, location, id, until_us, dropped_until_us, found)
+            _judge(tree, namespace, kind, location, id, until_us, dropped_until_us, findings)
         except LakelogError as error:
             url = tree.logs.url(location)
-            found.unreadable.append(Unreadable(kind, url, url, str(error)))
-    return found
+            findings.unreadable.append(UnreadableLog(kind, url, url, str(error)))
+    return findings
 
 
 def unlinked(
-    logs: LogCache, namespace: Target[NamespaceState], known: Collection[str]
+    logs: LogCache, namespace: LogTarget[NamespaceState], known: Collection[str]
 ) -> Iterator[TrackedLog[TableState]]:
-    """Yield the tables' places in a namespace's folders that are not `known`, whatever their age: of creations that
-    were stopped, or are under way. Costs as `find` does."""
+    """Yield the tables' places in a namespace's folders that are not `known`, whatever their age.
+
+    Their creations were stopped, or are under way. Costs as much as `find`.
+    """
     for kind, location, _ in _unknown(logs, namespace, known):
         if kind == TABLE:
             yield logs.table(location)
 
 
-def unfinished(tree: NameTree, tracked: TrackedLog[TableState], view: View[TableState]) -> Orphan | None:
-    """Return a table to which no name leads, whatever its age, to be removed; None where one does, or may again. Also
-    where anything came in since `view`, by which it may have moved: its new namespace has not been asked."""
+def unfinished(
+    tree: NameTree, tracked: TrackedLog[TableState], view: LogView[TableState]
+) -> OrphanLog | None:
+    """Return a table of any age to which no name leads, for removal.
+
+    None if a name leads to it, or may again.
+
+    None also if any commit came after `view`. It may have moved the table, and the new namespace was not
+    checked.
+    """
     link = view.state.link
     if link is None:
         return None
@@ -123,17 +137,17 @@ def unfinished(tree: NameTree, tracked: TrackedLog[TableState], view: View[Table
     at_home = home.current()
     if at_home.sealed or is_known(at_home.state, view.log_id):
         return None
-    entry = Entry(kind=TABLE, id=view.log_id, location=tracked.location)
-    planned = purge.plan_purge(tree, TABLE, tree.logs.url(tracked.location), entry, link=None, only_look=True)
-    if planned is None or planned.view.version != view.version:
+    entry = NamespaceEntry(kind=TABLE, id=view.log_id, location=tracked.location)
+    plan = purge.plan_purge(tree, TABLE, tree.logs.url(tracked.location), entry, link=None, only_look=True)
+    if plan is None or plan.view.version != view.version:
         return None
-    return Orphan(view.log_id, home, planned)
+    return OrphanLog(view.log_id, home, plan)
 
 
 def _unknown(
-    logs: LogCache, namespace: Target[NamespaceState], known: Collection[str]
+    logs: LogCache, namespace: LogTarget[NamespaceState], known: Collection[str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield kind, location and id of each folder that is not known, except for logs that were purged completely."""
+    """Yield the kind, location and id of each unknown folder, except for logs that were purged completely."""
     places = []
     for place in table_folders(logs, namespace.tracked.location, namespace.view):
         store, prefix = logs.places.open(place)
@@ -144,43 +158,43 @@ def _unknown(
                 places.append((TABLE if match[1] == "t" else NAMESPACE, location, match[2]))
     for start in range(0, len(places), BATCH):
         batch = places[start : start + BATCH]
-        opened = [logs.unread(location) for _, location, _ in batch]
-        hints = hints_of(opened)
-        for found, tracked, hint in zip(batch, opened, hints, strict=True):
-            replay = tracked.log.replay
+        unread_logs = [logs.unread(location) for _, location, _ in batch]
+        hints = hints_of(unread_logs)
+        for candidate, tracked_log, hint in zip(batch, unread_logs, hints, strict=True):
+            replay = tracked_log.log.replay
             root = replay.root_or_none(replay.keys.latest, hint)
-            # The hint of a purged log is written last of all. A wrong one only costs space.
-            if root is None or not root.purged or root.log_id != found[2]:
-                yield found
+            # The hint of a purged log is written last. A wrong hint only costs space.
+            if root is None or not root.purged or root.log_id != candidate[2]:
+                yield candidate
 
 
 def hints_of(opened: Sequence[TrackedLog[Any]]) -> list[bytes | None]:
-    """Return the object at the hint of each log: one round for each store."""
-    found: dict[str, bytes | None] = {}
-    for store in {id(tracked.store): tracked.store for tracked in opened}.values():
-        here = [tracked for tracked in opened if tracked.store is store]
-        data = store.get_many([tracked.log.replay.keys.latest for tracked in here])
-        found |= {tracked.location: hint for tracked, hint in zip(here, data, strict=True)}
-    return [found[tracked.location] for tracked in opened]
+    """Return the object at the hint of each log. Makes a round of requests for each store."""
+    hints: dict[str, bytes | None] = {}
+    for store in {id(tracked_log.store): tracked_log.store for tracked_log in opened}.values():
+        store_logs = [tracked_log for tracked_log in opened if tracked_log.store is store]
+        data = store.get_many([tracked_log.log.replay.keys.latest for tracked_log in store_logs])
+        hints |= {tracked_log.location: hint for tracked_log, hint in zip(store_logs, data, strict=True)}
+    return [hints[tracked_log.location] for tracked_log in opened]
 
 
 def _judge(
     tree: NameTree,
-    namespace: Target[NamespaceState],
+    namespace: LogTarget[NamespaceState],
     kind: str,
     location: str,
     id: str,
     until_us: int,
     dropped_until_us: int,
-    found: Orphans,
+    found: NamespaceOrphans,
 ) -> None:
     logs = tree.logs
-    tracked: TrackedLog[Any] = logs.table(location) if kind == TABLE else logs.namespace(location)
+    tracked_log: TrackedLog[Any] = logs.table(location) if kind == TABLE else logs.namespace(location)
     try:
         # The removal settles an undecided transaction, and reads again.
-        view = tracked.at_its_place()
+        view = tracked_log.at_its_place()
     except NotFound:
-        _judge_folder(namespace, tracked, id, until_us, found)
+        _judge_folder(namespace, tracked_log, id, until_us, found)
         return
     if view.log_id != id:
         return
@@ -198,26 +212,31 @@ def _judge(
                 "know it: the log was forged, or a transaction died that created and moved it. Delete the folder if no "
                 "transaction is under way"
             )
-        # A location outlives its warehouse, and another one at that URL may have a namespace at the same place.
-        if is_elsewhere(location) and _created_us(tracked) < _created_us(home) - _SKEW_US:
+        # A location outlives its warehouse, and another warehouse at that URL may have a namespace at the
+        # same place.
+        if is_elsewhere(location) and _created_us(tracked_log) < _created_us(home) - _SKEW_US:
             raise FormatError(
                 f"the table at {logs.url(location)} is older than the namespace {logs.url(home.location)}, which it "
                 "says that it is in: it was made in another warehouse, whose folder is gone. Register it, or delete "
                 "its folder if it is of no use"
             )
-        young = view.time_us > dropped_until_us if view.sealed else _created_us(tracked) > until_us
-        # One that was forgotten is being removed already.
+        young = view.time_us > dropped_until_us if view.sealed else _created_us(tracked_log) > until_us
+        # A removal of a forgotten log has already begun.
         if young and id not in at_home.state.forgotten:
             return
-    entry = Entry(kind=kind, id=id, location=location)
-    planned = purge.plan_purge(tree, kind, logs.url(location), entry, link=None, only_look=True)
-    # The plan reads again. What came in between may have moved it, and its new namespace has not been asked.
-    if planned is not None and planned.view.version == view.version:
-        found.logs.append(Orphan(id, home, planned))
+    entry = NamespaceEntry(kind=kind, id=id, location=location)
+    plan = purge.plan_purge(tree, kind, logs.url(location), entry, link=None, only_look=True)
+    # The plan reads again. A commit in between may have moved the log, and its new namespace was not checked.
+    if plan is not None and plan.view.version == view.version:
+        found.logs.append(OrphanLog(id, home, plan))
 
 
 def _judge_folder(
-    namespace: Target[NamespaceState], tracked: TrackedLog[Any], id: str, until_us: int, found: Orphans
+    namespace: LogTarget[NamespaceState],
+    tracked: TrackedLog[Any],
+    id: str,
+    until_us: int,
+    found: NamespaceOrphans,
 ) -> None:
     content = all_of(tracked.store, folder(tracked))
     of_first = _of_first_commit(tracked)
@@ -234,19 +253,23 @@ def _judge_folder(
 
 
 def _of_first_commit(tracked: TrackedLog[Any]) -> dict[str, int] | None:
-    """Return what a first commit that was never made has written: its lists of files. None where the commit has been
-    made meanwhile. FormatError for objects of a log that has had commits: they may be all that is left of a table."""
+    """Return the objects of a first commit that was never made: its lists of files.
+
+    None if the commit exists now.
+
+    Raises FormatError for objects of a log that has had commits: they may be all that is left of a table.
+    """
     keys = tracked.log.keys
-    there = dict(tracked.store.list_sizes(f"{keys.log}/"))
-    if keys.commit(1) in there:
+    sizes = dict(tracked.store.list_sizes(f"{keys.log}/"))
+    if keys.commit(1) in sizes:
         return None
-    others = [key for key in there if not key.startswith(keys.sidecar(f"{number(1)}-"))]
-    if others:
+    extra = [key for key in sizes if not key.startswith(keys.sidecar(f"{number(1)}-"))]
+    if extra:
         raise FormatError(
-            f"{tracked.log.replay.at(others[0])} is of a log whose commits are missing: objects were removed or moved "
+            f"{tracked.log.replay.at(extra[0])} is of a log whose commits are missing: objects were removed or moved "
             "with other tools. Restore them from a backup, or delete the folder if nothing of it is needed"
         )
-    return there
+    return sizes
 
 
 def _created_us(tracked: TrackedLog[Any]) -> int:
@@ -261,16 +284,14 @@ def _created_us(tracked: TrackedLog[Any]) -> int:
 
 def is_known(state: NamespaceState, id: str) -> bool:
     """Return whether a namespace leads to that id, or may do so again."""
-    return id in state.dropped or any(
-        entry.id == id for names in state.entries.values() for entry in names.values()
-    )
+    return id in state.dropped or any(entry.id == id for _, _, entry in state.all_logs())
 
 
-def note(namespace: Target[NamespaceState], found: Orphans) -> None:
-    """Commit which folders are forgotten, so that their content can be deleted, and which were met; only new ones."""
-    tracked = namespace.tracked
+def note(namespace: LogTarget[NamespaceState], found: NamespaceOrphans) -> None:
+    """Commit which folders are forgotten, so that their content can be deleted, and which are newly met."""
+    namespace_log = namespace.tracked
 
-    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
         events: list[NamespaceEvent] = []
         for location in list(found.folders):
             id = _id_of(location)
@@ -278,14 +299,14 @@ def note(namespace: Target[NamespaceState], found: Orphans) -> None:
                 del found.folders[location]
             elif id not in view.state.forgotten:
                 events.append(EntryForgotten(id=id))
-        begun = {_id_of(location) for location in found.begun}
-        if begun != view.state.begun.keys():
+        begun_ids = {_id_of(location) for location in found.begun}
+        if begun_ids != view.state.begun.keys():
             contents = found.folders.values()
             events.append(
                 FilesVacuumed(
                     files=sum(len(content.files) for content in contents),
                     size_bytes=sum(sum(content.files.values()) for content in contents),
-                    begun=tuple(sorted(begun)),
+                    begun=tuple(sorted(begun_ids)),
                 )
             )
         if not events:
@@ -293,18 +314,18 @@ def note(namespace: Target[NamespaceState], found: Orphans) -> None:
         return Draft(events=encode(events))
 
     try:
-        tracked.commit(tracked.at_least(namespace.view.version), decide)
+        namespace_log.commit(namespace_log.at_least(namespace.view.version), decide)
     except _NothingNew:
         return
     except LogSealed:
-        found.folders.clear()  # dropped meanwhile: its own purge deletes them
+        found.folders.clear()  # the namespace was dropped: its own purge deletes them
 
 
-def remove(tree: NameTree, orphan: Orphan) -> bool:
-    """Forget a log that no name leads to, then purge it. False where a name leads to it, or may again."""
+def remove(tree: NameTree, orphan: OrphanLog) -> bool:
+    """Forget a log that no name leads to, then purge it. False if a name leads to it, or may again."""
     home = orphan.home
 
-    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if is_known(view.state, orphan.id):
             raise _AlreadyForgotten
         if orphan.id in view.state.forgotten:
@@ -319,7 +340,7 @@ def remove(tree: NameTree, orphan: Orphan) -> bool:
     except _AlreadyForgotten:
         return False
     except LogSealed:
-        # Nothing is ever linked in a purged namespace; one that is only dropped may be restored.
+        # Nothing is ever linked in a purged namespace. A namespace that is only dropped may be restored.
         if not home.current().purged:
             return False
     return purge.do(tree, orphan.purge, sealed=False)
@@ -334,4 +355,4 @@ class _AlreadyForgotten(LakelogError):
 
 
 class _NothingNew(LakelogError):
-    """Ends a commit that would have nothing new."""
+    """Ends a commit without any change."""

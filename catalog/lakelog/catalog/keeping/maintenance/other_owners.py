@@ -1,13 +1,18 @@
-"""Who else may have the files of a source that is gone: asked before they are adopted, and before each is deleted.
+"""Other possible owners of the files of a source that is gone.
 
-- The source: it has all of its files as long as its metadata is there, of whatever version. That is stronger than that
-  its newest version lists the file: a source can go back, and may itself delete what it does not list. What is gone
-  cannot commit, so nothing can come between the check and the commit.
+They are checked before an adoption and each deletion.
+
+- The source: it has all of its files, of any version, as long as its metadata exists. That is stronger than a
+  check
+that its newest version lists the file. A source can go back, and may itself delete files that it does not
+list. A source that is gone cannot commit, so nothing can come between the check and the commit.
 - A table of another format in the same folder, at any depth, or in a folder above.
-- Another table of the warehouse, dropped or not, at any version that can be read, on any tag or branch. A claim in the
-  source's folder is put before these are asked, and an import looks for it after its commit (`imports.claims`).
+- Another table of the warehouse, dropped or not, at any readable version, on any tag or branch. A claim in
+  the source's
+folder is created before these are checked, and an import looks for it after its commit (`imports.claims`).
 
-Rule: what cannot be known counts as another owner. It must not know which of the files the table itself still needs.
+Rule: an unknown fact counts as another owner. This module must not know which of the files the table itself
+still needs.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from lakelog.catalog.core.files import is_elsewhere, started_at
 from lakelog.catalog.core.logs import NameTree, Progress, TrackedLog
 from lakelog.catalog.core.state import NAMESPACE, RELATION, ImportedSource, NamespaceState, TableState
 from lakelog.catalog.errors import OwnersUnknown, SourceDiverged
-from lakelog.catalog.formats.imports import Claim, check_unclaimed, claim_of, is_claim, upwards
+from lakelog.catalog.formats.imports import FolderClaim, check_unclaimed, claim_of, is_claim, upwards
 from lakelog.catalog.keeping.maintenance.reachable import reachable
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.log import canonical_url
@@ -33,15 +38,17 @@ _OF_A_TABLE = re.compile(r"/(?:_delta_log|_log|\.hoodie)/|\.metadata\.json(?:\.g
 WALKS_MAX = 5
 
 
-def check_claimed(tree: NameTree, claim: Claim, folder: str) -> None:
-    """Raise InvalidInput unless the folder says that this very table, at this place, has adopted files of it, and no
-    folder above says so of another."""
+def check_claimed(tree: NameTree, claim: FolderClaim, folder: str) -> None:
+    """Raise InvalidInput unless the folder's claim names this very table, at this place.
+
+    Also raises it if a folder above has a claim of another table.
+    """
     open_url = tree.logs.places.open_url
-    there = claim_of(open_url, folder)
-    if there != claim:
-        who = "no table" if there is None else f"the table at {there.table}"
+    present_claim = claim_of(open_url, folder)
+    if present_claim != claim:
+        owner = "no table" if present_claim is None else f"the table at {present_claim.table}"
         raise InvalidInput(
-            f"by now {who} has adopted the files in {folder}, as {folder} itself says: they are not deleted"
+            f"by now {owner} has adopted the files in {folder}, as {folder} itself says: they are not deleted"
         )
     check_unclaimed(open_url, [folder], claim)
 
@@ -50,29 +57,34 @@ def check_claimed(tree: NameTree, claim: Claim, folder: str) -> None:
 
 
 def check_is_gone(tree: NameTree, source: ImportedSource) -> None:
-    """Raise SourceDiverged where the source is there: it has its files then, of whatever version they are. So has a
-    table of another format in a folder above. A few LISTs for each of these."""
+    """Raise SourceDiverged if the source exists, because it then has its files, of any version.
+
+    The same holds for a table of another format in a folder above. Makes a few LIST requests for each of
+    these.
+    """
     folders = {source.metadata, f"{source.url}/metadata", f"{source.url}/_delta_log"} - {None}
     for folder in sorted(map(str, folders)):
-        if (found := _object_in(tree, folder)) is not None:
+        if (name := _object_in(tree, folder)) is not None:
             raise SourceDiverged(
-                f"the {source.format} table at {source.url} is there: {folder}/{found}. It has its files then, and "
+                f"the {source.format} table at {source.url} is there: {folder}/{name}. It has its files then, and "
                 f"may delete them. Drop it in its own catalog, keeping its files, move {folder} away, and adopt again"
             )
     for above in dict.fromkeys(upwards(source.url)):
         if is_same_place(above, source.url):
             continue
         for folder, is_metadata in (("_delta_log", False), (".hoodie", False), ("metadata", True)):
-            found = _object_in(tree, f"{above}/{folder}", only_metadata=is_metadata)
-            if found is not None:
-                raise _of_a_table(f"{above}/{folder}/{found}", above)
+            name = _object_in(tree, f"{above}/{folder}", only_metadata=is_metadata)
+            if name is not None:
+                raise _of_a_table(f"{above}/{folder}/{name}", above)
 
 
 def _object_in(tree: NameTree, folder: str, *, only_metadata: bool = False) -> str | None:
-    """Return the name of an object in a folder, of Iceberg's metadata where only such counts; None where there is
-    none."""
+    """Return the name of an object in a folder. None if there is none.
+
+    With `only_metadata`, only Iceberg's metadata counts.
+    """
     if folder.startswith("/"):
-        # Stores leave out what they may not follow, and what is half written: here all of it counts.
+        # Stores skip links that they may not follow, and half-written objects. Here all objects count.
         try:
             names: Iterable[str] = os.listdir(folder)
         except FileNotFoundError:
@@ -90,12 +102,15 @@ def _object_in(tree: NameTree, folder: str, *, only_metadata: bool = False) -> s
 
 
 def files_there(tree: NameTree, folder: str) -> dict[str, int]:
-    """Return the sizes of all files in a folder, by path. SourceDiverged where a table of any format is in it, at any
-    depth, and InvalidInput where one has adopted files there. One LIST for every 1000."""
+    """Return the sizes of all files in a folder, by path.
+
+    Raises SourceDiverged if the folder has a table of any format, at any depth, and InvalidInput if a table
+    adopted files there. Makes a LIST request for every 1000 files.
+    """
     store, key = tree.logs.places.open_url(f"{folder}/_")
     prefix = key[:-1]
-    found = {f"{folder}/{name.removeprefix(prefix)}": size for name, size in store.list_sizes(prefix)}
-    for path in found:
+    sizes = {f"{folder}/{name.removeprefix(prefix)}": size for name, size in store.list_sizes(prefix)}
+    for path in sizes:
         inside = path.removeprefix(folder)
         if _OF_A_TABLE.search(inside):
             raise _of_a_table(path, folder)
@@ -104,7 +119,7 @@ def files_there(tree: NameTree, folder: str) -> dict[str, int]:
                 f"{path} says that another table has adopted files there: delete it where that table is gone, or keep "
                 "the files as they are"
             )
-    return found
+    return sizes
 
 
 def _of_a_table(path: str, folder: str) -> SourceDiverged:
@@ -115,7 +130,7 @@ def _of_a_table(path: str, folder: str) -> SourceDiverged:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Return whether a file is surely the source's: in its folder, also behind links, and not a lakelog table's."""
+    """Return whether a file is certainly the source's: in its folder, even by links, and not lakelog's own."""
     if not path.startswith(f"{folder}/") or started_at(f"data/{path.rpartition('/')[2]}") is not None:
         return False
     inside = path.removeprefix(f"{folder}/").split("/")
@@ -127,7 +142,7 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def is_same_place(one: str, other: str) -> bool:
-    """Return whether two URLs lead to one folder."""
+    """Return whether two URLs lead to the same folder."""
     return _real(one) == _real(other)
 
 
@@ -138,8 +153,8 @@ def _real(folder: str) -> str:
 # Other tables
 
 
-class Sought:
-    """Files that are looked for under each name that may lead to them: other spellings, and links."""
+class SoughtFiles:
+    """Files that are searched under each name that may lead to them: other spellings, and links."""
 
     def __init__(self, paths: Collection[str]) -> None:
         self._real: dict[str, str] = {}
@@ -151,17 +166,20 @@ class Sought:
                 self._met.setdefault(id, []).append(path)
 
     def among(self, paths: Iterable[str]) -> set[str]:
-        """Return those of the files that are also `paths`, of any table. StorageError where that cannot be known."""
-        found: set[str] = set()
+        """Return the files that are also among `paths`, of any table.
+
+        Raises StorageError if that cannot be known.
+        """
+        matches: set[str] = set()
         for path in filter(is_elsewhere, paths):
-            found.update(self._named.get(_spelled(path, self._real), ()))
+            matches.update(self._named.get(_spelled(path, self._real), ()))
             if self._met and (id := _file_id(path)) is not None:
-                found.update(self._met.get(id, ()))
-        return found
+                matches.update(self._met.get(id, ()))
+        return matches
 
 
 def _spelled(path: str, known: dict[str, str]) -> str:
-    """Return the one spelling of a file's place. `known` has the folders that were looked at."""
+    """Return the canonical spelling of a file's place. `known` has the folders that were resolved."""
     if not path.startswith("/"):
         try:
             return canonical_url(path)
@@ -174,11 +192,11 @@ def _spelled(path: str, known: dict[str, str]) -> str:
 
 
 def _file_id(path: str) -> tuple[int, int] | None:
-    """Return what the system calls a local file, whatever links lead there; None where there is none."""
+    """Return the system's id of a local file, whatever links lead there. None if there is none."""
     if not path.startswith("/"):
         return None
     try:
-        found = os.stat(path)
+        stat = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -186,17 +204,17 @@ def _file_id(path: str) -> tuple[int, int] | None:
             f"cannot look at {path} ({error.strerror}), which may be one of the files: give this user the right to",
             location=path,
         ) from error
-    return found.st_dev, found.st_ino
+    return stat.st_dev, stat.st_ino
 
 
 def check_not_held(
     tree: NameTree, own: TrackedLog[TableState], files: Collection[str], report: Progress, *, settle: bool
 ) -> None:
-    """Raise InvalidInput where another table of the warehouse has one of the files."""
-    held = holders(tree, own, files, report, settle=settle)
-    if held:
-        path, name = next(iter(held.items()))
-        more = f", and {len(held) - 1:,} more files" if len(held) > 1 else ""
+    """Raise InvalidInput if another table of the warehouse has any of the files."""
+    owners = holders(tree, own, files, report, settle=settle)
+    if owners:
+        path, name = next(iter(owners.items()))
+        more = f", and {len(owners) - 1:,} more files" if len(owners) > 1 else ""
         raise InvalidInput(
             f"{name} has the file {path} too{more}: rewrite it there by a compaction and expire older versions, or "
             "drop and purge that table, before the files are adopted"
@@ -206,15 +224,17 @@ def check_not_held(
 def holders(
     tree: NameTree, own: TrackedLog[TableState], files: Collection[str], report: Progress, *, settle: bool
 ) -> dict[str, str]:
-    """Return the tables of the warehouse that have one of the files at any version that can be read, by the file. With
-    `settle`, no transaction under way can bring one to a table later.
+    """Return the tables of the warehouse that have any of the files at a readable version, by the file.
 
-    Costs, for each table, what reading its newest version costs and a GET for each version that can be read; for each
-    namespace two GETs. OwnersUnknown where a table cannot be read, which may have any of them, and where tables are
-    made, moved or dropped all the time, one of which may have been passed by.
+    With `settle`, no transaction under way can bring a file to a table later.
+
+    For each table, costs as much as reading its newest version, and makes a GET request for each readable
+    version. Makes 2 GET requests for each namespace. Raises OwnersUnknown if a table cannot be read, because
+    it may have any of them. Also raises it if tables are created, moved or dropped all the time, because a
+    table may have been missed.
     """
-    found: dict[str, str] = {}
-    sought, met = Sought(files), {own.location}
+    owners: dict[str, str] = {}
+    search, met = SoughtFiles(files), {own.location}
     walk = _walk(tree, settle=settle)
     for _ in range(WALKS_MAX):
         for location, (name, id) in walk.tables.items():
@@ -222,11 +242,11 @@ def holders(
                 continue
             met.add(location)
             report(f"looking for the files in {name}")
-            held = _held_by(tree.logs.table(location), name, id, sought, settle=settle)
-            found |= dict.fromkeys(held, name)
-        before, walk = walk, _walk(tree, settle=settle)
-        if walk.versions == before.versions:
-            return found
+            held_paths = _held_by(tree.logs.table(location), name, id, search, settle=settle)
+            owners |= dict.fromkeys(held_paths, name)
+        previous_walk, walk = walk, _walk(tree, settle=settle)
+        if walk.versions == previous_walk.versions:
+            return owners
     raise OwnersUnknown(
         f"tables of {tree.logs.places.warehouse} are created, moved or dropped while it is looked which of them have "
         "files that are to be adopted: try again later"
@@ -234,12 +254,12 @@ def holders(
 
 
 def _held_by(
-    tracked: TrackedLog[TableState], name: str, id: str, sought: Sought, *, settle: bool
+    tracked: TrackedLog[TableState], name: str, id: str, sought: SoughtFiles, *, settle: bool
 ) -> set[str]:
     try:
         view = tracked.at_its_place()
         if view.log_id != id:
-            # What is known may be of an earlier log at a place that a user chose.
+            # The known state may belong to an earlier log at a place that a user chose.
             view = tracked.anew()
         view = tracked.settled() if settle else view
         return set() if view.purged else sought.among(reachable(tracked, view.version)["path"].to_pylist())
@@ -251,8 +271,11 @@ def _held_by(
 
 @dataclass(slots=True)
 class _Walk:
-    """The tables of a warehouse, with those that can be restored: names and ids by location. A table that is moved
-    meanwhile may be missing, unless the `versions` of all namespaces are the same in the next walk."""
+    """The tables of a warehouse, including tables that can be restored: names and ids by location.
+
+    A table that is moved during the walk may be missing, unless the `versions` of all namespaces are the same
+    in the next walk.
+    """
 
     tables: dict[str, tuple[str, str]] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
@@ -261,14 +284,14 @@ class _Walk:
 def _walk(tree: NameTree, *, settle: bool) -> _Walk:
     walk = _Walk()
     root = tree.find_namespace(())
-    left: list[tuple[Identifier, str]] = [] if root is None else [((), root.tracked.location)]
-    while left:
-        path, location = left.pop()
+    pending: list[tuple[Identifier, str]] = [] if root is None else [((), root.tracked.location)]
+    while pending:
+        path, location = pending.pop()
         if location in walk.versions:
             continue
-        tracked = tree.logs.namespace(location)
+        namespace_log = tree.logs.namespace(location)
         try:
-            view = tracked.settled() if settle else tracked.current()
+            view = namespace_log.settled() if settle else namespace_log.current()
         except LakelogError as error:
             raise OwnersUnknown(
                 f"the namespace {quoted(path)} cannot be read, and its tables may have files that are to be adopted: "
@@ -279,13 +302,13 @@ def _walk(tree: NameTree, *, settle: bool) -> _Walk:
             if space == RELATION:
                 walk.tables.setdefault(place, (quoted((*path, name)), id))
             else:
-                left.append(((*path, name), place))
+                pending.append(((*path, name), place))
     return walk
 
 
 def _entries(state: NamespaceState) -> Iterable[tuple[str, str, str, str]]:
     for space in (RELATION, NAMESPACE):
-        for name, entry in sorted(state.entries.get(space, {}).items()):
+        for name, entry in sorted(state.logs(space)):
             yield space, name, entry.id, entry.location
-    for id, each in state.dropped.items():
-        yield each.space, each.name, id, each.location
+    for drop in state.dropped_logs():
+        yield drop.space, drop.name, drop.entry.id, drop.entry.location

@@ -1,8 +1,8 @@
-"""Whether what a table keeps for its clones is still needed, and the end of it, on both sides.
+"""Whether a table's promises to its clones are still needed, and their end, on both sides.
 
-The clone's log alone decides: it is purged, or says that no version of it that can be read has files of that owner any
-more. Neither can be taken back, so a look at it never gets old. Where the log of a clone is missing, is another one, or
-cannot be read, its files are kept.
+Only the clone's log decides. It is purged, or it records that no readable version of it has files of that
+owner any more. Neither can be undone, so a check never becomes outdated. If a clone's log is missing, is
+another log, or cannot be read, its files are kept.
 """
 
 from __future__ import annotations
@@ -15,10 +15,17 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.core.files import is_elsewhere
 from lakelog.catalog.core.logs import LogCache, NothingToDo, TrackedLog, known_path_to
-from lakelog.catalog.core.state import CloneReleased, Origin, OriginsReleased, Promise, TableState, encode
+from lakelog.catalog.core.state import (
+    CloneOrigin,
+    ClonePromise,
+    CloneReleased,
+    OriginsReleased,
+    TableState,
+    encode,
+)
 from lakelog.catalog.keeping.maintenance.reachable import added, all_named, named_by, reachable
 from lakelog.catalog.names import quoted
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import (
     FormatError,
     InvalidInput,
@@ -31,8 +38,11 @@ from lakelog.log.errors import (
 )
 
 
-def over(logs: LogCache, owner: str, clones: Collection[tuple[str, Promise]]) -> list[str]:
-    """Return the ids of the clones that need nothing any more of the log `owner`, an id. Costs a load of each."""
+def over(logs: LogCache, owner: str, clones: Collection[tuple[str, ClonePromise]]) -> list[str]:
+    """Return the ids of the clones that need no file of the log `owner`, an id, any more.
+
+    Loads each clone's log.
+    """
     return [id for id, promise in clones if _is_over(logs, owner, id, promise.location)]
 
 
@@ -41,8 +51,8 @@ def _is_over(logs: LogCache, owner: str, id: str, location: str) -> bool:
     return view is not None and (view.purged or all(origin.id != owner for origin in view.state.origins))
 
 
-def _clone(logs: LogCache, id: str, location: str) -> View[TableState] | None:
-    """Return a clone's log as it is, None where that is not known. StorageError."""
+def _clone(logs: LogCache, id: str, location: str) -> LogView[TableState] | None:
+    """Return a clone's present log. None if it is not known. Raises StorageError."""
     try:
         view = logs.table(location).at_its_place()
     except PermissionDenied:
@@ -55,27 +65,27 @@ def _clone(logs: LogCache, id: str, location: str) -> View[TableState] | None:
 
 
 def kept_for(
-    logs: LogCache, tracked: TrackedLog[TableState], view: View[TableState], without: Collection[str] = ()
+    logs: LogCache, tracked: TrackedLog[TableState], view: LogView[TableState], without: Collection[str] = ()
 ) -> list[str]:
     """Return the names of the clones that need files in this table's own folder.
 
-    Those at the locations `without` go together with the table, and do not count.
+    Clones at the locations `without` are purged together with the table, and do not count.
     """
     clones = [
-        (id, each)
-        for id, each in view.state.clones.items()
-        if each.location not in without and _has_own(tracked, each)
+        (id, promise)
+        for id, promise in view.state.clones.items()
+        if promise.location not in without and _has_own(tracked, promise)
     ]
-    ended = over(logs, view.log_id, clones)
-    return sorted(_name_of(logs, id, each) for id, each in clones if id not in ended)
+    ended_clones = over(logs, view.log_id, clones)
+    return sorted(_name_of(logs, id, promise) for id, promise in clones if id not in ended_clones)
 
 
-def _has_own(tracked: TrackedLog[TableState], promise: Promise) -> bool:
+def _has_own(tracked: TrackedLog[TableState], promise: ClonePromise) -> bool:
     chunks = promise.files.chunks(tracked.log.read_blobs, ())
     return any(not is_elsewhere(path) for chunk in chunks for path in named_by(chunk)["path"].to_pylist())
 
 
-def _name_of(logs: LogCache, id: str, promise: Promise) -> str:
+def _name_of(logs: LogCache, id: str, promise: ClonePromise) -> str:
     try:
         view = _clone(logs, id, promise.location)
     except StorageError:
@@ -84,57 +94,63 @@ def _name_of(logs: LogCache, id: str, promise: Promise) -> str:
     if link is None:
         return logs.url(promise.location)
     path = known_path_to(logs, link.namespace)
-    # By its name alone it would be taken for a table of the root: its namespace was dropped.
+    # By its name alone it would look like a table of the root, because its namespace was dropped.
     return logs.url(promise.location) if path is None else quoted([*path, link.name])
 
 
-def end_promises(logs: LogCache, tracked: TrackedLog[TableState], view: View[TableState]) -> View[TableState]:
-    """Keep nothing more for clones that need nothing more, and return the view after that: by one commit, if any."""
-    ended = over(logs, view.log_id, view.state.clones.items())
-    return _ended(tracked, view, ended) if ended else view
+def end_promises(
+    logs: LogCache, tracked: TrackedLog[TableState], view: LogView[TableState]
+) -> LogView[TableState]:
+    """End the promises to clones that need nothing any more, by a single commit. Return the view after it."""
+    ended_clones = over(logs, view.log_id, view.state.clones.items())
+    return _ended(tracked, view, ended_clones) if ended_clones else view
 
 
-def release_lost(logs: LogCache, tracked: TrackedLog[TableState], title: str, clone: str) -> Promise:
-    """Keep nothing more for a clone whose log is gone, which can never say that it needs nothing; return what was kept.
+def release_lost(
+    logs: LogCache, tracked: TrackedLog[TableState], title: str, clone: str, *, dry_run: bool
+) -> ClonePromise:
+    """End the promise to a clone whose log is gone, and which can never release it. Return the promise.
 
-    InvalidInput where nothing is kept for it. Unsupported where its log, or a part of it, is there; PermissionDenied
-    and StorageError where that cannot be seen.
+    With `dry_run`, only check whether that is possible. Raises InvalidInput if there is no promise to the
+    clone. Raises Unsupported if its log, or a part of it, exists. Raises PermissionDenied or StorageError if
+    that cannot be seen.
     """
     view = tracked.current()
     promise = view.state.clones.get(clone)
     if promise is None:
-        kept = ", ".join(sorted(view.state.clones)) or "none"
-        raise InvalidInput(f"{title} keeps no files for a clone {clone}: it does for {kept}")
+        clone_ids = ", ".join(sorted(view.state.clones)) or "none"
+        raise InvalidInput(f"{title} keeps no files for a clone {clone}: it does for {clone_ids}")
     url = logs.url(promise.location)
     log = logs.table(promise.location).log
     try:
-        found = log.load()
+        clone_view = log.load()
     except NotFound:
-        left = next(iter(log.replay.store.list_after(f"{log.keys.log}/")), None)
-        if left is not None:
+        key = next(iter(log.replay.store.list_after(f"{log.keys.log}/")), None)
+        if key is not None:
             raise Unsupported(
-                f"the log of the clone at {url} is damaged and not gone, {left} is there: repair it, or restore it "
+                f"the log of the clone at {url} is damaged and not gone, {key} is there: repair it, or restore it "
                 "from a backup"
             ) from None
     else:
-        is_over = found.purged or all(origin.id != view.log_id for origin in found.state.origins)
-        if found.log_id == clone and not is_over:
+        is_over = clone_view.purged or all(origin.id != view.log_id for origin in clone_view.state.origins)
+        if clone_view.log_id == clone and not is_over:
             raise Unsupported(
                 f"the clone at {url} is there, and needs files of {title}: materialize it and expire its older "
                 "versions, or drop and purge it"
             )
-    _ended(tracked, view, [clone])
+    if not dry_run:
+        _ended(tracked, view, [clone])
     return promise
 
 
 def _ended(
-    tracked: TrackedLog[TableState], view: View[TableState], clones: Sequence[str]
-) -> View[TableState]:
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        known = tuple(id for id in clones if id in view.state.clones)
-        if not known:
+    tracked: TrackedLog[TableState], view: LogView[TableState], clones: Sequence[str]
+) -> LogView[TableState]:
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+        present_clones = tuple(id for id in clones if id in view.state.clones)
+        if not present_clones:
             raise NothingToDo("it has ended")
-        return Draft(events=encode([CloneReleased(clones=known)]))
+        return Draft(events=encode([CloneReleased(clones=present_clones)]))
 
     try:
         return tracked.commit(view, decide).view
@@ -142,60 +158,66 @@ def _ended(
         return tracked.current()
 
 
-def end_at_origins(logs: LogCache, clone: str, location: str, origins: Sequence[Origin]) -> None:
-    """End what these logs keep for the clone at a place that was purged, or has released them. What cannot be done now,
-    for whatever reason, a vacuum of that table does: it looks at the clone's log.
+def end_at_origins(logs: LogCache, clone: str, location: str, origins: Sequence[CloneOrigin]) -> None:
+    """End these logs' promises to the clone at a place that was purged, or that has released them.
 
-    An id can be given to a log anywhere: it counts only at the place that the promise has.
+    If this is not possible now, for whatever reason, a vacuum of the origin's table does it, by the clone's
+    log.
+
+    A log anywhere can have any id. So an id counts only at the place that the promise names.
     """
     for origin in origins:
-        tracked = logs.table(origin.location)
+        origin_log = logs.table(origin.location)
         with suppress(LakelogError):
-            view = tracked.current()
+            view = origin_log.current()
             promise = view.state.clones.get(clone)
             if view.log_id == origin.id and promise is not None and promise.location == location:
-                _ended(tracked, view, [clone])
+                _ended(origin_log, view, [clone])
 
 
-def settle_origins(logs: LogCache, tracked: TrackedLog[TableState], view: View[TableState]) -> list[str]:
-    """Release what a clone needs no more (see `release_origins`), and return the folders of the tables that still keep
-    files for it."""
+def settle_origins(logs: LogCache, tracked: TrackedLog[TableState], view: LogView[TableState]) -> list[str]:
+    """Release the origins that a clone does not need any more. Return the folders of the remaining origins.
+
+    See `release_origins`. The remaining tables still keep files for the clone.
+    """
     view = release_origins(logs, tracked, view)
     return [logs.url(origin.location) for origin in view.state.origins]
 
 
 def release_origins(
-    logs: LogCache, tracked: TrackedLog[TableState], view: View[TableState]
-) -> View[TableState]:
-    """Release the logs of which no version of this clone that can be read has a file, and return the view after that.
+    logs: LogCache, tracked: TrackedLog[TableState], view: LogView[TableState]
+) -> LogView[TableState]:
+    """Release the logs of which no readable version of this clone has a file, and return the view after that.
 
-    Costs nothing for a table that is no clone, or has borrowed files on one of its lines; else one GET for each version
-    that can be read.
+    Makes no request for a table that is no clone, or that has borrowed files on a line. Otherwise makes a GET
+    request for each readable version.
     """
     free = _unneeded(logs, tracked, view)
     if not free:
         return view
     folders = [logs.url(origin.location) for origin in free]
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
         for commit in passed:
             if any(has_any(table, folder) for table in added(tracked, commit) for folder in folders):
                 raise NothingToDo("they are needed again")
-        known = {origin.id for origin in view.state.origins}
-        released = tuple(origin.id for origin in free if origin.id in known)
-        if not released:
+        origin_ids = {origin.id for origin in view.state.origins}
+        free_ids = tuple(origin.id for origin in free if origin.id in origin_ids)
+        if not free_ids:
             raise NothingToDo("they are released")
-        return Draft(events=encode([OriginsReleased(logs=released)]))
+        return Draft(events=encode([OriginsReleased(logs=free_ids)]))
 
     try:
-        after = tracked.commit(view, decide).view
+        new_view = tracked.commit(view, decide).view
     except (NothingToDo, LogSealed):
         return tracked.current()
     end_at_origins(logs, view.log_id, tracked.location, free)
-    return after
+    return new_view
 
 
-def _unneeded(logs: LogCache, tracked: TrackedLog[TableState], view: View[TableState]) -> list[Origin]:
+def _unneeded(
+    logs: LogCache, tracked: TrackedLog[TableState], view: LogView[TableState]
+) -> list[CloneOrigin]:
     folders = {origin: logs.url(origin.location) for origin in view.state.origins}
     if not folders:
         return []

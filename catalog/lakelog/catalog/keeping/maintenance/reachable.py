@@ -1,6 +1,6 @@
-"""Which data files the retained versions of a table can reach, and which files in its folder belong to it.
+"""The data files that a table's retained versions can reach, and the files in its folder that belong to it.
 
-An object of deletion vectors counts as a data file here, if a file's entry names it.
+Here, an object of deletion vectors counts as a data file if a file's entry names it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,19 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.files import DELETES, Deletes, decode_files, deletes_from_json, joined, without
+from lakelog.catalog.core.files import (
+    DELETES,
+    DeletionVector,
+    decode_files,
+    deletes_from_json,
+    joined,
+    without,
+)
 from lakelog.catalog.core.logs import Progress, TrackedLog, naming, no_progress
 from lakelog.catalog.core.state import FileChange, TableState, table_events
-from lakelog.log import Commit, NotFound, View
+from lakelog.log import Commit, LogView, NotFound
 from lakelog.log.errors import ConflictError
-from lakelog.log.format import Base
+from lakelog.log.format import LogBase
 from lakelog.log.leftovers import last_base_from
 
 T = TypeVar("T")
@@ -25,19 +32,19 @@ TRIES_MAX = 3
 DATA = "data/"
 GATHERED_TABLES = 512
 GATHERED_ROWS = 20_000
-"""How many tables, and rows of them, become one: a table of one row takes thousands of bytes."""
+"""How many tables, and rows of them, are joined. A table of a single row takes thousands of bytes."""
 
 _FILES = pa.schema([("path", pa.string()), ("size", pa.int64())])
 
 
-def first_readable(base: Base | None) -> int:
+def first_readable(base: LogBase | None) -> int:
     return 1 if base is None else base.root.version
 
 
 def reachable(tracked: TrackedLog[TableState], last: int) -> pa.Table:
-    """Return the path and size of every file that was in the table at any version that can be read, up to `last`.
+    """Return the path and size of every file of the table at any readable version, up to `last`.
 
-    Costs one GET for each of those versions. ConflictError where concurrent expiry goes on for too long.
+    Makes a GET request for each of those versions. Raises ConflictError if concurrent expiry does not end.
     """
 
     def read(first: int) -> pa.Table:
@@ -53,42 +60,42 @@ def unreachable(
     since: int,
     progress: Progress = no_progress,
 ) -> list[pa.Table]:
-    """Return those of `files`, which have a path, that no version that can be read has, up to `last`.
+    """Return those of `files`, which have a path, that no readable version up to `last` has.
 
-    Their writes started from the version `since` or later ones, so that no earlier version has any; that one has some
-    where a transaction created the table with rows. Costs one GET for each version from there on, and holds few of them
-    at once. ConflictError as in `reachable`.
+    Their writes started from the version `since` or later versions, so no earlier version has any of them.
+    That version itself has some of them if a transaction created the table with rows. Makes a GET request for
+    each version from there on, and holds few versions at once. Raises ConflictError as `reachable` does.
     """
 
     def read(first: int) -> list[pa.Table]:
-        left = list(files)
-        # Of the first one, no more than its state may be left.
+        tables = list(files)
+        # Of the first version, perhaps only its state is left.
         is_old = since <= first
         parts = (
             ever_in(tracked, first, last, progress) if is_old else added_by(tracked, since, last, progress)
         )
         for part in parts:
             value_set = part["path"].combine_chunks()
-            left = [kept for each in left if (kept := without(each, value_set)).num_rows]
-            if not left:
+            tables = [remaining for table in tables if (remaining := without(table, value_set)).num_rows]
+            if not tables:
                 break
-        return left
+        return tables
 
     return _of_the_readable(tracked, read) if files else []
 
 
 def _of_the_readable(tracked: TrackedLog[TableState], read: Callable[[int], T]) -> T:
-    """Return what `read` returns for the first version that can be read, if that is the same afterwards."""
+    """Return the result of `read` for the first readable version, if that version is the same afterwards."""
     for _ in range(TRIES_MAX):
         view = tracked.current()
-        before = last_base_from(tracked.log, view)
+        old_base = last_base_from(tracked.log, view)
         try:
-            files: T | None = read(first_readable(before))
+            files: T | None = read(first_readable(old_base))
         except NotFound:
             files = None
-        # A base exists before the first commit expires: without a new one, none of these was missing.
-        after = last_base_from(tracked.log, view)
-        if files is not None and before == after:
+        # A base exists before the first commit expires. So without a new base, no commit was missing.
+        new_base = last_base_from(tracked.log, view)
+        if files is not None and old_base == new_base:
             return files
     raise ConflictError(f"versions of {tracked.log.location} expire while it is read: retry later")
 
@@ -96,56 +103,61 @@ def _of_the_readable(tracked: TrackedLog[TableState], read: Callable[[int], T]) 
 def lost_with(
     tracked: TrackedLog[TableState], first: int, kept: int, last: int, progress: Progress = no_progress
 ) -> pa.Table:
-    """Return the path and size of every file that was in the table at a version from `first` to `kept` and in none from
-    there to `last`.
+    """Return the path and size of files at versions from `first` to `kept`, but not from `kept` to `last`.
 
-    Costs one GET for each version up to `kept`; for later ones only where a file was removed before it, as a rollback
-    may have brought it back.
+    Makes a GET request for each version up to `kept`. For later versions it does so only if a file was
+    removed before, because a rollback may have brought it back.
     """
     live = live_at(tracked, kept)
-    left = [_FILES.empty_table()]
+    lost_parts = [_FILES.empty_table()]
     for part in ever_in(tracked, first, kept, progress):
         for chunk in live:
             part = not_in(part, chunk)
         if part.num_rows:
-            left.append(part)
-    lost = joined(left)
-    if lost.num_rows:
+            lost_parts.append(part)
+    lost_files = joined(lost_parts)
+    if lost_files.num_rows:
         for part in added_by(tracked, kept + 1, last, progress):
-            lost = not_in(lost, part)
-    return lost.group_by("path").aggregate([("size", "max")]).rename_columns(["path", "size"])
+            lost_files = not_in(lost_files, part)
+    return lost_files.group_by("path").aggregate([("size", "max")]).rename_columns(["path", "size"])
 
 
 def ever_in(
     tracked: TrackedLog[TableState], first: int, last: int, progress: Progress = no_progress
 ) -> Iterator[pa.Table]:
-    """Yield the path and size of every file that was in the table at a version from `first` to `last`, in parts; some
-    twice."""
+    """Yield the path and size of every file at a version from `first` to `last`, in parts.
+
+    May have duplicates.
+    """
     start = tracked.log.view_at(first)
-    # What was kept for clones then, and is no more, is in no version that a reader could go back to.
+    # No reader can go back to files that were kept for clones then, and are not any more.
     yield from _named(tracked, start.state.lines())
     yield from added_by(tracked, first + 1, last, progress)
 
 
 def live_at(tracked: TrackedLog[TableState], version: int) -> list[pa.Table]:
-    """Return the path and size of every file that the table has at a version; some twice."""
+    """Return the path and size of every file of the table at a version. May have duplicates."""
     return all_named(tracked, tracked.log.view_at(version))
 
 
-def all_named(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:
-    """Return the path and size of every object that entries of files name: of the table, of all its tags and branches,
-    and of what is kept for clones; some more than once. A hundred tags of a million files take no more than one."""
-    found: list[pa.Table] = []
+def all_named(tracked: TrackedLog[TableState], view: LogView[TableState]) -> list[pa.Table]:
+    """Return the path and size of every object that entries of files name. May have duplicates.
+
+    The entries are those of the table, of all its tags and branches, and of the states kept for clones. A
+    hundred tags of a million files take no more memory than a single tag.
+    """
+    parts: list[pa.Table] = []
     for line in view.state.kept():
         own = _named(tracked, [line])
-        if found and own:
-            own = [not_in(joined(own), joined(found))]
-        found += [part for part in own if part.num_rows]
-    return found
+        if parts and own:
+            own = [not_in(joined(own), joined(parts))]
+        parts += [part for part in own if part.num_rows]
+    return parts
 
 
 def _named(tracked: TrackedLog[TableState], lines: Iterable[TableState]) -> list[pa.Table]:
-    # Of a million files, all that is known would take hundreds of megabytes: it goes manifest by manifest.
+    # All facts about a million files would take hundreds of megabytes. So files are read manifest by
+    # manifest.
     fetch = tracked.log.read_blobs
     with naming(tracked.log.location):
         return [named_by(part) for line in lines for part in line.files.parts(fetch)]
@@ -155,22 +167,22 @@ def added_by(
     tracked: TrackedLog[TableState], first: int, last: int, progress: Progress = no_progress
 ) -> Iterator[pa.Table]:
     """Yield the path and size of the files that these versions add, in parts."""
-    some: list[pa.Table] = []
+    batch: list[pa.Table] = []
     rows = 0
     for commit in _commits(tracked, first, last):
         own = added(tracked, commit)
-        some += own
+        batch += own
         rows += sum(table.num_rows for table in own)
-        if len(some) >= GATHERED_TABLES or rows >= GATHERED_ROWS:
+        if len(batch) >= GATHERED_TABLES or rows >= GATHERED_ROWS:
             progress(f"{tracked.log.location}: version {commit.version:,} of {last:,}")
-            yield joined(some)
-            some, rows = [], 0
-    if some:
-        yield joined(some)
+            yield joined(batch)
+            batch, rows = [], 0
+    if batch:
+        yield joined(batch)
 
 
 def _commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[Commit]:
-    """Yield the commits. NotFound for one that has expired, FormatError for one that is missing: none is left out."""
+    """Yield all of the commits. Raises NotFound for an expired commit, and FormatError for a missing commit."""
     for entry in tracked.log.replay.effects(first, last):
         if not isinstance(entry, Commit):
             raise NotFound(f"version {entry.version} of {tracked.log.location} expired while it was read")
@@ -178,7 +190,10 @@ def _commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator
 
 
 def added(tracked: TrackedLog[TableState], commit: Commit) -> list[pa.Table]:
-    """Return the path and size of the files that a commit adds. NotFound where expiry deleted its sidecars."""
+    """Return the path and size of the files that a commit adds.
+
+    Raises NotFound if expiry deleted its sidecars.
+    """
     changes = [event for event in table_events(commit) if isinstance(event, FileChange)]
     files = [file for event in changes for file in event.added]
     tables = [_table((file.path, file.size_bytes) for file in files)] if files else []
@@ -195,17 +210,17 @@ def added(tracked: TrackedLog[TableState], commit: Commit) -> list[pa.Table]:
 
 def named_by(files: pa.Table) -> pa.Table:
     """Return the path and size of all objects that entries of files (in the form of `FileSet.parts`) name."""
-    named = files.select(_FILES.names)
+    own_files = files.select(_FILES.names)
     if DELETES not in files.column_names:
-        return named
+        return own_files
     texts = files[DELETES].drop_null().to_pylist()
-    return joined([named, _vectors([deletes_from_json(text) for text in texts])])
+    return joined([own_files, _vectors([deletes_from_json(text) for text in texts])])
 
 
-def _vectors(listed: Iterable[Deletes | None]) -> pa.Table:
-    """Return the objects that vectors are in. The size of an object is the end of the last of its vectors."""
-    apart = [each for each in listed if each is not None and each.path is not None]
-    return _table([(str(each.path), (each.offset or 0) + each.size_bytes) for each in apart])
+def _vectors(listed: Iterable[DeletionVector | None]) -> pa.Table:
+    """Return the objects that contain vectors. The size of an object is the end of its last vector."""
+    apart = [entry for entry in listed if entry is not None and entry.path is not None]
+    return _table([(str(entry.path), (entry.offset or 0) + entry.size_bytes) for entry in apart])
 
 
 def not_in(files: pa.Table, others: pa.Table) -> pa.Table:
@@ -214,7 +229,7 @@ def not_in(files: pa.Table, others: pa.Table) -> pa.Table:
 
 
 def among(files: pa.Table, others: pa.Table) -> pa.Array:
-    """Return the paths of `files` that are among those of `others`, of which there are fewer."""
+    """Return the paths of `files` that are among the paths of `others`, which are fewer."""
     column = files["path"].combine_chunks()
     return column.filter(pc.is_in(column, value_set=others["path"].combine_chunks()))
 

@@ -1,12 +1,12 @@
-"""Deleting unreachable objects: data files of no retained version and of no write under way, and leftovers of logs.
+"""Deleting unreachable objects: data files of no retained version or write under way, and leftovers of logs.
 
-A file never counts as abandoned because of its age. Its name says from which version its write started. So a commit
-with a fence at some version comes first: from then on the log itself refuses every write that started before it. A
-file that no retained version has, and that is named by a version older than the fence, can then never be reached
-again, whenever it was listed and whatever its writer still does. The age decides only where the fence is put. It must
-be long enough for writes under way: one that started before fails with a clear error, and only loses its work.
-
-Commits made during a vacuum are seen by the fence's commit: it is judged on all that passed before it.
+A file never counts as abandoned because of its age. Its name has the version from which its write started. So
+a commit with a fence at some version comes first. From then on the log itself refuses every write that
+started before it. Consider a file that no retained version has, and whose name has a version older than the
+fence. It can never be reached again, whenever it was listed and whatever its writer still does. The age
+decides only where the fence is put. It must be long enough for writes under way: a write that started before
+the fence fails with a clear error, and only loses its work. The fence's commit sees commits made during a
+vacuum: it is decided on all commits before it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,20 @@ import msgspec
 
 from lakelog.catalog.core.ddl import NeededVersions, folder_of_cuts
 from lakelog.catalog.core.files import without
-from lakelog.catalog.core.logs import NameTree, Progress, Scope, Target, TrackedLog, in_turn, no_progress
-from lakelog.catalog.core.schema import kind_of
-from lakelog.catalog.core.state import FilesVacuumed, Link, NamespaceState, TableState, encode
+from lakelog.catalog.core.logs import (
+    LogScope,
+    LogTarget,
+    NameTree,
+    Progress,
+    TrackedLog,
+    in_turn,
+    no_progress,
+)
+from lakelog.catalog.core.state import FilesVacuumed, NameLink, NamespaceState, TableState, encode
 from lakelog.catalog.errors import DoneInPart, LinkedElsewhere
 from lakelog.catalog.formats.iceberg import unneeded
 from lakelog.catalog.keeping.maintenance import orphans, purge
-from lakelog.catalog.keeping.maintenance.adopted import Going, unreached
+from lakelog.catalog.keeping.maintenance.adopted import UnusedAdoptedFiles, unreached
 from lakelog.catalog.keeping.maintenance.adopted import delete as delete_adopted
 from lakelog.catalog.keeping.maintenance.ages import age_us, judging_us, until_us
 from lakelog.catalog.keeping.maintenance.engine import MANY_OBJECTS, OBJECTS_AT_ONCE, Engine, burying
@@ -35,32 +42,32 @@ from lakelog.catalog.keeping.maintenance.expire import LOGS_AT_ONCE
 from lakelog.catalog.keeping.maintenance.found_files import FoundFiles, own_files
 from lakelog.catalog.keeping.maintenance.listing import bounds_of, listed
 from lakelog.catalog.keeping.maintenance.promises import end_promises, release_origins
-from lakelog.catalog.keeping.maintenance.purge import Content, folder
+from lakelog.catalog.keeping.maintenance.purge import PurgedContent, folder
 from lakelog.catalog.keeping.maintenance.reachable import DATA, added, all_named, among, paths, unreachable
 from lakelog.catalog.names import quoted
 from lakelog.catalog.retention import DROPPED_RETENTION_DAYS
-from lakelog.log import Commit, Draft, View, expiry
+from lakelog.log import Commit, Draft, LogView, expiry
 from lakelog.log.burial import is_buried
 from lakelog.log.errors import InvalidInput, LakelogError, LogSealed, NotFound
 from lakelog.log.leftovers import last_base_from, unreferenced
 
 PAGE = 50_000
-"""Data files that are compared with those of the table at once."""
+"""The number of data files that are compared with the table's files at once."""
 
 VACUUM_DEFAULT_AGE = dt.timedelta(days=3)
 VACUUM_DEFAULT_DROPPED_AGE = dt.timedelta(days=DROPPED_RETENTION_DAYS)
 
 
 class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
-    """What is deleted, or would be, at one place, and why.
+    """The objects that are deleted, or would be, at a place, and the reason.
 
-    `kind`: table, namespace (its log's leftovers); dropped-table, dropped-namespace (dropped longer ago than its
-    retention: purged with all that is below); unlinked-table, unlinked-namespace (an unfinished creation);
-    adopted-files (in the folder of a table's former source). `files` are data files, `objects` all others except
-    commits. `fence` is the first version whose writes go on, None where none was needed. `waiting` files are in no
-    version, but their writes may still be under way. `foreign` files are not lakelog's, or are another table's too:
-    they stay. What was dropped may be `kept_for_clones` of these names. `error` is why a place was skipped. `keys`
-    names every object, where that was requested.
+    `kind`: table, namespace (its log's leftovers); dropped-table, dropped-namespace (dropped longer ago than
+    its retention: purged with all that is below); unlinked-table, unlinked-namespace (an unfinished
+    creation); adopted-files (in the folder of a table's former source). `files` are data files, and `objects`
+    are all others except commits. `fence` is the first version whose writes continue; None if no fence was
+    needed. `waiting` files are in no version, but their writes may still be under way. `foreign` files are
+    not lakelog's, or are another table's too: they stay. A dropped object may be `kept_for_clones` of these
+    names. `error` is the reason if a place was skipped. `keys` names every object, if requested.
     """
 
     kind: str
@@ -80,13 +87,13 @@ class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_kept(self) -> bool:
-        """Whether what was dropped stays as it is."""
+        """Return whether the dropped object stays as it is."""
         return self.kept_for_cuts or bool(self.kept_for_clones)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """The arguments of a vacuum: the ages in microseconds."""
+class VacuumRequest:
+    """The arguments of a vacuum, with ages in microseconds."""
 
     write_age_us: int
     dropped_age_us: int
@@ -108,14 +115,14 @@ def vacuum_wish(
     progress: Progress | None = None,
     engine: Engine | None = None,
     marks: bool = False,
-) -> Wish:
-    """Return the arguments of a vacuum. InvalidInput for negative ages and other types.
+) -> VacuumRequest:
+    """Return the arguments of a vacuum. Raises InvalidInput for negative ages and other types.
 
-    An `engine` deletes a table's objects where there are many, after the commit that keeps writers from them. With
-    `marks`, the fence of a table moves on also where there is nothing to delete, so that the log says up to which
-    version it was looked for.
+    An `engine` deletes a table's objects if there are many, after the commit that keeps writers from them.
+    With `marks`, the fence of a table moves even if there is nothing to delete. So the log records up to
+    which version it was searched.
     """
-    return Wish(
+    return VacuumRequest(
         write_age_us=age_us("older_than", VACUUM_DEFAULT_AGE if older_than is None else older_than),
         dropped_age_us=age_us(
             "dropped_older_than",
@@ -130,70 +137,75 @@ def vacuum_wish(
     )
 
 
-def vacuum_logs(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
-    """Delete the unreachable objects in `scope`, or report what would be deleted. One failure does not stop the rest.
-    ClockNotTrusted (see `ages`).
+def vacuum_logs(tree: NameTree, scope: LogScope, asked: VacuumRequest) -> list[Vacuumed]:
+    """Delete the unreachable objects in `scope`, or report the objects that would be deleted.
 
-    Costs, for each table, four to six LISTs (more for more than 1000 files, see `listing`) and a few GETs; where a
-    file is met that the current version does not have, one GET for each retained version since its write began; a PUT
-    for the fence, and a request for every 1000 deletions. For each namespace a LIST of its folders, and one GET for
-    each folder that no name leads to.
+    A failure does not stop the rest. Raises ClockNotTrusted (see `ages`).
+
+    For each table, makes 4 to 6 LIST requests (more for more than 1000 files, see `listing`) and a few GETs.
+    If it meets a file that the current version lacks, it makes a GET request for each retained version since
+    the file's write began. It makes a PUT request for the fence, and a request for every 1000 deletions. For
+    each namespace, it makes a LIST request of its folders, and a GET request for each folder that no name
+    leads to.
     """
 
     def goes(now_us: int) -> set[str]:
-        looked = _each(tree, scope, replace(asked, dry_run=True, keys=True, progress=no_progress), now_us)
-        return {gone for each in looked for gone in (*each.keys, _purged(each)) if gone}
+        results = _each(tree, scope, replace(asked, dry_run=True, keys=True, progress=no_progress), now_us)
+        return {name for result in results for name in (*result.keys, _purged(result)) if name}
 
     now_us = judging_us(tree, scope, goes, only_look=asked.dry_run, trust_clock=asked.trust_clock)
     return _each(tree, scope, asked, now_us)
 
 
 def _purged(each: Vacuumed) -> str:
-    """Return what can no longer be restored then, though it may have no objects."""
+    """Return the name of a purged object, which can no longer be restored, though it may have no objects."""
     return f"{each.kind} {each.name}" if each.kind.startswith("dropped") and not each.is_kept else ""
 
 
-def _each(tree: NameTree, scope: Scope, asked: Wish, now_us: int) -> list[Vacuumed]:
-    done = [
-        Vacuumed(kind=each.kind, name=each.name, location=each.location, error=each.error)
-        for each in scope.unreadable
+def _each(tree: NameTree, scope: LogScope, asked: VacuumRequest, now_us: int) -> list[Vacuumed]:
+    results = [
+        Vacuumed(kind=log.kind, name=log.name, location=log.location, error=log.error)
+        for log in scope.unreadable
     ]
-    known = orphans.known_places(scope)
+    known_places = orphans.known_places(scope)
     for namespace in scope.namespaces:
         asked.progress(f"{namespace.name}: dropped and unlinked objects")
         try:
-            done += _dropped(tree, namespace, asked, now_us)
-            done += _unlinked(tree, namespace, known, asked, now_us)
-            done += _leftovers(namespace, asked)
+            results += _dropped(tree, namespace, asked, now_us)
+            results += _unlinked(tree, namespace, known_places, asked, now_us)
+            results += _leftovers(namespace, asked)
         except LakelogError as error:
-            done.append(_failed("namespace", namespace, error))
+            results.append(_failed("namespace", namespace, error))
     together = replace(asked, progress=in_turn(asked.progress))
 
-    def table(target: Target[TableState]) -> list[Vacuumed]:
-        found: list[Vacuumed] = []
+    def table(target: LogTarget[TableState]) -> list[Vacuumed]:
+        table_results: list[Vacuumed] = []
         try:
-            found.append(_table(tree, target, together, now_us))
-            found += _adopted(tree, target, together)
+            table_results.append(_table(tree, target, together, now_us))
+            table_results += _adopted(tree, target, together)
         except LakelogError as error:
             if scope.is_one_table:
                 raise
-            found.append(_failed("table", target, error))
-        return found
+            table_results.append(_failed("table", target, error))
+        return table_results
 
-    # Most tables have little to list and less to delete: what takes long is the round trips of one after the other.
+    # Most tables have few objects, and round trips take the time. So several tables are processed in
+    # parallel.
     for begin in range(0, len(scope.tables), LOGS_AT_ONCE):
-        some = scope.tables[begin : begin + LOGS_AT_ONCE]
-        asked.progress(f"{begin + 1:,} of {len(scope.tables):,}: {some[0].name}")
-        for found in tree.logs.in_parallel(table, some):
-            done += found
-    return done
+        batch = scope.tables[begin : begin + LOGS_AT_ONCE]
+        asked.progress(f"{begin + 1:,} of {len(scope.tables):,}: {batch[0].name}")
+        for table_results in tree.logs.in_parallel(table, batch):
+            results += table_results
+    return results
 
 
-def _failed(kind: str, target: Target[Any], error: LakelogError) -> Vacuumed:
+def _failed(kind: str, target: LogTarget[Any], error: LakelogError) -> Vacuumed:
     return Vacuumed(kind=kind, name=target.name, location=target.tracked.log.location, error=str(error))
 
 
-def _answer(kind: str, name: str, location: str, content: Content, asked: Wish, **more: Any) -> Vacuumed:
+def _answer(
+    kind: str, name: str, location: str, content: PurgedContent, asked: VacuumRequest, **more: Any
+) -> Vacuumed:
     keys = tuple(sorted(content.files.keys() | content.objects.keys())) if asked.keys else ()
     return Vacuumed(
         kind=kind,
@@ -212,67 +224,70 @@ def _answer(kind: str, name: str, location: str, content: Content, asked: Wish, 
 # Tables
 
 
-def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int) -> Vacuumed:
-    tracked = target.tracked
-    # Waiting for another client's transaction may abort it: a dry run only reads.
-    view = tracked.current() if asked.dry_run else tracked.settled()
+def _table(tree: NameTree, target: LogTarget[TableState], asked: VacuumRequest, now_us: int) -> Vacuumed:
+    table_log = target.tracked
+    # Waiting for another client's transaction may abort it, so a dry run only reads.
+    view = table_log.current() if asked.dry_run else table_log.settled()
     if view.sealed:
         raise NotFound(f"{target.name} was dropped meanwhile: nothing was done")
     if not asked.dry_run:
-        view = end_promises(tree.logs, tracked, release_origins(tree.logs, tracked, view))
-    prefix = folder(tracked)
-    base = last_base_from(tracked.log, view)
-    objects = unreferenced(tracked.log, view, base)
-    for place in (tracked.log.keys.log, f"{prefix}_txn", f"{prefix}{DATA}".rstrip("/")):
-        objects |= tracked.store.list_leftovers(f"{place}/")
-    objects |= unneeded(tracked.store, prefix, tree.logs.url(tracked.location))
-    unreached, foreign = _unreached(tracked, view, prefix, asked.progress)
-    if not unreached.count and not asked.marks:
-        fence = 0  # none is needed
+        view = end_promises(tree.logs, table_log, release_origins(tree.logs, table_log, view))
+    prefix = folder(table_log)
+    base = last_base_from(table_log.log, view)
+    objects = unreferenced(table_log.log, view, base)
+    for place in (table_log.log.keys.log, f"{prefix}_txn", f"{prefix}{DATA}".rstrip("/")):
+        objects |= table_log.store.list_leftovers(f"{place}/")
+    objects |= unneeded(table_log.store, prefix, tree.logs.url(table_log.location))
+    candidates, foreign = _unreached(table_log, view, prefix, asked.progress)
+    if not candidates.count and not asked.marks:
+        fence = 0  # no fence is needed
     elif asked.write_age_us:
-        fence = max(_fence(tracked, view, until_us(now_us, asked.write_age_us)), view.fence)
+        # A write from an earlier version than this is even older.
+        fence = max(table_log.version_then(view, until_us(now_us, asked.write_age_us)), view.fence)
     else:
         fence = view.version + 1
-    going = unreached.before(fence)
-    waiting = unreached.count - going.count
+    deletable = candidates.before(fence)
+    waiting_count = candidates.count - deletable.count
     if asked.dry_run:
-        fenced = fence if going.count else None
-    elif going.count or (waiting and fence == view.version) or (asked.marks and fence > view.fence):
-        # Where nothing was committed for long, this commit allows the next run to move the fence on.
-        fence, going = _fenced(tracked, view, fence if asked.write_age_us else None, unreached)
-        waiting = unreached.count - going.count
-        fenced = fence
+        new_fence = fence if deletable.count else None
+    elif deletable.count or (waiting_count and fence == view.version) or (asked.marks and fence > view.fence):
+        # If there was no commit for long, this commit allows the next run to move the fence.
+        fence, deletable = _fenced(table_log, view, fence if asked.write_age_us else None, candidates)
+        waiting_count = candidates.count - deletable.count
+        new_fence = fence
     else:
-        fenced = None
-    del unreached
+        new_fence = None
+    del candidates
     if not asked.dry_run:
         try:
-            if going.count or objects or base is not None:
+            if deletable.count or objects or base is not None:
                 _end_expiry(target, view, asked)
-            _delete(tracked, going, prefix, objects, asked)
+            _delete(table_log, deletable, prefix, objects, asked)
         except LakelogError as error:
             raise DoneInPart(
                 f"of {target.name}, some files are left that can go: {error}. Run vacuum again, which deletes them"
             ) from error
-    keys = tuple(sorted([*going.keys(prefix), *objects])) if asked.keys else ()
+    keys = tuple(sorted([*deletable.keys(prefix), *objects])) if asked.keys else ()
     return Vacuumed(
         kind="table",
         name=target.name,
-        location=tracked.log.location,
-        fence=fenced,
-        files=going.count,
-        size_bytes=going.size_bytes,
+        location=table_log.log.location,
+        fence=new_fence,
+        files=deletable.count,
+        size_bytes=deletable.size_bytes,
         objects=len(objects),
         object_bytes=sum(objects.values()),
-        waiting=waiting,
+        waiting=waiting_count,
         foreign=foreign,
         keys=keys,
     )
 
 
-def _end_expiry(target: Target[TableState], view: View[TableState], asked: Wish) -> None:
-    """See that what versions need that are not retained can no longer be read, where an expiry was stopped, or is
-    under way. Not before something is to be deleted: by then another process may have done it."""
+def _end_expiry(target: LogTarget[TableState], view: LogView[TableState], asked: VacuumRequest) -> None:
+    """Complete an expiry that was stopped or is under way, so that expired versions cannot be read any more.
+
+    This is done only before a deletion, because by then another process may have done it.
+    """
     log = target.tracked.log
     base = last_base_from(log, view)
     if base is not None and not is_buried(log.replay, base):
@@ -280,174 +295,175 @@ def _end_expiry(target: Target[TableState], view: View[TableState], asked: Wish)
 
 
 def _delete(
-    tracked: TrackedLog[TableState], files: FoundFiles, prefix: str, objects: Collection[str], asked: Wish
+    tracked: TrackedLog[TableState],
+    files: FoundFiles,
+    prefix: str,
+    objects: Collection[str],
+    asked: VacuumRequest,
 ) -> None:
     keys = chain(files.keys(prefix), objects)
     count = files.count + len(objects)
     if asked.engine is None or count <= MANY_OBJECTS:
         purge.delete_keys(tracked, keys, count, asked.progress)
         return
-    done = 0
-    while some := [f"{tracked.store.url}/{key}" for key in islice(keys, OBJECTS_AT_ONCE)]:
-        asked.engine.delete(some)
-        done += len(some)
-        asked.progress(f"{tracked.log.location}: {done:,} of {count:,} objects deleted")
-
-
-def _fence(tracked: TrackedLog[TableState], view: View[TableState], until_us: int) -> int:
-    """Return the version that was current at that time: a write from an earlier version is older still. 0: none."""
-    if view.time_us <= until_us:
-        return view.version
-    try:
-        return min(tracked.log.version_at_time(until_us), view.version)
-    except NotFound:
-        return 0
+    deleted_count = 0
+    while batch := [f"{tracked.store.url}/{key}" for key in islice(keys, OBJECTS_AT_ONCE)]:
+        asked.engine.delete(batch)
+        deleted_count += len(batch)
+        asked.progress(f"{tracked.log.location}: {deleted_count:,} of {count:,} objects deleted")
 
 
 def _unreached(
-    tracked: TrackedLog[TableState], view: View[TableState], prefix: str, progress: Progress
+    tracked: TrackedLog[TableState], view: LogView[TableState], prefix: str, progress: Progress
 ) -> tuple[FoundFiles, int]:
-    """Return the data files that no readable version up to that of `view` has, and the number of foreign ones.
+    """Return the data files that no readable version up to `view` has, and the number of foreign files.
 
-    Of all that are there, it holds a page at once.
+    Holds a page of all existing files at once.
     """
     live = tracked.read(view, lambda view: all_named(tracked, view))
-    found = listed(tracked.store, f"{prefix}{DATA}", bounds_of(prefix, live, view.version))
-    left = FoundFiles()
-    foreign = seen = 0
-    while page := list(islice(found, PAGE)):
-        seen += len(page)
-        files, others = own_files(page, prefix)
-        foreign += others
+    objects = listed(tracked.store, f"{prefix}{DATA}", bounds_of(prefix, live, view.version))
+    candidates = FoundFiles()
+    foreign = object_count = 0
+    while page := list(islice(objects, PAGE)):
+        object_count += len(page)
+        files, foreign_count = own_files(page, prefix)
+        foreign += foreign_count
         for chunk in live:
             files = without(files, among(chunk, files))
-        left.add(files)
-        progress(f"{tracked.log.location}: {seen:,} objects listed")
-    # A file is named by the version that its write started from, and no version before that has it.
-    kept = unreachable(tracked, view.version, left.tables, left.oldest, progress)
-    return FoundFiles(kept), foreign
+        candidates.add(files)
+        progress(f"{tracked.log.location}: {object_count:,} objects listed")
+    # A file's name has the version from which its write started, and no version before that has the file.
+    unreached_tables = unreachable(tracked, view.version, candidates.tables, candidates.oldest, progress)
+    return FoundFiles(unreached_tables), foreign
 
 
 def _fenced(
-    tracked: TrackedLog[TableState], view: View[TableState], fence: int | None, unreached: FoundFiles
+    tracked: TrackedLog[TableState], view: LogView[TableState], fence: int | None, unreached: FoundFiles
 ) -> tuple[int, FoundFiles]:
-    """Commit the fence, and return it with those of `unreached` that can be deleted behind it.
+    """Commit the fence, and return it with the files of `unreached` that can be deleted behind it.
 
-    Without a given fence it is the commit's own version: no write that has begun by then can commit.
+    Without a given fence it is the commit's own version. Then no write that began before can commit.
     """
-    decided: tuple[int, FoundFiles] = (0, FoundFiles())
+    decision: tuple[int, FoundFiles] = (0, FoundFiles())
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        nonlocal decided
-        now = max(view.version + 1 if fence is None else fence, view.fence)
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+        nonlocal decision
+        new_fence = max(view.version + 1 if fence is None else fence, view.fence)
         brought = {path for commit in passed for table in added(tracked, commit) for path in paths(table)}
-        going = unreached.before(now, brought)
-        decided = now, going
-        event = FilesVacuumed(files=going.count, size_bytes=going.size_bytes)
-        return Draft(events=encode([event]), fence=now)
+        deletable = unreached.before(new_fence, brought)
+        decision = new_fence, deletable
+        event = FilesVacuumed(files=deletable.count, size_bytes=deletable.size_bytes)
+        return Draft(events=encode([event]), fence=new_fence)
 
     try:
         tracked.commit(view, decide)
     except LogSealed as error:
         raise NotFound(f"{tracked.log.location} was dropped meanwhile: nothing was done") from error
-    return decided
+    return decision
 
 
-def _adopted(tree: NameTree, target: Target[TableState], asked: Wish) -> list[Vacuumed]:
-    """Delete files that the table has adopted, and that no version has. An owner that they have beside it is no failure
-    of the vacuum: they stay, and the answer says why."""
-    tracked = target.tracked
-    # Most tables have adopted nothing: what is known of them is new enough to see that, and costs nothing.
-    if tracked.at_least(target.view.version).state.adopted is None:
+def _adopted(tree: NameTree, target: LogTarget[TableState], asked: VacuumRequest) -> list[Vacuumed]:
+    """Delete files that the table has adopted, and that no version has.
+
+    If another owner has a file, that is no failure of the vacuum: the file stays, and the answer has the
+    reason.
+    """
+    table_log = target.tracked
+    # Most tables have adopted nothing. The known state is new enough to see that, and costs nothing.
+    if table_log.at_least(target.view.version).state.adopted is None:
         return []
-    view = tracked.current() if asked.dry_run else tracked.settled()
-    adopted = view.state.adopted
-    if adopted is None:
-        return []  # purged meanwhile
-    kind, where = "adopted-files", adopted.source.url
+    view = table_log.current() if asked.dry_run else table_log.settled()
+    adoption = view.state.adopted
+    if adoption is None:
+        return []  # purged since
+    kind, where = "adopted-files", adoption.source.url
     try:
-        going = unreached(tree, tracked, view, asked.progress, settle=not asked.dry_run)
-        if going is None:
+        unused_files = unreached(tree, table_log, view, asked.progress, settle=not asked.dry_run)
+        if unused_files is None:
             return []
         if not asked.dry_run:
-            delete_adopted(tree, tracked, view, going)
+            delete_adopted(tree, table_log, view, unused_files)
     except InvalidInput as error:
         return [Vacuumed(kind=kind, name=target.name, location=where, error=str(error))]
-    return [_of_adopted(kind, target.name, going, asked)]
+    return [_of_adopted(kind, target.name, unused_files, asked)]
 
 
-def _of_adopted(kind: str, name: str, going: Going, asked: Wish) -> Vacuumed:
-    content = Content(files=going.files, foreign=going.held)
+def _of_adopted(kind: str, name: str, going: UnusedAdoptedFiles, asked: VacuumRequest) -> Vacuumed:
+    content = PurgedContent(files=going.files, foreign=going.held)
     return _answer(kind, name, going.adopted.source.url, content, asked)
 
 
 # Namespaces
 
 
-def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now_us: int) -> list[Vacuumed]:
+def _dropped(
+    tree: NameTree, namespace: LogTarget[NamespaceState], asked: VacuumRequest, now_us: int
+) -> list[Vacuumed]:
     """Purge the objects of a namespace that were dropped longer ago than their retention."""
-    done: list[Vacuumed] = []
-    finished: list[str] = []
+    results: list[Vacuumed] = []
+    purged_ids: list[str] = []
     cuts = NeededVersions(tree)
     until = until_us(now_us, asked.dropped_age_us)
     for id, (kind, name, entry) in purge.due(namespace.view.state, until).items():
         title = quoted((*(namespace.path or ()), name))
-        link = Link(namespace=namespace.tracked.location, name=name)
+        link = NameLink(namespace=namespace.tracked.location, name=name)
         try:
-            found = purge.plan_purge(tree, kind, title, entry, link=link, only_look=asked.dry_run)
-            if found is not None and not found.view.purged and found.view.time_us > until:
+            plan = purge.plan_purge(tree, kind, title, entry, link=link, only_look=asked.dry_run)
+            if plan is not None and not plan.view.purged and plan.view.time_us > until:
                 continue  # restored since the namespace was read, and perhaps dropped again
-            if found is None:
-                finished.append(id)
-                done.append(
-                    _answer(f"dropped-{kind}", title, tree.logs.url(entry.location), Content(), asked)
+            if plan is None:
+                purged_ids.append(id)
+                results.append(
+                    _answer(f"dropped-{kind}", title, tree.logs.url(entry.location), PurgedContent(), asked)
                 )
                 continue
-            kept = purge.is_needed(found, cuts)
-            clones = purge.clones_of(tree, found)
-            if not asked.dry_run and not kept and not clones:
+            is_needed = purge.is_needed(plan, cuts)
+            clones = purge.clones_of(tree, plan)
+            if not asked.dry_run and not is_needed and not clones:
                 asked.progress(f"purging {title}")
-                if purge.do(tree, found):
-                    finished.append(id)
+                if purge.do(tree, plan):
+                    purged_ids.append(id)
                 else:
-                    kept = True
+                    is_needed = True
         except LakelogError as error:
-            # What one needs may be elsewhere, as adopted files are: the others are purged all the same.
+            # An object may need files elsewhere, such as adopted files. The others are purged nevertheless.
             if isinstance(error, LinkedElsewhere) and id not in namespace.tracked.current().state.dropped:
-                continue  # restored elsewhere meanwhile
+                continue  # restored elsewhere since
             location = tree.logs.url(entry.location)
-            done.append(Vacuumed(kind=f"dropped-{kind}", name=title, location=location, error=str(error)))
+            results.append(Vacuumed(kind=f"dropped-{kind}", name=title, location=location, error=str(error)))
             continue
-        done += _of_purges("dropped", found, asked, kept, clones)
-    for id, dropped in purge.due_definitions(namespace.view.state, until).items():
-        finished.append(id)
-        title = quoted((*(namespace.path or ()), dropped.name))
-        what = f"dropped-{kind_of(dropped.definition)}"
-        done.append(_answer(what, title, namespace.tracked.log.location, Content(), asked))
-    if not asked.dry_run and finished:
-        purge.take_off_the_list(namespace, finished)
-    return done
+        results += _of_purges("dropped", plan, asked, is_needed, clones)
+    for drop in purge.due_definitions(namespace.view.state, until):
+        purged_ids.append(drop.entry.id)
+        title = quoted((*(namespace.path or ()), drop.name))
+        shown_kind = f"dropped-{drop.entry.kind}"
+        results.append(_answer(shown_kind, title, namespace.tracked.log.location, PurgedContent(), asked))
+    if not asked.dry_run and purged_ids:
+        purge.take_off_the_list(namespace, purged_ids)
+    return results
 
 
 def _of_purges(
-    why: str, planned: purge.Purge, asked: Wish, kept: bool, clones: Sequence[str] = ()
+    why: str, planned: purge.LogPurge, asked: VacuumRequest, kept: bool, clones: Sequence[str] = ()
 ) -> list[Vacuumed]:
-    done = [_of_purge(why, each, asked, kept, clones) for each in planned.all()]
+    results = [_of_purge(why, log, asked, kept, clones) for log in planned.all()]
     if not kept and not clones:
-        done += [
-            _of_adopted("adopted-files", each.name, each.adopted, asked)
-            for each in planned.all()
-            if each.adopted is not None
+        results += [
+            _of_adopted("adopted-files", log.name, log.adopted, asked)
+            for log in planned.all()
+            if log.adopted is not None
         ]
-    return done + [
-        Vacuumed(kind=f"{why}-{each.kind}", name=each.name, location=each.location, error=each.error)
-        for purged in planned.all()
-        for each in purged.refused
+    return results + [
+        Vacuumed(kind=f"{why}-{log.kind}", name=log.name, location=log.location, error=log.error)
+        for plan in planned.all()
+        for log in plan.refused
     ]
 
 
-def _of_purge(why: str, each: purge.Purge, asked: Wish, kept: bool, clones: Sequence[str]) -> Vacuumed:
-    content = Content(foreign=each.content.foreign) if kept or clones else each.content
+def _of_purge(
+    why: str, each: purge.LogPurge, asked: VacuumRequest, kept: bool, clones: Sequence[str]
+) -> Vacuumed:
+    content = PurgedContent(foreign=each.content.foreign) if kept or clones else each.content
     return _answer(
         f"{why}-{each.kind}",
         each.name,
@@ -460,42 +476,46 @@ def _of_purge(why: str, each: purge.Purge, asked: Wish, kept: bool, clones: Sequ
 
 
 def _unlinked(
-    tree: NameTree, namespace: Target[NamespaceState], known: Collection[str], asked: Wish, now_us: int
+    tree: NameTree,
+    namespace: LogTarget[NamespaceState],
+    known: Collection[str],
+    asked: VacuumRequest,
+    now_us: int,
 ) -> list[Vacuumed]:
     """Purge logs and folders of unfinished creations."""
-    made, dropped = until_us(now_us, asked.write_age_us), until_us(now_us, asked.dropped_age_us)
-    found = orphans.find(tree, namespace, known, made, dropped)
-    done: list[Vacuumed] = []
+    made_until, dropped_until = until_us(now_us, asked.write_age_us), until_us(now_us, asked.dropped_age_us)
+    findings = orphans.find(tree, namespace, known, made_until, dropped_until)
+    results: list[Vacuumed] = []
     if not asked.dry_run:
-        orphans.note(namespace, found)
-    for orphan in found.logs:
+        orphans.note(namespace, findings)
+    for orphan in findings.logs:
         if asked.dry_run or orphans.remove(tree, orphan):
-            done += _of_purges("unlinked", orphan.purge, asked, False)
-    for location, content in found.folders.items():
+            results += _of_purges("unlinked", orphan.purge, asked, False)
+    for location, content in findings.folders.items():
         if not asked.dry_run:
             purge.delete(tree.logs.table(location), content, asked.progress)
-        done.append(
+        results.append(
             _answer("unlinked-table", tree.logs.url(location), tree.logs.url(location), content, asked)
         )
-    for location, files in found.begun.items():
+    for location, files in findings.begun.items():
         url = tree.logs.url(location)
-        done.append(Vacuumed(kind="unlinked-table", name=url, location=url, waiting=files))
-    done += [
-        Vacuumed(kind=f"unlinked-{each.kind}", name=each.name, location=each.location, error=each.error)
-        for each in found.unreadable
+        results.append(Vacuumed(kind="unlinked-table", name=url, location=url, waiting=files))
+    results += [
+        Vacuumed(kind=f"unlinked-{log.kind}", name=log.name, location=log.location, error=log.error)
+        for log in findings.unreadable
     ]
-    return done
+    return results
 
 
-def _leftovers(namespace: Target[NamespaceState], asked: Wish) -> list[Vacuumed]:
+def _leftovers(namespace: LogTarget[NamespaceState], asked: VacuumRequest) -> list[Vacuumed]:
     """Delete objects that a namespace's own log no longer needs. It has no data files, so it needs no fence."""
-    tracked = namespace.tracked
-    view = tracked.current() if asked.dry_run else tracked.settled()
-    objects = unreferenced(tracked.log, view, last_base_from(tracked.log, view))
-    objects |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")
-    objects |= tracked.store.list_leftovers(f"{purge.folder(tracked)}_txn/")
-    objects |= tracked.store.list_leftovers(folder_of_cuts(tracked))
-    content = Content(objects=objects)
+    namespace_log = namespace.tracked
+    view = namespace_log.current() if asked.dry_run else namespace_log.settled()
+    objects = unreferenced(namespace_log.log, view, last_base_from(namespace_log.log, view))
+    objects |= namespace_log.store.list_leftovers(f"{namespace_log.log.keys.log}/")
+    objects |= namespace_log.store.list_leftovers(f"{purge.folder(namespace_log)}_txn/")
+    objects |= namespace_log.store.list_leftovers(folder_of_cuts(namespace_log))
+    content = PurgedContent(objects=objects)
     if not asked.dry_run:
-        purge.delete(tracked, content, asked.progress)
-    return [_answer("namespace", namespace.name, tracked.log.location, content, asked)]
+        purge.delete(namespace_log, content, asked.progress)
+    return [_answer("namespace", namespace.name, namespace_log.log.location, content, asked)]

@@ -1,8 +1,8 @@
-"""Clustering: rows of a table are put in the order of its curve, a run of files at a time (see `state.clustering`).
+"""Clustering: rows of a table are put in the order of its curve, a run of files at a time.
 
-The boundaries of ranks are computed from a sample of the key columns, and committed with the definition of the table;
-the rows move as a compaction moves them, by the same commits. What others have written since a clustering began waits
-for the next one.
+See `state.clustering`. The boundaries of ranks are computed from a sample of the key columns, and committed
+with the definition of the table. The rows move as in a compaction, by the same commits. Rows that other
+writers add during a clustering wait for the next clustering.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.core.files import DataFile
-from lakelog.catalog.core.logs import Progress, TableHead, Written, check_conflicts, no_files
+from lakelog.catalog.core.logs import OperationFacts, Progress, TableHead, check_conflicts, no_files
 from lakelog.catalog.core.parquet import (
     along_curve,
     leftovers,
@@ -39,20 +38,20 @@ from lakelog.catalog.core.schema import (
 from lakelog.catalog.core.state import (
     MAIN,
     ClusteringChanged,
-    ClusteringGoal,
-    Group,
-    Operation,
+    ClusteringTarget,
+    FileGroup,
+    OperationKind,
     TableState,
     curve_to_plan_by,
     encode,
     is_skewed,
     plan_clustering,
 )
-from lakelog.catalog.core.writes import Rewritten, compaction_commit
+from lakelog.catalog.core.writes import RewrittenFiles, compaction_commit
 from lakelog.catalog.errors import CommitConflict, DoneInPart
-from lakelog.catalog.keeping.upkeep.compacting import committed
+from lakelog.catalog.keeping.upkeep.compacting import Compacted, committed
 from lakelog.catalog.keeping.upkeep.expected import ExpectedClustering, expected
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import InvalidInput, StorageError
 
 TRIES_MAX = compaction_commit.TRIES_MAX
@@ -62,37 +61,22 @@ SAMPLE_ROWS = 256 * 1024
 """Boundaries are computed from about so many rows of so many files, of which the key columns are read."""
 
 
-class Clustered(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read, and written in place of it. `lost` groups were changed by others first: what was written for them
-    is deleted again."""
-
-    read_files: int = 0
-    read_bytes: int = 0
-    written_files: int = 0
-    written_bytes: int = 0
-    deleted_rows: int = 0
-    lost: int = 0
-
-    def and_(self, other: Clustered) -> Clustered:
-        names = self.__struct_fields__
-        return Clustered(**{name: getattr(self, name) + getattr(other, name) for name in names})
-
-    @classmethod
-    def of(cls, groups: Sequence[Group], done: Sequence[Rewritten], lost: Collection[int]) -> Clustered:
-        stay = [at for at in range(len(groups)) if at not in lost]
-        written = [file for at in stay for file in done[at].files]
-        return cls(
-            read_files=sum(groups[at].files for at in stay),
-            read_bytes=sum(groups[at].size_bytes for at in stay),
-            written_files=len(written),
-            written_bytes=sum(file.size_bytes for file in written),
-            deleted_rows=sum(groups[at].deleted for at in stay),
-            lost=len(lost),
-        )
+def _came_of(groups: Sequence[FileGroup], done: Sequence[RewrittenFiles], lost: Collection[int]) -> Compacted:
+    """Return the totals read and written for the groups, without the `lost` groups."""
+    stay = [at for at in range(len(groups)) if at not in lost]
+    new_files = [file for at in stay for file in done[at].files]
+    return Compacted(
+        read_files=sum(groups[at].files for at in stay),
+        read_bytes=sum(groups[at].size_bytes for at in stay),
+        written_files=len(new_files),
+        written_bytes=sum(file.size_bytes for file in new_files),
+        deleted_rows=sum(groups[at].deleted for at in stay),
+        lost=len(lost),
+    )
 
 
 def check_clustered(head: TableHead) -> None:
-    """InvalidInput where the table has no key to be clustered by."""
+    """Raise InvalidInput if the table has no key to be clustered by."""
     if not head.metadata.clustering:
         raise InvalidInput(
             f"{head.name} has no columns to be clustered by: name some first, by ALTER TABLE {head.name} CLUSTER BY "
@@ -101,10 +85,12 @@ def check_clustered(head: TableHead) -> None:
 
 
 def ranked(head: TableHead) -> TableHead:
-    """Return the newest version with boundaries that divide the rows of its files: new ones where those do not.
+    """Return the newest version with boundaries that divide the rows of its files.
 
-    Costs, for new ones, a read of the key columns of some files, and a commit. The version has none where the table has
-    no rows.
+    Computes new boundaries if needed.
+
+    New boundaries cost a read of the key columns of some files, and a commit. If the table has no rows, the
+    version has no boundaries.
     """
     files, metadata = head.all_files(), head.metadata
     if not _lacks_boundaries(head, files):
@@ -117,12 +103,12 @@ def ranked(head: TableHead) -> TableHead:
     )
     if metadata.ranks is not None and curve is not None and columns == metadata.ranks.columns:
         return head  # more of the same values: other boundaries would not divide them either
-    written = Written(head.version, head.schema, no_files)
+    own_write = OperationFacts(head.version, head.schema, no_files)
 
-    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        check_conflicts(Operation.ALTER, view, passed, written, head.name)
-        now = view.state.current
-        if now.clustering != metadata.clustering:
+    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+        check_conflicts(OperationKind.ALTER, view, passed, own_write, head.name)
+        current_metadata = view.state.current
+        if current_metadata.clustering != metadata.clustering:
             raise CommitConflict(
                 f"the columns by which {head.name} is clustered were changed meanwhile. Nothing was changed: cluster "
                 "it again",
@@ -134,19 +120,23 @@ def ranked(head: TableHead) -> TableHead:
                 "Nothing was changed: cluster it again",
                 version=view.version,
             )
-        known = curve_of(now.ranks, now.clustering, now.schema)
+        present_curve = curve_of(current_metadata.ranks, current_metadata.clustering, current_metadata.schema)
         # A clone has the ranks, and files, of another log, whose versions may be higher.
-        generation = max(view.version, 0 if now.ranks is None else now.ranks.generation) + 1
-        first = generation if known is None else known.ranks.first
+        generation = (
+            max(view.version, 0 if current_metadata.ranks is None else current_metadata.ranks.generation) + 1
+        )
+        first = generation if present_curve is None else present_curve.ranks.first
         ranks = Ranks(generation=generation, first=first, columns=columns)
-        return Draft(events=encode([ClusteringChanged(columns=now.clustering, ranks=ranks)]))
+        return Draft(events=encode([ClusteringChanged(columns=current_metadata.clustering, ranks=ranks)]))
 
     return head.commit_or_refresh(decide, None)
 
 
 def _lacks_boundaries(head: TableHead, files: pa.Table) -> bool:
-    """Whether it has none that divide its rows, and may get others. InvalidInput for a table without a key, and for a
-    branch whose table has none."""
+    """Return whether the table has no boundaries that divide its rows, and may get new boundaries.
+
+    Raises InvalidInput for a table without a key, and for a branch whose table has no boundaries.
+    """
     check_clustered(head)
     metadata = head.metadata
     curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
@@ -168,21 +158,23 @@ def sample(head: TableHead, files: pa.Table) -> list[pa.Array]:
     metadata = head.metadata
     ids = metadata.clustering[:COLUMNS_MAX]
     files = files.filter(pc.greater(files["rows"], 0)).sort_by("path")
-    some = min(SAMPLE_FILES, files.num_rows)
-    files = files.take(pa.array([number * files.num_rows // some for number in range(some)], pa.int64()))
+    file_count = min(SAMPLE_FILES, files.num_rows)
+    files = files.take(
+        pa.array([number * files.num_rows // file_count for number in range(file_count)], pa.int64())
+    )
     every = max(1, sum(files["rows"].to_pylist()) // SAMPLE_ROWS)
-    tracked, schema = head.tracked, metadata.schema
+    table_log, schema = head.tracked, metadata.schema
     names = list(dict.fromkeys(schema.path_of(id)[0] for id in ids))
     _, batches = read_files(
-        tracked.store,
-        tracked.prefix,
+        table_log.store,
+        table_log.prefix,
         files,
         schema,
         metadata.specs,
         columns=names,
-        open_url=tracked.log.replay.open_url,
+        open_url=table_log.log.replay.open_url,
     )
-    found: list[list[pa.Array]] = [[] for _ in ids]
+    samples: list[list[pa.Array]] = [[] for _ in ids]
     next_row = 0
     for batch in batches:
         places = range(next_row, batch.num_rows, every)
@@ -190,9 +182,9 @@ def sample(head: TableHead, files: pa.Table) -> list[pa.Array]:
         if not places:
             continue
         rows = pa.Table.from_batches([batch]).take(pa.array(places, pa.int64()))
-        for values, id in zip(found, ids, strict=True):
+        for values, id in zip(samples, ids, strict=True):
             values.append(transformed(rows, schema, id, IDENTITY))
-    return [pa.concat_arrays(values) for values in found]
+    return [pa.concat_arrays(values) for values in samples]
 
 
 def _type_of(metadata: Metadata, id: int) -> AtomicType:
@@ -202,10 +194,12 @@ def _type_of(metadata: Metadata, id: int) -> AtomicType:
 
 
 def plan_next(
-    head: TableHead, goal: ClusteringGoal, filter: Filter | None = None, *, until: int, key: Sequence[int]
-) -> tuple[pa.Table, list[Group]]:
-    """Return the files to be rewritten next, of those that may have rows which match, and their groups (see
-    `plan_clustering`). DoneInPart where the table is not clustered by the columns `key` any more."""
+    head: TableHead, goal: ClusteringTarget, filter: Filter | None = None, *, until: int, key: Sequence[int]
+) -> tuple[pa.Table, list[FileGroup]]:
+    """Return the files to rewrite next, of the files that may have matching rows, and their groups.
+
+    See `plan_clustering`. Raises DoneInPart if the table is not clustered by the columns `key` any more.
+    """
     metadata = head.metadata
     if tuple(metadata.clustering) != tuple(key):
         raise DoneInPart(
@@ -218,38 +212,40 @@ def plan_next(
 
 
 def expected_of(
-    head: TableHead, goal: ClusteringGoal, limit_bytes: int | None, filter: Filter | None = None
+    head: TableHead, goal: ClusteringTarget, limit_bytes: int | None, filter: Filter | None = None
 ) -> ExpectedClustering:
-    """Return what `cluster` would do, from metadata alone. InvalidInput for a table without a key."""
+    """Return the effect of `cluster`, from metadata alone. Raises InvalidInput for a table without a key."""
     files = head.all_files()
     renews = _lacks_boundaries(head, files)
-    chosen = compaction_commit.files_like(head, filter, "clustered")
-    return expected(files, chosen, head.metadata, goal, limit_bytes, renews=renews)
+    matching_files = compaction_commit.files_like(head, filter, "clustered")
+    return expected(files, matching_files, head.metadata, goal, limit_bytes, renews=renews)
 
 
 def rewritten(
     head: TableHead,
     files: pa.Table,
-    groups: Sequence[Group],
-    goal: ClusteringGoal,
+    groups: Sequence[FileGroup],
+    goal: ClusteringTarget,
     check: Callable[[], None],
     *,
     unless_branched: bool = False,
-) -> tuple[TableHead, Clustered]:
-    """Rewrite the files of groups in one commit; return the newest version, and what came of it. `unless_branched`: all
-    are lost where the table has branches by then."""
+) -> tuple[TableHead, Compacted]:
+    """Rewrite the files of groups in a single commit. Return the newest version, and the result.
+
+    With `unless_branched`, all groups are lost if the table has branches by then.
+    """
     metadata = head.metadata
     curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
     assert curve is not None, "it was planned by its curve"
     write = head.begin_write()
-    done: list[Rewritten] = []
-    copied: list[DataFile] = []
+    rewrites: list[RewrittenFiles] = []
+    copies: list[DataFile] = []
     first = 0
     try:
         for group in groups:
             own = files.slice(first, group.files)
             first += group.files
-            made = written_rows(
+            group_copies = written_rows(
                 head.tracked,
                 metadata,
                 write,
@@ -257,47 +253,50 @@ def rewritten(
                 row_ids=True,
                 target_size_bytes=goal.target_size_bytes,
                 cut=group.cut,
-                first_number=len(copied),
+                first_number=len(copies),
             )
-            copied += made
-            done.append(Rewritten(own["path"].to_pylist(), made))
+            copies += group_copies
+            rewrites.append(RewrittenFiles(own["path"].to_pylist(), group_copies))
     except BaseException:
-        leftovers.delete(head.tracked, [file.path for file in copied])
+        leftovers.delete(head.tracked, [file.path for file in copies])
         raise
-    head, lost = committed(head, done, write, check, unless_branched=unless_branched)
-    return head, Clustered.of(groups, done, lost)
+    head, lost_groups = committed(head, rewrites, write, check, unless_branched=unless_branched)
+    return head, _came_of(groups, rewrites, lost_groups)
 
 
 def cluster(
     head: TableHead,
-    goal: ClusteringGoal,
+    goal: ClusteringTarget,
     limit_bytes: int | None,
     progress: Progress,
     filter: Filter | None = None,
-) -> tuple[TableHead, Clustered]:
-    """Rewrite what is due, some groups a commit, until nothing is, or about `limit_bytes` were read; return the newest
-    version.
+) -> tuple[TableHead, Compacted]:
+    """Rewrite due files, some groups a commit, until none are due, or about `limit_bytes` were read.
 
-    InvalidInput for a table without a key, CommitConflict where other writers keep changing the same files; DoneInPart
-    where some were rewritten before the store failed.
+    Returns the newest version. Raises InvalidInput for a table without a key. Raises CommitConflict if other
+    writers keep changing the same files, and DoneInPart if some were rewritten before the store failed.
     """
     head = ranked(head)
-    key, until, tries_left, done, commits = (
+    key, until, tries_left, total_result, commits = (
         head.metadata.clustering,
         head.version,
         TRIES_MAX,
-        Clustered(),
+        Compacted(),
         0,
     )
-    while limit_bytes is None or done.read_bytes < limit_bytes:
-        left = (
-            goal.limit_bytes if limit_bytes is None else min(goal.limit_bytes, limit_bytes - done.read_bytes)
+    while limit_bytes is None or total_result.read_bytes < limit_bytes:
+        remaining_bytes = (
+            goal.limit_bytes
+            if limit_bytes is None
+            else min(goal.limit_bytes, limit_bytes - total_result.read_bytes)
         )
-        files, groups = plan_next(head, replace(goal, limit_bytes=max(1, left)), filter, until=until, key=key)
+        files, groups = plan_next(
+            head, replace(goal, limit_bytes=max(1, remaining_bytes)), filter, until=until, key=key
+        )
         if not groups:
             break
-        total = sum(group.size_bytes for group in groups)
-        progress(f"clustering {files.num_rows:,} files of {head.name}, {total:,} bytes")
+        group_bytes = sum(group.size_bytes for group in groups)
+        progress(f"clustering {files.num_rows:,} files of {head.name}, {group_bytes:,} bytes")
         base = head.version
         try:
             head, came = rewritten(head, files, groups, goal, lambda: None)
@@ -307,7 +306,7 @@ def cluster(
             raise DoneInPart(
                 f"of the clustering of {head.name}, {commits} commits have happened: {error}. Cluster the rest again"
             ) from error
-        done = done.and_(came)
+        total_result = total_result.and_(came)
         if came.lost < len(groups):
             commits += 1
             # Its own files count, as long as all others are known to be older.
@@ -321,4 +320,4 @@ def cluster(
                 "times. What it had committed stays. Cluster the rest when fewer rows are changed",
                 version=head.version,
             )
-    return head, done
+    return head, total_result

@@ -1,8 +1,10 @@
-"""What a clustering would do, and how the files would lie then: from metadata alone. Pure: no request, no clock.
+"""The effect of a clustering, and the layout of files after it, from metadata alone.
 
-It is planned in earnest, step by step, by the piece that plans it when it is done; only the files that a step would
-write are assumed: as many as it has tasks, of one size, along the stretch of the curve from which their rows are. Where
-the table has no boundaries yet, or gets others, these are taken from the bounds of its files.
+Pure: no request, no clock.
+
+The real planner plans it, step by step. Only the files that a step would write are assumed. There are as many
+as the step has tasks, of the same size, along the stretch of the curve that has their rows. If the table has
+no boundaries yet, or gets new boundaries, these are taken from the bounds of its files.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from lakelog.catalog.core.schema import (
     COLUMNS_MAX,
     AtomicType,
     Bounds,
-    Curve,
+    ClusteringCurve,
     Ints,
     Metadata,
     Ranks,
@@ -35,26 +37,29 @@ from lakelog.catalog.core.schema import (
     hilbert,
     value_type,
 )
-from lakelog.catalog.core.state import ClusteringGoal, Group, plan_clustering
+from lakelog.catalog.core.state import ClusteringTarget, FileGroup, plan_clustering
 
 _NEW_GENERATION = 1 << 62
 _CELLS_BITS = 16
 """Boxes of files are compared by ranks of so many bits, of all columns together."""
 
 _VALUES = 32
-"""So many values of a file are assumed between its bounds, where nothing is known of how its rows lie."""
+"""So many values of a file are assumed between its bounds, if nothing is known about its rows."""
 
 _FAR = 9e18
-"""Beyond that there are no 64-bit integers; infinite bounds count as this."""
+"""Beyond that there are no 64-bit integers. Infinite bounds count as this."""
 
 _STEPS = 50
-"""About so many steps are planned at most: of very many small ones, several at once."""
+"""About so many steps are planned at most. Very many small steps are planned several at once."""
 
 _STEPS_MAX = 1_000
 
 
 class KeyOverlap(msgspec.Struct, frozen=True, kw_only=True):
-    """How many files may have a value of a column, on average over its rows: those that a filter by it reads."""
+    """How many files may have a value of a column, on average over its rows.
+
+    A filter by it reads these files.
+    """
 
     column: str
     before: float
@@ -62,12 +67,13 @@ class KeyOverlap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExpectedClustering(msgspec.Struct, frozen=True, kw_only=True):
-    """What a clustering would read and write, in about so many `commits`, and what of the table.
+    """The expected reads and writes of a clustering, in about so many `commits`, and its effect on the table.
 
-    `files` and `size_bytes` are the table's. `paths` are those of its files that would be rewritten, each once, while
-    `read_files` counts also what one commit writes and another one reads. `new_boundaries`: first, the key columns of
-    some files are read. `keys` are of each column, and `overlap_before` and `overlap_after` how many files a look-up of
-    one value of each of them reads, on average. `is_left`: the limit comes before the end.
+    `files` and `size_bytes` are the table's. `paths` are its files that would be rewritten, each once.
+    `read_files` also counts files that a commit writes and another commit reads. `new_boundaries`: first, the
+    key columns of some files are read. `keys` has an entry for each column. `overlap_before` and
+    `overlap_after` are how many files a look-up of a value of each column reads, on average. `is_left`: the
+    limit comes before the end.
     """
 
     columns: tuple[str, ...]
@@ -91,65 +97,79 @@ def expected(
     files: pa.Table,
     chosen: pa.Table,
     metadata: Metadata,
-    goal: ClusteringGoal,
+    goal: ClusteringTarget,
     limit_bytes: int | None,
     *,
     renews: bool,
 ) -> ExpectedClustering:
-    """Return what a clustering of the `chosen` ones of the table's files would do; both have the form of
-    `FileSet.chunks`. It `renews` boundaries, where it begins with that."""
+    """Return the effect of a clustering of the `chosen` files of a table's files.
+
+    Both have the form of `FileSet.chunks`. With `renews`, it begins with new boundaries.
+    """
     curve = _curve(files, metadata, renews=renews)
     boxes = _Boxes(curve, metadata)
-    before, known = boxes.of(files), set(files["path"].to_pylist())
+    old_boxes, own_paths = boxes.of(files), set(files["path"].to_pylist())
     whole = int(pc.sum(pc.filter(files["size"], pc.greater(files["rows"], 0))).as_py() or 0)
-    done, gone = ExpectedClustering(columns=(), files=0, size_bytes=0), set[str]()
+    result, rewritten_paths = ExpectedClustering(columns=(), files=0, size_bytes=0), set[str]()
     until = 1 << 61
-    # Of a table of very many steps, several are planned as one: what is merged is nearly the same.
+    # For very many steps, several are planned together, because their merged result is nearly the same.
     step_bytes = max(goal.limit_bytes, whole // _STEPS)
-    now = _numbered(chosen)
+    current_files = _numbered(chosen)
     is_left = False
     for _ in range(_STEPS_MAX):
-        left = step_bytes if limit_bytes is None else min(step_bytes, limit_bytes - done.read_bytes)
-        taken, groups = plan_clustering(
-            now, metadata, curve, replace(goal, limit_bytes=max(1, left)), until=until
+        remaining_bytes = (
+            step_bytes if limit_bytes is None else min(step_bytes, limit_bytes - result.read_bytes)
+        )
+        planned_files, groups = plan_clustering(
+            current_files, metadata, curve, replace(goal, limit_bytes=max(1, remaining_bytes)), until=until
         )
         if not groups:
             break
-        if left <= 0:
+        if remaining_bytes <= 0:
             is_left = True
             break
-        written, first = [], 0
+        new_files, first = [], 0
         for group in groups:
-            written.append(boxes.written(taken.slice(first, group.files), group, f"{done.commits}-{first}-"))
+            new_files.append(
+                boxes.written(planned_files.slice(first, group.files), group, f"{result.commits}-{first}-")
+            )
             first += group.files
-        paths = taken["path"].to_pylist()
-        gone.update(known.intersection(paths))
-        stay = pc.invert(pc.is_in(now["path"], pa.array(paths, pa.string())))
-        now = pa.concat_tables([now.filter(stay), *written])
-        done = _with(done, groups, written, goal)
-    others = files.filter(pc.invert(pc.is_in(files["path"], chosen["path"].combine_chunks())))
-    after = boxes.of(now) if not others.num_rows else boxes.of(others).and_(boxes.of(now))
+        paths = planned_files["path"].to_pylist()
+        rewritten_paths.update(own_paths.intersection(paths))
+        stay = pc.invert(pc.is_in(current_files["path"], pa.array(paths, pa.string())))
+        current_files = pa.concat_tables([current_files.filter(stay), *new_files])
+        result = _with(result, groups, new_files, goal)
+    other_files = files.filter(pc.invert(pc.is_in(files["path"], chosen["path"].combine_chunks())))
+    new_boxes = (
+        boxes.of(current_files)
+        if not other_files.num_rows
+        else boxes.of(other_files).and_(boxes.of(current_files))
+    )
     names = tuple(dotted(metadata.schema.path_of(id)) for id in metadata.clustering)
     return msgspec.structs.replace(
-        done,
+        result,
         columns=names,
         files=files.num_rows,
         size_bytes=int(pc.sum(files["size"]).as_py() or 0),
         new_boundaries=renews,
         keys=tuple(
-            KeyOverlap(column=name, before=round(one, 2), after=round(two, 2))
-            for name, one, two in zip(names, before.by_column(), after.by_column(), strict=False)
+            KeyOverlap(column=name, before=round(old_overlap, 2), after=round(new_overlap, 2))
+            for name, old_overlap, new_overlap in zip(
+                names, old_boxes.by_column(), new_boxes.by_column(), strict=False
+            )
         ),
-        overlap_before=round(before.over_points(), 2),
-        overlap_after=round(after.over_points(), 2),
+        overlap_before=round(old_boxes.over_points(), 2),
+        overlap_after=round(new_boxes.over_points(), 2),
         is_left=is_left,
-        paths=tuple(sorted(gone)),
+        paths=tuple(sorted(rewritten_paths)),
     )
 
 
 def overlap_of(files: pa.Table, metadata: Metadata) -> float | None:
-    """Return how many files a look-up of one value of each key column reads, on average; None for a table that is not
-    clustered."""
+    """Return how many files a look-up of a value of each key column reads, on average.
+
+    None for a table that is not clustered.
+    """
     if not metadata.clustering:
         return None
     curve = _curve(files, metadata, renews=False)
@@ -157,33 +177,33 @@ def overlap_of(files: pa.Table, metadata: Metadata) -> float | None:
 
 
 def _with(
-    done: ExpectedClustering, groups: Sequence[Group], written: Sequence[pa.Table], goal: ClusteringGoal
+    done: ExpectedClustering, groups: Sequence[FileGroup], written: Sequence[pa.Table], goal: ClusteringTarget
 ) -> ExpectedClustering:
     size = sum(group.size_bytes for group in groups)
     return msgspec.structs.replace(
         done,
         read_files=done.read_files + sum(group.files for group in groups),
         read_bytes=done.read_bytes + size,
-        written_files=done.written_files + sum(each.num_rows for each in written),
-        written_bytes=done.written_bytes + sum(int(pc.sum(each["size"]).as_py() or 0) for each in written),
+        written_files=done.written_files + sum(table.num_rows for table in written),
+        written_bytes=done.written_bytes + sum(int(pc.sum(table["size"]).as_py() or 0) for table in written),
         deleted_rows=done.deleted_rows + sum(group.deleted for group in groups),
         commits=done.commits + max(1, -(-size // goal.limit_bytes)),
     )
 
 
 def _numbered(files: pa.Table) -> pa.Table:
-    """Return the files with the columns that a plan looks at."""
+    """Return the files with the columns that a plan reads."""
     for name in (CURVE, CURVE_LOW, CURVE_HIGH):
         if name not in files.column_names:
             files = files.append_column(name, pa.nulls(files.num_rows, pa.int64()))
-    # All were there when it began, and so are those that it writes.
+    # All files existed at its begin, and so do the files that it writes.
     if VERSION in files.column_names:
         files = files.drop_columns([VERSION])
     return files.filter(pc.greater(files["rows"], 0))
 
 
-def _curve(files: pa.Table, metadata: Metadata, *, renews: bool) -> Curve:
-    """Return the curve that rows would be ordered along."""
+def _curve(files: pa.Table, metadata: Metadata, *, renews: bool) -> ClusteringCurve:
+    """Return the curve along which rows would be ordered."""
     curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
     if curve is not None and not renews:
         return curve
@@ -200,11 +220,11 @@ def _curve(files: pa.Table, metadata: Metadata, *, renews: bool) -> Curve:
         )
     first = _NEW_GENERATION if curve is None else curve.ranks.first
     ranks = Ranks(generation=_NEW_GENERATION, first=first, columns=tuple(columns))
-    return Curve(ranks, metadata.schema)
+    return ClusteringCurve(ranks, metadata.schema)
 
 
 def _ends(files: pa.Table, id: int, metadata: Metadata) -> tuple[pa.Array, pa.Array] | None:
-    """Return the least and the greatest values of a column in files; None where none are known."""
+    """Return the least and the greatest values of a column in files. None if they are not known."""
     type = value_type(metadata.schema.field_by_id(id).type)
     names = (f"lo{id}", f"hi{id}")
     if type is None or any(name not in files.column_names for name in names):
@@ -214,24 +234,30 @@ def _ends(files: pa.Table, id: int, metadata: Metadata) -> tuple[pa.Array, pa.Ar
 
 
 def _between(low: pa.Array, high: pa.Array) -> pa.Array:
-    """Return values that files may have, as the boundaries of these would divide them: some between the two ends of
-    each, as far as that is a matter of arithmetic; of decimals the ends alone."""
+    """Return values that files may have, for computing boundaries: some between the two bounds of each file.
+
+    Values between bounds are computed by arithmetic. For decimals, only the bounds are returned.
+    """
     type = low.type
-    known = pc.and_(low.is_valid(), high.is_valid())
-    ends = [low.filter(known), high.filter(known)]
+    has_bounds = pc.and_(low.is_valid(), high.is_valid())
+    ends = [low.filter(has_bounds), high.filter(has_bounds)]
     if pa.types.is_floating(type):
-        numbers = [each.cast(pa.float64()).to_numpy() for each in ends]
+        numbers = [bound_values.cast(pa.float64()).to_numpy() for bound_values in ends]
     elif pa.types.is_integer(type) or pa.types.is_temporal(type):
         same = pa.int32() if pa.types.is_date32(type) else pa.int64()
-        numbers = [each.cast(same).cast(pa.int64()).to_numpy().astype(np.float64) for each in ends]
+        numbers = [
+            bound_values.cast(same).cast(pa.int64()).to_numpy().astype(np.float64) for bound_values in ends
+        ]
     elif pa.types.is_string(type) or pa.types.is_binary(type):
-        texts = zip(*(each.to_pylist() for each in ends), strict=True)
-        return pa.concat_arrays([*ends, pa.array([each for pair in texts for each in _texts(*pair)], type)])
+        texts = zip(*(bound_values.to_pylist() for bound_values in ends), strict=True)
+        return pa.concat_arrays(
+            [*ends, pa.array([bound_values for pair in texts for bound_values in _texts(*pair)], type)]
+        )
     else:
         return pa.concat_arrays(ends)
-    one, two = (np.clip(each, -_FAR, _FAR) for each in numbers)
+    least, most = (np.clip(bound_values, -_FAR, _FAR) for bound_values in numbers)
     steps = np.linspace(0, 1, _VALUES)
-    spread = (one[:, None] + (two - one)[:, None] * steps).ravel()
+    spread = (least[:, None] + (most - least)[:, None] * steps).ravel()
     if pa.types.is_floating(type):
         return pa.array(spread).cast(type, safe=False)
     whole = pa.array(np.round(spread).astype(np.int64))
@@ -239,25 +265,32 @@ def _between(low: pa.Array, high: pa.Array) -> pa.Array:
 
 
 def _texts(low: Any, high: Any) -> list[Any]:
-    """Return texts between two: by the first letter, or byte, by which these differ."""
-    at = next((at for at, (one, two) in enumerate(zip(low, high, strict=False)) if one != two), len(low))
+    """Return texts between two texts, by the first letter or byte that differs."""
+    at = next(
+        (
+            at
+            for at, (low_letter, high_letter) in enumerate(zip(low, high, strict=False))
+            if low_letter != high_letter
+        ),
+        len(low),
+    )
     if at >= len(high):
         return []
     is_text = isinstance(high, str)
-    ends = [each[at : at + 1] for each in (low, high)]
-    codes = [(ord(each) if is_text else each[0]) if each else 0 for each in ends]
+    ends = [text[at : at + 1] for text in (low, high)]
+    codes = [(ord(text) if is_text else text[0]) if text else 0 for text in ends]
     letters = np.unique(np.linspace(codes[0], codes[1], _VALUES).astype(np.int64)).tolist()
     return [
-        high[:at] + (chr(each) if is_text else bytes([each]))
-        for each in letters
-        if not 0xD7FF < each < 0xE000
+        high[:at] + (chr(text) if is_text else bytes([text]))
+        for text in letters
+        if not 0xD7FF < text < 0xE000
     ]
 
 
 class _Boxes:
-    """Boxes of files in the space of coarse ranks, of a curve."""
+    """Boxes of files in the space of a curve's coarse ranks."""
 
-    def __init__(self, curve: Curve, metadata: Metadata) -> None:
+    def __init__(self, curve: ClusteringCurve, metadata: Metadata) -> None:
         self.curve, self._metadata = curve, metadata
         count = len(curve.ids)
         self.bits = min(curve.ranks.bits, _CELLS_BITS // count)
@@ -267,7 +300,7 @@ class _Boxes:
         axes = np.indices((side,) * count).reshape(count, -1).astype(np.int64)
         self._places = hilbert(list(axes), self.bits)
         self._along = axes[:, np.argsort(self._places)]  # the coordinates of each coarse place
-        # Which share of the values has a lower coarse rank: where there are few values, most ranks have none.
+        # The share of the values with a lower coarse rank. If there are few values, most ranks have none.
         self._below = []
         for bounds in curve.bounds:
             ranks = self._rank(np.arange(len(bounds) + 1), bounds)
@@ -275,7 +308,7 @@ class _Boxes:
             self._below.append(np.concatenate([[0], np.cumsum(counts)]) / (len(bounds) + 1))
 
     def of(self, files: pa.Table) -> _Found:
-        """Return the boxes of files: by their bounds, and by the curve for those that are only assumed."""
+        """Return the boxes of files: by their bounds, and for assumed files by the curve."""
         files = files.filter(pc.greater(files["rows"], 0))
         lows = np.zeros((len(self.curve.ids), files.num_rows), np.int64)
         highs = np.full_like(lows, self.side - 1)
@@ -284,11 +317,11 @@ class _Boxes:
             ends = _ends(files, id, self._metadata)
             if ends is None:
                 continue
-            known = np.asarray(pc.and_(ends[0].is_valid(), ends[1].is_valid()))
-            least, most = (boundaries_below(each, bounds) for each in ends)
-            lows[at] = np.where(known, self._rank(least, bounds), lows[at])
-            highs[at] = np.where(known, self._rank(most, bounds), highs[at])
-            shares[at] = np.where(known, (most - least + 1) / (len(bounds) + 1), 1)
+            has_bounds = np.asarray(pc.and_(ends[0].is_valid(), ends[1].is_valid()))
+            least, most = (boundaries_below(bound_values, bounds) for bound_values in ends)
+            lows[at] = np.where(has_bounds, self._rank(least, bounds), lows[at])
+            highs[at] = np.where(has_bounds, self._rank(most, bounds), highs[at])
+            shares[at] = np.where(has_bounds, (most - least + 1) / (len(bounds) + 1), 1)
         shift = self._drop * len(self.curve.ids)
         for at, low, high in _assumed(files):
             cells = self._along[:, low >> shift : (high >> shift) + 1]
@@ -298,21 +331,21 @@ class _Boxes:
         return _Found(lows, highs, shares)
 
     def _rank(self, boundaries: Ints, bounds: pa.Array) -> Ints:
-        """Return the coarse rank of values that so many boundaries are not above."""
+        """Return the coarse rank of values with so many boundaries at or below them."""
         ranks: Ints = boundaries * ((1 << self.curve.ranks.bits) - 1) // max(1, len(bounds)) >> self._drop
         return ranks
 
-    def written(self, files: pa.Table, group: Group, name: str) -> pa.Table:
-        """Return the files that would be written in place of a group's."""
+    def written(self, files: pa.Table, group: FileGroup, name: str) -> pa.Table:
+        """Return the files that would be written in place of a group's files."""
         low, high = self._stretch(files)
         edges = _edges(low, high + 1, group.tasks)
         if group.cut is not None and low < group.cut <= high:
             edges = sorted({*edges, group.cut})
-        ends = [(one, max(one, two - 1)) for one, two in pairwise(edges)]
+        ends = [(begin, max(begin, end - 1)) for begin, end in pairwise(edges)]
         live = pc.multiply(files["size"], pc.divide(files["rows"].cast(pa.float64()), physical_rows(files)))
-        share = [(two - one + 1) / sum(b - a + 1 for a, b in ends) for one, two in ends]
+        share = [(end - begin + 1) / sum(b - a + 1 for a, b in ends) for begin, end in ends]
         size, rows = float(pc.sum(live).as_py() or 0), group.rows
-        made: list[dict[str, Any]] = [
+        assumed_rows: list[dict[str, Any]] = [
             {
                 "path": f"{_ASSUMED}{name}{number}",
                 "write": f"{_ASSUMED}{name}",
@@ -320,41 +353,42 @@ class _Boxes:
                 "size": max(1, round(size * part)),
                 "deleted": 0,
                 CURVE: self.curve.ranks.generation,
-                CURVE_LOW: one,
-                CURVE_HIGH: two,
+                CURVE_LOW: begin,
+                CURVE_HIGH: end,
             }
-            for number, ((one, two), part) in enumerate(zip(ends, share, strict=True))
+            for number, ((begin, end), part) in enumerate(zip(ends, share, strict=True))
         ]
-        found = pa.Table.from_pylist(made, schema=files.schema)
-        # Their partition is that of the others. Not by way of Python, which has fewer dates than there are.
-        last = files.take([files.num_rows - 1] * len(made))
+        assumed_files = pa.Table.from_pylist(assumed_rows, schema=files.schema)
+        # Their partition is the others' partition. It is not copied through Python, which has fewer dates
+        # than Arrow.
+        last = files.take([files.num_rows - 1] * len(assumed_rows))
         for place, key in enumerate(files.column_names):
             if key == "spec" or (key.startswith("p") and key != "path"):
-                found = found.set_column(place, files.schema.field(key), last[key])
-        return found
+                assumed_files = assumed_files.set_column(place, files.schema.field(key), last[key])
+        return assumed_files
 
     def _stretch(self, files: pa.Table) -> tuple[int, int]:
-        """Return between which places of the curve the rows of files are, at most."""
+        """Return the places of the curve between which the rows of files are, at most."""
         low, high = self.curve.ranks.places - 1, 0
         shift = self._drop * len(self.curve.ids)
-        found = self.of(files)
+        boxes = self.of(files)
         generations, lows, highs = (files[name].to_pylist() for name in (CURVE, CURVE_LOW, CURVE_HIGH))
         for at in range(files.num_rows):
-            one, two = lows[at], highs[at]
-            if generations[at] != self.curve.ranks.generation or one is None or two is None:
+            begin, end = lows[at], highs[at]
+            if generations[at] != self.curve.ranks.generation or begin is None or end is None:
                 box = tuple(
-                    slice(a, b + 1) for a, b in zip(found.lows[:, at], found.highs[:, at], strict=True)
+                    slice(a, b + 1) for a, b in zip(boxes.lows[:, at], boxes.highs[:, at], strict=True)
                 )
                 places = self._places.reshape((self.side,) * len(self.curve.ids))[box]
-                one, two = int(places.min()) << shift, ((int(places.max()) + 1) << shift) - 1
-            low, high = min(low, one), max(high, two)
+                begin, end = int(places.min()) << shift, ((int(places.max()) + 1) << shift) - 1
+            low, high = min(low, begin), max(high, end)
             if not low and high == self.curve.ranks.places - 1:
                 break
         return low, high
 
 
 class _Found:
-    """Boxes: from the `lows` to the `highs` of coarse ranks, and which share of the values of each column that is."""
+    """Boxes, from the `lows` to the `highs` of coarse ranks, and their share of the values of each column."""
 
     def __init__(self, lows: Ints, highs: Ints, shares: Any) -> None:
         self.lows, self.highs, self.shares = lows, highs, shares
@@ -367,11 +401,11 @@ class _Found:
         )
 
     def by_column(self) -> list[float]:
-        """Return how many files may have a value, by column, on average: a rank has about as many rows as another."""
-        return [float(each) for each in self.shares.sum(axis=1)]
+        """Return how many files may have a value, by column, on average. All ranks have about as many rows."""
+        return [float(share) for share in self.shares.sum(axis=1)]
 
     def over_points(self) -> float:
-        """Return how many files may have values of all columns, on average over all that there may be together."""
+        """Return how many files may have values of all columns, on average over all possible combinations."""
         return float(self.shares.prod(axis=0).sum())
 
 
@@ -379,7 +413,7 @@ _ASSUMED = "\x00"
 
 
 def _assumed(files: pa.Table) -> list[tuple[int, int, int]]:
-    """Return the places of files that are only assumed, and between which places of the curve their rows are."""
+    """Return the places of assumed files, and the curve places between which their rows are."""
     if CURVE_LOW not in files.column_names:
         return []
     places = pc.indices_nonzero(pc.starts_with(files["path"], _ASSUMED))
@@ -388,10 +422,13 @@ def _assumed(files: pa.Table) -> list[tuple[int, int, int]]:
 
 
 def _edges(begin: int, end: int, tasks: int) -> list[int]:
-    """Return where so many files of a stretch of the curve end: at the border of the largest cell that is near."""
-    each, edges = (end - begin) / tasks, [begin]
-    while end - edges[-1] > FILE_MOST * each:
-        first, last = edges[-1] + max(1, int(FILE_LEAST * each)), edges[-1] + int(FILE_MOST * each)
+    """Return where each file of a stretch of the curve ends: at the border of the largest cell nearby."""
+    file_places, edges = (end - begin) / tasks, [begin]
+    while end - edges[-1] > FILE_MOST * file_places:
+        first, last = (
+            edges[-1] + max(1, int(FILE_LEAST * file_places)),
+            edges[-1] + int(FILE_MOST * file_places),
+        )
         if last <= first:
             break
         bits = next(bits for bits in range(first.bit_length(), -1, -1) if -(-first >> bits) << bits <= last)

@@ -1,6 +1,6 @@
 """A table's health, computed from its files' entries and its commits. Pure: no request, no clock.
 
-What an action would read and write is planned in earnest, by the piece that plans it when it is done.
+The real planner of an action plans its reads and writes.
 """
 
 from __future__ import annotations
@@ -17,25 +17,28 @@ from lakelog.catalog.core.files import DELETED, TableEstimates, physical_rows
 from lakelog.catalog.core.schema import Metadata, dotted
 from lakelog.catalog.core.state import (
     HistoryEntry,
-    Operation,
+    OperationKind,
     curve_to_plan_by,
     goal_of,
     plan_clustering,
     plan_compaction,
 )
-from lakelog.catalog.keeping.maintenance import EXPIRE_DEFAULT_AGE
+from lakelog.catalog.keeping.maintenance.expire import EXPIRE_DEFAULT_AGE
 from lakelog.catalog.keeping.upkeep.compacting import clustering_by
 from lakelog.catalog.keeping.upkeep.model import Advice, LastDay, SizeClass
 from lakelog.catalog.keeping.upkeep.words import call, command_name, size_text
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.retention import DAY_US
-from lakelog.catalog.times import age_text
+from lakelog.catalog.times import age_text, time_us
 
 SMALL = 0.75
-"""Files below this share of the target size are small: a compaction joins those (see `state.compaction`)."""
+"""Files below this share of the target size are small.
+
+A compaction joins small files (see `state.compaction`).
+"""
 
 _ALL_BYTES = 1 << 62
-_UPKEEP = {COMPACT, EXPIRE, VACUUM, Operation.COMPUTE_STATISTICS.value}
+_UPKEEP = {COMPACT, EXPIRE, VACUUM, OperationKind.COMPUTE_STATISTICS.value}
 _CLASSES = (
     16 << 10,
     128 << 10,
@@ -51,8 +54,8 @@ _CLASSES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """What counts of a commit: its operations, the versions that it was rebased over, and what it removed."""
+class CommitFacts:
+    """The facts of a commit that count: its operations, the versions it was rebased over, and its removals."""
 
     version: int
     time_us: int
@@ -66,18 +69,18 @@ class Done:
         return bool(self.operations) and self.operations <= _UPKEEP
 
 
-def done_of(entry: HistoryEntry) -> Done:
-    """Return what counts of an entry of the history."""
+def done_of(entry: HistoryEntry) -> CommitFacts:
+    """Return the facts of a history entry that count."""
     parts = entry.details.get("changes")
-    each = parts if isinstance(parts, list) else [entry.details]
+    changes = parts if isinstance(parts, list) else [entry.details]
 
     def total(name: str) -> int:
-        numbers = [part.get(name) for part in each if isinstance(part, dict)]
+        numbers = [part.get(name) for part in changes if isinstance(part, dict)]
         return sum(number for number in numbers if isinstance(number, int) and number > 0)
 
-    return Done(
+    return CommitFacts(
         version=entry.version,
-        time_us=entry.timestamp_us,
+        time_us=time_us(entry.committed_at),
         operations=frozenset(entry.operation.split(", ")),
         passed=max(0, entry.version - 1 - entry.base),
         removed_files=total("removed_files"),
@@ -85,29 +88,29 @@ def done_of(entry: HistoryEntry) -> Done:
     )
 
 
-def last_day(done: Iterable[Done], now_us: int) -> LastDay:
+def last_day(done: Iterable[CommitFacts], now_us: int) -> LastDay:
     """Return the counts of the last 24 hours."""
-    recent = [each for each in done if each.time_us > now_us - DAY_US]
-    written = [each for each in recent if not each.is_upkeep]
+    recent = [commit for commit in done if commit.time_us > now_us - DAY_US]
+    data_commits = [commit for commit in recent if not commit.is_upkeep]
     return LastDay(
         commits=len(recent),
-        upkeep=len(recent) - len(written),
-        rebased=sum(1 for each in written if each.passed),
-        passed=sum(each.passed for each in written),
+        upkeep=len(recent) - len(data_commits),
+        rebased=sum(1 for commit in data_commits if commit.passed),
+        passed=sum(commit.passed for commit in data_commits),
     )
 
 
 def size_classes(files: pa.Table) -> tuple[SizeClass, ...]:
     """Return the files by size."""
     sizes = files["size"]
-    found, before = [], 0
+    classes, lower_bytes = [], 0
     for below in (*_CLASSES, 1 << 62):
-        those = pc.filter(sizes, pc.and_(pc.greater_equal(sizes, before), pc.less(sizes, below)))
-        if len(those):
-            total = int(pc.sum(those).as_py())
-            found.append(SizeClass(below_bytes=below, files=len(those), size_bytes=total))
-        before = below
-    return tuple(found)
+        class_sizes = pc.filter(sizes, pc.and_(pc.greater_equal(sizes, lower_bytes), pc.less(sizes, below)))
+        if len(class_sizes):
+            total = int(pc.sum(class_sizes).as_py())
+            classes.append(SizeClass(below_bytes=below, files=len(class_sizes), size_bytes=total))
+        lower_bytes = below
+    return tuple(classes)
 
 
 def deleted_rows(files: pa.Table) -> int:
@@ -115,16 +118,18 @@ def deleted_rows(files: pa.Table) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """The table that advice is for. `oldest` is the first version that can be read; `done` are commits, the newest
-    first, not always all."""
+class AdviceSubject:
+    """The table that advice is for.
+
+    `oldest` is the first readable version. `done` has commits, the newest first, but not always all of them.
+    """
 
     path: Identifier | None
     location: str
     metadata: Metadata
     estimates: TableEstimates | None
     oldest: int
-    done: Sequence[Done]
+    done: Sequence[CommitFacts]
     now_us: int
     deleted_ratio: float | None = None
     keep_for: dt.timedelta | None = None
@@ -135,69 +140,71 @@ class Subject:
         return command_name(self.path, self.location)
 
 
-def advice_for(table: Subject, files: pa.Table) -> tuple[Advice, ...]:
-    """Return what is well and what is not, each with the command that mends it."""
-    found = [
+def advice_for(table: AdviceSubject, files: pa.Table) -> tuple[Advice, ...]:
+    """Return advice on good and bad facts, each bad fact with its remedy."""
+    advice = [
         *_compaction(table, files),
         *_clustering(table, files),
         *_expiry(table),
         *_vacuum(table),
         *_statistics(table, files),
     ]
-    return tuple(found) or (
+    return tuple(advice) or (
         Advice(level="good", what="No file needs to be rewritten, and no old version is kept."),
     )
 
 
-def _compaction(table: Subject, files: pa.Table) -> list[Advice]:
+def _compaction(table: AdviceSubject, files: pa.Table) -> list[Advice]:
     goal = goal_of(table.metadata.properties, None, table.deleted_ratio)
     is_own = goal == goal_of(table.metadata.properties, None, None)
-    # What belongs together in a clustered table is for its clustering to say.
-    planned = replace(goal, joins=not table.metadata.clustering)
+    # In a clustered table, the clustering decides which rows belong together.
+    plan_goal = replace(goal, joins=not table.metadata.clustering)
     rewritten, groups = plan_compaction(
-        files, table.metadata, planned, until=_ALL_BYTES, limit_bytes=_ALL_BYTES
+        files, table.metadata, plan_goal, until=_ALL_BYTES, limit_bytes=_ALL_BYTES
     )
-    before, after = sum(group.files for group in groups), sum(group.tasks for group in groups)
-    found: list[Advice] = []
-    deleted, live = deleted_rows(files), int(pc.sum(files["rows"]).as_py() or 0)
-    share = f"{deleted / (live + deleted):.0%}" if live + deleted else "none"
+    old_count, new_count = sum(group.files for group in groups), sum(group.tasks for group in groups)
+    advice: list[Advice] = []
+    dead_rows, live = deleted_rows(files), int(pc.sum(files["rows"]).as_py() or 0)
+    share = f"{dead_rows / (live + dead_rows):.0%}" if live + dead_rows else "none"
     if groups:
-        read = sum(group.size_bytes for group in groups)
-        gone = sum(group.deleted for group in groups)
-        what = f"A compaction would turn {before:,} files ({size_text(read)}) into about {after:,}"
-        if gone:
-            what += f", without {gone:,} deleted rows"
-        is_urgent = before >= 100 or before > 10 * after
+        read_bytes = sum(group.size_bytes for group in groups)
+        removed_rows = sum(group.deleted for group in groups)
+        text = (
+            f"A compaction would turn {old_count:,} files ({size_text(read_bytes)}) into about {new_count:,}"
+        )
+        if removed_rows:
+            text += f", without {removed_rows:,} deleted rows"
+        is_urgent = old_count >= 100 or old_count > 10 * new_count
         of_all = pc.divide(rewritten["rows"].cast(pa.float64()), physical_rows(rewritten).cast(pa.float64()))
-        found.append(
+        advice.append(
             Advice(
                 level="should" if is_urgent else "could",
-                what=f"{what}.",
+                what=f"{text}.",
                 command=f"lakelog compact {table.name}"
                 + ("" if is_own else f" --deleted-ratio {goal.deleted_ratio:g}"),
                 sql=call(
                     "compact", table.path, "" if is_own else f", deleted_ratio => {goal.deleted_ratio:g}"
                 ),
                 action=COMPACT,
-                reads_files=before,
-                reads_bytes=read,
-                writes_files=after,
+                reads_files=old_count,
+                reads_bytes=read_bytes,
+                writes_files=new_count,
                 writes_bytes=int(pc.sum(pc.multiply(rewritten["size"].cast(pa.float64()), of_all)).as_py()),
-                saves_files=before - after,
+                saves_files=old_count - new_count,
             )
         )
-    if deleted and not any(group.deleted for group in groups):
-        what = f"{deleted:,} rows ({share}) are deleted and still in their files, fewer than a compaction looks for."
-        found.append(Advice(level="good", what=what))
-    return found
+    if dead_rows and not any(group.deleted for group in groups):
+        text = f"{dead_rows:,} rows ({share}) are deleted and still in their files, fewer than a compaction looks for."
+        advice.append(Advice(level="good", what=text))
+    return advice
 
 
-def _clustering(table: Subject, files: pa.Table) -> list[Advice]:
-    """What its upkeep would put in order next."""
+def _clustering(table: AdviceSubject, files: pa.Table) -> list[Advice]:
+    """Return advice on the files that upkeep would cluster next."""
     goal = clustering_by(table.metadata)
     if goal is None:
         return []
-    found, groups = plan_clustering(
+    stale, groups = plan_clustering(
         files,
         table.metadata,
         curve_to_plan_by(table.metadata),
@@ -206,49 +213,52 @@ def _clustering(table: Subject, files: pa.Table) -> list[Advice]:
     )
     if not groups:
         return []
-    size_bytes, after = sum(group.size_bytes for group in groups), sum(group.tasks for group in groups)
+    size_bytes, new_count = sum(group.size_bytes for group in groups), sum(group.tasks for group in groups)
     keys = ", ".join(map(dotted, map(table.metadata.schema.path_of, table.metadata.clustering)))
     return [
         Advice(
-            level="should" if found.num_rows * 2 > files.num_rows else "could",
-            what=f"{found.num_rows:,} of {files.num_rows:,} files ({size_text(size_bytes)}) are not in the order of "
-            f"CLUSTER BY ({keys}), or overlap too many others: clustering them would make about {after:,} files.",
+            level="should" if stale.num_rows * 2 > files.num_rows else "could",
+            what=f"{stale.num_rows:,} of {files.num_rows:,} files ({size_text(size_bytes)}) are not in the order of "
+            f"CLUSTER BY ({keys}), or overlap too many others: clustering them would make about {new_count:,} files.",
             command=f"lakelog cluster {table.name}",
             sql=call("cluster", table.path),
             action=CLUSTER,
-            reads_files=found.num_rows,
+            reads_files=stale.num_rows,
             reads_bytes=size_bytes,
-            writes_files=after,
+            writes_files=new_count,
             writes_bytes=size_bytes,
-            saves_files=max(0, found.num_rows - after),
+            saves_files=max(0, stale.num_rows - new_count),
         )
     ]
 
 
-def _expiry(table: Subject) -> list[Advice]:
-    """Versions that were replaced long ago: of each, the time of the next one counts."""
+def _expiry(table: AdviceSubject) -> list[Advice]:
+    """Return advice on versions that were replaced long ago.
+
+    For each version, the time of the next version counts.
+    """
     if table.keeps_all:
         return []
     age = EXPIRE_DEFAULT_AGE if table.keep_for is None else table.keep_for
     until_us = table.now_us - age // dt.timedelta(microseconds=1)
     # Several changes may share a version.
-    times = {each.version: each.time_us for each in table.done}
+    times = {commit.version: commit.time_us for commit in table.done}
     old = [version for version in times if times.get(version + 1, until_us) < until_us]
     if not old:
         return []
-    kept, first = max(old) + 1, min(times)
-    count = kept - table.oldest
-    said = f"{age.days} days" if age >= dt.timedelta(days=1) else age_text(age)
+    first_kept, first = max(old) + 1, min(times)
+    count = first_kept - table.oldest
+    age_words = f"{age.days} days" if age >= dt.timedelta(days=1) else age_text(age)
     older = "" if table.keep_for is None else f" --older-than {age_text(age)}"
     sql = "" if table.keep_for is None else f", older_than => INTERVAL '{round(age.total_seconds())}' SECOND"
     return [
         Advice(
             level="could",
-            what=f"{count:,} versions were replaced more than {said} ago and are still kept.",
+            what=f"{count:,} versions were replaced more than {age_words} ago and are still kept.",
             command=f"lakelog expire {table.name}{older} --apply",
             sql=call("expire", table.path, f"{sql}, dry_run => false"),
             action=EXPIRE,
-            frees_bytes=sum(each.removed_bytes for each in table.done if each.version <= kept)
+            frees_bytes=sum(commit.removed_bytes for commit in table.done if commit.version <= first_kept)
             if first <= table.oldest + 1
             else None,
             requests=4 * count,
@@ -256,10 +266,10 @@ def _expiry(table: Subject) -> list[Advice]:
     ]
 
 
-def _vacuum(table: Subject) -> list[Advice]:
-    expired = max((each.version for each in table.done if EXPIRE in each.operations), default=0)
-    vacuumed = max((each.version for each in table.done if VACUUM in each.operations), default=0)
-    if expired <= vacuumed:
+def _vacuum(table: AdviceSubject) -> list[Advice]:
+    last_expiry = max((commit.version for commit in table.done if EXPIRE in commit.operations), default=0)
+    last_vacuum = max((commit.version for commit in table.done if VACUUM in commit.operations), default=0)
+    if last_expiry <= last_vacuum:
         return []
     return [vacuum_advice(table.path, table.location, None, None)]
 
@@ -267,15 +277,15 @@ def _vacuum(table: Subject) -> list[Advice]:
 def vacuum_advice(
     path: Identifier | None, location: str, files: int | None, size_bytes: int | None
 ) -> Advice:
-    """Return that a vacuum would delete so many objects, where they were counted."""
-    what = "Versions have expired, and no vacuum has deleted since what only they had."
+    """Return the advice that a vacuum would delete so many objects, if they were counted."""
+    summary = "Versions have expired, and no vacuum has deleted since what only they had."
     if files is not None:
-        what = (
+        summary = (
             f"A vacuum would delete {files:,} objects ({size_text(size_bytes or 0)}), which no version has."
         )
     return Advice(
         level="could",
-        what=what,
+        what=summary,
         command=f"lakelog vacuum {command_name(path, location)} --apply",
         sql=call("vacuum", path, ", dry_run => false"),
         action=VACUUM,
@@ -283,14 +293,14 @@ def vacuum_advice(
     )
 
 
-def _statistics(table: Subject, files: pa.Table) -> list[Advice]:
-    known = table.estimates
-    if known is None or not known.added_since:
+def _statistics(table: AdviceSubject, files: pa.Table) -> list[Advice]:
+    stats = table.estimates
+    if stats is None or not stats.added_since:
         return []
     return [
         Advice(
             level="could",
-            what=f"The statistics for query planners are of version {known.version:,}, and {known.added_since:,} rows "
+            what=f"The statistics for query planners are of version {stats.version:,}, and {stats.added_since:,} rows "
             "were added since: planners do not rely on them.",
             sql=call("compute_statistics", table.path),
             action=STATISTICS,

@@ -1,4 +1,4 @@
-"""The health of tables: what is read for it. The newest commits, the entries of the live files, and no data file."""
+"""The health of tables, read from the newest commits and the live files' entries, but from no data file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.choices import COMMITS_MAX, VACUUM
 from lakelog.catalog.core.files import joined
-from lakelog.catalog.core.logs import NameTree, Progress, Scope, TableHead, Target
+from lakelog.catalog.core.logs import LogScope, LogTarget, NameTree, Progress, TableHead
 from lakelog.catalog.core.policies import policy_for
 from lakelog.catalog.core.schema import (
     DELETED_RATIO,
@@ -19,15 +19,14 @@ from lakelog.catalog.core.schema import (
     NEVER,
     TARGET_FILE_SIZE,
     VACUUM_AGE,
-    Policy,
-    value_of,
+    MaintenancePolicy,
 )
 from lakelog.catalog.core.state import TableState, entries_of
-from lakelog.catalog.keeping.maintenance import vacuum_logs, vacuum_wish
+from lakelog.catalog.keeping.maintenance.vacuum import vacuum_logs, vacuum_wish
 from lakelog.catalog.keeping.upkeep.facts import (
     SMALL,
-    Done,
-    Subject,
+    AdviceSubject,
+    CommitFacts,
     advice_for,
     deleted_rows,
     done_of,
@@ -46,52 +45,60 @@ from lakelog.log.secrets import masked, masked_urls
 def health_of_table(
     tree: NameTree, head: TableHead, *, commits: int = COMMITS_MAX, listing: bool = False
 ) -> Health:
-    """Return how a table is. Costs a GET for each of the newest `commits` (at most), one for each namespace above, and
-    its manifests. With `listing`, also what a vacuum would delete: its LISTs, and a GET for each version since the
-    oldest write of which a file is met."""
+    """Return the health of a table.
+
+    Makes a GET request for each of the newest `commits` (at most) and for each namespace above, and reads its
+    manifests. With `listing`, also counts the objects that a vacuum would delete. That makes the vacuum's
+    LIST requests. It also makes a GET request for each version since the oldest write of which it meets a
+    file.
+    """
     if commits < 1:
         raise InvalidInput(f"{commits} commits cannot be read: give at least 1")
-    target = Target(
+    target = LogTarget(
         head.name, None if head.found_by is None else head.found_by.identifier, head.tracked, head.view
     )
-    found = _health(tree, target, commits)
-    return _counted(tree, target, found) if listing else found
+    health = _health(tree, target, commits)
+    return _counted(tree, target, health) if listing else health
 
 
 def health_in(
-    tree: NameTree, scope: Scope, *, commits: int, listing: bool, progress: Progress
+    tree: NameTree, scope: LogScope, *, commits: int, listing: bool, progress: Progress
 ) -> list[Health]:
-    """Return how each table of `scope` is; one that cannot be read hides no other."""
+    """Return the health of each table of `scope`. An unreadable table hides no other."""
     if commits < 1:
         raise InvalidInput(f"{commits} commits cannot be read: give at least 1")
-    found = [
-        Health(name=each.name, location=masked_urls(each.location), problem=masked(each.error))
-        for each in scope.unreadable
-        if each.kind == "table"
+    results = [
+        Health(name=table.name, location=masked_urls(table.location), problem=masked(table.error))
+        for table in scope.unreadable
+        if table.kind == "table"
     ]
     for number, target in enumerate(scope.tables, start=1):
         progress(f"{number:,} of {len(scope.tables):,}: {target.name}")
         try:
-            each = _health(tree, target, commits)
-            found.append(_counted(tree, target, each) if listing else each)
+            table = _health(tree, target, commits)
+            results.append(_counted(tree, target, table) if listing else table)
         except LakelogError as error:
             if scope.is_one_table:
                 raise
             where = masked_urls(target.tracked.log.location)
-            found.append(Health(name=target.name, location=where, problem=masked(str(error))))
-    return found
+            results.append(Health(name=target.name, location=where, problem=masked(str(error))))
+    return results
 
 
 def files_of(head: TableHead) -> pa.Table:
-    """Return the live files, with the bounds of the columns that rows are clustered or sorted by."""
+    """Return the live files, with the bounds of the columns by which rows are clustered or sorted."""
     return joined(head.chunks(keys_of(head.metadata)))
 
 
 def subject_of(
-    head: TableHead, path: Identifier | None, done: list[Done], policy: Policy | None, now_us: int
-) -> Subject:
-    """Return the table that advice is for; without a `policy`, by its own properties and the defaults."""
-    return Subject(
+    head: TableHead,
+    path: Identifier | None,
+    done: list[CommitFacts],
+    policy: MaintenancePolicy | None,
+    now_us: int,
+) -> AdviceSubject:
+    """Return the table that advice is for. Without a `policy`, its own properties and the defaults count."""
+    return AdviceSubject(
         path=path,
         location=head.url,
         metadata=head.metadata,
@@ -105,15 +112,15 @@ def subject_of(
     )
 
 
-def _health(tree: NameTree, target: Target[TableState], commits: int) -> Health:
+def _health(tree: NameTree, target: LogTarget[TableState], commits: int) -> Health:
     logs = tree.logs
     head = TableHead(logs, target.tracked, target.view, target.name)
     policy, problem = _policy(tree, target)
-    done = [done_of(entry) for entry in islice(entries_of(head.commits(newest_first=True)), commits)]
+    commit_facts = [done_of(entry) for entry in islice(entries_of(head.commits(newest_first=True)), commits)]
     files, now_us = files_of(head), logs.clocks.likely_us(target.tracked.location)
     oldest = max(1, head.state.expired)
-    stored = head.state.files.stored_in()
-    target_bytes = int(value_of(head.metadata.properties, TARGET_FILE_SIZE))
+    file_lists = head.state.files.stored_in()
+    target_bytes = TARGET_FILE_SIZE.of(head.metadata.properties)
     return Health(
         name=target.name,
         location=masked_urls(head.url),
@@ -127,45 +134,45 @@ def _health(tree: NameTree, target: Target[TableState], commits: int) -> Health:
         sizes=size_classes(files),
         keys=depths_of(files, head.metadata),
         old_versions=head.version - oldest,
-        past_files=sum(each.removed_files for each in done if each.version > oldest),
-        past_bytes=sum(each.removed_bytes for each in done if each.version > oldest),
-        read_from=min((each.version for each in done), default=head.version),
-        manifests=len(stored.manifests.entries) + len(stored.manifests.removed),
-        since_manifests=stored.added_since + stored.removed_since,
-        last_day=last_day(done, now_us),
+        past_files=sum(commit.removed_files for commit in commit_facts if commit.version > oldest),
+        past_bytes=sum(commit.removed_bytes for commit in commit_facts if commit.version > oldest),
+        read_from=min((commit.version for commit in commit_facts), default=head.version),
+        manifests=len(file_lists.manifests.entries) + len(file_lists.manifests.removed),
+        since_manifests=file_lists.added_since + file_lists.removed_since,
+        last_day=last_day(commit_facts, now_us),
         policy=_said(policy),
-        advice=advice_for(subject_of(head, target.path, done, policy, now_us), files),
+        advice=advice_for(subject_of(head, target.path, commit_facts, policy, now_us), files),
         problem=problem,
     )
 
 
-def _policy(tree: NameTree, target: Target[TableState]) -> tuple[Policy | None, str | None]:
-    """Return the policy, or why it cannot be followed."""
+def _policy(tree: NameTree, target: LogTarget[TableState]) -> tuple[MaintenancePolicy | None, str | None]:
+    """Return the policy, or the reason that it cannot be followed."""
     try:
         return policy_for(tree.logs, target.view, target.name), None
     except LakelogError as error:
         return None, masked(str(error))
 
 
-def _said(policy: Policy | None) -> dict[str, str]:
-    """Return a policy as its properties say it."""
+def _said(policy: MaintenancePolicy | None) -> dict[str, str]:
+    """Return a policy as properties."""
     if policy is None:
         return {}
     ages = {KEEP_FOR: policy.keep_for, VACUUM_AGE: policy.vacuum_age}
     return {
         MAINTENANCE.name: policy.mode,
         DELETED_RATIO.name: f"{policy.deleted_ratio:g}",
-        **{known.name: NEVER if age is None else age_text(age) for known, age in ages.items()},
+        **{property.name: NEVER if age is None else age_text(age) for property, age in ages.items()},
     }
 
 
-def _counted(tree: NameTree, target: Target[TableState], found: Health) -> Health:
-    """Return `found` with what a vacuum would delete now, and its advice by that."""
-    asked = vacuum_wish(dry_run=True, keys=False)
-    (table, *others) = vacuum_logs(tree, Scope(tables=[target]), asked)
-    files = sum(each.files + each.objects for each in (table, *others))
-    size_bytes = sum(each.size_bytes + each.object_bytes for each in (table, *others))
-    advice = tuple(each for each in found.advice if each.action != VACUUM)
+def _counted(tree: NameTree, target: LogTarget[TableState], found: Health) -> Health:
+    """Return `found` with the count of objects that a vacuum would delete now, and with advice by that count."""
+    wish = vacuum_wish(dry_run=True, keys=False)
+    (table, *other_results) = vacuum_logs(tree, LogScope(tables=[target]), wish)
+    files = sum(result.files + result.objects for result in (table, *other_results))
+    size_bytes = sum(result.size_bytes + result.object_bytes for result in (table, *other_results))
+    advice = tuple(result for result in found.advice if result.action != VACUUM)
     if files:
         advice = (*advice, vacuum_advice(target.path, found.location, files, size_bytes))
     return msgspec.structs.replace(

@@ -1,8 +1,8 @@
-"""Doing what is due, by the policy of each table: compaction and clustering step by step, statistics, expiry, vacuum.
+"""Doing the due work by each table's policy: compaction, clustering, statistics, expiry, vacuum.
 
-It goes round: one step of each table at a time, so that no large table keeps the others waiting, until nothing is due
-or a limit is reached. What was done is no longer due, so the next run goes on where this one stopped. Nothing expires
-and nothing is deleted but by a policy that says how long to keep it. A table that fails hides no other.
+It takes a step of each table in turn, so that no large table keeps the others waiting, until nothing is due
+or a limit is reached. Completed work is no longer due, so the next run continues from there. Nothing expires
+or is deleted except by a policy that says how long to keep it. A table that fails hides no other.
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ import msgspec
 import pyarrow as pa
 
 from lakelog.catalog.choices import ACTIONS, CLUSTER, COMPACT, EXPIRE, STATISTICS, VACUUM
-from lakelog.catalog.core.logs import LogCache, NameTree, Progress, Scope, TableHead, Target, TrackedLog
+from lakelog.catalog.core.logs import LogCache, LogScope, LogTarget, NameTree, Progress, TableHead, TrackedLog
 from lakelog.catalog.core.policies import namespace_keeps_for, policy_for
-from lakelog.catalog.core.schema import OFF, Policy
+from lakelog.catalog.core.schema import OFF, MaintenancePolicy
 from lakelog.catalog.core.state import (
-    ClusteringGoal,
+    ClusteringTarget,
+    CompactionTarget,
+    FileGroup,
     FilesVacuumed,
-    Goal,
-    Group,
     HistoryExpired,
     NamespaceState,
     TableState,
     says_only,
 )
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.keeping.maintenance import Engine, expire_logs, vacuum_logs, vacuum_wish, what_to_keep
-from lakelog.catalog.keeping.upkeep.clustering import Clustered, plan_next, ranked, rewritten
+from lakelog.catalog.keeping.maintenance.engine import Engine
+from lakelog.catalog.keeping.maintenance.expire import expire_logs, what_to_keep
+from lakelog.catalog.keeping.maintenance.vacuum import vacuum_logs, vacuum_wish
+from lakelog.catalog.keeping.upkeep.clustering import plan_next, ranked, rewritten
 from lakelog.catalog.keeping.upkeep.compacting import (
     FILES_AT_ONCE,
     Compacted,
@@ -42,22 +44,28 @@ from lakelog.catalog.keeping.upkeep.compacting import (
 )
 from lakelog.catalog.keeping.upkeep.statistics import old_statistics, refreshed
 from lakelog.catalog.names import Identifier
-from lakelog.log import Commit, View
-from lakelog.log.errors import InvalidInput, LakelogError, NotFound
+from lakelog.log import Commit, LogView
+from lakelog.log.errors import InvalidInput, LakelogError
 from lakelog.log.secrets import masked, masked_urls
 
 LOST_MAX = 5
-"""After so many steps that other writers won, a table is left for the next run."""
+"""After losing so many steps to other writers, a table is left for the next run."""
 
 _ALL_BYTES = 1 << 62
 _SLACK = 10
-"""Versions expire once the oldest is kept for a tenth longer than asked for: then those of that tenth go at once."""
+"""Versions expire once the oldest was kept for a tenth longer than required.
+
+Then all versions of that tenth expire at once.
+"""
 
 
 class Maintained(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done to a table, or is due in a dry run; of a namespace, of its own log alone. `statistics` of so many
-    columns were computed anew; `versions` have expired; `freed_files` were deleted, with `freed_bytes`. `is_left`: more
-    is due, and a limit was reached. `note` is why nothing was due that might be; `error` is what failed."""
+    """The work done for a table, or due in a dry run. For a namespace, only the work on its own log.
+
+    `statistics` is the number of recomputed columns. `versions` have expired, and `freed_files` with
+    `freed_bytes` were deleted. `is_left`: more is due, and a limit was reached. `note` is the reason if
+    possible work was not due. `error` is the failure.
+    """
 
     name: str
     location: str
@@ -73,8 +81,8 @@ class Maintained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(slots=True, kw_only=True)
-class Limits:
-    """When to stop. `now_s` is a clock that only goes forward; `stopped` may ask for an end at any time."""
+class MaintenanceLimits:
+    """When to stop. `now_s` is a monotonic clock. `stopped` may request the end at any time."""
 
     now_s: Callable[[], float]
     limit_s: float | None = None
@@ -84,12 +92,12 @@ class Limits:
     read_bytes: int = 0
 
     def __post_init__(self) -> None:
-        for limit, kind, what in (
+        for limit, kind, unit in (
             (self.limit_s, (int, float), "seconds"),
             (self.limit_bytes, (int,), "bytes"),
         ):
             if limit is not None and (type(limit) not in kind or limit != limit):
-                raise InvalidInput(f"a limit of {limit!r} is not a number of {what}: give one")
+                raise InvalidInput(f"a limit of {limit!r} is not a number of {unit}: give one")
         if self.limit_s is not None and self.limit_s <= 0:
             raise InvalidInput(f"a limit of {self.limit_s} seconds leaves no time: give more than 0")
         if self.limit_bytes is not None and self.limit_bytes <= 0:
@@ -98,9 +106,9 @@ class Limits:
 
     @property
     def is_over(self) -> bool:
-        spent = self.limit_bytes is not None and self.read_bytes >= self.limit_bytes
+        is_spent = self.limit_bytes is not None and self.read_bytes >= self.limit_bytes
         late = self.limit_s is not None and self.now_s() - self.began_s >= self.limit_s
-        return spent or late or self.stopped()
+        return is_spent or late or self.stopped()
 
     def bytes_left(self, at_most: int) -> int:
         return (
@@ -108,34 +116,40 @@ class Limits:
         )
 
     def check(self) -> None:
-        """Raise _Stopped where it was asked for. A limit of time or bytes does not cut a step: what it has read would
-        have been read for nothing."""
+        """Raise _Stopped if a stop was requested.
+
+        A limit of time or bytes does not interrupt a step, whose reads would have been in vain.
+        """
         if self.stopped():
             raise _Stopped("upkeep was stopped")
 
 
 class _Stopped(LakelogError):
-    """Ends a step, when upkeep was asked to stop; what was committed before is done."""
+    """Ends a step, when upkeep was asked to stop. Earlier commits stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
-    """What an engine, which rewrites rows itself, is to do for the table at `path`: compact it with that goal, where
-    `compacts`, cluster it by its `key` with the other, where it has one, and compute the statistics of these columns
-    anew."""
+class DueWork:
+    """The work for an engine, which rewrites rows itself, on the table at `path`.
+
+    If `compacts`, it compacts the table with `goal`. If `clustering` is set, it clusters the table by its
+    `key`. It recomputes the statistics of the named columns.
+    """
 
     path: Identifier
-    goal: Goal
+    goal: CompactionTarget
     compacts: bool
-    clustering: ClusteringGoal | None
+    clustering: ClusteringTarget | None
     key: tuple[int, ...]
     statistics: tuple[str, ...]
 
 
-def due_in(tree: NameTree, scope: Scope) -> list[Due]:
-    """Return the tables of `scope` for which there is something to do. One that cannot be judged is left out:
-    `maintain_tables` reports it."""
-    found = []
+def due_in(tree: NameTree, scope: LogScope) -> list[DueWork]:
+    """Return the tables of `scope` that have due work.
+
+    Skips unreadable tables, which `maintain_tables` reports.
+    """
+    works = []
     for target in scope.tables:
         try:
             policy = policy_for(tree.logs, target.view, target.name)
@@ -147,7 +161,7 @@ def due_in(tree: NameTree, scope: Scope) -> list[Due]:
             _, groups = due(head, goal, until=head.version, limit_bytes=1)
             if clustering is not None and not plan_next(head, clustering, until=head.version, key=key)[1]:
                 clustering = None
-            each = Due(
+            table_work = DueWork(
                 path=target.path,
                 goal=goal,
                 compacts=bool(groups),
@@ -157,62 +171,66 @@ def due_in(tree: NameTree, scope: Scope) -> list[Due]:
             )
         except LakelogError:
             continue
-        if each.compacts or each.clustering or each.statistics:
-            found.append(each)
-    return found
+        if table_work.compacts or table_work.clustering or table_work.statistics:
+            works.append(table_work)
+    return works
 
 
 def maintain_tables(
     tree: NameTree,
-    scope: Scope,
-    limits: Limits,
+    scope: LogScope,
+    limits: MaintenanceLimits,
     *,
     actions: Collection[str] = ACTIONS,
     dry_run: bool,
     progress: Progress,
     engine: Engine | None = None,
 ) -> list[Maintained]:
-    """Do what is due in `scope`, or report it; of these actions alone. An `engine` does what it can of much."""
+    """Do the due work in `scope`, or report it, for these actions only.
+
+    An `engine` does the large work that it can.
+    """
     for action in actions:
         if action not in ACTIONS:
             raise InvalidInput(f"{action!r} is not what upkeep does here: name some of {', '.join(ACTIONS)}")
     works = [_Work(tree, target, frozenset(actions), engine, dry_run=dry_run) for target in scope.tables]
-    left = list(works)
-    while left and not limits.is_over:
-        going: list[_Work] = []
-        for number, work in enumerate(left, start=1):
+    pending = list(works)
+    while pending and not limits.is_over:
+        unfinished: list[_Work] = []
+        for number, work in enumerate(pending, start=1):
             if limits.is_over:
-                going += left[number - 1 :]
+                unfinished += pending[number - 1 :]
                 break
-            progress(f"{number:,} of {len(left):,}: {work.target.name}")
+            progress(f"{number:,} of {len(pending):,}: {work.target.name}")
             if work.go_on(limits, progress):
-                going.append(work)
-        left = going
-    for work in left:
+                unfinished.append(work)
+        pending = unfinished
+    for work in pending:
         work.leave()
     unread = [
-        Maintained(name=each.name, location=masked_urls(each.location), error=masked(each.error))
-        for each in scope.unreadable
-        if each.kind == "table"
+        Maintained(name=entry.name, location=masked_urls(entry.location), error=masked(entry.error))
+        for entry in scope.unreadable
+        if entry.kind == "table"
     ]
     namespaces = scope.namespaces if EXPIRE in actions else []
-    found = [
-        _expired(tree, each, limits, dry_run=dry_run, progress=progress, engine=engine) for each in namespaces
+    results = [
+        _expired(tree, entry, limits, dry_run=dry_run, progress=progress, engine=engine)
+        for entry in namespaces
     ]
-    return [*unread, *(work.done for work in works), *(each for each in found if each is not None)]
+    return [*unread, *(work.done for work in works), *(entry for entry in results if entry is not None)]
 
 
 def _expired(
     tree: NameTree,
-    target: Target[NamespaceState],
-    limits: Limits,
+    target: LogTarget[NamespaceState],
+    limits: MaintenanceLimits,
     *,
     dry_run: bool,
     progress: Progress,
     engine: Engine | None,
 ) -> Maintained | None:
-    """Expire what a namespace's own log has kept for long enough; None where nothing is due."""
-    done = Maintained(
+    """Expire the versions that a namespace's own log has kept for long enough. None if nothing is due."""
+    result = Maintained(
         kind="namespace", name=target.name, location=masked_urls(tree.logs.url(target.tracked.location))
     )
     try:
@@ -220,21 +238,23 @@ def _expired(
         if keep_for is None or not _is_old(tree.logs, target.tracked, keep_for):
             return None
         if limits.is_over:
-            return msgspec.structs.replace(done, is_left=True)
-        scope, wish = Scope(namespaces=[target]), what_to_keep(older_than=keep_for)
-        (gone,) = expire_logs(tree, scope, wish, dry_run=dry_run, progress=progress, engine=engine)
+            return msgspec.structs.replace(result, is_left=True)
+        scope, wish = LogScope(namespaces=[target]), what_to_keep(older_than=keep_for)
+        (expiry,) = expire_logs(tree, scope, wish, dry_run=dry_run, progress=progress, engine=engine)
     except LakelogError as error:
-        return msgspec.structs.replace(done, error=masked(str(error)))
-    failed = None if gone.error is None else masked(gone.error)
-    if not gone.versions and failed is None:
+        return msgspec.structs.replace(result, error=masked(str(error)))
+    failure = None if expiry.error is None else masked(expiry.error)
+    if not expiry.versions and failure is None:
         return None  # a saved cut needs them
-    return msgspec.structs.replace(done, versions=gone.versions, error=failed)
+    return msgspec.structs.replace(result, versions=expiry.versions, error=failure)
 
 
 def _is_old(logs: LogCache, tracked: TrackedLog[Any], keep_for: dt.timedelta) -> bool:
-    """Whether a version is kept that was replaced long enough ago, by more than what an expiry or a vacuum says of
-    itself: an idle log would have a new version of that each time. Costs a search of the log, and a GET for
-    each of its newest versions that are of that kind. What goes is judged by the expiry itself."""
+    """Return whether a kept version was replaced long ago by more than the report of an expiry or a vacuum.
+
+    Otherwise an idle log would get another version from each such report. Makes a search of the log, and a
+    GET request for each of its newest versions of that kind. The expiry itself decides which versions expire.
+    """
     view = tracked.current()
     kept_from = max(1, view.state.expired)
     newest = _version_before(logs, tracked, view, keep_for + keep_for / _SLACK)
@@ -245,21 +265,19 @@ def _is_old(logs: LogCache, tracked: TrackedLog[Any], keep_for: dt.timedelta) ->
     )
 
 
-def _version_before(logs: LogCache, tracked: TrackedLog[Any], view: View[Any], age: dt.timedelta) -> int:
-    """Return the version that was current so long ago, 0 where there was none."""
+def _version_before(logs: LogCache, tracked: TrackedLog[Any], view: LogView[Any], age: dt.timedelta) -> int:
+    """Return the version that was current so long ago. 0 if there was none."""
     until_us = logs.clocks.likely_us(tracked.location) - age // dt.timedelta(microseconds=1)
-    if view.time_us <= until_us:
-        return view.version
-    try:
-        return tracked.version_at_time(until_us)
-    except NotFound:
-        return 0
+    return tracked.version_then(view, until_us)
 
 
 def _may_free(logs: LogCache, tracked: TrackedLog[TableState], age: dt.timedelta) -> bool:
-    """Whether a vacuum is due, though nothing has expired in this run: there are versions behind the last one's fence
-    that are twice as old as what it fences off, and they are not only its own. So it is done once in about that time,
-    and not again where nothing is committed. Costs a search of the log."""
+    """Return whether a vacuum is due, though nothing has expired in this run.
+
+    It is due if versions after the last fence are twice as old as the vacuum's age, and are not only the
+    vacuum's own. So it runs once in about that time, and not again if there are no commits. Costs a search of
+    the log.
+    """
     view = tracked.current()
     newest = _version_before(logs, tracked, view, 2 * age)
     if newest <= view.fence:
@@ -271,12 +289,12 @@ def _may_free(logs: LogCache, tracked: TrackedLog[TableState], age: dt.timedelta
 
 
 class _Work:
-    """What is left to do for one table."""
+    """The remaining work for a table."""
 
     def __init__(
         self,
         tree: NameTree,
-        target: Target[TableState],
+        target: LogTarget[TableState],
         actions: frozenset[str],
         engine: Engine | None,
         *,
@@ -288,11 +306,11 @@ class _Work:
         self.done = Maintained(name=target.name, location=where)
         self._head = TableHead(tree.logs, target.tracked, target.view, target.name)
         self._until = self._head.version
-        self._policy: Policy | None = None
+        self._policy: MaintenancePolicy | None = None
         self._lost = 0
 
-    def go_on(self, limits: Limits, progress: Progress) -> bool:
-        """Do the next step; return whether there may be another."""
+    def go_on(self, limits: MaintenanceLimits, progress: Progress) -> bool:
+        """Do the next step. Return whether another may follow."""
         try:
             if self._policy is None:
                 self._policy = policy_for(self.tree.logs, self.target.view, self.target.name)
@@ -322,11 +340,11 @@ class _Work:
     def _note(self, note: str) -> None:
         self._say(note=note)
 
-    def _compact(self, policy: Policy, limits: Limits) -> bool:
-        """Rewrite some of the files that are due; return whether there may be more. All at once in a dry run."""
+    def _compact(self, policy: MaintenancePolicy, limits: MaintenanceLimits) -> bool:
+        """Rewrite some of the due files. Return whether more may be due. A dry run plans all at once."""
         head = self._head if self._dry_run else self._head.refreshed()
         goal = goal_by(head, policy, joins=not head.metadata.clustering)
-        # After a step that was lost, as little as possible at once.
+        # After a lost step, as little as possible at once.
         most = 1 if self._lost else limits.bytes_left(FILES_AT_ONCE * goal.target_size_bytes)
         files, groups = due(head, goal, until=self._until, limit_bytes=_ALL_BYTES if self._dry_run else most)
         if not groups:
@@ -340,8 +358,8 @@ class _Work:
             came = Compacted(lost=1)
         return self._came(came, groups, limits)
 
-    def _cluster(self, limits: Limits) -> bool:
-        """The same for what is not in the order of the table's clustering."""
+    def _cluster(self, limits: MaintenanceLimits) -> bool:
+        """Cluster files that are not in the order of the table's clustering. Returns as `_compact` does."""
         head = self._head if self._dry_run else self._head.refreshed()
         goal, key = clustering_by(head.metadata), head.metadata.clustering
         if goal is None:
@@ -354,34 +372,29 @@ class _Work:
         if self._dry_run:
             self._plan(files, groups)
             return False
-        now = ranked(head)
-        if now.version != head.version:
-            # By other boundaries, others may be due; their commit is no row's.
+        ranked_head = ranked(head)
+        if ranked_head.version != head.version:
+            # By new boundaries, other files may be due. The boundaries' commit changes no row.
             head, self._until = (
-                now,
-                max(self._until, now.version) if now.version == head.version + 1 else self._until,
+                ranked_head,
+                max(self._until, ranked_head.version)
+                if ranked_head.version == head.version + 1
+                else self._until,
             )
             files, groups = plan_next(head, goal, until=self._until, key=key)
             if not groups:
                 return False
         try:
-            self._head, done = rewritten(head, files, groups, goal, limits.check)
+            self._head, rewrite = rewritten(head, files, groups, goal, limits.check)
             if self._head.version == head.version + 1 and self._until == head.version:
                 self._until = self._head.version
         except CommitConflict:
-            done = Clustered(lost=len(groups))
-        came = Compacted(
-            read_files=done.read_files,
-            read_bytes=done.read_bytes,
-            written_files=done.written_files,
-            written_bytes=done.written_bytes,
-            deleted_rows=done.deleted_rows,
-            lost=min(1, done.lost),
-        )
+            rewrite = Compacted(lost=len(groups))
+        came = msgspec.structs.replace(rewrite, lost=min(1, rewrite.lost))
         return self._came(came, groups, limits)
 
-    def _count(self, limits: Limits) -> bool:
-        """Compute statistics anew that are out of date."""
+    def _count(self, limits: MaintenanceLimits) -> bool:
+        """Recompute statistics that are out of date."""
         head = self._head if self._dry_run else self._head.refreshed()
         columns = () if self._lost >= LOST_MAX else old_statistics(head)
         if not columns or self._dry_run:
@@ -393,12 +406,12 @@ class _Work:
         except CommitConflict:
             self._lost += 1
             return True
-        # Once in a run: writers may be faster than it.
+        # Once in a run, because writers may be faster.
         self._actions -= {STATISTICS}
         self._say(statistics=len(columns))
         return True
 
-    def _plan(self, files: pa.Table, groups: list[Group]) -> None:
+    def _plan(self, files: pa.Table, groups: list[FileGroup]) -> None:
         self._say(
             compacted=self.done.compacted.and_(
                 Compacted(
@@ -410,7 +423,7 @@ class _Work:
             )
         )
 
-    def _came(self, came: Compacted, groups: list[Group], limits: Limits) -> bool:
+    def _came(self, came: Compacted, groups: list[FileGroup], limits: MaintenanceLimits) -> bool:
         limits.read_bytes += sum(group.size_bytes for group in groups)
         self._say(compacted=self.done.compacted.and_(came))
         self._lost += came.lost
@@ -421,16 +434,16 @@ class _Work:
             return False
         return True
 
-    def _let_go(self, policy: Policy, progress: Progress) -> None:
-        """Expire and delete what the policy allows to go."""
-        scope = Scope(tables=[self.target])
-        logs, tracked, expired = self.tree.logs, self.target.tracked, 0
+    def _let_go(self, policy: MaintenancePolicy, progress: Progress) -> None:
+        """Expire and delete as the policy allows."""
+        scope = LogScope(tables=[self.target])
+        logs, table_log, expired_count = self.tree.logs, self.target.tracked, 0
         if (
             EXPIRE in self._actions
             and policy.keep_for is not None
-            and _is_old(logs, tracked, policy.keep_for)
+            and _is_old(logs, table_log, policy.keep_for)
         ):
-            (gone,) = expire_logs(
+            (expiry,) = expire_logs(
                 self.tree,
                 scope,
                 what_to_keep(older_than=policy.keep_for),
@@ -438,11 +451,11 @@ class _Work:
                 progress=progress,
                 engine=self._engine,
             )
-            expired = gone.versions
-            self._say(versions=expired)
+            expired_count = expiry.versions
+            self._say(versions=expired_count)
         age = policy.vacuum_age if VACUUM in self._actions else None
-        if age is not None and (expired or _may_free(logs, tracked, age)):
-            asked = vacuum_wish(
+        if age is not None and (expired_count or _may_free(logs, table_log, age)):
+            wish = vacuum_wish(
                 older_than=age,
                 dry_run=self._dry_run,
                 keys=False,
@@ -450,9 +463,9 @@ class _Work:
                 engine=self._engine,
                 marks=True,
             )
-            places = vacuum_logs(self.tree, scope, asked)
+            places = vacuum_logs(self.tree, scope, wish)
             self._say(
-                freed_files=sum(each.files + each.objects for each in places),
-                freed_bytes=sum(each.size_bytes + each.object_bytes for each in places),
-                error=next((each.error for each in places if each.error is not None), None),
+                freed_files=sum(place.files + place.objects for place in places),
+                freed_bytes=sum(place.size_bytes + place.object_bytes for place in places),
+                error=next((place.error for place in places if place.error is not None), None),
             )

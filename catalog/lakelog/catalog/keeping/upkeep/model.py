@@ -1,4 +1,4 @@
-"""What is known of a table's health, as values: for the command, procedures, Python and pictures alike. Pure."""
+"""A table's health, as values for the command, procedures, Python and pictures alike. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SizeClass(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """The files below a size, and not below the one before."""
+    """The files below a size, and not below the previous size."""
 
     below_bytes: int
     files: int
@@ -22,8 +22,8 @@ class SizeClass(_Said, frozen=True, kw_only=True, omit_defaults=True):
 class KeyDepth(_Said, frozen=True, kw_only=True, omit_defaults=True):
     """How files lie along a column by which rows are clustered or sorted.
 
-    `overlap` is how many files, on average, may hold a value that one holds: 1 where none overlap. `deepest` is how
-    many may hold one and the same value, at worst. `files` of them have known bounds.
+    `overlap` is how many files, on average, may hold a value of a file: 1 if none overlap. `deepest` is how
+    many files may hold the same value, at worst. `files` of them have known bounds.
     """
 
     column: str
@@ -35,8 +35,8 @@ class KeyDepth(_Said, frozen=True, kw_only=True, omit_defaults=True):
 class LastDay(_Said, frozen=True, kw_only=True, omit_defaults=True):
     """The commits of the last 24 hours.
 
-    `upkeep` of them changed no row. `rebased` others lost at least one race: `passed` versions came between what they
-    were prepared on and themselves.
+    `upkeep` of them changed no row. `rebased` others lost at least one race: `passed` versions came between
+    their base and themselves.
     """
 
     commits: int = 0
@@ -46,10 +46,11 @@ class LastDay(_Said, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Advice(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """A fact about the health of something, and what mends it: a command line, and a statement of Spark's SQL.
+    """A fact about health, and its remedy: a command line, and a statement of Spark's SQL.
 
-    Of an `action`: what it would read and write, and what it is expected to save: files that a reader need not open
-    (`saves_files`), and bytes that can be deleted then (`frees_bytes`). None: not known without a request.
+    For an `action`, it has the expected reads and writes, and the expected savings: files that a reader need
+    not open (`saves_files`), and bytes that can be deleted then (`frees_bytes`). None: not known without a
+    request.
     """
 
     level: Literal["good", "could", "should", "damage"]
@@ -67,15 +68,17 @@ class Advice(_Said, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Health(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """How a table is, from its metadata alone.
+    """The health of a table, from its metadata alone.
 
-    `old_versions` only time travel needs; `past_files` with `past_bytes` were removed from the table in one of the
-    versions that can be read, so that an expiry of all of them, and a vacuum, would free these: an estimate, and a
-    lower bound where only the newest commits were read (`read_from` is the oldest of these). `unreachable_files` and
-    `unreachable_bytes` are what a vacuum would delete now, counted by listing them, where that was requested.
+    Only time travel needs the `old_versions`. `past_files` with `past_bytes` were removed from the table in
+    readable versions. So an expiry of all these versions, and a vacuum, would free the files. The count is an
+    estimate. It is a lower bound if only the newest commits were read (`read_from` is the oldest of these).
+    `unreachable_files` and `unreachable_bytes` would be deleted by a vacuum now. They are counted by a
+    listing, if requested.
 
-    `manifests` are the objects that a reader of all files reads, `since_manifests` the changes of files that are in
-    commits only. `problem` is why no more is known of the table, or why its policy cannot be followed.
+    `manifests` are the objects that a reader of all files reads. `since_manifests` are the changes of files
+    that are only in commits. `problem` is the reason if the table's health is not known, or if its policy
+    cannot be followed.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Between which values of a column the rows of each file lie, and how much these spans overlap. Pure."""
+"""The range of a column's values in each file, and how much these ranges overlap. Pure."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from lakelog.catalog.keeping.upkeep.model import KeyDepth
 
 
 def keys_of(metadata: Metadata) -> list[int]:
-    """Return the columns that rows are clustered by, and those that they are sorted by."""
+    """Return the columns by which rows are clustered, and the columns by which they are sorted."""
     ids = (*metadata.clustering, *(field.source_id for field in metadata.sort_order.fields))
     return [id for id in dict.fromkeys(ids) if metadata.schema.has_id(id)]
 
 
 class KeySpans:
-    """The spans of `files` (in the form of `FileSet.chunks`) along one column; `known` are the places of those files
-    whose bounds are known."""
+    """The spans of `files` (in the form of `FileSet.chunks`) along a column.
+
+    `known` are the places of the files whose bounds are known.
+    """
 
     def __init__(self, files: pa.Table, id: int, metadata: Metadata) -> None:
         self.name = dotted(metadata.schema.path_of(id))
@@ -43,7 +45,7 @@ class KeySpans:
 
     @property
     def overlap(self) -> float | None:
-        """Return how many files may hold a value that one holds, on average: 1 where none overlap."""
+        """Return how many files may hold a value of a file, on average: 1 if none overlap."""
         if not self.known:
             return None
         met = sum(
@@ -55,8 +57,8 @@ class KeySpans:
 
     @property
     def deepest(self) -> int:
-        """Return how many files may hold one and the same value, at worst."""
-        # Files gain only where one begins: the most are met at the low end of one of them.
+        """Return how many files may hold the same value, at worst."""
+        # The number of files only grows at the low end of a file, so the maximum is at a low end.
         return max(
             (
                 bisect_right(self.sorted_lows, low) - bisect_left(self.sorted_highs, low)
@@ -67,14 +69,14 @@ class KeySpans:
 
 
 def depths_of(files: pa.Table, metadata: Metadata) -> tuple[KeyDepth, ...]:
-    """Return how the files lie along each column that rows are clustered or sorted by, where that is known."""
-    found = []
+    """Return how the files lie along each column by which rows are clustered or sorted, if that is known."""
+    depths = []
     for id in keys_of(metadata):
         spans = KeySpans(files, id, metadata)
         if spans.overlap is not None:
-            found.append(
+            depths.append(
                 KeyDepth(
                     column=spans.name, files=len(spans.known), overlap=spans.overlap, deepest=spans.deepest
                 )
             )
-    return tuple(found)
+    return tuple(depths)

@@ -1,8 +1,9 @@
-"""Statistics of whole columns for query planners, computed anew by Python from all live rows, in bounded memory.
+"""Statistics of whole columns for query planners, recomputed by Python from all live rows, in bounded memory.
 
-Only of columns that a user has had statistics of before (`compute_statistics`), and once rows were added that are a
-tenth of those counted. What is counted is what Spark's ANALYZE TABLE counts; distinct values are exact up to
-`EXACT_MAX` of them, and a HyperLogLog's estimate beyond, which is off by about 1.6 %.
+Only columns count whose statistics a user has computed before (`compute_statistics`). They are recomputed
+once the rows added since are a tenth of the counted rows. The counts are those of Spark's ANALYZE TABLE.
+Distinct values are exact up to `EXACT_MAX`, and a HyperLogLog's estimate beyond, with an error of about 1.6
+%.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from lakelog.catalog.core.schema import AtomicType, Type, from_arrow, hashes_of_
 from lakelog.catalog.core.writes import alter
 
 REFRESH_SHARE = 0.1
-"""Statistics are computed anew once so large a share of the rows came later: so each row is read for them about ten
-times, however large the table becomes."""
+"""Statistics are recomputed once so large a share of the rows came later.
+
+So each row is read for them about ten times, however large the table becomes.
+"""
 
 EXACT_MAX = 8192
 
@@ -32,7 +35,7 @@ BYTES_OF = {
     "boolean": 1, "byte": 1, "short": 2, "integer": 4, "long": 8, "float": 4, "double": 8, "decimal": 16,
     "string": 20, "char": 20, "varchar": 20, "binary": 100, "date": 4, "timestamp": 8, "timestamp_ntz": 8,
 }  # fmt: skip
-"""The types of which there are statistics, and how long Spark takes a value for of which nothing is known."""
+"""The types with statistics, and the length that Spark assumes for a value if nothing is known."""
 
 _TEXTS = {"string", "char", "varchar"}
 _SHORT_DECIMAL_DIGITS = 18
@@ -42,15 +45,16 @@ _REST_BITS = 32 - _BUCKET_BITS
 
 
 def old_statistics(head: TableHead) -> tuple[str, ...]:
-    """Return the columns whose statistics were computed once and are out of date: see `REFRESH_SHARE`."""
-    known, schema = head.state.estimates, head.metadata.schema
-    if known is None or known.added_since < _rows_due(known):
+    """Return the columns whose statistics were computed once and are out of date (see `REFRESH_SHARE`)."""
+    estimates, schema = head.state.estimates, head.metadata.schema
+    if estimates is None or estimates.added_since < _rows_due(estimates):
         return ()
     top = {field.id: field for field in schema.fields}
-    return tuple(top[id].name for id in known.columns if id in top and is_counted(top[id].type))
+    return tuple(top[id].name for id in estimates.columns if id in top and is_counted(top[id].type))
 
 
 def is_counted(type: Type) -> bool:
+    """Return whether distinct values of a type are counted for the optimizer."""
     return isinstance(type, AtomicType) and type.family in BYTES_OF
 
 
@@ -59,58 +63,63 @@ def _rows_due(known: TableEstimates) -> float:
 
 
 def due_since(head: TableHead, files: pa.Table) -> int:
-    """Return the version that brought so many rows that the statistics were out of date, as far as the `files` that are
-    live still say that: of their columns `rows` and VERSION."""
-    known = head.state.estimates
-    assert known is not None, "old statistics are some"
+    """Return the version whose rows made the statistics out of date.
+
+    It is found by the columns `rows` and VERSION of the live `files`, as far as these still show it.
+    """
+    estimates = head.state.estimates
+    assert estimates is not None, "old statistics are some"
     versions = files[VERSION].fill_null(1).to_numpy()
     order = np.argsort(versions, kind="stable")
-    order = order[versions[order] > known.version]
+    order = order[versions[order] > estimates.version]
     if not len(order):
         return head.version
     came = np.cumsum(files["rows"].to_numpy()[order])
-    at = int(np.searchsorted(came, _rows_due(known)))
+    at = int(np.searchsorted(came, _rows_due(estimates)))
     return int(versions[order[min(at, len(order) - 1)]])
 
 
 def refreshed(
     head: TableHead, plan: pa.Table, columns: Sequence[str], check: Callable[[], None]
 ) -> TableHead:
-    """Compute the statistics of `columns` from the live rows of `plan`, all files of the table, and commit them; return
-    the newest version. What `check` raises, before each batch of rows, stops it. CommitConflict."""
-    metadata, tracked = head.metadata, head.tracked
-    counted = {name: _Counted(metadata.schema.find((name,)).type) for name in columns}
+    """Compute the statistics of `columns` from the live rows of `plan`, and commit them.
+
+    `plan` has all files of the table. Returns the newest version. An error that `check` raises, before each
+    batch of rows, stops it. Raises CommitConflict.
+    """
+    metadata, table_log = head.metadata, head.tracked
+    counters = {name: _Counted(metadata.schema.find((name,)).type) for name in columns}
     _, batches = read_files(
-        tracked.store,
-        tracked.prefix,
+        table_log.store,
+        table_log.prefix,
         plan,
         metadata.schema,
         metadata.specs,
         columns=columns,
-        open_url=tracked.log.replay.open_url,
+        open_url=table_log.log.replay.open_url,
     )
     rows = 0
     for batch in batches:
         check()
         rows += batch.num_rows
-        for name, each in counted.items():
-            each.add(batch.column(name))
+        for name, counter in counters.items():
+            counter.add(batch.column(name))
     check()
     estimates = TableEstimates(
         version=head.version,
         rows=rows,
         size_bytes=head.state.files.size_bytes,
-        columns={metadata.schema.find((name,)).id: each.estimates for name, each in counted.items()},
+        columns={metadata.schema.find((name,)).id: counter.estimates for name, counter in counters.items()},
     )
     return alter.set_statistics(head, estimates, None)
 
 
 class _Counted:
-    """What is known of a column's values so far."""
+    """The facts about a column's values so far."""
 
     def __init__(self, type: Type) -> None:
         assert isinstance(type, AtomicType), "only such columns are counted"
-        self._type, self._distinct = type, Distinct()
+        self._type, self._distinct = type, DistinctCounter()
         self._values = self._nulls = self._bytes = 0
         self._most: int | None = None
         self._bounds: tuple[Any, Any] | None = None
@@ -130,14 +139,14 @@ class _Counted:
             self._add_bounds(values.cast(value_type(self._type)))
 
     def _add_bounds(self, values: pa.Array) -> None:
-        # NaN is the largest of all to Spark, and nothing to Arrow.
+        # NaN is the largest value in Spark, and no value in Arrow.
         numbers = values
         if pa.types.is_floating(values.type):
             numbers = values.filter(pc.invert(pc.is_nan(values)))
-        found = [] if not len(numbers) else [pc.min(numbers), pc.max(numbers)]
+        ends = [] if not len(numbers) else [pc.min(numbers), pc.max(numbers)]
         if len(numbers) < len(values):
-            found.append(pa.scalar(math.nan, values.type))
-        low, high = found[0], found[-1]
+            ends.append(pa.scalar(math.nan, values.type))
+        low, high = ends[0], ends[-1]
         if self._bounds is not None:
             low = _smaller(self._bounds[0], low)
             high = self._bounds[1] if _smaller(self._bounds[1], high) is not self._bounds[1] else high
@@ -147,7 +156,7 @@ class _Counted:
     def estimates(self) -> ColumnEstimates:
         type, low, high = self._type, None, None
         if self._bounds is not None:
-            low, high = (from_arrow(pa.repeat(each, 1))[0] for each in self._bounds)
+            low, high = (from_arrow(pa.repeat(bound_value, 1))[0] for bound_value in self._bounds)
         average = most = BYTES_OF[type.family]
         if type.family == "decimal" and type.precision <= _SHORT_DECIMAL_DIGITS:
             average = most = 8
@@ -165,7 +174,7 @@ class _Counted:
 
 
 def _smaller(one: pa.Scalar, other: pa.Scalar) -> pa.Scalar:
-    """Return the smaller of two, the first where they are the same; NaN is the largest."""
+    """Return the smaller of two values, the first if they are equal. NaN is the largest."""
     if pa.types.is_floating(one.type):
         if math.isnan(other.as_py()):
             return one
@@ -174,8 +183,8 @@ def _smaller(one: pa.Scalar, other: pa.Scalar) -> pa.Scalar:
     return other if pc.less(other, one).as_py() else one
 
 
-class Distinct:
-    """Counts distinct values by their hashes: of few by the hashes themselves, of more by what is rare in them."""
+class DistinctCounter:
+    """Counts distinct values by their hashes: few values by the hashes themselves, more by rare hashes."""
 
     def __init__(self) -> None:
         self._few: npt.NDArray[np.uint32] | None = np.zeros(0, np.uint32)
@@ -183,14 +192,14 @@ class Distinct:
 
     def add(self, hashes: npt.NDArray[np.uint32]) -> None:
         if self._few is not None:
-            ordered = np.sort(np.concatenate([self._few, hashes]))
-            is_new = np.ones(len(ordered), np.bool_)
-            is_new[1:] = ordered[1:] != ordered[:-1]
-            few = ordered[is_new]
+            sorted_hashes = np.sort(np.concatenate([self._few, hashes]))
+            is_new = np.ones(len(sorted_hashes), np.bool_)
+            is_new[1:] = sorted_hashes[1:] != sorted_hashes[:-1]
+            few = sorted_hashes[is_new]
             self._few = few if len(few) <= EXACT_MAX else None
-        rest = (hashes & np.uint32((1 << _REST_BITS) - 1)).astype(np.float64)
-        # How many zeros there are before the first one, and one: of 0, one more than there are bits.
-        _, digits = np.frexp(rest)
+        low_bits = (hashes & np.uint32((1 << _REST_BITS) - 1)).astype(np.float64)
+        # The number of zeros before the first 1, plus 1. For 0, it is the number of bits plus 1.
+        _, digits = np.frexp(low_bits)
         np.maximum.at(
             self._ranks, hashes >> np.uint32(_REST_BITS), (_REST_BITS + 1 - digits).astype(np.uint8)
         )

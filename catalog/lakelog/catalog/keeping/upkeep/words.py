@@ -1,4 +1,4 @@
-"""Commands and statements as people paste them, and sizes as they read them. Pure."""
+"""Commands and statements for people to paste, and sizes for people to read. Pure."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def size_text(size_bytes: int) -> str:
 
 
 def command_name(path: Identifier | None, location: str) -> str:
-    """Return a table or namespace as a command line has it."""
+    """Return a table's or namespace's name for a command line."""
     return shlex.quote(masked_urls(location) if path is None else quoted_where_needed(path))
 
 
 def call(procedure: str, path: Identifier | None, more: str = "") -> str | None:
-    """Return a statement that calls a procedure of a table; None for one without a name."""
+    """Return a statement that calls a procedure of a table. None for a table without a name."""
     if path is None:
         return None
     table = quoted(path).replace("\\", "\\\\").replace("'", "\\'")

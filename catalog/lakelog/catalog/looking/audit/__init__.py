@@ -1,26 +1,13 @@
-"""Who did what, and what a table's metadata is: audits with verified hash chains, and the metadata tables.
+"""Audits with verified hash chains (who changed which data, and how), and the metadata tables.
 
-Rule: read only. What is reported is checked against the hashes that the logs carry.
-It must not resolve names in ways that write, and it changes nothing.
+Rule: read only. All reports are checked against the hashes in the logs. It must not resolve names in ways
+that write, and it changes nothing.
 """
 
-from lakelog.catalog.looking.audit.arrow_audit import (
-    AUDIT_SCHEMA,
-    audit_table,
-)
-from lakelog.catalog.looking.audit.audit import (
-    AuditEntry,
-    audit_entries,
-)
-from lakelog.catalog.looking.audit.authors import (
-    author_of_definition,
-    author_of_text,
-    commits_of_definitions,
-)
-from lakelog.catalog.looking.audit.metadata_tables import (
-    METADATA_TABLES,
-    read_metadata,
-)
+from lakelog.catalog.looking.audit.arrow_audit import AUDIT_SCHEMA, audit_table
+from lakelog.catalog.looking.audit.audit import AuditEntry, audit_entries
+from lakelog.catalog.looking.audit.authors import author_of_definition, author_of_text, commits_of_definitions
+from lakelog.catalog.looking.audit.metadata_tables import METADATA_TABLES, read_metadata
 
 __all__ = [
     "AUDIT_SCHEMA",

@@ -16,7 +16,7 @@ ROWS_PER_BATCH = 1024
 AUDIT_SCHEMA = pa.schema(
     [
         pa.field("what", pa.string(), nullable=False),
-        pa.field("time", pa.timestamp("us", "UTC")),
+        pa.field("committed_at", pa.timestamp("us", "UTC")),
         pa.field("kind", pa.string(), nullable=False),
         pa.field("name", pa.string()),
         pa.field("dropped", pa.bool_(), nullable=False),
@@ -40,11 +40,14 @@ AUDIT_SCHEMA = pa.schema(
         pa.field("note", pa.string()),
     ]
 )
-"""One row for each AuditEntry. `name` is quoted as SQL has it, the root namespace's is empty; `details` is JSON."""
+"""A row for each AuditEntry.
+
+`name` is quoted as in SQL, and empty for the root namespace. `details` is JSON.
+"""
 
 
 def audit_table(entries: Iterable[AuditEntry]) -> pa.RecordBatchReader:
-    """Return `entries` as rows of AUDIT_SCHEMA. Reads lazily, batch by batch, and never holds them all."""
+    """Return `entries` as rows of AUDIT_SCHEMA. Reads lazily, batch by batch, and never holds all of them."""
     return pa.RecordBatchReader.from_batches(AUDIT_SCHEMA, _batches(iter(entries)))
 
 
@@ -55,7 +58,6 @@ def _batches(entries: Iterator[AuditEntry]) -> Iterator[pa.RecordBatch]:
 
 def _row(entry: AuditEntry) -> dict[str, object]:
     row = {name: getattr(entry, name, None) for name in AUDIT_SCHEMA.names}
-    row["time"] = entry.time_us
     row["name"] = None if entry.name is None else quoted(entry.name)
     row["operation"] = ", ".join(entry.operations) or None
     row["details"] = msgspec.json.encode(entry.details).decode() if entry.details else None

@@ -1,11 +1,13 @@
-"""Who changed what, when and how, over all logs of a warehouse, with their hash chains verified on the way.
+"""Audits over all logs of a warehouse: who changed it, when and how, with verified hash chains.
 
-Each log's times increase and a transaction has one time in all of its logs, so that merging by time keeps every log's
-order and shows a transaction's entries together. Logs are read a few versions ahead, never as a whole.
+Each log's times increase, and a transaction has the same time in all of its logs. So merging by time keeps
+every log's order, and shows a transaction's entries together. Logs are read a few versions ahead, never as a
+whole.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import heapq
 import sys
 from collections.abc import Iterator, Mapping
@@ -21,14 +23,14 @@ from lakelog.catalog.core.state import OPERATIONS, TABLE, details_of, operations
 from lakelog.catalog.looking.audit.audited_logs import AuditedLog, logs_below, logs_of_table
 from lakelog.catalog.looking.audit.chain import (
     AuditedVersion,
-    Extent,
+    LogExtent,
     audited_versions,
     extent_of,
     goes_on_expired,
     without_expired,
 )
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
-from lakelog.catalog.times import Moment, last_us, time_us
+from lakelog.catalog.times import Moment, last_us, moment_of, time_us
 from lakelog.log import Commit, Json, NotFound, combined_ids, each_change
 from lakelog.log.errors import InvalidInput, LakelogError, Unsupported
 from lakelog.log.format import Tombstone
@@ -36,7 +38,7 @@ from lakelog.log.secrets import masked, masked_facts
 
 BATCH_MAX = 64
 AHEAD_MAX = 16 * 1024
-"""At most this many entries of all logs together are read ahead, while there are fewer logs than a quarter of it."""
+"""The most entries of all logs together that are read ahead, if there are fewer logs than a quarter of it."""
 
 COMMIT: Literal["commit"] = "commit"
 EXPIRED: Literal["expired"] = "expired"
@@ -44,18 +46,18 @@ DAMAGE: Literal["damage"] = "damage"
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One commit as one log has it; or a range of versions that expired; or damage, where the log cannot be trusted.
+    """A commit of a log, a range of expired versions, or damage that makes a log untrustworthy.
 
-    `name` is the log's name now, or when it was dropped; None where the catalog has no name for it.
-    `operations` say what a commit did and `details` with what. `transaction` is the commit id where the commit belongs
-    to a transaction over several logs, `transaction_logs` of them. `base` is the version that it was prepared on: one
-    below `version` - 1 means that it was rebased. Of an expired range, `first_version` is its first and `version` its
-    last; of damage, `version`
-    is 0 where it is not about a single one. `note` describes either as text. Facts that a writer did not give are None.
+    `name` is the log's name now, or when it was dropped. It is None if the catalog has no name for the log.
+    `operations` name the commit's changes, and `details` describe them. `transaction` is the commit id if the
+    commit belongs to a transaction over several logs, `transaction_logs` of them. `base` is the version that
+    the commit was prepared on. If it is below `version` - 1, the commit was rebased. An expired range goes
+    from `first_version` to `version`. The `version` of damage is 0 if it is not about a single version.
+    `note` describes an expired range or damage as text. Facts that a writer did not give are None.
     """
 
     what: Literal["commit", "expired", "damage"]
-    time_us: int | None
+    committed_at: dt.datetime | None
     kind: str
     name: Identifier | None
     dropped: bool
@@ -80,8 +82,13 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
+def time_of(entry: AuditEntry) -> int | None:
+    """Return when an entry was committed, in microseconds since 1970."""
+    return None if entry.committed_at is None else time_us(entry.committed_at)
+
+
 _Key: TypeAlias = tuple[int, str, str, int]
-"""Orders entries: by time, transactions together, and versions of one log as they follow one another."""
+"""Orders entries by time, transactions together, and the versions of each log in their order."""
 
 _Keyed: TypeAlias = tuple[_Key, AuditEntry]
 
@@ -100,19 +107,23 @@ def audit_entries(
     verify: bool = True,
     whole_ranges: bool = False,
 ) -> Iterator[AuditEntry]:
-    """Yield what happened in a warehouse, dropped tables and namespaces included until they are purged.
+    """Yield the events of a warehouse.
 
-    `since` and `until` are inclusive; a date alone is the whole day. `table` and `namespace` (with all below) are names
-    that may be former ones, `location` is the place of a table without a name; at most one of the three. `user` and
-    `operation` match exactly or as globs. Expired ranges and damage are reported regardless of these two. An expired
-    range has the time of its newest version; of one that `until` cuts, the part before is reported, or nothing with
-    `whole_ranges`: then `since` and `until` choose among the entries of an audit without them.
+    Dropped tables and namespaces are included until they are purged.
 
-    All that is read is verified: everything, or from `since` to `until`. Nothing that contradicts a hash is reported
-    as a commit, and an audit does not end at damage; callers have to check for entries whose `what` is "damage".
-    InvalidInput, NoSuchTable, NoSuchNamespace; NotFound where there is no log at `location`.
+    `since` and `until` are inclusive, and a date alone is the whole day. `table` and `namespace` (with all
+    below) may be former names. `location` is the place of a table without a name. Give at most a single
+    filter of these three. `user` and `operation` match exactly or as globs. Expired ranges and damage are
+    reported regardless of these two. An expired range has the time of its newest version. If `until` cuts a
+    range, the part before is reported. With `whole_ranges`, such a range is left out, so that `since` and
+    `until` choose among the entries of an unlimited audit.
+
+    All versions that are read are verified: all of them, or from `since` to `until`. Nothing that contradicts
+    a hash is reported as a commit. An audit does not end at damage, so callers have to check for entries
+    whose `what` is "damage". Raises InvalidInput, NoSuchTable or NoSuchNamespace, and NotFound if there is no
+    log at `location`.
     """
-    wanted = _Wanted(since, until, user, operation, whole_ranges)
+    filters = _Wanted(since, until, user, operation, whole_ranges)
     if sum(given is not None for given in (table, namespace, location)) > 1:
         raise InvalidInput("an audit is of a table, of a namespace or of a place: give only one of them")
     if tree.logs.is_a_cut:
@@ -128,17 +139,17 @@ def audit_entries(
     else:
         logs = logs_below(tree, identifier(namespace) if namespace is not None else ())
     batch = max(4, min(BATCH_MAX, AHEAD_MAX // max(1, len(logs))))
-    streams = [_stream(tree, log, wanted, newest_first, verify, batch) for log in logs]
+    streams = [_stream(tree, log, filters, newest_first, verify, batch) for log in logs]
     return _merged(tree, streams, newest_first)
 
 
 def _merged(tree: NameTree, streams: list[Iterator[_Keyed]], newest_first: bool) -> Iterator[AuditEntry]:
-    # heapq takes the first entry of one stream after another: so all of them have read theirs before, in parallel.
+    # heapq takes the first entry of each stream in turn, so the streams read it before that, in parallel.
     firsts = tree.logs.in_parallel(lambda stream: next(stream, None), streams)
-    begun = [
+    started_streams = [
         chain([first], stream) for first, stream in zip(firsts, streams, strict=True) if first is not None
     ]
-    for _, entry in heapq.merge(*begun, key=lambda keyed: keyed[0], reverse=newest_first):
+    for _, entry in heapq.merge(*started_streams, key=lambda keyed: keyed[0], reverse=newest_first):
         yield entry
 
 
@@ -175,8 +186,11 @@ class _Wanted:
 
 
 def _stream(tree: NameTree, log: AuditedLog, *how: Any) -> Iterator[_Keyed]:
-    """Yield the entries of one log. One outside of the warehouse that cannot be read does not end the audit of others:
-    any client that may write to a namespace can have a name lead there."""
+    """Yield the entries of a log.
+
+    If a log outside of the warehouse cannot be read, the audit of other logs goes on. Any client that may
+    write to a namespace can make a name lead to such a log.
+    """
     try:
         yield from _Stream(tree, log, *how).entries()
     except LakelogError as error:
@@ -187,7 +201,7 @@ def _stream(tree: NameTree, log: AuditedLog, *how: Any) -> Iterator[_Keyed]:
 
 
 class _Stream:
-    """The entries of one log, in order, each with the key that it is merged by."""
+    """The entries of a log, in order, each with the key for merging."""
 
     def __init__(
         self, tree: NameTree, log: AuditedLog, wanted: _Wanted, newest_first: bool, verify: bool, batch: int
@@ -203,7 +217,7 @@ class _Stream:
 
     def entries(self) -> Iterator[_Keyed]:
         extent = extent_of(self.read)
-        newest_expired: Tombstone | None = None
+        newest_tombstone: Tombstone | None = None
         yield from self._of_the_whole(extent)
         versions = audited_versions(
             self.read,
@@ -214,21 +228,21 @@ class _Stream:
             verify=self.verify,
             batch=self.batch,
         )
-        for each in without_expired(self.read, versions, extent, self.newest_first):
-            if isinstance(each.entry, Tombstone):
-                # The oldest versions expire first, so that the newest expired one stands for all.
-                if self.newest_first and newest_expired is None:
-                    yield from self._of_expired(each.entry, extent)
-                newest_expired = each.entry
+        for version in without_expired(self.read, versions, extent, self.newest_first):
+            if isinstance(version.entry, Tombstone):
+                # The oldest versions expire first, so the newest expired version stands for all.
+                if self.newest_first and newest_tombstone is None:
+                    yield from self._of_expired(version.entry, extent)
+                newest_tombstone = version.entry
                 continue
-            if not self.newest_first and newest_expired is not None:
-                yield from self._of_expired(newest_expired, extent)
-            newest_expired = None
-            yield from self._of(each)
-        if not self.newest_first and newest_expired is not None:
-            yield from self._of_expired(newest_expired, extent)
+            if not self.newest_first and newest_tombstone is not None:
+                yield from self._of_expired(newest_tombstone, extent)
+            newest_tombstone = None
+            yield from self._of(version)
+        if not self.newest_first and newest_tombstone is not None:
+            yield from self._of_expired(newest_tombstone, extent)
 
-    def _of_the_whole(self, extent: Extent) -> Iterator[_Keyed]:
+    def _of_the_whole(self, extent: LogExtent) -> Iterator[_Keyed]:
         problems = list(extent.problems)
         if extent.head == 0:
             problems.append(
@@ -267,23 +281,23 @@ class _Stream:
         return self.log.about is None or any(event.get("id") in self.log.about for event in commit.events)
 
     def _of_commit(self, commit: Commit, combined_by: Mapping[str, Json] | None = None) -> AuditEntry:
-        """`combined_by` is who committed what the commit's author had proposed, and claims to be."""
-        said = commit.writer
-        combined = {} if combined_by is None else {"combined_by": _who(combined_by)}
+        """`combined_by` are the claimed facts of the writer who committed the author's proposal."""
+        writer_facts = commit.writer
+        combined_details = {} if combined_by is None else {"combined_by": _who(combined_by)}
         return self._entry(
             commit.log_id,
             what=COMMIT,
             time_us=commit.time_us,
             version=commit.version,
             operations=operations_of(commit),
-            details=masked_facts({**details_of(commit), **combined}),
-            user=_text(said.get(writer.USER)),
-            engine=_text(said.get(writer.ENGINE)),
-            client=_text(said.get(writer.CLIENT)),
-            application=_text(said.get(writer.APPLICATION)),
-            host=_text(said.get(writer.HOST)),
-            query=_text(said.get(writer.QUERY)),
-            statement=_text(said.get(writer.STATEMENT)),
+            details=masked_facts({**details_of(commit), **combined_details}),
+            user=_text(writer_facts.get(writer.USER)),
+            engine=_text(writer_facts.get(writer.ENGINE)),
+            client=_text(writer_facts.get(writer.CLIENT)),
+            application=_text(writer_facts.get(writer.APPLICATION)),
+            host=_text(writer_facts.get(writer.HOST)),
+            query=_text(writer_facts.get(writer.QUERY)),
+            statement=_text(writer_facts.get(writer.STATEMENT)),
             commit_id=commit.commit_id,
             transaction=commit.commit_id if commit.intent is not None else None,
             transaction_logs=commit.intent.count if commit.intent is not None else None,
@@ -291,7 +305,7 @@ class _Stream:
             hash=commit.hash,
         )
 
-    def _of_expired(self, newest: Tombstone, extent: Extent) -> Iterator[_Keyed]:
+    def _of_expired(self, newest: Tombstone, extent: LogExtent) -> Iterator[_Keyed]:
         if self.wanted.whole_only and goes_on_expired(self.read, newest.version, extent):
             return
         if self._concerns(newest):
@@ -318,7 +332,7 @@ def _entry_of(
 ) -> AuditEntry:
     name = log.names.get(log_id or "") or (next(iter(log.names.values())) if len(log.names) == 1 else None)
     return AuditEntry(
-        time_us=time_us,
+        committed_at=None if time_us is None else moment_of(time_us),
         kind=log.kind,
         name=None if name is None else name.identifier,
         dropped=name is not None and name.dropped,
@@ -334,5 +348,5 @@ def _who(said: Mapping[str, Json]) -> dict[str, str]:
 
 
 def _text(fact: Json) -> str | None:
-    """Return a fact without secrets: another client may have written it with them."""
+    """Return a fact without secrets. Another client may have written it with secrets."""
     return None if fact is None else masked(str(fact))

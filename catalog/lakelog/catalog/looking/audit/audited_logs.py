@@ -1,6 +1,7 @@
-"""Which logs an audit reads: every namespace and table of a warehouse, dropped ones too, by the names they have or had.
+"""The logs that an audit reads: every namespace and table of a warehouse, also dropped, by present and former
+names.
 
-A namespace whose log is damaged hides nothing: what it ever linked is then taken from the commits that can be read.
+A namespace whose log is damaged hides nothing. Its links are then taken from the commits that can be read.
 """
 
 from __future__ import annotations
@@ -31,10 +32,13 @@ class NameNow:
 
 @dataclass(frozen=True, slots=True)
 class AuditedLog:
-    """A log to be read. `names` go by log ids, since several can have followed one another at one place.
+    """A log to be read.
 
-    `above` are the locations of the namespaces that it is in. Where these are given, only commits of the log ids `only`
-    are reported, and only those `about` some ids. `problem` is why a namespace could not be read.
+    `names` go by log ids because several logs can have followed at the same place.
+
+    `above` are the locations of the namespaces that it is in. If `only` is given, only commits of these log
+    ids are reported. If `about` is given, only commits about these ids. `problem` says why a namespace could
+    not be read.
     """
 
     location: str
@@ -48,7 +52,7 @@ class AuditedLog:
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """What a namespace ever linked under an id, and the names that it had there, the newest last."""
+    """A table or namespace that a namespace ever linked under an id, and its names there, the newest last."""
 
     kind: str
     location: str
@@ -57,33 +61,40 @@ class _Link:
 
 
 def every_log(tree: NameTree, path: Identifier = (), *, deep: bool = True) -> list[AuditedLog]:
-    """Return all logs that a name leads to or that can be restored, of the namespaces that lead to `path`, and with
-    `deep` of all below it. Loads each of these namespaces, level by level, and nothing beside them."""
+    """Return all logs that a name leads to, or that can be restored.
+
+    They are the logs of the namespaces that lead to `path`, and with `deep` of all below it. Loads each of
+    these namespaces, level by level, and nothing else.
+    """
     root = _read_namespace(tree, AuditedLog("", NAMESPACE, {}, ()), NameNow(()))
     if root is None:
         return []
-    found: dict[str, AuditedLog] = {}
-    # A namespace can be forged that leads to itself, or to another one many times.
-    met = {root[0].location}
+    logs: dict[str, AuditedLog] = {}
+    # A forged namespace can lead to itself, or to another namespace many times.
+    seen_locations = {root[0].location}
     level = [root]
     while level:
         below: list[tuple[AuditedLog, NameNow]] = []
         for log, name, links in level:
-            _add(found, log)
+            _add(logs, log)
             for id, link in links.items():
-                now = NameNow((*name.identifier, link.names[-1]), name.dropped or link.dropped)
-                child = AuditedLog(link.location, link.kind, {id: now}, (*log.above, log.location))
-                if link.kind == NAMESPACE and not _leads_to(now.identifier, path, deep):
+                present_name = NameNow((*name.identifier, link.names[-1]), name.dropped or link.dropped)
+                child = AuditedLog(link.location, link.kind, {id: present_name}, (*log.above, log.location))
+                if link.kind == NAMESPACE and not _leads_to(present_name.identifier, path, deep):
                     continue
-                if link.kind == NAMESPACE and link.location in met:
-                    _add(found, child)
+                if link.kind == NAMESPACE and link.location in seen_locations:
+                    _add(logs, child)
                 elif link.kind == NAMESPACE:
-                    met.add(link.location)
-                    below.append((child, now))
+                    seen_locations.add(link.location)
+                    below.append((child, present_name))
                 elif link.kind == TABLE:
-                    _add(found, child)
-        level = [one for one in tree.logs.in_parallel(_read_namespaces(tree), below) if one is not None]
-    return list(found.values())
+                    _add(logs, child)
+        level = [
+            namespace
+            for namespace in tree.logs.in_parallel(_read_namespaces(tree), below)
+            if namespace is not None
+        ]
+    return list(logs.values())
 
 
 def _leads_to(identifier: Identifier, path: Identifier, deep: bool) -> bool:
@@ -92,43 +103,41 @@ def _leads_to(identifier: Identifier, path: Identifier, deep: bool) -> bool:
 
 
 def logs_of_table(tree: NameTree, path: Identifier) -> list[AuditedLog]:
-    """Return the logs of the tables that have or had the name `path`, and those of the namespaces that linked them.
+    """Return the logs of the tables that have or had the name `path`, and of the namespaces that linked them.
 
-    Reads what leads to that name, and other namespaces only where a table was moved there. NoSuchTable where the
-    retained history has no such table.
+    Reads the namespaces that lead to that name. Reads others only if a table was moved there. Raises
+    NoSuchTable if the retained history has no such table.
     """
     ids, parents = _ever_named(tree, path, TABLE)
     if not ids:
         raise NoSuchTable(f"there is no table {quoted(path)}, now or in the retained history: check the name")
-    everything = every_log(tree, path, deep=False)
-    if not ids <= {id for log in everything for id in log.names}:
-        everything = every_log(tree)
+    all_logs = every_log(tree, path, deep=False)
+    if not ids <= {id for log in all_logs for id in log.names}:
+        all_logs = every_log(tree)
     tables = [
-        replace(log, only=frozenset(ids))
-        for log in everything
-        if log.kind == TABLE and ids & log.names.keys()
+        replace(log, only=frozenset(ids)) for log in all_logs if log.kind == TABLE and ids & log.names.keys()
     ]
     parents = parents | {log.above[-1] for log in tables}
-    return tables + _commits_about(everything, parents, ids)
+    return tables + _commits_about(all_logs, parents, ids)
 
 
 def logs_below(tree: NameTree, path: Identifier) -> list[AuditedLog]:
-    """Return the logs of the namespaces that have or had the name `path`, of all below, and those that linked them.
+    """Return the logs of the namespaces that have or had the name `path`, of all below, and of their parents.
 
-    NoSuchNamespace where the retained history has no such namespace.
+    Raises NoSuchNamespace if the retained history has no such namespace.
     """
-    everything = every_log(tree, path)
+    all_logs = every_log(tree, path)
     if not path:
-        return everything
+        return all_logs
     ids, parents = _ever_named(tree, path, NAMESPACE)
     if not ids:
         raise NoSuchNamespace(
             f"there is no namespace {quoted(path)}, now or in the retained history: check the name"
         )
-    tops = {log.location for log in everything if log.kind == NAMESPACE and ids & log.names.keys()}
-    below = [log for log in everything if log.location in tops or not tops.isdisjoint(log.above)]
-    parents = parents | {log.above[-1] for log in everything if log.location in tops}
-    return below + _commits_about(everything, parents - {log.location for log in below}, ids)
+    tops = {log.location for log in all_logs if log.kind == NAMESPACE and ids & log.names.keys()}
+    below = [log for log in all_logs if log.location in tops or not tops.isdisjoint(log.above)]
+    parents = parents | {log.above[-1] for log in all_logs if log.location in tops}
+    return below + _commits_about(all_logs, parents - {log.location for log in below}, ids)
 
 
 def _commits_about(everything: Sequence[AuditedLog], parents: set[str], ids: set[str]) -> list[AuditedLog]:
@@ -136,14 +145,14 @@ def _commits_about(everything: Sequence[AuditedLog], parents: set[str], ids: set
 
 
 def _add(found: dict[str, AuditedLog], log: AuditedLog) -> None:
-    """Add a log, or a name to the log that is known at that place."""
-    known = found.get(log.location)
-    if known is None:
+    """Add a log, or add its name to the log at that place."""
+    other_log = found.get(log.location)
+    if other_log is None:
         found[log.location] = log
     else:
-        is_live = any(not name.dropped for name in known.names.values())
-        names = {**log.names, **known.names} if is_live else {**known.names, **log.names}
-        found[log.location] = replace(known, names=names, above=known.above if is_live else log.above)
+        is_live = any(not name.dropped for name in other_log.names.values())
+        names = {**log.names, **other_log.names} if is_live else {**other_log.names, **log.names}
+        found[log.location] = replace(other_log, names=names, above=other_log.above if is_live else log.above)
 
 
 _ReadNamespace = tuple[AuditedLog, NameNow, dict[str, _Link]]
@@ -154,7 +163,7 @@ def _read_namespaces(tree: NameTree) -> Callable[[tuple[AuditedLog, NameNow]], _
 
 
 def _read_namespace(tree: NameTree, log: AuditedLog, name: NameNow) -> _ReadNamespace | None:
-    """Return a namespace with what it links; None for a root that does not exist."""
+    """Return a namespace with its links, or None if the root does not exist."""
     try:
         if not log.location and tree.find_namespace(()) is None:
             return None
@@ -173,16 +182,16 @@ def _read_namespace(tree: NameTree, log: AuditedLog, name: NameNow) -> _ReadName
 def _linked(state: NamespaceState) -> dict[str, _Link]:
     links = {
         entry.id: _Link(entry.kind, entry.location, (name,), dropped=False)
-        for names in state.entries.values()
-        for name, entry in names.items()
+        for _, name, entry in state.all_logs()
     }
-    for id, gone in state.dropped.items():
-        links[id] = _Link(gone.kind, gone.location, (gone.name,), dropped=True)
+    for drop in state.dropped_logs():
+        entry = drop.entry
+        links[entry.id] = _Link(entry.kind, entry.location, (drop.name,), dropped=True)
     return links
 
 
 def _ever_named(tree: NameTree, path: Identifier, kind: str) -> tuple[set[str], set[str]]:
-    """Return the ids that ever had the name `path`, and the locations of the namespaces that linked them under it."""
+    """Return the ids that ever had the name `path`, and the locations of the namespaces that linked them so."""
     namespaces = {""}
     for part in path[:-1]:
         namespaces = {
@@ -210,36 +219,36 @@ def _ever_linked_in(tree: NameTree, location: str) -> dict[str, _Link]:
 
 
 def _ever_linked(tree: NameTree, location: str, state: NamespaceState | None) -> dict[str, _Link]:
-    """Return what a namespace ever linked, from its retained commits, and from `state` for older ones."""
+    """Return all links that a namespace ever had: from its retained commits, and older links from `state`."""
     links: dict[str, _Link] = {}
     for event in _events(tree, location):
         match event.get("event"):
             case "entry-linked":
-                known = links.get(event["id"])
-                names = (*(known.names if known else ()), event["name"])
+                earlier_link = links.get(event["id"])
+                names = (*(earlier_link.names if earlier_link else ()), event["name"])
                 links[event["id"]] = _Link(event["kind"], event["location"], names, dropped=False)
             case "entry-renamed" if event["id"] in links:
-                known = links[event["id"]]
-                links[event["id"]] = replace(known, names=(*known.names, event["new_name"]))
+                earlier_link = links[event["id"]]
+                links[event["id"]] = replace(earlier_link, names=(*earlier_link.names, event["new_name"]))
             case "entry-renamed" if state is not None:
-                # Linked by a commit that has expired: the state has its present place, unless it was purged since.
-                now = _linked(state).get(event["id"])
-                if now is not None:
-                    links[event["id"]] = replace(now, names=(event["name"], event["new_name"]))
+                # An expired commit linked it. The state has its present place, unless it was purged later.
+                present_link = _linked(state).get(event["id"])
+                if present_link is not None:
+                    links[event["id"]] = replace(present_link, names=(event["name"], event["new_name"]))
             case "entry-unlinked" if event["id"] in links:
                 links[event["id"]] = replace(links[event["id"]], dropped=True)
             case "entry-purged" if state is None:
                 links.pop(event["id"], None)
     for id, link in (_linked(state) if state is not None else {}).items():
-        known = links.get(id)
-        links[id] = link if known is None else replace(link, names=(*known.names, *link.names))
+        earlier_link = links.get(id)
+        links[id] = link if earlier_link is None else replace(link, names=(*earlier_link.names, *link.names))
     return links
 
 
 def _events(tree: NameTree, location: str) -> Iterator[dict[str, Any]]:
     log = tree.logs.unread(location).log
-    for each in audited_versions(
+    for version in audited_versions(
         log, extent_of(log), since_us=None, until_us=None, newest_first=False, verify=False, batch=64
     ):
-        if isinstance(each.entry, Commit):
-            yield from each.entry.events
+        if isinstance(version.entry, Commit):
+            yield from version.entry.events

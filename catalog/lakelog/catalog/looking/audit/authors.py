@@ -1,6 +1,7 @@
-"""Who wrote a definition that is stored: by the commits that have it.
+"""The authors of stored definitions, from the commits that have them.
 
-An answer for messages only: a commit that has expired is no error. It must not know what the definition is used for.
+The answers are for messages only, so an expired commit is no error. It must not know the uses of a
+definition.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from itertools import islice
 
 import msgspec
 
-from lakelog.catalog.core.logs import Found, NameTree, TableHead
+from lakelog.catalog.core.logs import FoundLog, NameTree, TableHead
 from lakelog.catalog.core.schema import SPACES
 from lakelog.catalog.core.state import (
     USER,
@@ -28,41 +29,48 @@ COMMITS_MAX = 10_000
 
 
 def author_of_definition(tree: NameTree, kind: str, identifier: Identifier) -> str | None:
-    """Return the writer of a view or function as it is now; None where the log no longer has that commit."""
-    found = tree.find_namespace(identifier[:-1])
-    if found is None:
+    """Return the writer of a view or function as it is now. None if the log no longer has that commit."""
+    namespace = tree.find_namespace(identifier[:-1])
+    if namespace is None:
         return None
-    commit = commits_of_definitions(found, kind, [identifier[-1]]).get(identifier[-1])
-    return None if commit is None else _named(commit, found.tracked.log.location)
+    commit = commits_of_definitions(namespace, kind, [identifier[-1]]).get(identifier[-1])
+    return None if commit is None else _named(commit, namespace.tracked.log.location)
 
 
 def commits_of_definitions(
-    namespace: Found[NamespaceState], kind: str, names: Iterable[str]
+    namespace: FoundLog[NamespaceState], kind: str, names: Iterable[str]
 ) -> dict[str, Commit]:
-    """Return the commits that defined views or functions of a namespace as they are now, by name. Those that the log
-    no longer has are left out."""
+    """Return the commits that defined a namespace's present views or functions, by name.
+
+    Commits that the log no longer has are left out.
+    """
     space = SPACES[kind]
-    wanted = {name: name for name in names}  # what they are called now, by what they were called then
-    found: dict[str, Commit] = {}
-    for commit in _newest_first(lambda: namespace.tracked.log.commits(newest_first=True)) if wanted else ():
+    names_now = {name: name for name in names}  # present names by former names
+    defining_commits: dict[str, Commit] = {}
+    for commit in (
+        _newest_first(lambda: namespace.tracked.log.commits(newest_first=True)) if names_now else ()
+    ):
         for event in reversed(namespace_events(commit)):
-            if isinstance(event, EntryRenamed) and event.space == space and event.new_name in wanted:
-                wanted[event.name] = wanted.pop(event.new_name)
-            if isinstance(event, EntryDefined) and event.space == space and event.name in wanted:
-                found[wanted.pop(event.name)] = commit
-        if not wanted:
+            if isinstance(event, EntryRenamed) and event.space == space and event.new_name in names_now:
+                names_now[event.name] = names_now.pop(event.new_name)
+            if isinstance(event, EntryDefined) and event.space == space and event.name in names_now:
+                defining_commits[names_now.pop(event.name)] = commit
+        if not names_now:
             break
-    return found
+    return defining_commits
 
 
 def author_of_text(head: TableHead, version: int, text: str) -> str | None:
-    """Return the writer who brought a text into a table's definition; None where the log no longer has that commit."""
-    wanted = msgspec.json.encode(text)
-    found: Commit | None = None
+    """Return the writer who brought a text into a table's definition.
+
+    None if the log no longer has that commit.
+    """
+    text_json = msgspec.json.encode(text)
+    oldest_commit: Commit | None = None
     for commit in _newest_first(lambda: head.tracked.log.commits(last=version, newest_first=True)):
-        if any(wanted in msgspec.json.encode(event) for event in table_events(commit)):
-            found = commit
-    return None if found is None else _named(found, head.tracked.log.location)
+        if any(text_json in msgspec.json.encode(event) for event in table_events(commit)):
+            oldest_commit = commit
+    return None if oldest_commit is None else _named(oldest_commit, head.tracked.log.location)
 
 
 def _named(commit: Commit, location: str) -> str:
@@ -75,4 +83,4 @@ def _newest_first(commits: Callable[[], Iterator[Commit]]) -> Iterator[Commit]:
         for commit in islice(commits(), COMMITS_MAX):
             yield from each_change(commit, newest_first=True)
     except LakelogError:
-        return  # what is damaged is reported where it is needed
+        return  # damage is reported if a reader needs the damaged part

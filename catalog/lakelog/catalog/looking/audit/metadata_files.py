@@ -11,7 +11,7 @@ from lakelog.catalog.core.files import converted, is_elsewhere, measured_columns
 from lakelog.catalog.core.logs import TableHead
 from lakelog.catalog.core.planning import array_of, partition_values
 from lakelog.catalog.core.schema import Metadata, PartitionField, shown_names, value_type
-from lakelog.log.keys import Keys, blob_version
+from lakelog.log.keys import LogKeys, blob_version
 
 ROWS_PER_CHUNK = 16_384
 
@@ -23,9 +23,9 @@ MANIFESTS = pa.schema(
         pa.field("entries_count", pa.int64(), nullable=False),
     ]
 )
-"""`content` is `added` or `removed`: lists of data files, and of files that are removed from earlier lists.
+"""`content` is `added` for lists of data files, or `removed` for lists of files removed from earlier lists.
 
-An entry without a `path` is not in a manifest, but in commits since.
+An entry without a `path` is not in a manifest, but in later commits.
 """
 
 _FILES_HEAD = [
@@ -47,28 +47,28 @@ _COUNTS = [
 
 
 def partition_names(metadata: Metadata) -> dict[str, PartitionField]:
-    """Return the partition fields of all specs by the names that they are shown with, the present first."""
-    found: dict[int, tuple[str, PartitionField]] = {}
+    """Return the partition fields of all specs by their shown names, the present spec first."""
+    named_fields: dict[int, tuple[str, PartitionField]] = {}
     for spec in (metadata.spec, *reversed(metadata.specs)):
         for name, field in zip(shown_names(spec, metadata.schema), spec.fields, strict=True):
-            found.setdefault(field.id, (name, field))
-    named: dict[str, PartitionField] = {}
-    for name, field in found.values():
-        taken = {other.lower() for other in named}
-        named[name if name.lower() not in taken else f"{name}_{field.id}"] = field
-    return named
+            named_fields.setdefault(field.id, (name, field))
+    shown_fields: dict[str, PartitionField] = {}
+    for name, field in named_fields.values():
+        lower_names = {other.lower() for other in shown_fields}
+        shown_fields[name if name.lower() not in lower_names else f"{name}_{field.id}"] = field
+    return shown_fields
 
 
 def _partition_field(metadata: Metadata) -> list[pa.Field]:
-    named = partition_names(metadata)
-    if not named:
+    fields = partition_names(metadata)
+    if not fields:
         return []
-    parts = [pa.field(name, _shown(value_type(field.result))) for name, field in named.items()]
+    parts = [pa.field(name, _shown(value_type(field.result))) for name, field in fields.items()]
     return [pa.field(_PARTITION, pa.struct(parts), nullable=False)]
 
 
 def _shown(type: pa.DataType | None) -> pa.DataType:
-    """Return the type that values are shown in: engines have different types for a time of day."""
+    """Return the type that values are shown in. Engines have different types for a time of day."""
     return pa.string() if type is None or pa.types.is_time(type) else type
 
 
@@ -83,7 +83,7 @@ def files_schema(table: TableHead) -> pa.Schema:
 
 
 def _measured(metadata: Metadata) -> dict[int, pa.Field]:
-    """Return the columns that have statistics, by id, each with its type as values are compared."""
+    """Return the columns that have statistics, by id, each with the type for comparisons."""
     return {
         column.id: pa.field(metadata.schema.field_by_id(column.id).name, value_type(column.type))
         for column in measured_columns(metadata.schema)
@@ -141,9 +141,9 @@ def _urls(paths: pa.Array, location: str) -> pa.Array:
 
 
 def _partitions_of(files: pa.Table, metadata: Metadata, type: pa.StructType) -> pa.Array:
-    named = partition_names(metadata)
+    partition_fields = partition_names(metadata)
     parts = [type.field(place) for place in range(type.num_fields)]
-    values = [_as_shown(partition_values(files, named[part.name]), part.type) for part in parts]
+    values = [_as_shown(partition_values(files, partition_fields[part.name]), part.type) for part in parts]
     return pa.StructArray.from_arrays(values, fields=parts)
 
 
@@ -152,11 +152,11 @@ def _as_shown(values: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 def _metrics(files: pa.Table, metadata: Metadata, type: pa.StructType) -> pa.Array:
-    measured = {field.name: (id, field.type) for id, field in _measured(metadata).items()}
+    typed_columns = {field.name: (id, field.type) for id, field in _measured(metadata).items()}
     columns = [type.field(place) for place in range(type.num_fields)]
     arrays = []
     for column in columns:
-        id, kept = measured[column.name]
+        id, stored_type = typed_columns[column.name]
         stats = {
             "null_value_count": "nulls",
             "nan_value_count": "nans",
@@ -164,7 +164,7 @@ def _metrics(files: pa.Table, metadata: Metadata, type: pa.StructType) -> pa.Arr
             "upper_bound": "hi",
         }
         parts = [column.type.field(place) for place in range(column.type.num_fields)]
-        values = [_statistic(files, f"{stats[part.name]}{id}", kept, part.type) for part in parts]
+        values = [_statistic(files, f"{stats[part.name]}{id}", stored_type, part.type) for part in parts]
         arrays.append(pa.StructArray.from_arrays(values, fields=parts))
     return pa.StructArray.from_arrays(arrays, fields=columns)
 
@@ -183,59 +183,74 @@ def partitions_schema(table: TableHead) -> pa.Schema:
 
 
 def partitions(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
-    """Yield a row for each partition of each spec that has files; of a table without partitioning, one for all."""
+    """Yield a row for each partition of each spec that has files.
+
+    A table without partitioning has a single row.
+    """
     metadata = table.metadata
-    named = partition_names(metadata)
-    keys = ["spec", *(str(place) for place in range(len(named)))] if named else []
+    partition_fields = partition_names(metadata)
+    keys = ["spec", *(str(place) for place in range(len(partition_fields)))] if partition_fields else []
     counts = ["record_count", "file_count", "total_data_file_size_in_bytes"]
-    types = [pa.int32(), *(value_type(field.result) for field in named.values())] if named else []
+    types = (
+        [pa.int32(), *(value_type(field.result) for field in partition_fields.values())]
+        if partition_fields
+        else []
+    )
     schema = pa.schema(list(zip([*keys, *counts], [*types, *[pa.int64()] * len(counts)], strict=True)))
-    found = [schema.empty_table()]
+    tables = [schema.empty_table()]
     table.note_rows_read(None)
     for chunk in table.chunks():
         values = (
-            [array_of(chunk, "spec"), *(partition_values(chunk, field) for field in named.values())]
-            if named
+            [
+                array_of(chunk, "spec"),
+                *(partition_values(chunk, field) for field in partition_fields.values()),
+            ]
+            if partition_fields
             else []
         )
         ones = pa.repeat(pa.scalar(1, pa.int64()), chunk.num_rows)
         arrays = [*values, array_of(chunk, "rows"), ones, array_of(chunk, "size")]
-        found.append(_grouped(pa.Table.from_arrays(arrays, schema=schema), keys, counts))
-    grouped = _grouped(pa.concat_tables(found), keys, counts).combine_chunks()
-    if not grouped.num_rows or not (keys or table.state.files.file_count):
+        tables.append(_grouped(pa.Table.from_arrays(arrays, schema=schema), keys, counts))
+    groups = _grouped(pa.concat_tables(tables), keys, counts).combine_chunks()
+    if not groups.num_rows or not (keys or table.state.files.file_count):
         return
-    columns = dict(zip(counts, (array_of(grouped, name) for name in counts), strict=True))
+    columns = dict(zip(counts, (array_of(groups, name) for name in counts), strict=True))
     for field in wanted:
         if field.name == _PARTITION:
             parts = [field.type.field(place) for place in range(field.type.num_fields)]
-            shown = [_as_shown(array_of(grouped, str(place)), part.type) for place, part in enumerate(parts)]
-            columns[_PARTITION] = pa.StructArray.from_arrays(shown, fields=parts)
+            shown_values = [
+                _as_shown(array_of(groups, str(place)), part.type) for place, part in enumerate(parts)
+            ]
+            columns[_PARTITION] = pa.StructArray.from_arrays(shown_values, fields=parts)
         elif field.name == "spec_id":
-            columns["spec_id"] = array_of(grouped, "spec")
+            columns["spec_id"] = array_of(groups, "spec")
     yield pa.Table.from_arrays([columns[field.name] for field in wanted], schema=wanted)
 
 
 def _grouped(files: pa.Table, keys: list[str], counts: list[str]) -> pa.Table:
-    summed = pa.TableGroupBy(files, keys).aggregate([(name, "sum") for name in counts])
-    return summed.select([*keys, *(f"{name}_sum" for name in counts)]).rename_columns([*keys, *counts])
+    sums = pa.TableGroupBy(files, keys).aggregate([(name, "sum") for name in counts])
+    return sums.select([*keys, *(f"{name}_sum" for name in counts)]).rename_columns([*keys, *counts])
 
 
 def manifests(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
-    """Yield a row for each manifest that a cold reader of this version would read, and for the commits since."""
-    stored = table.state.files.stored_in()
+    """Yield a row for each manifest that a cold reader of this version would read, and for later commits."""
+    file_lists = table.state.files.stored_in()
     rows = [
         {
             "content": content,
-            "path": f"{table.url.rstrip('/')}/{Keys('').manifest(each.name)}",
-            "added_version": blob_version(each.name),
-            "entries_count": each.entries,
+            "path": f"{table.url.rstrip('/')}/{LogKeys('').manifest(manifest_entry.name)}",
+            "added_version": blob_version(manifest_entry.name),
+            "entries_count": manifest_entry.entries,
         }
-        for content, lists in (("added", stored.manifests.entries), ("removed", stored.manifests.removed))
-        for each in (manifest.stored for manifest in lists)
+        for content, lists in (
+            ("added", file_lists.manifests.entries),
+            ("removed", file_lists.manifests.removed),
+        )
+        for manifest_entry in (manifest.stored for manifest in lists)
     ]
     rows += [
         {"content": content, "path": None, "added_version": None, "entries_count": count}
-        for content, count in (("added", stored.added_since), ("removed", stored.removed_since))
+        for content, count in (("added", file_lists.added_since), ("removed", file_lists.removed_since))
         if count
     ]
     if rows:

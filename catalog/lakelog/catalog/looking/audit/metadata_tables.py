@@ -1,7 +1,7 @@
 """The metadata tables of a table: its versions, files, partitions, manifests and commits, as rows to query.
 
-Their columns are stable (see docs/sql/metadata.md), and named like Iceberg's where they mean the same.
-`history`, `snapshots` and `log` show what is committed, up to the version at hand; `files`, `partitions` and
+Their columns are stable (see docs/sql/metadata.md), and named like Iceberg's if they mean the same.
+`history`, `snapshots` and `log` show the commits up to the loaded version. `files`, `partitions` and
 `manifests` show that version as it is, in a transaction with the changes made in it.
 """
 
@@ -20,10 +20,11 @@ Chunks = Iterator[pa.Table]
 
 
 @dataclass(frozen=True, slots=True)
-class MetadataTable:
-    """`read` gets the wanted part of the schema, and yields tables of just these columns.
+class MetadataTableKind:
+    """`read` gets the requested part of the schema, and yields tables of just these columns.
 
-    One that is not `of_a_line` covers the table with all its tags and branches, also when read through one of them.
+    If it is not `of_a_line`, it covers the table with all its tags and branches, also if read through a tag
+    or branch.
     """
 
     schema: Callable[[TableHead], pa.Schema]
@@ -32,45 +33,52 @@ class MetadataTable:
 
 
 METADATA_TABLES = {
-    "detail": MetadataTable(lambda table: metadata_versions.DETAIL, metadata_versions.detail, True),
-    "files": MetadataTable(metadata_files.files_schema, metadata_files.files, True),
-    "history": MetadataTable(lambda table: metadata_versions.HISTORY, metadata_versions.history),
-    "log": MetadataTable(lambda table: metadata_versions.LOG, metadata_versions.log),
-    "manifests": MetadataTable(lambda table: metadata_files.MANIFESTS, metadata_files.manifests, True),
-    "partitions": MetadataTable(metadata_files.partitions_schema, metadata_files.partitions, True),
-    "refs": MetadataTable(lambda table: metadata_versions.REFS, metadata_versions.refs),
-    "snapshots": MetadataTable(lambda table: metadata_versions.SNAPSHOTS, metadata_versions.snapshots),
+    "detail": MetadataTableKind(lambda table: metadata_versions.DETAIL, metadata_versions.detail, True),
+    "files": MetadataTableKind(metadata_files.files_schema, metadata_files.files, True),
+    "history": MetadataTableKind(lambda table: metadata_versions.HISTORY, metadata_versions.history),
+    "log": MetadataTableKind(lambda table: metadata_versions.LOG, metadata_versions.log),
+    "manifests": MetadataTableKind(lambda table: metadata_files.MANIFESTS, metadata_files.manifests, True),
+    "partitions": MetadataTableKind(metadata_files.partitions_schema, metadata_files.partitions, True),
+    "refs": MetadataTableKind(lambda table: metadata_versions.REFS, metadata_versions.refs),
+    "snapshots": MetadataTableKind(lambda table: metadata_versions.SNAPSHOTS, metadata_versions.snapshots),
 }
 """All metadata tables by their names."""
 
-_ALIASES = {(name, "snapshot_id"): "version" for name in ("history", "refs", "snapshots")}
-"""Iceberg's words for columns, by the metadata table: who asks for one gets it, and `SELECT *` does not show it."""
+_ALIASES = {
+    ("history", "committed_at"): "made_current_at",
+    **{(name, "snapshot_id"): "version" for name in ("history", "refs", "snapshots")},
+}
+"""Other names of columns, by the metadata table: a query may use them, and `SELECT *` does not show them.
+
+`snapshot_id` is Iceberg's name of the version. `history` has Iceberg's name of a commit's time, and so ours too.
+"""
 
 
 def read_metadata(table: TableHead, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
     """Return the rows of the metadata table `name`, all columns or these in their order.
 
-    Rows are made lazily. NotFound, InvalidInput for a column that does not exist.
+    Rows are made lazily. Raises NotFound if the metadata table does not exist, InvalidInput if a column does
+    not.
     """
-    found = _named(name)
-    whole = found.schema(table)
+    metadata_table = _named(name)
+    whole = metadata_table.schema(table)
     if columns is None:
-        return pa.RecordBatchReader.from_batches(whole, _batches(found.read(table, whole)))
+        return pa.RecordBatchReader.from_batches(whole, _batches(metadata_table.read(table, whole)))
     sources = [_ALIASES.get((name, column), column) for column in columns]
-    missing = [column for column in sources if column not in whole.names]
-    if missing:
-        raise InvalidInput(f"{name} has no column {missing[0]}: it has {', '.join(whole.names)}")
+    missing_columns = [column for column in sources if column not in whole.names]
+    if missing_columns:
+        raise InvalidInput(f"{name} has no column {missing_columns[0]}: it has {', '.join(whole.names)}")
     read = pa.schema([whole.field(column) for column in dict.fromkeys(sources)])
-    wanted = pa.schema(
+    result_schema = pa.schema(
         [whole.field(of).with_name(column) for of, column in zip(sources, columns, strict=True)]
     )
-    tables = found.read(table, read)
-    if read != wanted:
-        tables = (each.select(sources).rename_columns(list(columns)) for each in tables)
-    return pa.RecordBatchReader.from_batches(wanted, _batches(tables))
+    tables = metadata_table.read(table, read)
+    if read != result_schema:
+        tables = (table_chunk.select(sources).rename_columns(list(columns)) for table_chunk in tables)
+    return pa.RecordBatchReader.from_batches(result_schema, _batches(tables))
 
 
-def _named(name: str) -> MetadataTable:
+def _named(name: str) -> MetadataTableKind:
     if name not in METADATA_TABLES:
         raise NotFound(f"there is no metadata table {name}: there are {', '.join(sorted(METADATA_TABLES))}")
     return METADATA_TABLES[name]

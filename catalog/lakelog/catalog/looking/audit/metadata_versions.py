@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from lakelog.catalog.core.files import FileSet
 from lakelog.catalog.core.logs import TableHead
-from lakelog.catalog.core.state import MAIN, TableState, details_of, operations_of, rows_of
-from lakelog.log import Commit, View
+from lakelog.catalog.core.state import MAIN, TableState, entry_of, operation_of
+from lakelog.log import Commit, LogView
 from lakelog.log.errors import NotFound
 
 ROWS_PER_CHUNK = 1024
@@ -36,8 +36,10 @@ HISTORY = pa.schema(
         *(pa.field(f"rows_{name}", pa.int64()) for name in _COUNTED),
     ]
 )
-"""A row for each commit, the newest first. `details` is JSON. Numbers of rows are NULL where they are not known, and of
-commits that change no rows."""
+"""A row for each commit, the newest first.
+
+`details` is JSON. Row counts are NULL if they are not known, or if the commit changes no rows.
+"""
 
 SNAPSHOTS = pa.schema(
     [
@@ -47,9 +49,10 @@ SNAPSHOTS = pa.schema(
         pa.field("summary", _TEXTS, nullable=False),
     ]
 )
-"""A row for each version that can be read, the oldest first. `summary` has counts by Iceberg's names.
+"""A row for each version that can be read, the oldest first.
 
-Of the oldest retained one after an expiry, `operation` is NULL, and only the totals are known.
+`summary` has counts by Iceberg's names. After an expiry, the oldest retained version has the `operation`
+NULL, and only totals.
 """
 
 DETAIL = pa.schema(
@@ -62,10 +65,11 @@ DETAIL = pa.schema(
         pa.field("total_data_file_size_in_bytes", pa.int64(), nullable=False),
     ]
 )
-"""One row: a version at a glance, without a look at its files, and of its history at the first commit alone.
+"""A single row that sums up a version.
 
-`created_at` is NULL once that has expired, and where another table was at the place before. Both times are NULL of a
-table that a transaction is about to create.
+Reads none of its files, and of its history only the first commit. `created_at` is NULL if that commit has
+expired, or if another table was at the place before. Both times are NULL if the transaction creates the
+table.
 """
 
 REFS = pa.schema(
@@ -107,29 +111,34 @@ def history(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
 
 
 def _history_rows(newest_first: Iterable[Commit]) -> Iterator[dict[str, Any]]:
-    left_behind_above: int | None = None
+    rollback_target: int | None = None
     for commit in newest_first:
-        if left_behind_above is not None and commit.version <= left_behind_above:
-            left_behind_above = None
-        is_ancestor = left_behind_above is None
-        counts = rows_of(commit)
+        entry = entry_of(commit)
+        if rollback_target is not None and commit.version <= rollback_target:
+            rollback_target = None
+        is_ancestor = rollback_target is None
         yield {
             "made_current_at": commit.time_us,
-            "version": commit.version,
+            "version": entry.version,
             "is_current_ancestor": is_ancestor,
-            "operation": _operation(commit),
-            "details": _json(details) if (details := details_of(commit)) else None,
-            **{name: commit.writer.get(name) for name in _WRITER},
-            "base": commit.base,
-            "commit_id": commit.commit_id,
-            **{f"rows_{name}": None if counts is None else getattr(counts, name) for name in _COUNTED},
+            "operation": entry.operation,
+            "details": _json(entry.details) if entry.details else None,
+            **{name: entry.writer.get(name) for name in _WRITER},
+            "base": entry.base,
+            "commit_id": entry.commit_id,
+            **{
+                f"rows_{name}": None if entry.rows is None else getattr(entry.rows, name) for name in _COUNTED
+            },
         }
         if is_ancestor:
-            left_behind_above = _continues_from(commit)
+            rollback_target = _continues_from(commit)
 
 
 def _continues_from(commit: Commit) -> int | None:
-    """Return the version whose rows those of `commit` come from: None, the one before; 0, none at all."""
+    """Return the version whose rows `commit` continues.
+
+    None is the version before it, 0 no version at all.
+    """
     for event in reversed(commit.events):
         if event["event"] == "rolled-back":
             return int(event["version"])
@@ -160,28 +169,28 @@ def _snapshot_rows(table: TableHead) -> Iterator[dict[str, Any]]:
             if is_start
             else _after(totals, commit)
         )
-        counted = {
+        event_counts = {
             spelling: sum(
                 int(event.get(name, 0)) for event in commit.events if event["event"] == "files-changed"
             )
             for name, spelling in _SUMMARY.items()
         }
-        summary = {name: count for name, count in counted.items() if count} | totals
-        yield _snapshot(commit.version, commit.time_us, _operation(commit), summary)
+        summary = {name: count for name, count in event_counts.items() if count} | totals
+        yield _snapshot(commit.version, commit.time_us, operation_of(commit), summary)
 
 
-def _before(table: TableHead, first: Commit | None) -> View[TableState] | None:
-    """Return the oldest version that can be read, where it is older than `first`, the oldest commit that is left.
+def _before(table: TableHead, first: Commit | None) -> LogView[TableState] | None:
+    """Return the oldest version that can be read, if it is older than `first`, the oldest retained commit.
 
-    What expiry keeps of it is its state, and no commit.
+    Expiry keeps its state, but no commit.
     """
     if first is not None and first.version <= max(1, table.state.expired):
         return None
     try:
-        found = table.tracked.log.view_at(table.version if first is None else first.version - 1)
+        view = table.tracked.log.view_at(table.version if first is None else first.version - 1)
     except NotFound:
         return None
-    return found if found.log_id == table.id else None
+    return view if view.log_id == table.id else None
 
 
 def _snapshot(
@@ -200,19 +209,15 @@ def _totals(files: FileSet) -> dict[str, int]:
 
 
 def _after(totals: Mapping[str, int], commit: Commit) -> dict[str, int]:
-    found = dict(totals)
+    new_totals = dict(totals)
     for event in commit.events:
         if event["event"] in ("table-created", "table-replaced", "table-purged"):
-            found = dict.fromkeys(_TOTALS, 0)
+            new_totals = dict.fromkeys(_TOTALS, 0)
         elif event["event"] == "files-changed":
-            for total, what in zip(_TOTALS, ("files", "rows", "bytes"), strict=True):
-                found[total] += int(event.get(f"added_{what}", 0)) - int(event.get(f"removed_{what}", 0))
-            found["total-records"] -= int(event.get("deleted_rows", 0))
-    return found
-
-
-def _operation(commit: Commit) -> str:
-    return ", ".join(operations_of(commit)) or "nothing"
+            for total, unit in zip(_TOTALS, ("files", "rows", "bytes"), strict=True):
+                new_totals[total] += int(event.get(f"added_{unit}", 0)) - int(event.get(f"removed_{unit}", 0))
+            new_totals["total-records"] -= int(event.get("deleted_rows", 0))
+    return new_totals
 
 
 def detail(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
@@ -232,7 +237,7 @@ def _detail_rows(table: TableHead, wanted: pa.Schema) -> Iterator[dict[str, Any]
 
 
 def _created_us(table: TableHead) -> int | None:
-    # Where it has expired, to look for it takes as long as to find the oldest version that is left.
+    # If it has expired, looking for it takes as long as finding the oldest retained version.
     first = None if table.state.expired > 1 else next(table.tracked.log.commits(last=1), None)
     return None if first is None or first.log_id != table.id else first.time_us
 

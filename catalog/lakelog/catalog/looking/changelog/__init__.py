@@ -1,40 +1,30 @@
-"""Changes of a table's rows between versions, and tables as streams: read from commits and from files that exist.
+"""Changes of a table's rows between versions, and tables as streams, read from commits and existing files.
 
-Rule: the changes between two positions are the same at every request.
-It must not write to any log, and it knows no engine: it returns files to be read, and what each of their rows means.
+Rule: the changes between two positions are the same at every request. It must not write to any log, and it
+knows no engine: it returns the files to read, and the meaning of their rows.
 """
 
-from lakelog.catalog.looking.changelog.change_stream import (
-    ChangeStream,
-)
+from lakelog.catalog.looking.changelog.change_stream import ChangeStream
 from lakelog.catalog.looking.changelog.changelog import (
-    Asked,
     Changelog,
+    ChangeRange,
     asked_versions,
     changelog_of,
     changes_schema,
 )
-from lakelog.catalog.looking.changelog.reading import (
-    Changes,
-)
-from lakelog.catalog.looking.changelog.stream_positions import (
-    Limits,
-)
-from lakelog.catalog.looking.changelog.stream_source import (
-    Stream,
-)
-from lakelog.catalog.looking.changelog.stream_versions import (
-    Versions,
-)
+from lakelog.catalog.looking.changelog.reading import Changes
+from lakelog.catalog.looking.changelog.stream_positions import StreamLimits
+from lakelog.catalog.looking.changelog.stream_source import TableStream
+from lakelog.catalog.looking.changelog.stream_versions import StreamVersions
 
 __all__ = [
-    "Asked",
+    "ChangeRange",
     "ChangeStream",
     "Changelog",
     "Changes",
-    "Limits",
-    "Stream",
-    "Versions",
+    "StreamLimits",
+    "TableStream",
+    "StreamVersions",
     "asked_versions",
     "changelog_of",
     "changes_schema",

@@ -1,7 +1,9 @@
-"""Reading the changes of a table as a stream: its contents once as inserts, or from some version on, then all changes.
+"""Reading the changes of a table as a stream.
 
-A version is in one batch as a whole, so that a reader can compare the changes of a batch with each other and needs
-nothing of other batches. Otherwise it moves like a stream of added rows.
+It begins with the contents as inserts, or at some version. All changes follow.
+
+A batch holds whole versions. So a reader can compare the changes of a batch with each other, without other
+batches. Otherwise it moves like a stream of added rows.
 """
 
 from __future__ import annotations
@@ -15,12 +17,12 @@ from lakelog.catalog.core.schema import ready
 from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.looking.changelog.changelog import INSERT, Changelog, as_change
 from lakelog.catalog.looking.changelog.file_diffs import ENTRY, entries
-from lakelog.catalog.looking.changelog.stream_positions import Limits, Position, Spent
-from lakelog.catalog.looking.changelog.stream_source import Batch, Stream
+from lakelog.catalog.looking.changelog.stream_positions import BatchSize, StreamLimits, StreamPosition
+from lakelog.catalog.looking.changelog.stream_source import FileBatch, TableStream
 from lakelog.log.errors import InvalidInput, NotFound
 
 
-class ChangePosition(Position, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ChangePosition(StreamPosition, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The position at which a stream of changes continues."""
 
     reads: ClassVar[str] = "changes"
@@ -44,79 +46,87 @@ ready(ChangePosition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeStream(Stream):
-    """A stream of changes of `table`, up to those of the version `last` or of the time `last_us` if it has an end."""
+class ChangeStream(TableStream):
+    """A stream of changes of `table`, up to the version `last` or the time `last_us` if it has an end."""
 
-    kind: ClassVar[type[Position]] = ChangePosition
+    kind: ClassVar[type[StreamPosition]] = ChangePosition
 
     last: int | None = None
     last_us: int | None = None
 
     @property
     def _oldest(self) -> int:
-        # The changes of rows by a replace are not known; a version that also created the table changed none.
+        # The row changes of a replace are not known. A version that also created the table changed
+        # no rows.
         generation = self.newest.metadata.generation
         return generation + 1 if generation > 1 else generation
 
-    def head(self) -> Position:
+    def head(self) -> StreamPosition:
         return self._marked(None, self._first(self._last + 1))
 
-    def next(self, position: Position, limits: Limits, until: Position | None = None) -> Position:
-        """As `Stream.next`, but always at the end of a version: one larger than `limits` is a batch of its own."""
+    def next(
+        self, position: StreamPosition, limits: StreamLimits, until: StreamPosition | None = None
+    ) -> StreamPosition:
+        """As `TableStream.next`, but always at the end of a version.
+
+        A version larger than `limits` is its own batch.
+        """
         self._check_same(_of_changes(position))
         return self._marked(position, self._next(position, limits, until))
 
-    def _next(self, position: Position, limits: Limits, until: Position | None) -> Position:
+    def _next(
+        self, position: StreamPosition, limits: StreamLimits, until: StreamPosition | None
+    ) -> StreamPosition:
         position = _of_changes(position)
         last = self._last if until is None else min(self._last, until.version - 1)
-        spent = Spent()
-        here: Position = position
-        if here.whole:
-            files = self._whole(here.version)
+        batch_size = BatchSize()
+        next_position: StreamPosition = position
+        if next_position.whole:
+            files = self._whole(next_position.version)
             for size, rows in zip(files["size"].to_pylist(), files["rows"].to_pylist(), strict=True):
-                spent = spent.with_file(size, rows)
-            here = here.moved(here.version + 1)
-        for seen in self._seen(here.version, last):
-            reason = self._change_of_columns(seen)
+                batch_size = batch_size.with_file(size, rows)
+            next_position = next_position.moved(next_position.version + 1)
+        for table_version in self._seen(next_position.version, last):
+            reason = self._change_of_columns(table_version)
             if reason is not None:
-                if position.order < here.order:
-                    return here
+                if position.order < next_position.order:
+                    return next_position
                 raise reason
-            more = spent + seen.spent
-            if spent.files and more.exceeds(limits):
-                return here
-            spent = more
-            here = here.moved(seen.version + 1)
-        return here if here.version > last else here.moved(last + 1)
+            larger_size = batch_size + table_version.spent
+            if batch_size.files and larger_size.exceeds(limits):
+                return next_position
+            batch_size = larger_size
+            next_position = next_position.moved(table_version.version + 1)
+        return next_position if next_position.version > last else next_position.moved(last + 1)
 
-    def batch(self, start: Position, end: Position) -> Batch:
+    def batch(self, start: StreamPosition, end: StreamPosition) -> FileBatch:
         """Return the files of the changes between two positions, in the form of `Changelog.plan`."""
         start, end = _of_changes(start), _of_changes(end)
         self._check_same(end)
         if (start.begun, start.begun_whole) != (end.begun, end.begun_whole):
-            # A retry of the first batch, by a process that does not know where it began.
+            # A process that does not know the stream's start retries the first batch.
             start = end.origin()
         first = start.version
-        found = [ENTRY.empty_table()]
+        tables = [ENTRY.empty_table()]
         whole = start.whole and start.order < end.order
         if whole:
-            found.append(self._inserts(start.version))
+            tables.append(self._inserts(start.version))
             first += 1
         if first >= end.version:
-            return Batch(files=pa.concat_tables(found))
-        for seen in self._seen(first, end.version - 1):
-            reason = self._change_of_columns(seen)
+            return FileBatch(files=pa.concat_tables(tables))
+        for table_version in self._seen(first, end.version - 1):
+            reason = self._change_of_columns(table_version)
             if reason is not None:
                 raise reason
         log, files = self._changes(first, end.version - 1)
-        return Batch(
-            files=pa.concat_tables([*found, files]),
+        return FileBatch(
+            files=pa.concat_tables([*tables, files]),
             may_carry=log.may_carry,
             may_update=log.may_update,
             may_repeat=log.may_repeat or (whole and any(diff.takes_rows for diff in log.diffs)),
         )
 
-    def files(self, start: Position, end: Position) -> pa.Table:
+    def files(self, start: StreamPosition, end: StreamPosition) -> pa.Table:
         return self.batch(start, end).files
 
     @property
@@ -144,8 +154,8 @@ class ChangeStream(Stream):
             ) from error
 
 
-def _of_changes(position: Position) -> ChangePosition:
-    """Return a position that a checkpoint has. InvalidInput for one of a stream of rows."""
+def _of_changes(position: StreamPosition) -> ChangePosition:
+    """Return a position from a checkpoint. Raises InvalidInput if it is from a stream of rows."""
     if not isinstance(position, ChangePosition):
         raise InvalidInput(
             "the checkpoint is of a stream of rows, and this one is of changes: begin with a new checkpoint"

@@ -1,9 +1,9 @@
 """Changes of a table's rows: which rows each version inserted and deleted, planned as files to be read.
 
-A deleted row is read from the file that it was in, with all other rows of that file marked as deleted. An update is a
-delete and an insert of the same id in one version; a row that was only copied is a delete and an insert of the same id
-and version. Combining them is not done here (see `net_changes`, and Spark). Rows have the columns that the table has at
-the end of the versions, and five more.
+A deleted row is read from the file that it was in, with all other rows of that file marked as deleted. An
+update is a delete and an insert of the same id in the same version. A row that was only copied is a delete
+and an insert of the same id and row version. This module does not combine them (see `net_changes`, and
+Spark). Rows have the table's columns at the end of the versions, and five more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from lakelog.catalog.core.files import (
     CONSTANTS,
     DELETES,
     FIRST_ROW,
-    Constant,
     constants_from_json,
     constants_to_json,
     deletes_from_json,
@@ -35,12 +34,13 @@ from lakelog.catalog.core.schema import (
     Filter,
     Metadata,
     Schema,
+    TypedValue,
     as_predicate,
     children,
     with_children,
 )
 from lakelog.catalog.core.writes import wider_type
-from lakelog.catalog.looking.changelog.file_diffs import ENTRY, Diffs, Entry, FileDiff, file_diffs
+from lakelog.catalog.looking.changelog.file_diffs import ENTRY, Entry, FileDiff, FileDiffs, file_diffs
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -55,17 +55,18 @@ _ADDED = tuple(
         (2_000_000_003, COMMIT_TIMESTAMP, "timestamp"),
     )
 )
-"""Columns that no file has: their values are in the entries by which changes are read, with ids that no column has."""
+"""Columns that no file has. Their values are in the entries of the changes, under ids that no column has."""
 
 INSERT, DELETE = "insert", "delete"
 _VECTORS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """The versions, or times in microseconds, between which changes are requested; each end is included or not.
+class ChangeRange:
+    """The requested range of changes, by versions or by times in microseconds.
 
-    Without an end, it is the newest version. `start_latest`: from the next version on.
+    `with_start` and `with_end` include the ends. Without an end, it ends at the newest version. With
+    `start_latest`, it begins with the next version.
     """
 
     start_version: int | None = None
@@ -94,22 +95,22 @@ class Asked:
 
     @property
     def last_us(self) -> int | None:
-        """The last time of a version among them, where they end by a time."""
+        """The last time that a version of the range can have, if the range ends at a time."""
         return None if self.end_us is None else self.end_us - (not self.with_end)
 
 
-def changelog_of(table: HasHead, asked: Asked) -> Changelog:
-    """Return the requested changes of a table or branch: in a transaction, without the transaction's own.
+def changelog_of(table: HasHead, asked: ChangeRange) -> Changelog:
+    """Return the requested changes of a table or branch.
 
-    InvalidInput for a tag.
+    In a transaction, its own changes are left out. Raises InvalidInput for a tag.
     """
     first, last = asked_versions(table, asked)
-    return Changelog(table.head.at_version(table.head.version), first, last)
+    return Changelog(table.table_head.at_version(table.table_head.version), first, last)
 
 
-def asked_versions(table: HasHead, asked: Asked) -> tuple[int, int]:
-    """As `versions_of`, for a table or branch. InvalidInput for a tag."""
-    head = table.head
+def asked_versions(table: HasHead, asked: ChangeRange) -> tuple[int, int]:
+    """As `versions_of`, for a table or branch. Raises InvalidInput for a tag."""
+    head = table.table_head
     if head.is_tag:
         raise InvalidInput(
             f"{head.name} is on {head.ref}, which is a tag and never changes: read the changes of the table or of a "
@@ -118,10 +119,10 @@ def asked_versions(table: HasHead, asked: Asked) -> tuple[int, int]:
     return versions_of(asked, head)
 
 
-def versions_of(asked: Asked, head: TableHead) -> tuple[int, int]:
-    """Return the first and the last version of the requested changes; the last is before the first if there are none.
+def versions_of(asked: ChangeRange, head: TableHead) -> tuple[int, int]:
+    """Return the first and the last version of the requested changes.
 
-    NotFound for a version that does not exist.
+    If there are none, the last is before the first. Raises NotFound if a requested version does not exist.
     """
     tracked, newest, name = head.tracked, head.version, head.name
     if tracked.transaction.creates_log:
@@ -153,14 +154,14 @@ def versions_of(asked: Asked, head: TableHead) -> tuple[int, int]:
 
 
 def changes_schema(schema: Schema) -> Schema:
-    """Return a table's columns, and those that describe each change.
+    """Return a table's columns, and the columns that describe each change.
 
-    All are nullable: a deleted row may be from before a column became NOT NULL. InvalidInput where the table has a
-    column of one of those names.
+    All are nullable because a deleted row may be older than a column's NOT NULL. Raises InvalidInput if a
+    table's column has the name of an added column.
     """
-    taken = {field.name.lower() for field in schema.fields}
+    table_names = {field.name.lower() for field in schema.fields}
     for field in _ADDED:
-        if field.name in taken:
+        if field.name in table_names:
             raise InvalidInput(
                 f"the table's column {field.name} has the name of a column of its changes: rename it to read them"
             )
@@ -178,9 +179,8 @@ def _may_be_null(field: Field) -> Field:
 class Changelog:
     """The changes of the versions from `first` to `last` of a table, or of the branch that `newest` is on.
 
-    Changes have the columns of `newest` with `columns_of_newest`, else those of `last`.
-
-    NotFound where a version has expired, InvalidInput where rows of different versions cannot be those of one table.
+    Changes have the columns of `newest` with `columns_of_newest`, else the columns of `last`. Raises NotFound
+    if a version has expired. Raises InvalidInput if rows of different versions cannot be in the same table.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class Changelog:
     @classmethod
     def of(cls, table: HasHead, first: int, last: int) -> Changelog:
         """Return the changelog of a table, or of the branch that it is on."""
-        return cls(table.head, first, last)
+        return cls(table.table_head, first, last)
 
     @property
     def metadata(self) -> Metadata:
@@ -230,12 +230,12 @@ class Changelog:
 
     @property
     def may_update(self) -> bool:
-        """Whether one version may delete and insert a row of the same id."""
+        """Whether a version may delete and insert a row of the same id."""
         return any(diff.may_update for diff in self._diffs)
 
     @property
     def may_repeat(self) -> bool:
-        """Whether several versions may change one row."""
+        """Whether several versions may change the same row."""
         active = [diff for diff in self._diffs if diff.takes_rows or diff.brings_rows]
         takes, brings = (any(d.takes_rows for d in active), any(d.brings_rows for d in active))
         return len(active) > 1 and takes and brings
@@ -245,22 +245,22 @@ class Changelog:
         predicate: Filter | None = None,
         versions: Collection[int] | None = None,
     ) -> pa.Table:
-        """Return the files with the changes of these versions (None: all), in order, without those that cannot match.
+        """Return the files with the changes of these versions (None: all), in order.
 
-        They have the columns of `plan_scan`, and are to be read by `schema`. Only kinds of change, versions and times
-        are compared with the predicate. Reads the vectors of files whose deleted
-        rows changed.
+        Files that cannot match the predicate are left out. It compares only kinds of change, versions and
+        times. Files have the columns of `plan_scan`, and are read by `schema`. Reads the vectors of files
+        whose deleted rows changed.
         """
         bound = None if predicate is None else bind(as_predicate(predicate), self.schema)
-        wanted = [
+        diff_changes = [
             (diff, change)
             for diff, change in self._wanted(bound)
             if versions is None or diff.version in versions
         ]
         rows = [
             as_change(entry, change, diff.version, diff.time_us, self.newest.name)
-            for diff, change, found in in_order(wanted, self._entries, _VECTORS_AT_ONCE)
-            for entry in found
+            for diff, change, entries in in_order(diff_changes, self._entries, _VECTORS_AT_ONCE)
+            for entry in entries
         ]
         return pa.Table.from_pylist(rows, schema=ENTRY)
 
@@ -273,7 +273,7 @@ class Changelog:
         ]
         if bound is None or not parts:
             return parts
-        known: dict[str, pa.Array] = {
+        columns: dict[str, pa.Array] = {
             "rows": pa.array([1] * len(parts), pa.int64()),
             "spec": pa.array([0] * len(parts), pa.int32()),
         }
@@ -283,9 +283,9 @@ class Changelog:
             pa.array([diff.time_us for diff, _ in parts], pa.timestamp("us", "UTC")),
         )
         for field, column in zip(_ADDED, values, strict=True):
-            known[f"lo{field.id}"] = known[f"hi{field.id}"] = column
-            known[f"nulls{field.id}"] = pa.array([0] * len(parts), pa.int64())
-        mask = may_match(pa.table(known), bound, ()).to_pylist()
+            columns[f"lo{field.id}"] = columns[f"hi{field.id}"] = column
+            columns[f"nulls{field.id}"] = pa.array([0] * len(parts), pa.int64())
+        mask = may_match(pa.table(columns), bound, ()).to_pylist()
         return [part for part, keep in zip(parts, mask, strict=True) if keep]
 
     def _entries(self, part: tuple[FileDiff, str]) -> Iterator[tuple[FileDiff, str, list[Entry]]]:
@@ -293,14 +293,14 @@ class Changelog:
         whole = diff.added if change == INSERT else diff.removed
         yield diff, change, list(whole)
         for old, new in diff.changed:
-            gone, back = self._difference(old, new)
-            rows = back if change == INSERT else gone
+            deleted_rows, restored_rows = self._difference(old, new)
+            rows = restored_rows if change == INSERT else deleted_rows
             if rows:
                 yield diff, change, [_only(new, rows)]
 
     def _difference(self, old: Entry, new: Entry) -> tuple[BitMap, BitMap]:
-        """Return the positions of the rows that are deleted only in `new`, and only in `old`."""
-        before, after = (
+        """Return the positions of rows deleted only in `new`, and of rows deleted only in `old`."""
+        old_deletes, new_deletes = (
             read_vector(
                 self.newest.tracked.store,
                 self.newest.tracked.prefix,
@@ -309,39 +309,39 @@ class Changelog:
             )
             for entry in (old, new)
         )
-        return after - before, before - after
+        return new_deletes - old_deletes, old_deletes - new_deletes
 
     # Comparing versions
 
     def _compared(self) -> Sequence[FileDiff]:
         if self.last < self.first:
             return ()
-        name, expired = self.newest.name, self.newest.state.expired
-        if self.first <= expired != 1:
-            # Of the oldest version that is kept, there are the rows, but no commit.
+        name, oldest_version = self.newest.name, self.newest.state.expired
+        if self.first <= oldest_version != 1:
+            # The oldest retained version has its rows, but no commit.
             raise NotFound(
-                f"the changes of version {self.first} of {name} are no longer known: versions before {expired} "
-                f"have expired. Read changes from version {expired + 1} on, and let expire keep more versions"
+                f"the changes of version {self.first} of {name} are no longer known: versions before {oldest_version} "
+                f"have expired. Read changes from version {oldest_version + 1} on, and let expire keep more versions"
             )
         try:
-            found = file_diffs(self.newest, self.first, self.last, self._before)
+            diffs = file_diffs(self.newest, self.first, self.last, self._before)
         except NotFound as error:
             raise NotFound(
                 f"the changes of {name} from version {self.first} to {self.last} can no longer be read: {error}"
             ) from error
-        if found.made is not None:
+        if diffs.made is not None:
             raise InvalidInput(
-                f"{name} is on a branch that was created in version {found.made}: read its changes after that "
+                f"{name} is on a branch that was created in version {diffs.made}: read its changes after that "
                 "version, and earlier ones of the table itself"
             )
-        if found.replaced:
-            at = found.replaced[-1]
+        if diffs.replaced:
+            at = diffs.replaced[-1]
             raise InvalidInput(
                 f"{name} was replaced in version {at}: earlier rows have none of its columns. Read the "
                 f"changes up to version {at - 1}, or after version {at}"
             )
-        self._check_types(found)
-        return found.diffs
+        self._check_types(diffs)
+        return diffs.diffs
 
     def _before(self) -> TableHead:
         if self.first < 2:
@@ -349,12 +349,12 @@ class Changelog:
                 f"{self.newest.tracked.log.location}: the first version of {self.newest.name} removes rows: find out "
                 "which client wrote it"
             )
-        before = self.newest.at(self.newest.tracked.view_at(self.first - 1))
-        if before.id != self.newest.id:
+        previous_head = self.newest.at(self.newest.tracked.view_at(self.first - 1))
+        if previous_head.id != self.newest.id:
             raise NotFound(f"version {self.first - 1} belongs to another table")
-        return before
+        return previous_head
 
-    def _check_types(self, found: Diffs) -> None:
+    def _check_types(self, found: FileDiffs) -> None:
         for version, schema in found.schemas:
             wider = wider_type(schema, self.metadata.schema)
             if wider is not None:
@@ -365,9 +365,10 @@ class Changelog:
 
 
 def as_change(entry: Entry, change: str, version: int, time_us: int, name: str) -> Entry:
-    """Return the entry of a file whose rows are all changes of one kind, of one version of the table `name`.
+    """Return the entry of a file whose rows are all the same kind of change, in a version of the table
+    `name`.
 
-    InvalidInput where its rows have no ids.
+    Raises InvalidInput if its rows have no ids.
     """
     if entry[FIRST_ROW] is None:
         raise InvalidInput(
@@ -378,13 +379,13 @@ def as_change(entry: Entry, change: str, version: int, time_us: int, name: str) 
     values: tuple[str | int, ...] = (change, version, time_us)
     for field, value in zip(_ADDED, values, strict=True):
         assert isinstance(field.type, AtomicType)
-        constants[field.id] = Constant(type=field.type.name, value=value)
+        constants[field.id] = TypedValue(type=field.type.name, value=value)
     return {**entry, CONSTANTS: constants_to_json(constants)}
 
 
 def _physical_rows(entry: Entry) -> int:
-    deleted = 0 if entry[DELETES] is None else deletes_from_json(entry[DELETES]).rows
-    return int(entry["rows"]) + deleted
+    deleted_rows = 0 if entry[DELETES] is None else deletes_from_json(entry[DELETES]).rows
+    return int(entry["rows"]) + deleted_rows
 
 
 def _only(entry: Entry, rows: BitMap) -> Entry:
@@ -392,6 +393,6 @@ def _only(entry: Entry, rows: BitMap) -> Entry:
     from pyroaring import BitMap
 
     physical = _physical_rows(entry)
-    others = rows.flip(0, physical) if physical else BitMap()
-    deletes = deletes_to_json(inline_deletes(others)) if others else None
+    deleted_rows = rows.flip(0, physical) if physical else BitMap()
+    deletes = deletes_to_json(inline_deletes(deleted_rows)) if deleted_rows else None
     return {**entry, "rows": len(rows), DELETES: deletes}

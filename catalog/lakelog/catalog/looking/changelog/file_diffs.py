@@ -1,7 +1,7 @@
-"""How each version's files differ from those of the version before: removed, added, or with other deleted rows.
+"""How each version's files differ from the version before: removed, added, or with other deleted rows.
 
-Of the steps of one commit, only the result counts: a file that it adds and removes again does not appear.
-Files are dictionaries with the columns of `ENTRY`.
+Only the result of a commit counts: a file that it adds and removes again does not appear. Files are
+dictionaries with the columns of `ENTRY`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lakelog.catalog.core.state import (
     MOVING,
     FastForwarded,
     FilesChanged,
-    Operation,
+    OperationKind,
     RefSet,
     RolledBack,
     SchemaChanged,
@@ -49,21 +49,21 @@ ENTRY = pa.schema(
 )
 
 _FRESH = {
-    Operation.APPEND.value,
-    Operation.OVERWRITE.value,
-    Operation.OVERWRITE_PARTITIONS.value,
-    Operation.TRUNCATE.value,
+    OperationKind.APPEND.value,
+    OperationKind.OVERWRITE.value,
+    OperationKind.OVERWRITE_PARTITIONS.value,
+    OperationKind.TRUNCATE.value,
 }
-"""Operations whose added rows are all new, with ids that no row has had."""
+"""Operations whose added rows are all new, with ids that no row had before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDiff:
-    """The changes of files by one version.
+    """The changes of files by a version.
 
-    `changed` are files whose deleted rows changed, before and after. `fresh`: all rows that it added are new ones.
-    `backwards`: it was a rollback, or took over what a branch or another table has, which may have been rolled back,
-    so that deleted rows may be live again.
+    `changed` are files whose deleted rows changed, before and after. With `fresh`, all rows that it added are
+    new. With `backwards`, deleted rows may be live again. It was a rollback, or took over a branch or another
+    table, which may have been rolled back.
     """
 
     version: int
@@ -76,7 +76,7 @@ class FileDiff:
 
     @property
     def takes_rows(self) -> bool:
-        """Whether it may have removed rows."""
+        """Whether the version may have removed rows."""
         return bool(self.removed or self.changed)
 
     @property
@@ -85,7 +85,7 @@ class FileDiff:
 
     @property
     def may_update(self) -> bool:
-        """Whether a row of one id may have been deleted and inserted."""
+        """Whether a row of the same id may have been deleted and inserted."""
         return self.takes_rows and self.brings_rows and not self.fresh
 
     @property
@@ -96,11 +96,12 @@ class FileDiff:
 
 
 @dataclass(frozen=True, slots=True)
-class Diffs:
+class FileDiffs:
     """The diffs of the versions from `first` to `last`, in order.
 
-    `schemas` are those that their files have been written for, with versions that had them; `replaced` are the versions
-    that replaced the table, and `made` is the one that created the branch: where there are any, there are no diffs.
+    `schemas` are the schemas that their files were written for, with versions that had them. `replaced` are
+    the versions that replaced the table. `made` is the version that created the branch. If there are any of
+    these, there are no diffs.
     """
 
     diffs: Sequence[FileDiff]
@@ -109,19 +110,18 @@ class Diffs:
     made: int | None = None
 
 
-def file_diffs(head: TableHead, first: int, last: int, before: Callable[[], TableHead]) -> Diffs:
+def file_diffs(head: TableHead, first: int, last: int, before: Callable[[], TableHead]) -> FileDiffs:
     """Return the diffs of existing versions, of a table or of the branch that `head` is on.
 
-    `before` returns the version before `first`, and is called only where one of its files is removed or changed, or
-    where the table was rolled back.
-
-    NotFound where a version has expired, or belongs to another table. Costs a GET for each version.
+    `before` returns the version before `first`. It is called only if a file of that version is removed or
+    changed, or if the table was rolled back. Raises NotFound if a version has expired, or belongs to another
+    table. Makes a GET for each version.
     """
     steps: list[_Step] = []
     schemas: list[tuple[int, Schema]] = []
-    replaced: list[int] = []
+    replaced_versions: list[int] = []
     goes_back = False
-    made: int | None = None
+    branch_version: int | None = None
     for files in files_of_commits(head.tracked, first, last):
         is_created = any(isinstance(event, TableCreated) for event in files.events)
         if files.commit.log_id != head.id:
@@ -129,24 +129,25 @@ def file_diffs(head: TableHead, first: int, last: int, before: Callable[[], Tabl
         steps.append(_step(files))
         for event in files.events:
             if isinstance(event, RefSet) and event.id == head.ref_id:
-                made = files.commit.version
+                branch_version = files.commit.version
             if isinstance(event, SchemaChanged | TableCreated | TableReplaced):
                 schemas.append((files.commit.version, event.schema))
             elif isinstance(event, RolledBack) and event.metadata is not None:
                 goes_back = True
                 schemas.append((files.commit.version, event.metadata.schema))
             if (isinstance(event, TableReplaced) and not is_created) or _makes_another(event):
-                replaced.append(files.commit.version)
-    if replaced or made is not None:
-        return Diffs((), schemas, replaced, made)
-    needed = _needed_before(steps)
+                replaced_versions.append(files.commit.version)
+    if replaced_versions or branch_version is not None:
+        return FileDiffs((), schemas, replaced_versions, branch_version)
+    needed_paths = _needed_before(steps)
     live: dict[str, Entry] = {}
-    # After a rollback, the columns of the first versions may be unlike all schemas that are known from the commits.
-    if needed or (goes_back and first > 1):
-        then = before()
-        schemas.append((then.version, then.schema))
-        live = {entry["path"]: entry for entry in _entries_at(then, needed)}
-    return Diffs(list(_paired(steps, live)), schemas, ())
+    # After a rollback, the columns of the first versions may differ from all schemas in the
+    # commits.
+    if needed_paths or (goes_back and first > 1):
+        previous_head = before()
+        schemas.append((previous_head.version, previous_head.schema))
+        live = {entry["path"]: entry for entry in _entries_at(previous_head, needed_paths)}
+    return FileDiffs(list(_paired(steps, live)), schemas, ())
 
 
 def entries(files: pa.Table) -> list[Entry]:
@@ -157,8 +158,8 @@ def entries(files: pa.Table) -> list[Entry]:
         else pa.nulls(files.num_rows, field.type)
         for field in ENTRY
     ]
-    found: list[Entry] = pa.table(columns, schema=ENTRY).to_pylist()
-    return found
+    rows: list[Entry] = pa.table(columns, schema=ENTRY).to_pylist()
+    return rows
 
 
 def _makes_another(event: TableEvent) -> bool:
@@ -176,36 +177,36 @@ class _Step:
 
 
 def _step(files: CommitFiles) -> _Step:
-    removed: dict[str, None] = {}
-    added: dict[str, Entry] = {}
+    removed_paths: dict[str, None] = {}
+    added_entries: dict[str, Entry] = {}
     operations: dict[str, None] = {}
     backwards = False
     for event in files.events:
         if isinstance(event, TableReplaced):
-            # The same commit created the table: no reader ever saw its earlier contents.
-            removed.clear()
-            added.clear()
+            # The same commit created the table, so no reader ever saw its earlier contents.
+            removed_paths.clear()
+            added_entries.clear()
         # A branch, or a source, may have been rolled back before the fast-forward to it, or before it was imported.
         backwards = backwards or isinstance(event, RolledBack | FastForwarded | SourceImported)
         if isinstance(event, FilesChanged):
             operations[event.operation] = None
-            for gone in files.removed(event):
-                if added.pop(gone.path, None) is None:
-                    removed[gone.path] = None
+            for file in files.removed(event):
+                if added_entries.pop(file.path, None) is None:
+                    removed_paths[file.path] = None
             for entry in entries(files.added(event)):
-                added[entry["path"]] = entry
+                added_entries[entry["path"]] = entry
     commit = files.commit
-    return _Step(commit.version, commit.time_us, removed, added, operations, backwards)
+    return _Step(commit.version, commit.time_us, removed_paths, added_entries, operations, backwards)
 
 
 def _needed_before(steps: Sequence[_Step]) -> set[str]:
-    """Return which files must have existed before the first step."""
-    needed: set[str] = set()
-    come: set[str] = set()
+    """Return the paths of files that must have existed before the first step."""
+    needed_paths: set[str] = set()
+    added_paths: set[str] = set()
     for step in steps:
-        needed.update(path for path in step.removed if path not in come)
-        come.update(step.added)
-    return needed
+        needed_paths.update(path for path in step.removed if path not in added_paths)
+        added_paths.update(step.added)
+    return needed_paths
 
 
 def _entries_at(head: TableHead, paths: set[str]) -> list[Entry]:
@@ -214,26 +215,28 @@ def _entries_at(head: TableHead, paths: set[str]) -> list[Entry]:
 
 def _paired(steps: Sequence[_Step], live: dict[str, Entry]) -> Iterator[FileDiff]:
     for step in steps:
-        gone = [live.pop(path) for path in step.removed]
+        removed_entries = [live.pop(path) for path in step.removed]
         live.update(step.added)
         if step.operations and MOVING.issuperset(step.operations):
             # Rows have only moved, each with its id and its version.
             continue
-        changed = [
-            (old, new) for old in gone if (new := step.added.get(old["path"])) and _is_same_file(old, new)
+        entry_pairs = [
+            (old, new)
+            for old in removed_entries
+            if (new := step.added.get(old["path"])) and _is_same_file(old, new)
         ]
-        still = {old["path"] for old, _ in changed}
+        same_paths = {old["path"] for old, _ in entry_pairs}
         yield FileDiff(
             version=step.version,
             time_us=step.time_us,
-            removed=[old for old in gone if old["path"] not in still and old["rows"]],
-            added=[new for path, new in step.added.items() if path not in still and new["rows"]],
-            changed=[(old, new) for old, new in changed if old[DELETES] != new[DELETES]],
+            removed=[old for old in removed_entries if old["path"] not in same_paths and old["rows"]],
+            added=[new for path, new in step.added.items() if path not in same_paths and new["rows"]],
+            changed=[(old, new) for old, new in entry_pairs if old[DELETES] != new[DELETES]],
             fresh=_FRESH.issuperset(step.operations),
             backwards=step.backwards,
         )
 
 
 def _is_same_file(old: Entry, new: Entry) -> bool:
-    """Return whether a path that is removed and added is the same file: one from elsewhere can be added again."""
+    """Return whether a path that is removed and added is the same file. A file outside can be added again."""
     return bool(old["write"] == new["write"] and old[FIRST_ROW] == new[FIRST_ROW])

@@ -1,6 +1,8 @@
-"""Combining changes of rows: without rows that were only copied, as updates, or net. Pure, over Arrow.
+"""Combining changes of rows: without rows that were only copied, as updates, or net.
 
-Rows are identified by their ids. In one version a row is deleted at most once, and inserted at most once.
+Pure, over Arrow.
+
+Row ids identify rows. In a version a row is deleted at most once, and inserted at most once.
 """
 
 from __future__ import annotations
@@ -17,50 +19,51 @@ BEFORE_UPDATE, AFTER_UPDATE = "update_preimage", "update_postimage"
 
 
 def without_copies(changes: pa.Table) -> pa.Table:
-    """Return the changes of one version without the rows that were deleted and inserted with the same row version."""
-    copied = _twice(changes, [ROW_ID, ROW_VERSION])
-    return changes if not len(copied) else changes.filter(_not_in(changes, copied))
+    """Return a version's changes without rows that were deleted and inserted with the same row version."""
+    copied_ids = _twice(changes, [ROW_ID, ROW_VERSION])
+    return changes if not len(copied_ids) else changes.filter(_not_in(changes, copied_ids))
 
 
 def as_updates(changes: pa.Table) -> pa.Table:
-    """Return the changes of one version with rows that were deleted and inserted named as the halves of an update."""
-    updated = _twice(changes, [ROW_ID])
-    if not len(updated):
+    """Return a version's changes, with a deleted and inserted row named as the halves of an update."""
+    updated_ids = _twice(changes, [ROW_ID])
+    if not len(updated_ids):
         return changes
-    is_update = pc.invert(_not_in(changes, updated))
+    is_update = pc.invert(_not_in(changes, updated_ids))
     return _with_types(changes, _named(changes[CHANGE_TYPE], is_update))
 
 
 def net(changes: pa.Table, *, updates: bool) -> pa.Table:
-    """Return the difference of the rows after all versions to those before: for each row one change, or two halves.
+    """Return the difference between the rows before and after all versions: a change for each row, or two
+    halves.
 
-    A row that was inserted and deleted again is no change, nor is one that is back as it was, by a rollback. `changes`
-    have no copied rows and no updates.
+    A row that was inserted and deleted again is no change. Neither is a row that a rollback brought back as
+    it was. `changes` have no copied rows and no updates.
     """
     count = changes.num_rows
     if not count:
         return changes
-    inserted = pc.equal(changes[CHANGE_TYPE], INSERT).to_numpy()
+    is_insert = pc.equal(changes[CHANGE_TYPE], INSERT).to_numpy()
     ids, versions = changes[ROW_ID].to_numpy(), changes[COMMIT_VERSION].to_numpy()
-    order = np.lexsort((inserted, versions, ids))
+    order = np.lexsort((is_insert, versions, ids))
     sorted_ids = ids[order]
     starts = np.flatnonzero(np.concatenate(([True], sorted_ids[1:] != sorted_ids[:-1])))
     ends = np.concatenate((starts[1:], [count])) - 1
     first, last = order[starts], order[ends]
     row_versions = changes[ROW_VERSION].to_numpy()
-    is_back = ~inserted[first] & inserted[last] & (row_versions[first] == row_versions[last])
+    is_back = ~is_insert[first] & is_insert[last] & (row_versions[first] == row_versions[last])
     first, last = first[~is_back], last[~is_back]
-    was_there, is_there = ~inserted[first], inserted[last]
-    kept = np.zeros(count, dtype=bool)
-    kept[first[was_there]] = True
-    kept[last[is_there]] = True
-    # A row that existed before and after has two halves, whether or not these are named as such.
-    both = np.zeros(count, dtype=bool)
-    both[first[was_there & is_there]] = True
-    both[last[was_there & is_there]] = True
+    was_there, is_there = ~is_insert[first], is_insert[last]
+    is_result = np.zeros(count, dtype=bool)
+    is_result[first[was_there]] = True
+    is_result[last[is_there]] = True
+    # A row that existed before and after has two halves, whether or not they are named as halves.
+    is_half = np.zeros(count, dtype=bool)
+    is_half[first[was_there & is_there]] = True
+    is_half[last[was_there & is_there]] = True
     if updates:
-        changes = _with_types(changes, _named(changes[CHANGE_TYPE], pa.array(both)))
-    return changes.filter(pa.array(kept))
+        changes = _with_types(changes, _named(changes[CHANGE_TYPE], pa.array(is_half)))
+    return changes.filter(pa.array(is_result))
 
 
 def _named(types: pa.ChunkedArray, is_update: pa.Array) -> pa.ChunkedArray:
@@ -75,8 +78,8 @@ def _with_types(changes: pa.Table, types: pa.ChunkedArray) -> pa.Table:
 
 def _twice(changes: pa.Table, columns: list[str]) -> pa.ChunkedArray:
     """Return the ids of the rows that occur twice with the same values of `columns`."""
-    counted = changes.select(columns).group_by(columns).aggregate([([], "count_all")])
-    return counted.filter(pc.equal(counted["count_all"], 2))[ROW_ID]
+    counts = changes.select(columns).group_by(columns).aggregate([([], "count_all")])
+    return counts.filter(pc.equal(counts["count_all"], 2))[ROW_ID]
 
 
 def _not_in(changes: pa.Table, ids: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelog.catalog.core.logs import PickledHead, Unchanging, watched
+from lakelog.catalog.core.logs import PickledHead, UnchangingValue, watched
 from lakelog.catalog.core.parquet import ID_FIELDS, read_files
 from lakelog.catalog.looking.changelog.changelog import Changelog
 from lakelog.catalog.looking.changelog.file_diffs import FileDiff
@@ -15,12 +15,14 @@ from lakelog.catalog.looking.changelog.net_changes import as_updates, net, witho
 from lakelog.log.errors import InvalidInput
 
 
-class Changes(Unchanging):
-    """Changes that are prepared to be read: no data file is requested before its rows are needed.
+class Changes(UnchangingValue):
+    """Changes that are ready to be read.
 
-    Each is a row with the table's columns, `_change_type` (`insert` or `delete`; with `updates` also `update_preimage`
-    and `update_postimage`, the two halves of an update), `_commit_version` and `_commit_timestamp`, and the row's
-    `_row_id` and `_row_version`. Changes of a version come after those of all earlier versions.
+    No data file is requested before its rows are needed. Each change is a row with the table's columns, the
+    row's `_row_id` and `_row_version`, and three more columns: `_change_type`, `_commit_version` and
+    `_commit_timestamp`. `_change_type` is `insert` or `delete`; with `updates` also `update_preimage` and
+    `update_postimage`, the two halves of an update. Changes of a version come after the changes of all
+    earlier versions.
     """
 
     def __init__(
@@ -39,9 +41,9 @@ class Changes(Unchanging):
         self._updates = updates
         self._columns = None if columns is None else [_name(name, log) for name in columns]
         self._all = tuple(field.name for field in schema.fields)
-        taken = {name.lower() for name in self._all}
+        schema_names = {name.lower() for name in self._all}
         for field in ID_FIELDS:
-            if field.name in taken:
+            if field.name in schema_names:
                 raise InvalidInput(
                     f"the table's column {field.name} has the name of a column of its changes: rename it to read them"
                 )
@@ -56,11 +58,14 @@ class Changes(Unchanging):
         return self.to_reader().schema
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """Return the changes as a reader of record batches. Holds at most those of one version, or all if `net`."""
+        """Return the changes as a reader of record batches.
+
+        Holds at most a version's changes, or all if `net`.
+        """
         schema, _ = self._read([])
-        chosen = self._chosen(schema)
-        reading = watched(self._log.newest.logs, "read_changes", self._log.newest.name)
-        return pa.RecordBatchReader.from_batches(chosen, reading.each(self._batches(schema)))
+        columns_schema = self._chosen(schema)
+        watch = watched(self._log.newest.logs, "read_changes", self._log.newest.name)
+        return pa.RecordBatchReader.from_batches(columns_schema, watch.each(self._batches(schema)))
 
     def to_arrow(self) -> pa.Table:
         return self.to_reader().read_all()
@@ -74,17 +79,17 @@ class Changes(Unchanging):
             yield from self._selected(changes)
 
     def _by_version(self, schema: pa.Schema, *, updates: bool) -> Iterator[pa.Table]:
-        """Yield the changes in parts; a version that may have two changes of one row is in one part."""
+        """Yield the changes in parts. A version that may change a row twice is in the same part."""
         for run in _runs(self._log.diffs):
             _, batches = self._read(run)
             if not run[0].may_update:
                 for batch in batches:
                     yield pa.Table.from_batches([batch], schema)
                 continue
-            found = pa.Table.from_batches(batches, schema)
+            changes = pa.Table.from_batches(batches, schema)
             if run[0].may_carry:
-                found = without_copies(found)
-            yield as_updates(found) if updates else found
+                changes = without_copies(changes)
+            yield as_updates(changes) if updates else changes
 
     def _read(self, run: Sequence[FileDiff]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         tracked = self._log.newest.tracked
@@ -99,20 +104,20 @@ class Changes(Unchanging):
         )
 
     def _selected(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
-        chosen = changes if self._columns is None else changes.select(self._columns)
-        yield from chosen.to_batches()
+        selection = changes if self._columns is None else changes.select(self._columns)
+        yield from selection.to_batches()
 
     def _chosen(self, schema: pa.Schema) -> pa.Schema:
         return schema if self._columns is None else pa.schema([schema.field(name) for name in self._columns])
 
 
 def _name(name: str, log: Changelog) -> str:
-    known = {field.name.lower(): field.name for field in ID_FIELDS}
-    return known.get(name.lower()) or log.schema.find((name,)).name
+    id_names = {field.name.lower(): field.name for field in ID_FIELDS}
+    return id_names.get(name.lower()) or log.schema.find((name,)).name
 
 
 def _runs(diffs: Sequence[FileDiff]) -> Iterator[list[FileDiff]]:
-    """Yield each version that may have two changes of one row by itself, and the versions in between together."""
+    """Yield each version that may change a row twice on its own, and the versions between them together."""
     run: list[FileDiff] = []
     for diff in diffs:
         if diff.may_update:

@@ -14,14 +14,14 @@ from lakelog.log.errors import FormatError, InvalidInput
 FORMAT = 1
 
 
-class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StreamPosition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The position at which a stream continues: at the file `index` of `version`.
 
-    The files of a version are those that it added, or, with `whole`, all that the table had. `table` and `generation`
-    identify the table. `begun` and `begun_whole` are the version and `whole` of the stream's first position, which all
-    later ones have, so that a process that has lost the first finds it. `read` is the hash of the commit of the last
-    version that was read, shortened: after a restore to an earlier time, the version may be another commit. Checkpoints
-    of earlier releases do not have it.
+    The files of a version are the files that it added, or, with `whole`, all files that the table had.
+    `table` and `generation` identify the table. `begun` and `begun_whole` are the version and `whole` of the
+    stream's first position. All later positions have them, so that a process that has lost the first position
+    finds it. `read` is the shortened hash of the commit of the last version that was read. After a restore to
+    an earlier time, that version may be another commit. Checkpoints of earlier releases do not have `read`.
     """
 
     reads: ClassVar[str] = "rows that are added"
@@ -45,16 +45,19 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the position that `to_json` wrote. FormatError for another text, InvalidInput for the position of
-        another kind of stream."""
+        """Return the position that `to_json` wrote.
+
+        Raises FormatError for another text. Raises InvalidInput if the position is from another kind of
+        stream.
+        """
         try:
             position = msgspec.json.decode(text, type=cls)
         except msgspec.MsgspecError as error:
-            kinds: list[type[Position]] = [Position, *Position.__subclasses__()]
-            for other in kinds:
-                if other is not cls and _is_position(text, other):
+            kinds: list[type[StreamPosition]] = [StreamPosition, *StreamPosition.__subclasses__()]
+            for kind in kinds:
+                if kind is not cls and _is_position(text, kind):
                     raise InvalidInput(
-                        f"the checkpoint is of a stream that reads {other.reads}, but this stream reads {cls.reads}: "
+                        f"the checkpoint is of a stream that reads {kind.reads}, but this stream reads {cls.reads}: "
                         "start it with a new checkpoint"
                     ) from None
             raise FormatError(
@@ -72,15 +75,15 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Return the same text for the same position."""
         return msgspec.json.encode(self).decode()
 
-    def moved(self, version: int, index: int = 0) -> Position:
+    def moved(self, version: int, index: int = 0) -> StreamPosition:
         """Return the position at a file that `version` added."""
         return msgspec.structs.replace(self, version=version, index=index, whole=False, read=msgspec.UNSET)
 
-    def within(self, index: int) -> Position:
+    def within(self, index: int) -> StreamPosition:
         """Return the position at another file of the same version."""
         return msgspec.structs.replace(self, index=index, read=msgspec.UNSET)
 
-    def origin(self) -> Position:
+    def origin(self) -> StreamPosition:
         """Return the stream's first position."""
         return msgspec.structs.replace(
             self, version=self.begun, index=0, whole=self.begun_whole, read=msgspec.UNSET
@@ -88,7 +91,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def last_read(self) -> int:
-        """The last version of which something was read before this position, 0 for none."""
+        """The last version that was read, at least in part, before this position. 0 if there is none."""
         return self.version if self.whole or self.index else self.version - 1
 
     @property
@@ -97,7 +100,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return self.version, not self.whole, self.index
 
 
-def _is_position(text: str, kind: type[Position]) -> bool:
+def _is_position(text: str, kind: type[StreamPosition]) -> bool:
     try:
         msgspec.json.decode(text, type=kind)
     except msgspec.MsgspecError:
@@ -105,12 +108,12 @@ def _is_position(text: str, kind: type[Position]) -> bool:
     return True
 
 
-ready(Position)
+ready(StreamPosition)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits of one batch; None: no limit. It has at least one file, however large that is."""
+class StreamLimits:
+    """The limits of a batch; None: no limit. A batch has at least a file, however large that is."""
 
     files: int | None = None
     bytes: int | None = None
@@ -124,28 +127,28 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class BatchSize:
     """The size of a batch so far."""
 
     files: int = 0
     bytes: int = 0
     rows: int = 0
 
-    def with_file(self, size_bytes: int, rows: int) -> Spent:
+    def with_file(self, size_bytes: int, rows: int) -> BatchSize:
         return replace(self, files=self.files + 1, bytes=self.bytes + size_bytes, rows=self.rows + rows)
 
-    def with_change(self, event: FilesChanged) -> Spent:
-        """Return this with all files that an operation added, removed or deleted rows of."""
-        return self + Spent(
+    def with_change(self, event: FilesChanged) -> BatchSize:
+        """Return the size with all files that an operation added or removed, or deleted rows of."""
+        return self + BatchSize(
             event.added_files + event.removed_files + event.changed_files,
             event.added_bytes + event.removed_bytes,
             event.added_rows + event.removed_rows + event.deleted_rows,
         )
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(self.files + other.files, self.bytes + other.bytes, self.rows + other.rows)
+    def __add__(self, other: BatchSize) -> BatchSize:
+        return BatchSize(self.files + other.files, self.bytes + other.bytes, self.rows + other.rows)
 
-    def exceeds(self, limits: Limits) -> bool:
+    def exceeds(self, limits: StreamLimits) -> bool:
         return any(
             limit is not None and spent > limit
             for spent, limit in (

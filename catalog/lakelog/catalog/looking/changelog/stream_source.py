@@ -1,8 +1,8 @@
-"""Reading a table as a stream: its contents once, or from some version on, and then all added rows.
+"""Reading a table as a stream: its contents or a version's rows first, and then all added rows.
 
-A stream moves from position to position; between two of them lies a list of files, the same at every request. It
-delivers rows that were added. A version that removes or changes rows stops it, unless such versions are skipped; a
-compaction changes none. Nothing here is kept between two requests except a cache.
+A stream moves from position to position. Between two positions lies a list of files, the same at every
+request. It delivers rows that were added. A version that removes or changes rows stops it, unless such
+versions are skipped. A compaction changes no rows. Nothing here is kept between two requests except a cache.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from lakelog.catalog.core.files import joined
 from lakelog.catalog.core.logs import HasHead, TableHead
 from lakelog.catalog.core.state import MAIN, form_of
 from lakelog.catalog.errors import StreamStopped
-from lakelog.catalog.looking.changelog.stream_positions import Limits, Position, Spent
-from lakelog.catalog.looking.changelog.stream_versions import Seen, Versions, expired
+from lakelog.catalog.looking.changelog.stream_positions import BatchSize, StreamLimits, StreamPosition
+from lakelog.catalog.looking.changelog.stream_versions import StreamVersion, StreamVersions, expired
 from lakelog.catalog.times import time_text
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
@@ -34,8 +34,8 @@ RESTORED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """The files between two positions, and whether several changes of one row may be in them: see `Changelog`."""
+class FileBatch:
+    """The files between two positions, and whether they may change a row several times (see `Changelog`)."""
 
     files: pa.Table
     may_carry: bool = False
@@ -44,15 +44,15 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class TableStream:
     """A stream over a table, whose newest version for the present request is `table`.
 
-    The query reads columns of the form `form` (see `form_of`), which the table had at version `since`; `name` is the
-    query's name of the table. `skips_changes`: versions that change rows are skipped, with all that they add.
-    `skips_expired`: so are versions that expired before they were read.
+    The query reads columns of the form `form` (see `form_of`), which the table had at version `since`. `name`
+    is the query's name of the table. With `skips_changes`, versions that change rows are skipped, with all
+    that they add. With `skips_expired`, versions that expired before they were read are skipped.
     """
 
-    kind: ClassVar[type[Position]] = Position
+    kind: ClassVar[type[StreamPosition]] = StreamPosition
 
     table: HasHead
     name: str
@@ -60,7 +60,7 @@ class Stream:
     since: int
     skips_changes: bool = False
     skips_expired: bool = False
-    versions: Versions = field(default_factory=Versions)
+    versions: StreamVersions = field(default_factory=StreamVersions)
 
     def __post_init__(self) -> None:
         if self.newest.ref != MAIN:
@@ -70,25 +70,29 @@ class Stream:
 
     @property
     def newest(self) -> TableHead:
-        """The newest version of the table, with the name that the query has for it."""
-        return replace(self.table.head, name=self.name)
+        """The newest version of the table, under the query's name."""
+        return replace(self.table.table_head, name=self.name)
 
     # The first position
 
-    def position(self, text: str) -> Position:
-        """Return the position that a checkpoint has. FormatError for another text, InvalidInput for the position of
-        another kind of stream."""
+    def position(self, text: str) -> StreamPosition:
+        """Return a checkpoint's position.
+
+        Raises FormatError for another text. Raises InvalidInput if the position is from another kind of
+        stream.
+        """
         return self.kind.from_json(text)
 
-    def start(self, *, version: int | str | None = None, timestamp_us: int | None = None) -> Position:
-        """Return the first position: before the present contents; or before the rows that a version added, or the first
-        version that is not older than a time, or the next version (`latest`).
+    def start(self, *, version: int | str | None = None, timestamp_us: int | None = None) -> StreamPosition:
+        """Return the first position.
 
-        InvalidInput, StreamStopped where the stream cannot begin there.
+        Without arguments, it is before the present contents. Else it is before the rows that `version` added,
+        that the next version adds (`latest`), or that the first version not older than `timestamp_us` added.
+        Raises InvalidInput or StreamStopped if the stream cannot begin there.
         """
         return self._marked(None, self._start(version, timestamp_us))
 
-    def _start(self, version: int | str | None, timestamp_us: int | None) -> Position:
+    def _start(self, version: int | str | None, timestamp_us: int | None) -> StreamPosition:
         newest = self.newest.version
         if version is None and timestamp_us is None:
             if newest > self.since and form_of(self.newest.schema) != self.form:
@@ -110,7 +114,7 @@ class Stream:
                 f"{self.newest.metadata.generation}: start from version {self._oldest} or a later one"
             )
         if version <= self._expired != 1:
-            # Of the oldest version that is kept, there are all rows, but not which of them it added.
+            # The oldest retained version has all rows, but does not say which rows it added.
             raise InvalidInput(
                 f"the stream cannot start from version {version} of {self.name}: versions before {self._expired} "
                 f"have expired. Start from version {self._expired + 1} or a later one, or without startingVersion and "
@@ -118,16 +122,16 @@ class Stream:
             )
         return self._first(version)
 
-    def head(self) -> Position:
+    def head(self) -> StreamPosition:
         """Return the position after all versions."""
         return self._marked(None, self._first(self.newest.version + 1))
 
     @property
     def _oldest(self) -> int:
-        """The first version of the present table: a replace begins another one."""
+        """The first version of the present table. A replace begins another table."""
         return self.newest.metadata.generation
 
-    def _first(self, version: int, *, whole: bool = False) -> Position:
+    def _first(self, version: int, *, whole: bool = False) -> StreamPosition:
         return self.kind.first(self.newest.id, self.newest.metadata.generation, version, whole=whole)
 
     def _version_from(self, timestamp_us: int) -> int:
@@ -136,7 +140,7 @@ class Stream:
             version = head.tracked.version_at_time(timestamp_us - 1) + 1
         except NotFound:
             return 1
-        # Where no version shows that the time has come, the store's clock has to.
+        # If no version shows that the time has come, the store's clock has to.
         if version > head.version and head.logs.clocks.is_future(timestamp_us, head.tracked.location):
             raise InvalidInput(
                 f"startingTimestamp is {time_text(timestamp_us)}, which is in the future: a stream begins with what "
@@ -150,93 +154,115 @@ class Stream:
 
     # Batches
 
-    def next(self, position: Position, limits: Limits, until: Position | None = None) -> Position:
-        """Return the end of a batch that begins at `position`: within `limits`, and not after `until`.
+    def next(
+        self, position: StreamPosition, limits: StreamLimits, until: StreamPosition | None = None
+    ) -> StreamPosition:
+        """Return the end of a batch that begins at `position`, within `limits` and not after `until`.
 
-        It ends before a version at which the stream has to stop; StreamStopped where it begins there. Costs a GET for
-        each version that no stream of this process has read yet.
+        The batch ends before a version at which the stream has to stop. Raises StreamStopped if it begins
+        there. Makes a GET for each version that no stream of this process has read.
         """
         self._check_same(position)
         return self._marked(position, self._next(position, limits, until))
 
-    def _next(self, position: Position, limits: Limits, until: Position | None) -> Position:
+    def _next(
+        self, position: StreamPosition, limits: StreamLimits, until: StreamPosition | None
+    ) -> StreamPosition:
         last = min(self.newest.version, until.version - 1) if until is not None else self.newest.version
-        spent, here = Spent(), self._kept(position)
-        if until is not None and here.order > until.order >= position.order:
+        batch_size, next_position = BatchSize(), self._kept(position)
+        if until is not None and next_position.order > until.order >= position.order:
             return until
-        if here.whole:
-            taken, spent = self._taken(self._whole(here.version), here.index, spent, limits)
-            if taken is not None:
-                return here.within(taken)
-            here = here.moved(here.version + 1)
-        for seen in self._seen(here.version, last):
-            reason = self._reason_to_stop(seen)
+        if next_position.whole:
+            end_index, batch_size = self._taken(
+                self._whole(next_position.version), next_position.index, batch_size, limits
+            )
+            if end_index is not None:
+                return next_position.within(end_index)
+            next_position = next_position.moved(next_position.version + 1)
+        for table_version in self._seen(next_position.version, last):
+            reason = self._reason_to_stop(table_version)
             if reason is not None:
-                if position.order < here.order:
-                    return here.moved(seen.version)
+                if position.order < next_position.order:
+                    return next_position.moved(table_version.version)
                 raise reason
-            if not (seen.changes and self.skips_changes):
-                index = here.index if seen.version == here.version else 0
-                taken, spent = self._taken(seen.files, index, spent, limits)
-                if taken is not None:
-                    return here.moved(seen.version, taken)
-            here = here.moved(seen.version + 1)
-        return here if here.version > last else here.moved(last + 1)
+            if not (table_version.changes and self.skips_changes):
+                index = next_position.index if table_version.version == next_position.version else 0
+                end_index, batch_size = self._taken(table_version.files, index, batch_size, limits)
+                if end_index is not None:
+                    return next_position.moved(table_version.version, end_index)
+            next_position = next_position.moved(table_version.version + 1)
+        return next_position if next_position.version > last else next_position.moved(last + 1)
 
-    def batch(self, start: Position, end: Position) -> Batch:
-        return Batch(files=self.files(start, end))
+    def batch(self, start: StreamPosition, end: StreamPosition) -> FileBatch:
+        return FileBatch(files=self.files(start, end))
 
-    def files(self, start: Position, end: Position) -> pa.Table:
+    def files(self, start: StreamPosition, end: StreamPosition) -> pa.Table:
         """Return the files (in the form of `plan_scan`) between two positions, in the order of the stream."""
         self._check_same(end)
         if (start.begun, start.begun_whole) != (end.begun, end.begun_whole):
-            # A retry of the first batch, by a process that does not know where it began.
+            # A process that does not know the stream's start retries the first batch.
             start = end.origin()
         start = self._kept(start)
         if start.order >= end.order:
             return joined([])
-        found: list[pa.Table] = []
-        here = start
-        if here.whole:
+        tables: list[pa.Table] = []
+        position = start
+        if position.whole:
             stop = end.index if end.whole else None
-            found.append(_between(self._whole(here.version), here.index, stop))
-            here = here.moved(here.version + 1)
+            tables.append(_between(self._whole(position.version), position.index, stop))
+            position = position.moved(position.version + 1)
         last = end.version if end.index and not end.whole else end.version - 1
-        for seen in self._seen(here.version, last):
-            reason = self._reason_to_stop(seen)
+        for table_version in self._seen(position.version, last):
+            reason = self._reason_to_stop(table_version)
             if reason is not None:
                 raise reason
-            if not seen.changes:
-                index = here.index if seen.version == here.version else 0
-                found.append(_between(seen.files, index, end.index if seen.version == end.version else None))
-        return joined(found)
+            if not table_version.changes:
+                index = position.index if table_version.version == position.version else 0
+                tables.append(
+                    _between(
+                        table_version.files,
+                        index,
+                        end.index if table_version.version == end.version else None,
+                    )
+                )
+        return joined(tables)
 
-    def _kept(self, position: Position) -> Position:
-        """Return the position, or the one after all that has expired, where the stream may pass over that."""
-        expired = self._expired
-        is_there = position.version > expired or (position.version == expired and position.whole)
-        if not self.skips_expired or expired == 1 or is_there:
+    def _kept(self, position: StreamPosition) -> StreamPosition:
+        """Return the position, or the position after all expired versions if the stream may skip them."""
+        oldest_version = self._expired
+        is_there = position.version > oldest_version or (
+            position.version == oldest_version and position.whole
+        )
+        if not self.skips_expired or oldest_version == 1 or is_there:
             return position
-        # A change of columns may be in what has expired.
-        if expired > self.since and form_of(self.newest.at_version(expired).schema) != self.form:
+        # An expired version may have changed the columns.
+        if (
+            oldest_version > self.since
+            and form_of(self.newest.at_version(oldest_version).schema) != self.form
+        ):
             raise self._other_columns(f"since version {self.since}")
-        return position.moved(expired + 1)
+        return position.moved(oldest_version + 1)
 
-    def _taken(self, files: pa.Table, index: int, spent: Spent, limits: Limits) -> tuple[int | None, Spent]:
-        """Return before which of `files` the batch ends, None where all from `index` on are in it, and its size."""
+    def _taken(
+        self, files: pa.Table, index: int, spent: BatchSize, limits: StreamLimits
+    ) -> tuple[int | None, BatchSize]:
+        """Return the index in `files` at which the batch ends, and its size.
+
+        None if it takes all from `index` on.
+        """
         at = index
         # Part by part: most batches end long before the contents of a large table do.
         while at < files.num_rows:
-            some = files.slice(at, LOOKED_AT_ONCE)
-            for size, rows in zip(some["size"].to_pylist(), some["rows"].to_pylist(), strict=True):
-                more = spent.with_file(size, rows)
-                if spent.files and more.exceeds(limits):
+            part = files.slice(at, LOOKED_AT_ONCE)
+            for size, rows in zip(part["size"].to_pylist(), part["rows"].to_pylist(), strict=True):
+                larger_size = spent.with_file(size, rows)
+                if spent.files and larger_size.exceeds(limits):
                     return at, spent
-                spent = more
+                spent = larger_size
                 at += 1
         return None, spent
 
-    def _reason_to_stop(self, seen: Seen) -> StreamStopped | None:
+    def _reason_to_stop(self, seen: StreamVersion) -> StreamStopped | None:
         reason = self._change_of_columns(seen)
         if reason is not None:
             return reason
@@ -250,7 +276,7 @@ class Stream:
             )
         return None
 
-    def _change_of_columns(self, seen: Seen) -> StreamStopped | None:
+    def _change_of_columns(self, seen: StreamVersion) -> StreamStopped | None:
         if seen.version > self.since and seen.form is not None and seen.form != self.form:
             return self._other_columns(f"in version {seen.version} ({seen.operation}; by {seen.author})")
         return None
@@ -262,7 +288,7 @@ class Stream:
             "with the present columns"
         )
 
-    def _check_same(self, position: Position) -> None:
+    def _check_same(self, position: StreamPosition) -> None:
         if position.table != self.newest.id:
             raise StreamStopped(
                 f"the checkpoint is of another table (with the id {position.table}) than {self.name} is now (with the "
@@ -285,8 +311,11 @@ class Stream:
                 f"the table, or its bucket, was set back to an earlier time, and has gone on since. {RESTORED}"
             )
 
-    def _marked(self, before: Position | None, position: Position) -> Position:
-        """Return a position with the hash of what was read last; one that has not moved as it was."""
+    def _marked(self, before: StreamPosition | None, position: StreamPosition) -> StreamPosition:
+        """Return a position with the hash of the version read last.
+
+        A position that has not moved is unchanged.
+        """
         if before is not None and before.order == position.order:
             return before
         if before is None and position.last_read != self.newest.version:
@@ -294,7 +323,10 @@ class Stream:
         return msgspec.structs.replace(position, read=self._hash_of(position.last_read))
 
     def _hash_of(self, version: int) -> str:
-        """Return the hash of a version's commit, which its tombstone has too. A GET where it is not known."""
+        """Return the hash of a version's commit, which its tombstone has too.
+
+        Makes a GET if it is not cached.
+        """
         if version == self.newest.version:
             return self.newest.view.hash[:HASH_DIGITS]
         return self.versions.hash_of(self.newest, version)[:HASH_DIGITS]
@@ -307,7 +339,7 @@ class Stream:
                 pass
         raise expired(self.name, version)
 
-    def _seen(self, first: int, last: int) -> Iterator[Seen]:
+    def _seen(self, first: int, last: int) -> Iterator[StreamVersion]:
         if first <= last and first < self._expired:
             raise expired(self.name, first)
         try:

@@ -1,4 +1,4 @@
-"""What differs between two definitions of a table. Pure. The page's script has the same rules (`differences` in
+"""The differences between two definitions of a table. Pure. The page's script has the same rules (`differences` in
 assets/panels.js), and a test compares the two in a browser."""
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from typing import Literal
 
 import msgspec
 
-from lakelog.catalog.looking.pictures.model import Column, Definition
+from lakelog.catalog.looking.pictures.model import ColumnPicture, DefinitionPicture
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that was added, removed or changed; columns are compared by their ids, so a rename is one change."""
+class PictureDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """A part that was added, removed or changed. Columns are compared by id, so a rename is a single change."""
 
     kind: Literal["added", "removed", "changed"]
     what: str
@@ -21,7 +21,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     after: str
 
 
-_OF_COLUMNS: tuple[tuple[str, Callable[[Column], str]], ...] = (
+_OF_COLUMNS: tuple[tuple[str, Callable[[ColumnPicture], str]], ...] = (
     ("type", lambda column: column.type),
     ("nullable", lambda column: "may be NULL" if column.nullable else "NOT NULL"),
     ("comment", lambda column: column.comment or ""),
@@ -29,13 +29,13 @@ _OF_COLUMNS: tuple[tuple[str, Callable[[Column], str]], ...] = (
 )
 
 
-def differences(before: Definition, after: Definition) -> list[Difference]:
-    """Return what differs, columns first, then properties, then all else."""
-    found = _columns(before.columns, after.columns)
-    had, has = before.properties, after.properties
-    for name in sorted({*had, *has}):
-        if had.get(name) != has.get(name):
-            found.append(_said("property", name, had.get(name), has.get(name)))
+def differences(before: DefinitionPicture, after: DefinitionPicture) -> list[PictureDifference]:
+    """Return the differences: of columns first, then of properties, then of the rest."""
+    changes = _columns(before.columns, after.columns)
+    properties_before, properties_after = before.properties, after.properties
+    for name in sorted({*properties_before, *properties_after}):
+        if properties_before.get(name) != properties_after.get(name):
+            changes.append(_said("property", name, properties_before.get(name), properties_after.get(name)))
     texts = (
         ("partitioning", before.partitioning, after.partitioning),
         ("sort order", before.sorting, after.sorting),
@@ -44,41 +44,49 @@ def differences(before: Definition, after: Definition) -> list[Difference]:
         ("comment", (before.comment or "",), (after.comment or "",)),
         ("provider", (before.provider or "",), (after.provider or "",)),
     )
-    for what, was, now in texts:
-        if was != now:
-            found.append(_said(what, "", "; ".join(was) or None, "; ".join(now) or None))
-    return found
+    for subject, texts_before, texts_after in texts:
+        if texts_before != texts_after:
+            changes.append(
+                _said(subject, "", "; ".join(texts_before) or None, "; ".join(texts_after) or None)
+            )
+    return changes
 
 
-def _columns(before: Sequence[Column], after: Sequence[Column]) -> list[Difference]:
-    old = {column.id: column for column in before}
-    new = {column.id: column for column in after}
-    found: list[Difference] = []
+def _columns(before: Sequence[ColumnPicture], after: Sequence[ColumnPicture]) -> list[PictureDifference]:
+    columns_before = {column.id: column for column in before}
+    columns_after = {column.id: column for column in after}
+    changes: list[PictureDifference] = []
     for column in after:
-        was = old.get(column.id)
-        if was is None:
-            found.append(_said("column", column.name, None, _text(column)))
+        old_column = columns_before.get(column.id)
+        if old_column is None:
+            changes.append(_said("column", column.name, None, _text(column)))
             continue
-        if was.name != column.name:
-            found.append(_said("column", column.name, f"named {was.name}", f"named {column.name}"))
+        if old_column.name != column.name:
+            changes.append(_said("column", column.name, f"named {old_column.name}", f"named {column.name}"))
         for name, text in _OF_COLUMNS:
-            if text(was) != text(column):
-                found.append(_said(f"column's {name}", column.name, text(was), text(column)))
-    found += [_said("column", column.name, _text(column), None) for column in before if column.id not in new]
-    if [each.id for each in before if each.id in new] != [each.id for each in after if each.id in old]:
+            if text(old_column) != text(column):
+                changes.append(_said(f"column's {name}", column.name, text(old_column), text(column)))
+    changes += [
+        _said("column", column.name, _text(column), None)
+        for column in before
+        if column.id not in columns_after
+    ]
+    if [id for id in columns_before if id in columns_after] != [
+        id for id in columns_after if id in columns_before
+    ]:
         orders = (", ".join(column.name for column in columns) for columns in (before, after))
-        found.append(_said("order of columns", "", *orders))
-    return found
+        changes.append(_said("order of columns", "", *orders))
+    return changes
 
 
-def _said(what: str, name: str, before: str | None, after: str | None) -> Difference:
+def _said(what: str, name: str, before: str | None, after: str | None) -> PictureDifference:
     kind: Literal["added", "removed", "changed"] = (
         "added" if before is None else "removed" if after is None else "changed"
     )
-    return Difference(kind=kind, what=what, name=name, before=before or "", after=after or "")
+    return PictureDifference(kind=kind, what=what, name=name, before=before or "", after=after or "")
 
 
-def _text(column: Column) -> str:
+def _text(column: ColumnPicture) -> str:
     parts = [
         column.type,
         "" if column.nullable else "NOT NULL",

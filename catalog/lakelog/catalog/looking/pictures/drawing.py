@@ -1,7 +1,7 @@
-"""Making a picture: what is read of a table's log and files, or of all logs of a namespace.
+"""Making a picture from a table's log and files, or from all logs of a namespace.
 
-Read only, and tolerant: what is damaged is named in the picture, and hides nothing else. At most so many changes are
-read as are asked for, the newest; costs their GETs, the load of each table, and the manifests of a single one.
+It only reads, and tolerates damage: the picture names it, and still has the rest. It reads the newest changes, as many
+as the caller wants. It costs their GETs, the load of each table, and the manifests if it is of a single table.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import pyarrow as pa
 
 from lakelog.catalog.core.ddl import DroppedEntry, list_dropped
 from lakelog.catalog.core.logs import (
+    LogScope,
+    LogTarget,
     NameTree,
     Progress,
-    Scope,
     TableHead,
-    Target,
     chosen_scope,
     no_such_table,
 )
-from lakelog.catalog.core.schema import TARGET_FILE_SIZE, Metadata, Schema, value_of
+from lakelog.catalog.core.schema import TARGET_FILE_SIZE, Metadata, Schema
 from lakelog.catalog.core.state import MAIN, NAMESPACE, TABLE, TableState
 from lakelog.catalog.keeping.upkeep import Advice, advice_for, command_name, files_of, size_text, subject_of
-from lakelog.catalog.looking.audit import AuditEntry, audit_entries
+from lakelog.catalog.looking.audit.audit import AuditEntry, audit_entries, time_of
 from lakelog.catalog.looking.pictures.definitions import (
     changes_definition,
     definitions_of,
@@ -37,10 +37,18 @@ from lakelog.catalog.looking.pictures.definitions import (
 )
 from lakelog.catalog.looking.pictures.health import damage_of, damaged_logs, done_by
 from lakelog.catalog.looking.pictures.layout import layout_of
-from lakelog.catalog.looking.pictures.model import FORMAT, Change, DroppedThing, Log, Picture, Ref
-from lakelog.catalog.looking.pictures.timeline import Around, Timeline, timeline_of, with_aborted
+from lakelog.catalog.looking.pictures.model import (
+    FORMAT,
+    ChangePicture,
+    DroppedThing,
+    LogPicture,
+    Picture,
+    RefPicture,
+)
+from lakelog.catalog.looking.pictures.timeline import Around, ChangeTimeline, timeline_of, with_aborted
 from lakelog.catalog.looking.pictures.words import ROOT
 from lakelog.catalog.names import Identifier, quoted_where_needed
+from lakelog.catalog.times import time_us
 from lakelog.log.errors import FormatError, LakelogError
 from lakelog.log.secrets import masked, masked_urls
 
@@ -51,30 +59,36 @@ _FRAGMENTED_FILES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """How many changes are read at most, and what is called meanwhile."""
+class PictureRequest:
+    """The most changes to read, and the function that hears about progress."""
 
     changes: int
     progress: Progress
 
 
 def picture_of_table(
-    tree: NameTree, head: TableHead | None, path: Identifier | None, location: str | None, wish: Wish
+    tree: NameTree,
+    head: TableHead | None,
+    path: Identifier | None,
+    location: str | None,
+    wish: PictureRequest,
 ) -> Picture:
-    """Return the picture of a table. Without a `head`, its state cannot be read: then by its name or location."""
+    """Return the picture of a table. Without a `head`, its state cannot be read, and its name or location finds it."""
     if head is not None:
         location, log_id = head.url, head.id
         entries = _read(audit_entries(tree, location=location), wish, lambda entry: _is_of(entry, log_id))
     else:
-        wanted = audit_entries(tree, location=location) if path is None else audit_entries(tree, table=path)
-        entries = _read(wanted, wish, lambda entry: entry.kind == TABLE)
+        candidates = (
+            audit_entries(tree, location=location) if path is None else audit_entries(tree, table=path)
+        )
+        entries = _read(candidates, wish, lambda entry: entry.kind == TABLE)
         if path is not None and not entries:
             raise no_such_table(path)
         location = entries[0].location if entries else location or ""
     assert location is not None
     name = masked_urls(location) if path is None else quoted_where_needed(path)
-    found, metadata = _table_timeline(head, entries)
-    changes = with_aborted(_with_older(found, entries, wish.changes))
+    timeline, metadata = _table_timeline(head, entries)
+    changes = with_aborted(_with_older(timeline, entries, wish.changes))
     now_us = tree.logs.clocks.likely_us()
     common: dict[str, Any] = dict(
         format=FORMAT,
@@ -83,19 +97,21 @@ def picture_of_table(
         location=masked_urls(location),
         made_us=now_us,
         lakelog=_own_version(),
-        writers=tuple(found.writers),
-        lanes=tuple(found.lanes),
+        writers=tuple(timeline.writers),
+        lanes=tuple(timeline.lanes),
         changes=tuple(changes),
     )
     if head is None:
-        why = _problem(tree, location)
-        log = Log(kind=TABLE, name=name, location=masked_urls(location), changes=len(changes), problem=why)
+        problem = _problem(tree, location)
+        log = LogPicture(
+            kind=TABLE, name=name, location=masked_urls(location), changes=len(changes), problem=problem
+        )
         damage = (*damaged_logs([log]), *damage_of(changes, path, location))
         return Picture(**common, logs=(log,), health=damage)
     files, unreadable = _files(head)
     layout = None if files is None else layout_of(files, head.metadata)
     totals = head.state.files
-    log = Log(
+    log = LogPicture(
         kind=TABLE,
         name=name,
         location=masked_urls(location),
@@ -115,7 +131,7 @@ def picture_of_table(
         damage = tuple(damage_of(changes, path, location))
         advice = advice_for(subject_of(head, path, done_by(changes), None, now_us), files)
         # Where something is damaged, that all else is well is no news.
-        health += damage + tuple(each for each in advice if not damage or each.action or each.level != "good")
+        health += damage + tuple(item for item in advice if not damage or item.action or item.level != "good")
     return Picture(
         **common,
         logs=(log,),
@@ -126,17 +142,24 @@ def picture_of_table(
     )
 
 
-def picture_of_namespace(tree: NameTree, path: Identifier, wish: Wish) -> Picture:
-    """Return the picture of a namespace with all below it; of the root, of the warehouse."""
+def picture_of_namespace(tree: NameTree, path: Identifier, wish: PictureRequest) -> Picture:
+    """Return the picture of a namespace with all below it; the root's is of the warehouse."""
     scope, problem = _scope(tree, path, wish.progress)
-    logs = [_log(TABLE, each) for each in scope.tables]
-    logs += [_log(NAMESPACE, each) for each in scope.namespaces]
+    logs = [_log(TABLE, target) for target in scope.tables]
+    logs += [_log(NAMESPACE, target) for target in scope.namespaces]
     logs += [
-        Log(kind=each.kind, name=each.name, location=masked_urls(each.location), problem=masked(each.error))
-        for each in scope.unreadable
+        LogPicture(
+            kind=target.kind,
+            name=target.name,
+            location=masked_urls(target.location),
+            problem=masked(target.error),
+        )
+        for target in scope.unreadable
     ]
     if problem is not None:
-        logs.append(Log(kind=NAMESPACE, name=quoted_where_needed(path) or ROOT, location="", problem=problem))
+        logs.append(
+            LogPicture(kind=NAMESPACE, name=quoted_where_needed(path) or ROOT, location="", problem=problem)
+        )
     entries = _read(audit_entries(tree, namespace=path), wish, lambda entry: True)
     places = {log.location: place for place, log in enumerate(logs)}
 
@@ -145,13 +168,13 @@ def picture_of_namespace(tree: NameTree, path: Identifier, wish: Wish) -> Pictur
         if url not in places:
             places[url] = len(logs)
             name = url if entry.name is None else quoted_where_needed(entry.name) or ROOT
-            logs.append(Log(kind=entry.kind, name=name, location=url, dropped=entry.dropped))
+            logs.append(LogPicture(kind=entry.kind, name=name, location=url, dropped=entry.dropped))
         return places[url]
 
-    found = timeline_of(entries, log_of, lambda entry: (None, None), of_table=False)
-    counts = Counter(change.log for change in found.changes if change.kind == "commit")
+    timeline = timeline_of(entries, log_of, lambda entry: (None, None), of_table=False)
+    counts = Counter(change.log for change in timeline.changes if change.kind == "commit")
     logs = [msgspec.structs.replace(log, changes=counts[place]) for place, log in enumerate(logs)]
-    changes = _with_older(found, entries, wish.changes)
+    changes = _with_older(timeline, entries, wish.changes)
     health = (*damaged_logs(logs), *damage_of(changes, path, ""), *_fragmented(scope.tables))
     return Picture(
         format=FORMAT,
@@ -161,8 +184,8 @@ def picture_of_namespace(tree: NameTree, path: Identifier, wish: Wish) -> Pictur
         made_us=tree.logs.clocks.likely_us(),
         lakelog=_own_version(),
         logs=tuple(logs),
-        writers=tuple(found.writers),
-        lanes=tuple(found.lanes),
+        writers=tuple(timeline.writers),
+        lanes=tuple(timeline.lanes),
         changes=tuple(changes),
         health=health
         or (Advice(level="good", what="Every log can be read, and no table has many small files."),),
@@ -174,25 +197,25 @@ def picture_of_namespace(tree: NameTree, path: Identifier, wish: Wish) -> Pictur
 
 
 def _read(
-    entries: Iterator[AuditEntry], wish: Wish, concerns: Callable[[AuditEntry], bool]
+    entries: Iterator[AuditEntry], wish: PictureRequest, concerns: Callable[[AuditEntry], bool]
 ) -> list[AuditEntry]:
-    """Return the newest entries, one more than asked for where there are more."""
-    found: list[AuditEntry] = []
+    """Return the newest entries, and a further entry if there are more than the caller wants."""
+    newest: list[AuditEntry] = []
     for entry in islice((entry for entry in entries if concerns(entry)), wish.changes + 1):
-        found.append(entry)
-        if len(found) % _NOTED_EVERY == 0:
-            wish.progress(f"{len(found):,} changes were read, of at most {wish.changes:,}")
-    return found
+        newest.append(entry)
+        if len(newest) % _NOTED_EVERY == 0:
+            wish.progress(f"{len(newest):,} changes were read, of at most {wish.changes:,}")
+    return newest
 
 
 def _is_of(entry: AuditEntry, log_id: str) -> bool:
-    """Whether an entry is of this table, and not of one that was at its place before."""
+    """Return whether an entry is of this table, and not of an earlier table at its place."""
     return entry.log_id is None or entry.log_id == log_id
 
 
 def _table_timeline(
     head: TableHead | None, entries: Sequence[AuditEntry]
-) -> tuple[Timeline, dict[int, Metadata]]:
+) -> tuple[ChangeTimeline, dict[int, Metadata]]:
     metadata: dict[int, Metadata] = {}
     commits = [entry for entry in entries if entry.what == "commit"]
     if head is not None and commits:
@@ -215,38 +238,38 @@ def _schemas(metadata: dict[int, Metadata]) -> Around:
     return around
 
 
-def _with_older(found: Timeline, entries: Sequence[AuditEntry], limit: int) -> list[Change]:
-    """Return the changes, with one in place of all that were not read."""
+def _with_older(found: ChangeTimeline, entries: Sequence[AuditEntry], limit: int) -> list[ChangePicture]:
+    """Return the changes, with a single entry for all changes that were not read."""
     if len(entries) <= limit:
         return found.changes
     first = entries[limit]
     # Those of a namespace that were read may be of one log, and older ones of others all the same.
     is_one_log = found.lanes[0].kind == MAIN
-    what = f"versions 1-{first.version}" if is_one_log else "older changes"
-    older = Change(
+    description = f"versions 1-{first.version}" if is_one_log else "older changes"
+    older = ChangePicture(
         kind="older",
         version=first.version if is_one_log else 0,
         first_version=1 if is_one_log else None,
-        time_us=first.time_us,
-        text=f"{what} were not read: only the newest {limit:,} were asked for",
+        time_us=time_of(first),
+        text=f"{description} were not read: only the newest {limit:,} were asked for",
     )
     return [*found.changes[:limit], older]
 
 
 def _files(head: TableHead) -> tuple[pa.Table | None, str | None]:
-    """Return the live files, or why these cannot be read."""
+    """Return the live files, or the reason if they cannot be read."""
     try:
         return files_of(head), None
     except LakelogError as error:
         return None, masked(str(error))
 
 
-def _scope(tree: NameTree, path: Identifier, progress: Progress) -> tuple[Scope, str | None]:
-    """Return the logs of a namespace, or why its own cannot be read."""
+def _scope(tree: NameTree, path: Identifier, progress: Progress) -> tuple[LogScope, str | None]:
+    """Return the logs of a namespace, or the reason if its own log cannot be read."""
     try:
         return chosen_scope(tree, namespace=path, progress=progress), None
     except FormatError as error:
-        return Scope(), masked(str(error))
+        return LogScope(), masked(str(error))
 
 
 def _problem(tree: NameTree, location: str) -> str:
@@ -260,10 +283,10 @@ def _problem(tree: NameTree, location: str) -> str:
 # What is there now
 
 
-def _log(kind: str, target: Target[Any]) -> Log:
+def _log(kind: str, target: LogTarget[Any]) -> LogPicture:
     view, path = target.view, target.path or ()
     files = view.state.files if kind == TABLE else None
-    return Log(
+    return LogPicture(
         kind=kind,
         name=quoted_where_needed(path) or ROOT,
         location=masked_urls(target.tracked.log.location),
@@ -276,10 +299,10 @@ def _log(kind: str, target: Target[Any]) -> Log:
     )
 
 
-def _refs(head: TableHead) -> tuple[Ref, ...]:
+def _refs(head: TableHead) -> tuple[RefPicture, ...]:
     main = head.state.files
-    found = [
-        Ref(
+    refs = [
+        RefPicture(
             name=MAIN,
             kind="branch",
             version=head.version,
@@ -290,8 +313,8 @@ def _refs(head: TableHead) -> tuple[Ref, ...]:
     ]
     for name, ref in sorted(head.state.refs.items()):
         files = ref.files
-        found.append(
-            Ref(
+        refs.append(
+            RefPicture(
                 name=name,
                 kind=ref.kind,
                 version=ref.version,
@@ -300,23 +323,23 @@ def _refs(head: TableHead) -> tuple[Ref, ...]:
                 size_bytes=files.size_bytes,
             )
         )
-    return tuple(found)
+    return tuple(refs)
 
 
-def _fragmented(tables: Sequence[Target[TableState]]) -> Iterator[Advice]:
-    """Tables whose files are small on average, as far as their totals show."""
-    found = []
-    for each in tables:
-        files = each.view.state.files
-        target = int(value_of(each.view.state.current.properties, TARGET_FILE_SIZE))
+def _fragmented(tables: Sequence[LogTarget[TableState]]) -> Iterator[Advice]:
+    """Yield advice for tables whose files are small on average, by their totals."""
+    tables_by_count = []
+    for table in tables:
+        files = table.view.state.files
+        target = TARGET_FILE_SIZE.of(table.view.state.current.properties)
         if files.file_count >= _FRAGMENTED_FILES and files.size_bytes < files.file_count * target // 8:
-            found.append((files.file_count, each))
-    for count, each in sorted(found, key=lambda pair: -pair[0])[:_NOTED_MAX]:
-        mean = size_text(each.view.state.files.size_bytes // count)
-        name = command_name(each.path, each.tracked.log.location)
+            tables_by_count.append((files.file_count, table))
+    for count, table in sorted(tables_by_count, key=lambda pair: -pair[0])[:_NOTED_MAX]:
+        mean = size_text(table.view.state.files.size_bytes // count)
+        name = command_name(table.path, table.tracked.log.location)
         yield Advice(
             level="could",
-            what=f"{quoted_where_needed(each.path or ())} has {count:,} files of {mean} on average.",
+            what=f"{quoted_where_needed(table.path or ())} has {count:,} files of {mean} on average.",
             command=f"lakelog compact {name}",
         )
 
@@ -326,8 +349,8 @@ def _dropped(entry: DroppedEntry) -> DroppedThing:
     return DroppedThing(
         kind=entry.kind,
         name=quoted_where_needed(entry.name),
-        dropped_us=entry.dropped_us,
-        kept_until_us=entry.kept_until_us,
+        dropped_us=time_us(entry.dropped_at),
+        kept_until_us=time_us(entry.kept_until),
         user=None if entry.user is None else masked(entry.user),
         command=f"lakelog undrop {name} --id {entry.id}",
     )

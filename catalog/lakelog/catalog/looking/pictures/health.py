@@ -1,19 +1,19 @@
-"""The damage that a picture names, and how a table is: the advice is upkeep's own. Pure."""
+"""The damage that a picture names. Advice on a table's health is upkeep's own. Pure."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
 
-from lakelog.catalog.keeping.upkeep import Advice, Done, command_name
-from lakelog.catalog.looking.pictures.model import Change, Log
+from lakelog.catalog.keeping.upkeep import Advice, CommitFacts, command_name
+from lakelog.catalog.looking.pictures.model import ChangePicture, LogPicture
 from lakelog.catalog.names import Identifier
 
 
-def done_by(changes: Sequence[Change]) -> list[Done]:
-    """Return what counts of the commits of a picture for a table's health."""
+def done_by(changes: Sequence[ChangePicture]) -> list[CommitFacts]:
+    """Return the facts about a picture's commits that a table's health depends on."""
     return [
-        Done(
+        CommitFacts(
             version=change.version,
             time_us=change.time_us or 0,
             operations=frozenset(change.operation.split(", ")),
@@ -26,10 +26,10 @@ def done_by(changes: Sequence[Change]) -> list[Done]:
     ]
 
 
-def damage_of(changes: Iterable[Change], path: Identifier | None, location: str) -> list[Advice]:
-    """Return the damage that was met where the log of a table or namespace, or those below it, were read."""
-    met = [change for change in changes if change.kind == "damage"]
-    if not met:
+def damage_of(changes: Iterable[ChangePicture], path: Identifier | None, location: str) -> list[Advice]:
+    """Return the damage that reading met, in the log of a table or namespace or in the logs below it."""
+    damage = [change for change in changes if change.kind == "damage"]
+    if not damage:
         return []
     if path is None:
         command = f"lakelog fsck {command_name(None, location)}"
@@ -37,10 +37,10 @@ def damage_of(changes: Iterable[Change], path: Identifier | None, location: str)
         command = (
             f'lakelog fsck "$LAKELOG_WAREHOUSE" {command_name(path, location)}' if path else "lakelog fsck"
         )
-    return [Advice(level="damage", what=f"{len(met):,} × damage: {met[0].text}", command=command)]
+    return [Advice(level="damage", what=f"{len(damage):,} × damage: {damage[0].text}", command=command)]
 
 
-def damaged_logs(logs: Sequence[Log]) -> list[Advice]:
+def damaged_logs(logs: Sequence[LogPicture]) -> list[Advice]:
     """Return the logs that cannot be read."""
     return [
         Advice(

@@ -1,6 +1,6 @@
-"""How a table's live data files lie: by partition, by size, and along the column that rows are clustered by.
+"""The layout of a table's live data files: by partition, by size, and along the column by which rows are clustered.
 
-Pure computation on the files' table, vectorised where there may be many. It must not read a data file.
+Pure computation on the table of files, vectorised if there may be many. It must not read a data file.
 """
 
 from __future__ import annotations
@@ -19,30 +19,31 @@ from lakelog.catalog.core.schema import (
     Metadata,
     PartitionField,
     shown_names,
-    value_of,
 )
 from lakelog.catalog.keeping.upkeep import SMALL, KeySpans, depths_of, keys_of, size_classes
-from lakelog.catalog.looking.pictures.model import File, Layout, Partition
+from lakelog.catalog.looking.pictures.model import FilePicture, LayoutPicture, PartitionPicture
 from lakelog.catalog.looking.pictures.words import partition_value
 from lakelog.log.secrets import masked_urls
 
 PARTITIONS_MAX = 5_000
 FILES_MAX = 200
-"""So many of the largest files, of those with most deleted rows, and of those along the key are listed."""
+"""The layout lists so many of the largest files, so many with most deleted rows, and so many along the key."""
 
 PLACES = 1000
 
 
-def layout_of(files: pa.Table, metadata: Metadata) -> Layout:
-    """Return the layout of `files`, in the form of `FileSet.chunks`. The key is the first of the columns that rows are
-    clustered by, else of those that they are sorted by."""
+def layout_of(files: pa.Table, metadata: Metadata) -> LayoutPicture:
+    """Return the layout of `files`, in the form of `FileSet.chunks`. The key is the first column by which rows are
+    clustered, else sorted."""
     key = next(iter(keys_of(metadata)), None)
-    target = int(value_of(metadata.properties, TARGET_FILE_SIZE))
-    deleted = pc.fill_null(array_of(files, DELETED), 0) if DELETED in files.column_names else None
-    files = files.append_column("gone", pa.repeat(0, files.num_rows) if deleted is None else deleted)
+    target = TARGET_FILE_SIZE.of(metadata.properties)
+    deleted_counts = pc.fill_null(array_of(files, DELETED), 0) if DELETED in files.column_names else None
+    files = files.append_column(
+        "gone", pa.repeat(0, files.num_rows) if deleted_counts is None else deleted_counts
+    )
     parts = _Parts(files, metadata)
     spans = None if key is None else _Spans(files, key, metadata)
-    return Layout(
+    return LayoutPicture(
         file_count=files.num_rows,
         rows=_sum(files, "rows"),
         size_bytes=_sum(files, "size"),
@@ -62,7 +63,7 @@ def _sum(files: pa.Table, name: str) -> int:
 
 
 class _Parts:
-    """The partitions of files, of all partitionings that the table had."""
+    """The partitions of files, under every partitioning that the table had."""
 
     def __init__(self, files: pa.Table, metadata: Metadata) -> None:
         self._files = files
@@ -88,8 +89,8 @@ class _Parts:
         values = {id: array[place].as_py() for id, array in self._values.items()}
         return self.text(self._files["spec"][place].as_py(), values)
 
-    def grouped(self, target: int) -> tuple[Partition, ...]:
-        """Return the partitions, those with most bytes first."""
+    def grouped(self, target: int) -> tuple[PartitionPicture, ...]:
+        """Return the partitions, the largest first."""
         if not any(self._specs.values()):
             return ()
         files = self._files
@@ -101,20 +102,24 @@ class _Parts:
         names = ("size", "rows", "gone", "small", "files")
         sums = pa.TableGroupBy(table, ["spec", *keys]).aggregate([(name, "sum") for name in names])
         sums = sums.sort_by([("size_sum", "descending")])
-        found = [self._partition(row) for row in sums.slice(0, PARTITIONS_MAX).to_pylist()]
-        rest = sums.slice(PARTITIONS_MAX)
-        if rest.num_rows:
-            total = {f"{name}_sum": _sum(rest, f"{name}_sum") for name in names}
-            found.append(_partition(f"{rest.num_rows:,} smaller ones", total, rest.num_rows))
-        return tuple(found)
+        partitions = [self._partition(row) for row in sums.slice(0, PARTITIONS_MAX).to_pylist()]
+        smaller_partitions = sums.slice(PARTITIONS_MAX)
+        if smaller_partitions.num_rows:
+            total = {f"{name}_sum": _sum(smaller_partitions, f"{name}_sum") for name in names}
+            partitions.append(
+                _partition(
+                    f"{smaller_partitions.num_rows:,} smaller ones", total, smaller_partitions.num_rows
+                )
+            )
+        return tuple(partitions)
 
-    def _partition(self, row: dict[str, Any]) -> Partition:
+    def _partition(self, row: dict[str, Any]) -> PartitionPicture:
         values = {field.id: row[f"p{field.id}"] for field in self._fields}
         return _partition(self.text(row["spec"], values), row, 1)
 
 
-def _partition(values: str, sums: dict[str, Any], count: int) -> Partition:
-    return Partition(
+def _partition(values: str, sums: dict[str, Any], count: int) -> PartitionPicture:
+    return PartitionPicture(
         values=values,
         files=sums["files_sum"],
         rows=sums["rows_sum"],
@@ -126,7 +131,7 @@ def _partition(values: str, sums: dict[str, Any], count: int) -> Partition:
 
 
 class _Spans(KeySpans):
-    """The spans of files along one column, as they are drawn."""
+    """The spans of files along a column, as they are drawn."""
 
     def __init__(self, files: pa.Table, id: int, metadata: Metadata) -> None:
         super().__init__(files, id, metadata)
@@ -135,9 +140,9 @@ class _Spans(KeySpans):
 
     def sample(self) -> list[int]:
         """Return files at even distances in the order of the key."""
-        ordered = sorted(self.known, key=lambda place: (self.lows[place], self.highs[place]))
-        step = max(1, -(-len(ordered) // FILES_MAX))
-        return ordered[::step]
+        places_in_order = sorted(self.known, key=lambda place: (self.lows[place], self.highs[place]))
+        step = max(1, -(-len(places_in_order) // FILES_MAX))
+        return places_in_order[::step]
 
     def of(self, place: int) -> dict[str, Any]:
         if not self.known or self.lows[place] is None or self.highs[place] is None:
@@ -152,12 +157,12 @@ class _Spans(KeySpans):
         }
 
 
-def _listed(files: pa.Table, parts: _Parts, spans: _Spans | None) -> tuple[File, ...]:
+def _listed(files: pa.Table, parts: _Parts, spans: _Spans | None) -> tuple[FilePicture, ...]:
     largest = _top(files, "size")
-    emptied = [place for place in _top(files, "gone") if files["gone"][place].as_py()]
-    places = dict.fromkeys(chain(largest, emptied, spans.sample() if spans is not None else ()))
+    with_deleted_rows = [place for place in _top(files, "gone") if files["gone"][place].as_py()]
+    places = dict.fromkeys(chain(largest, with_deleted_rows, spans.sample() if spans is not None else ()))
     return tuple(
-        File(
+        FilePicture(
             path=masked_urls(files["path"][place].as_py()),
             partition=parts.at(place),
             rows=files["rows"][place].as_py(),

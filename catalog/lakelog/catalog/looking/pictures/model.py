@@ -1,7 +1,7 @@
-"""What a picture says: the one model that the page, the JSON, notebooks and the terminal's graph share. Pure.
+"""The model of a picture, which the page, the JSON, notebooks and the terminal's graph share. Pure.
 
-A picture is of one table, or of a namespace with all below it (the root's is the whole warehouse). Texts in it are
-masked where secrets may stand in them, and bounded only where a page is made of it.
+A picture shows a table, or a namespace with all below it (the root's is the whole warehouse). Its texts are masked if
+they may hold secrets, and cut only if a page is made of it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import msgspec
 from lakelog.catalog.keeping.upkeep import Advice, KeyDepth, SizeClass
 
 FORMAT = 1
-"""Of the JSON. A member that is absent has its default: none, nothing, or zero."""
+"""The format of the JSON. A member that is absent has its default: none, nothing, or zero."""
 
 
 class _Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pass
 
 
-class Log(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """A table or a namespace, with its size now. `changes` counts those that the picture has. `problem` is why it
-    cannot be read."""
+class LogPicture(_Said, frozen=True, kw_only=True, omit_defaults=True):
+    """A table or a namespace, with its present size. `changes` counts its changes in the picture. `problem` is the
+    reason if it cannot be read."""
 
     kind: str
     name: str
@@ -38,8 +38,8 @@ class Log(_Said, frozen=True, kw_only=True, omit_defaults=True):
     problem: str | None = None
 
 
-class Writer(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """Who wrote, as they said of themselves, and how much of what the picture shows."""
+class WriterPicture(_Said, frozen=True, kw_only=True, omit_defaults=True):
+    """A writer, by its own words, with the sums of its changes in the picture."""
 
     user: str | None = None
     engine: str | None = None
@@ -53,14 +53,16 @@ class Writer(_Said, frozen=True, kw_only=True, omit_defaults=True):
     last_us: int | None = None
 
 
-class Change(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """One change of a log, or what stands in its place: transactions that were `aborted` and changed nothing, versions
-    that have `expired`, or are `older` than what was read (all from `first_version` to `version`), or `damage`.
+class ChangePicture(_Said, frozen=True, kw_only=True, omit_defaults=True):
+    """A change of a log, or an entry in its place.
 
-    `log`, `writer` and `lane` are places in the picture's lists. `base` is the version that it was prepared on, where
-    that is not the one before it: it was rebased over those between. Of several changes of one version each is by
-    itself. `transaction` is the id of one over several logs, `transaction_logs` how many. `joins` is the lane whose
-    contents this one takes over. `count` is how many changes of the log a folded one stands for.
+    Such an entry is of transactions that were `aborted` and changed nothing, of versions that have `expired` or are
+    `older` than the versions that were read (all from `first_version` to `version`), or of `damage`.
+
+    `log`, `writer` and `lane` are places in the picture's lists. `base` is the version on which the change was
+    prepared, if it was rebased over later versions. Changes that share a version have an entry each. `transaction` is
+    the id of a transaction over several logs, and `transaction_logs` their number. `joins` is the lane whose contents
+    this change takes over. `count` is the number of the log's changes that a folded entry stands for.
     """
 
     kind: Literal["commit", "aborted", "expired", "older", "damage"] = "commit"
@@ -89,11 +91,11 @@ class Change(_Said, frozen=True, kw_only=True, omit_defaults=True):
     count: int = 1
 
 
-class Lane(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """A line in the drawing: of a table, main or a branch; of a namespace, one of its logs, or all others.
+class LanePicture(_Said, frozen=True, kw_only=True, omit_defaults=True):
+    """A line in the drawing: main or a branch of a table; a log of a namespace, or all its other logs.
 
-    A branch has the contents of `of_version` on the lane `of`, was made in the version `begun`, and dropped in the
-    version `ended`; None where that is not in the picture. Lanes that are not there together share a `column`.
+    A branch has the contents of `of_version` on the lane `of`. It was made in the version `begun` and dropped in the
+    version `ended`; None if that is not in the picture. Lanes that do not overlap share a `column`.
     """
 
     name: str
@@ -105,8 +107,8 @@ class Lane(_Said, frozen=True, kw_only=True, omit_defaults=True):
     ended: int | None = None
 
 
-class Ref(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """A tag or branch as it is now."""
+class RefPicture(_Said, frozen=True, kw_only=True, omit_defaults=True):
+    """A tag or branch in its present state."""
 
     name: str
     kind: str
@@ -116,7 +118,7 @@ class Ref(_Said, frozen=True, kw_only=True, omit_defaults=True):
     size_bytes: int = 0
 
 
-class Column(_Said, frozen=True, kw_only=True, omit_defaults=True):
+class ColumnPicture(_Said, frozen=True, kw_only=True, omit_defaults=True):
     """A column, whose `id` it keeps for ever."""
 
     id: int
@@ -127,11 +129,11 @@ class Column(_Said, frozen=True, kw_only=True, omit_defaults=True):
     default: str | None = None
 
 
-class Definition(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """What a table is from `version` on, until the next definition."""
+class DefinitionPicture(_Said, frozen=True, kw_only=True, omit_defaults=True):
+    """The definition of a table from `version` on, until the next definition."""
 
     version: int
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnPicture, ...]
     properties: dict[str, str] = {}
     partitioning: tuple[str, ...] = ()
     sorting: tuple[str, ...] = ()
@@ -141,8 +143,8 @@ class Definition(_Said, frozen=True, kw_only=True, omit_defaults=True):
     provider: str | None = None
 
 
-class Partition(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """The files of one partition; of `count` of them together where they are many."""
+class PartitionPicture(_Said, frozen=True, kw_only=True, omit_defaults=True):
+    """The files of a partition, or of `count` partitions together if there are many."""
 
     values: str
     files: int
@@ -153,9 +155,9 @@ class Partition(_Said, frozen=True, kw_only=True, omit_defaults=True):
     count: int = 1
 
 
-class File(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """A data file. `first` and `last` are where its values of the key begin and end among those of all files, of
-    1000; `low` and `high` are these values."""
+class FilePicture(_Said, frozen=True, kw_only=True, omit_defaults=True):
+    """A data file. `low` and `high` are the bounds of its key. `first` and `last` are their places among the bounds of
+    all files, scaled to 1000."""
 
     path: str
     partition: str
@@ -168,12 +170,12 @@ class File(_Said, frozen=True, kw_only=True, omit_defaults=True):
     last: int | None = None
 
 
-class Layout(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """The live data files of the newest version. `files` are the largest and those with most deleted rows, and with a
-    `key` (the column that rows are clustered or sorted by) some at even distances in its order.
+class LayoutPicture(_Said, frozen=True, kw_only=True, omit_defaults=True):
+    """The live data files of the newest version.
 
-    `overlap` is how many files, on average, may hold a value of the key that one holds; `keys` says more of each
-    column that rows are clustered or sorted by.
+    `files` has the largest files and the files with most deleted rows. If there is a `key` (the column by which rows
+    are clustered or sorted), it also has files at even distances along it. `overlap` is the average number of files
+    that may hold a value of the key. `keys` says more about each column by which rows are clustered or sorted.
     """
 
     file_count: int
@@ -181,16 +183,16 @@ class Layout(_Said, frozen=True, kw_only=True, omit_defaults=True):
     size_bytes: int
     deleted_rows: int = 0
     target_bytes: int
-    partitions: tuple[Partition, ...] = ()
+    partitions: tuple[PartitionPicture, ...] = ()
     sizes: tuple[SizeClass, ...] = ()
-    files: tuple[File, ...] = ()
+    files: tuple[FilePicture, ...] = ()
     key: str | None = None
     overlap: float | None = None
     keys: tuple[KeyDepth, ...] = ()
 
 
 class DroppedThing(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """What was dropped and can be restored."""
+    """A dropped object that can be restored."""
 
     kind: str
     name: str
@@ -201,7 +203,7 @@ class DroppedThing(_Said, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Picture(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """What a table or a namespace holds, and what happened to it: changes with the newest first."""
+    """The contents and the changes of a table or a namespace; the newest change comes first."""
 
     format: int
     kind: Literal["table", "namespace", "warehouse"]
@@ -209,13 +211,13 @@ class Picture(_Said, frozen=True, kw_only=True, omit_defaults=True):
     location: str
     made_us: int
     lakelog: str
-    logs: tuple[Log, ...] = ()
-    writers: tuple[Writer, ...] = ()
-    lanes: tuple[Lane, ...] = ()
-    changes: tuple[Change, ...] = ()
-    definitions: tuple[Definition, ...] = ()
-    refs: tuple[Ref, ...] = ()
-    layout: Layout | None = None
+    logs: tuple[LogPicture, ...] = ()
+    writers: tuple[WriterPicture, ...] = ()
+    lanes: tuple[LanePicture, ...] = ()
+    changes: tuple[ChangePicture, ...] = ()
+    definitions: tuple[DefinitionPicture, ...] = ()
+    refs: tuple[RefPicture, ...] = ()
+    layout: LayoutPicture | None = None
     health: tuple[Advice, ...] = ()
     dropped: tuple[DroppedThing, ...] = ()
     left_out: tuple[str, ...] = ()

@@ -1,15 +1,16 @@
-"""A picture as one HTML file: no request to anywhere, no handler inline, and never larger than `SIZE_MAX`.
+"""A picture as an HTML page: no request to another site, no handler inline, and never larger than `SIZE_MAX`.
 
 The data stands in the page as JSON, which its script reads and writes into text nodes only. A Content-Security-Policy
-forbids everything but that script and that style, by their hashes. What does not fit is folded or left out, the oldest
-and smallest first, and the page says so. Pure.
+allows that script and that style by their hashes, and nothing else; a live page may also ask its own server. Contents
+that do not fit are folded or left out, the oldest and smallest first, and the page says so. Pure.
 """
 
 from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from html import escape
@@ -19,18 +20,20 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.core.tools import visible
-from lakelog.catalog.looking.pictures.model import Change, Definition, Picture
+from lakelog.catalog.looking.pictures.model import ChangePicture, DefinitionPicture, Picture
 
 SIZE_MAX = 2_000_000
-"""In bytes, of the whole page, whatever it is of."""
+"""The most bytes of a page."""
 
 DETAILED_MAX = 10_000
-"""So many changes are shown one by one; older ones are folded."""
+"""So many changes are shown; older changes are folded."""
 
 _FOLDS = 400
 _COLUMNS_MAX = 20_000
 _TEXT_LEAST = 200
-_SCRIPTS = ("start.js", "draw.js", "changes.js", "panels.js", "main.js")
+_TOOLS = ("start.js",)
+_TOOLS_OF_A_SERVER = ("live.js",)
+_DRAWING = ("facts.js", "draw.js", "changes.js", "panels.js", "main.js")
 
 _LIMITS = {
     "changes": DETAILED_MAX,
@@ -46,20 +49,40 @@ _LIMITS = {
     "columns": 20_000,
     "text": 1_000,
 }
-"""How many of each are shown, and how many characters of a text. Until all fits, texts are
-cut, and then the parts that take most of the page are halved."""
+"""The most entries of each list, and characters of a text. Until all fits, texts are cut, and then the limits of the
+largest parts are halved."""
 
 
-def page_of(picture: Picture, *, size_max: int = SIZE_MAX) -> str:
+@dataclass(frozen=True, slots=True)
+class PageContext:
+    """The pages around a page. `above` has the names and pages of the namespaces above it, and `pages` the page of a
+    table or namespace by its name. If a server refreshes the page, `live` has the facts that its script needs."""
+
+    above: tuple[tuple[str, str], ...] = ()
+    pages: Mapping[str, str] = field(default_factory=dict)
+    live: Mapping[str, Any] | None = None
+
+
+ALONE = PageContext()
+
+
+def page_of(picture: Picture, context: PageContext = ALONE, *, size_max: int = SIZE_MAX) -> str:
     """Return a whole page, of at most `size_max` bytes."""
+    frame = _page(picture, "", is_live=context.live is not None)
+    data = data_of(picture, context, size_max=size_max - len(frame.encode()))
+    return _page(picture, data, is_live=context.live is not None)
+
+
+def data_of(picture: Picture, context: PageContext = ALONE, *, size_max: int = SIZE_MAX) -> str:
+    """Return the JSON from which the page's script draws a picture, of at most `size_max` bytes."""
     limits = dict(_LIMITS)
     while True:
-        said = _fitted(picture, limits)
-        data = _script_text(said)
-        page = _page(picture, data)
-        if len(page.encode()) <= size_max:
-            return page
-        sizes = {name: len(json.dumps(_part(said, name))) for name in limits if limits[name] > 1}
+        page_data = _fitted(picture, limits)
+        _connect(page_data, picture, context)
+        data = _script_text(page_data)
+        if len(data.encode()) <= size_max:
+            return data
+        sizes = {name: len(json.dumps(_part(page_data, name))) for name in limits if limits[name] > 1}
         assert sizes, "a page of nothing is too large"
         too_large = [name for name, size in sizes.items() if size > size_max // 4] or [
             max(sizes, key=lambda name: sizes[name])
@@ -72,7 +95,7 @@ def page_of(picture: Picture, *, size_max: int = SIZE_MAX) -> str:
 
 
 def framed(picture: Picture, *, height: int = 640, size_max: int = SIZE_MAX // 4) -> str:
-    """Return the page within a frame of its own, as a notebook shows it: it can reach nothing of the notebook's."""
+    """Return the page within a frame for a notebook, of which it can reach nothing."""
     page = escape(page_of(picture, size_max=size_max), quote=True)
     title = escape(f"lakelog: {picture.name}", quote=True)
     return (
@@ -81,10 +104,10 @@ def framed(picture: Picture, *, height: int = 640, size_max: int = SIZE_MAX // 4
     )
 
 
-def folded(changes: Sequence[Change], most: int) -> tuple[list[Change], int]:
-    """Return the newest `most` changes as they are and older ones in folds, with how many were folded.
+def folded(changes: Sequence[ChangePicture], most: int) -> tuple[list[ChangePicture], int]:
+    """Return the newest `most` changes as they are and older changes in folds, with the number of folded changes.
 
-    Of a namespace, a fold stands for changes of several logs.
+    In a namespace, a fold stands for changes of several logs.
     """
     if len(changes) <= most:
         return list(changes), 0
@@ -94,7 +117,7 @@ def folded(changes: Sequence[Change], most: int) -> tuple[list[Change], int]:
     return [*changes[:most], *folds], sum(change.count for change in old)
 
 
-def _fold(changes: Sequence[Change]) -> Change:
+def _fold(changes: Sequence[ChangePicture]) -> ChangePicture:
     newest, oldest = changes[0], changes[-1]
     if len(changes) == 1:
         return newest
@@ -103,15 +126,15 @@ def _fold(changes: Sequence[Change]) -> Change:
     operations: dict[str, int] = {}
     for change in commits:
         operations[change.operation] = operations.get(change.operation, 0) + change.count
-    most = sorted(operations.items(), key=lambda pair: -pair[1])[:4]
+    frequent = sorted(operations.items(), key=lambda pair: -pair[1])[:4]
     damage = [change.text for change in changes if change.kind == "damage"]
-    return Change(
+    return ChangePicture(
         kind="damage" if damage else "older",
         log=newest.log,
         version=newest.version if is_one_log else 0,
         first_version=(oldest.first_version or oldest.version) if is_one_log else None,
         time_us=newest.time_us,
-        text=", ".join([*damage[:3], *(f"{count:,} × {operation}" for operation, count in most)]),
+        text=", ".join([*damage[:3], *(f"{count:,} × {operation}" for operation, count in frequent)]),
         added_rows=sum(change.added_rows for change in commits),
         added_files=sum(change.added_files for change in commits),
         added_bytes=sum(change.added_bytes for change in commits),
@@ -124,54 +147,70 @@ def _fold(changes: Sequence[Change]) -> Change:
 
 
 def _fitted(picture: Picture, limits: dict[str, int]) -> dict[str, Any]:
-    """Return the picture as the page has it: bounded, with its changes as columns."""
+    """Return the picture in the page's form: bounded, with its changes as columns."""
     changes, count = folded(picture.changes, limits["changes"])
     left_out = list(picture.left_out)
-    few = _newest(picture, left_out)
-    said: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(picture, changes=(), definitions=few))
+    definitions = _newest(picture, left_out)
+    page_data: dict[str, Any] = msgspec.to_builtins(
+        msgspec.structs.replace(picture, changes=(), definitions=definitions)
+    )
     if count:
         left_out.append(f"{count:,} older changes are folded: lakelog view --json has each of them")
     for name in ("logs", "refs", "health", "dropped", "definitions", "writers", "lanes"):
-        _shorten(said, name, limits[name], left_out)
-    for definition in said.get("definitions") or ():
+        _shorten(page_data, name, limits[name], left_out)
+    for definition in page_data.get("definitions") or ():
         _shorten(definition, "columns", limits["columns"], left_out)
         _shorten(definition, "properties", limits["columns"], left_out)
     for name in ("partitions", "files"):
-        _shorten(said.get("layout") or {}, name, limits[name], left_out)
-    said = _shown(said, limits["text"])
-    shown = [msgspec.structs.replace(change, **_shown_texts(change, limits["text"])) for change in changes]
-    said["changes"] = columns(_within(shown, said))
-    said["left_out"] = left_out
-    return said
+        _shorten(page_data.get("layout") or {}, name, limits[name], left_out)
+    page_data = _shown(page_data, limits["text"])
+    shown_changes = [
+        msgspec.structs.replace(change, **_shown_texts(change, limits["text"])) for change in changes
+    ]
+    page_data["changes"] = columns(_within(shown_changes, page_data))
+    page_data["left_out"] = left_out
+    return page_data
 
 
-def _newest(picture: Picture, left_out: list[str]) -> tuple[Definition, ...]:
-    """Return the newest definitions that have no more than a number of columns together."""
-    columns, kept = 0, 0
+def _connect(said: dict[str, Any], picture: Picture, context: PageContext) -> None:
+    """Add the pages around this page, and the facts from its server."""
+    for log_data, log in zip(said.get("logs") or (), picture.logs, strict=False):
+        page = None if log.dropped else context.pages.get(log.name)
+        if page is not None:
+            log_data["page"] = page
+    if context.above:
+        said["above"] = [(_bounded(name, _TEXT_LEAST), page) for name, page in context.above]
+    if context.live is not None:
+        said["live"] = context.live
+
+
+def _newest(picture: Picture, left_out: list[str]) -> tuple[DefinitionPicture, ...]:
+    """Return the newest definitions, with at most `_COLUMNS_MAX` columns together."""
+    columns, count = 0, 0
     for definition in reversed(picture.definitions):
         columns += len(definition.columns)
-        if kept and columns > _COLUMNS_MAX:
+        if count and columns > _COLUMNS_MAX:
             break
-        kept += 1
-    if kept < (known := len(picture.definitions)):
-        left_out.append(f"{known - kept:,} of {known:,} definitions are not shown: these have many columns")
-    return picture.definitions[known - kept :]
+        count += 1
+    if count < (total := len(picture.definitions)):
+        left_out.append(f"{total - count:,} of {total:,} definitions are not shown: these have many columns")
+    return picture.definitions[total - count :]
 
 
 def _shorten(said: dict[str, Any], name: str, most: int, left_out: list[str]) -> None:
-    there = said.get(name)
-    if there and len(there) > most:
+    entries = said.get(name)
+    if entries and len(entries) > most:
         # The newest definitions count; all other lists have what matters first.
-        if isinstance(there, dict):
-            said[name] = dict(list(there.items())[:most])
+        if isinstance(entries, dict):
+            said[name] = dict(list(entries.items())[:most])
         else:
-            said[name] = there[-most:] if name == "definitions" else there[:most]
-        text = f"{len(there) - most:,} of {len(there):,} {name} are not shown"
+            said[name] = entries[-most:] if name == "definitions" else entries[:most]
+        text = f"{len(entries) - most:,} of {len(entries):,} {name} are not shown"
         if text not in left_out:
             left_out.append(text)
 
 
-def _within(changes: Iterable[Change], said: dict[str, Any]) -> list[Change]:
+def _within(changes: Iterable[ChangePicture], said: dict[str, Any]) -> list[ChangePicture]:
     """Return the changes with places of lists that were shortened left out."""
     logs, writers, lanes = (len(said.get(name) or ()) for name in ("logs", "writers", "lanes"))
     return [
@@ -190,24 +229,24 @@ def _within(changes: Iterable[Change], said: dict[str, Any]) -> list[Change]:
     ]
 
 
-def columns(changes: Sequence[Change]) -> dict[str, Any]:
+def columns(changes: Sequence[ChangePicture]) -> dict[str, Any]:
     """Return changes as columns, which take a fraction of the space: defaults are left out, versions and times are
     differences to the row before, and texts that repeat are places in a list."""
-    found: dict[str, Any] = {"length": len(changes)}
-    for field in msgspec.structs.fields(Change):
-        values = [getattr(change, field.name) for change in changes]
-        if all(value == field.default for value in values):
+    change_columns: dict[str, Any] = {"length": len(changes)}
+    for member in msgspec.structs.fields(ChangePicture):
+        values = [getattr(change, member.name) for change in changes]
+        if all(value == member.default for value in values):
             continue
-        if field.name in ("version", "time_us"):
-            found[field.name] = {"steps": _steps(values)}
+        if member.name in ("version", "time_us"):
+            change_columns[member.name] = {"steps": _steps(values)}
         elif any(isinstance(value, str) for value in values):
             places: dict[Any, int] = {}
             at = [places.setdefault(value, len(places)) for value in values]
             repeats = len(places) * 2 < len(values)
-            found[field.name] = {"of": list(places), "at": at} if repeats else {"values": values}
+            change_columns[member.name] = {"of": list(places), "at": at} if repeats else {"values": values}
         else:
-            found[field.name] = {"values": values}
-    return found
+            change_columns[member.name] = {"values": values}
+    return change_columns
 
 
 def _steps(values: Sequence[int | None]) -> list[int | None]:
@@ -218,7 +257,7 @@ def _steps(values: Sequence[int | None]) -> list[int | None]:
     return steps
 
 
-def _shown_texts(change: Change, most: int) -> dict[str, str]:
+def _shown_texts(change: ChangePicture, most: int) -> dict[str, str]:
     texts = (
         (name, getattr(change, name)) for name in ("text", "operation", "query", "statement", "commit_id")
     )
@@ -231,9 +270,9 @@ def _shown(value: Any, most: int) -> Any:
         case str():
             return _bounded(value, most)
         case dict():
-            return {_bounded(key, most): _shown(each, most) for key, each in value.items()}
+            return {_bounded(key, most): _shown(part, most) for key, part in value.items()}
         case list() | tuple():
-            return [_shown(each, most) for each in value]
+            return [_shown(part, most) for part in value]
         case _:
             return value
 
@@ -251,8 +290,8 @@ def _part(said: dict[str, Any], name: str) -> Any:
     if name == "text":
         return ""
     if name == "columns":
-        each = said.get("definitions") or ()
-        return [(definition.get("columns"), definition.get("properties")) for definition in each]
+        definitions = said.get("definitions") or ()
+        return [(definition.get("columns"), definition.get("properties")) for definition in definitions]
     return said.get(name) or (said.get("layout") or {}).get(name)
 
 
@@ -270,18 +309,34 @@ def _asset(name: str) -> str:
 
 
 @cache
-def _script() -> str:
-    return '(function () {\n"use strict";\n' + "\n".join(map(_asset, _SCRIPTS)) + "\n})();\n"
+def _script(is_live: bool) -> str:
+    """Return the script. All that knows the picture is in a function, which draws the page again if it is live."""
+    tools = _TOOLS + _TOOLS_OF_A_SERVER if is_live else _TOOLS
+    parts = [
+        '(function () {\n"use strict";',
+        *map(_asset, tools),
+        "function drawPicture(data, kept) {",
+        *map(_asset, _DRAWING),
+        '}\nconst first = JSON.parse(document.getElementById("data").textContent);',
+        "follow(drawPicture, first);" if is_live else "drawPicture(first, {});",
+        "})();\n",
+    ]
+    return "\n".join(parts)
 
 
-def _page(picture: Picture, data: str) -> str:
-    style, script = _asset("page.css"), _script()
-    policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; "
-        "form-action 'none'"
+def policy_of(*, is_live: bool) -> str:
+    """Return the Content-Security-Policy of a page: its own style and script, and its own server if it is live."""
+    own_server = "connect-src 'self'; " if is_live else ""
+    return (
+        f"default-src 'none'; script-src {_hash(_script(is_live))}; style-src {_hash(_asset('page.css'))}; "
+        f"{own_server}base-uri 'none'; form-action 'none'"
     )
+
+
+def _page(picture: Picture, data: str, *, is_live: bool) -> str:
+    style, script = _asset("page.css"), _script(is_live)
     marks = {
-        "policy": policy,
+        "policy": policy_of(is_live=is_live),
         "title": escape(_bounded(f"{picture.name} · lakelog", 200)),
         "style": style,
         "data": data,

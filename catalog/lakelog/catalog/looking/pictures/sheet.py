@@ -13,7 +13,7 @@ from lakelog.catalog.looking.pictures.page import framed, page_of
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What a table, a namespace or a warehouse holds and what happened to it; `facts` are what is shown."""
+    """The contents and the history of a table, a namespace or a warehouse, to look at; `facts` has all of it."""
 
     facts: Picture
 
@@ -22,9 +22,9 @@ class Sheet:
         return page_of(self.facts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the facts as JSON has them; members that are absent have their defaults."""
-        said: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self.facts))
-        return said
+        """Return the facts as in JSON; absent members have their defaults."""
+        facts: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self.facts))
+        return facts
 
     def _repr_html_(self) -> str:
         return framed(self.facts)

@@ -11,12 +11,12 @@ from lakelog.catalog.times import time_text
 from lakelog.log.grammar import shortened
 
 ROOT = "(root)"
-"""The name of the warehouse's root namespace, where a list needs one."""
+"""The name of the warehouse's root namespace in lists."""
 
 
 def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None = None) -> str:
-    """Return what `entry` did, as text. `before` and `after` are the schemas around it where it changed the schema,
-    if known."""
+    """Return the effect of `entry` as text. `before` and `after` are the schemas around a change of the schema, if
+    they are known."""
     text = what_was_done(entry.operation, entry.details, before, after)
     return f"{text} (prepared on {entry.base}, rebased)" if entry.rebased else text
 
@@ -24,7 +24,8 @@ def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None
 def what_was_done(
     operation: str, details: dict[str, Any], before: Schema | None = None, after: Schema | None = None
 ) -> str:
-    """Return what a commit did, as text, from its operation and details; those of a faulty client as they are."""
+    """Return the effect of a commit as text, from its operation and details. Details of a faulty client stay as
+    they are."""
     try:
         return _what_was_done(operation, details, before, after)
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -38,8 +39,8 @@ def _what_was_done(
         return "; ".join(what_was_done(change["operation"], change) for change in changes)
     parts: list[str] = []
     if name := details.get("name"):
-        moved = f" to {details['new_name']}" if "new_name" in details else ""
-        parts.append(f"{details.get('kind', '')} {name}{moved}".strip())
+        target = f" to {details['new_name']}" if "new_name" in details else ""
+        parts.append(f"{details.get('kind', '')} {name}{target}".strip())
     if id := details.get("id"):
         parts.append(id)
     if before is not None and after is not None:
@@ -49,25 +50,27 @@ def _what_was_done(
     parts += [f"set {key}={value}" for key, value in details.get("set", {}).items()]
     parts += [f"removed {key}" for key in details.get("removed", ())]
     parts += _changed_rows(operation, details)
-    for sign, which in (("+", "added"), ("−", "removed")):
-        rows = details.get(f"{which}_rows", 0)
-        if files := details.get(f"{which}_files"):
-            if which == "added" and (of := details.get("of_changes")):
+    for sign, direction in (("+", "added"), ("−", "removed")):
+        rows = details.get(f"{direction}_rows", 0)
+        if files := details.get(f"{direction}_files"):
+            if direction == "added" and (origins := details.get("of_changes")):
                 # These are entries of their own, which say whose rows they are.
                 parts.append(
-                    f"{_number(files)} file{_s(files)} with the rows of {_number(of)} change{_s(of)}"
+                    f"{_number(files)} file{_s(files)} with the rows of {_number(origins)} change{_s(origins)}"
                 )
                 continue
             parts.append(f"{sign}{_number(rows)} row{_s(rows)} in {_number(files)} file{_s(files)}")
         elif rows:
             parts.append(f"{sign}{_number(rows)} row{_s(rows)}")
-    if deleted := details.get("deleted_rows"):
+    if deleted_rows := details.get("deleted_rows"):
         files = details.get("changed_files", 0)
-        parts.append(f"{_number(deleted)} row{_s(deleted)} deleted in {_number(files)} file{_s(files)}")
+        parts.append(
+            f"{_number(deleted_rows)} row{_s(deleted_rows)} deleted in {_number(files)} file{_s(files)}"
+        )
     if snapshot := details.get("source_snapshot"):
         time_us = details.get("source_time_us")
-        when = "" if time_us is None else f" of {time_text(time_us)}"
-        parts.append(f"version {snapshot}{when} of {details['source_url']}")
+        moment = "" if time_us is None else f" of {time_text(time_us)}"
+        parts.append(f"version {snapshot}{moment} of {details['source_url']}")
     if condition := details.get("filter"):
         parts.append(f"where {condition}")
     if branch := details.get("branch"):
@@ -76,10 +79,10 @@ def _what_was_done(
 
 
 def _changed_rows(operation: str, details: dict[str, Any]) -> list[str]:
-    """Return how many rows were changed, where that is not what was added or removed."""
-    for each in operation.split(", "):
-        counts = rows_of_event({"event": "files-changed", "operation": each, **details})
-        if counts is not None and (each in ("update", "merge") or counts.copied):
+    """Return the number of changed rows, if it differs from the rows added or removed."""
+    for name in operation.split(", "):
+        counts = rows_of_event({"event": "files-changed", "operation": name, **details})
+        if counts is not None and (name in ("update", "merge") or counts.copied):
             return _said(counts)
     return []
 
@@ -96,7 +99,7 @@ def _said(counts: RowCounts) -> list[str]:
 
 
 def _number(given: Any) -> str:
-    """Return a number as text, and what a faulty client wrote in its place as it is."""
+    """Return a number as text. Anything else, from a faulty client, stays as it is."""
     return f"{given:,}" if isinstance(given, int) else shortened(str(given))
 
 
@@ -106,7 +109,7 @@ def changes_schema(entry: HistoryEntry) -> bool:
 
 
 def column_changes(before: Schema, after: Schema) -> str:
-    """Return what happened to top-level columns, by their ids; a nested change counts as a change of its column."""
+    """Return the changes of top-level columns, by their ids. A nested change counts as a change of its column."""
     old = {field.id: field for field in before.fields}
     new = {field.id: field for field in after.fields}
     changes = [f"added {field.name}" for id, field in new.items() if id not in old]
@@ -124,7 +127,7 @@ def _s(number: int) -> str:
 
 
 def partition_value(value: Any, transform: Transform) -> str | int | float | bool | None:
-    """Return a partition's value as people write it: 2013-01 for a month, which is kept as a number since 1970."""
+    """Return a partition's value for people: 2013-01 for a month, which is stored as a number since 1970."""
     if isinstance(value, int) and transform.name == "year":
         return str(1970 + value)
     if isinstance(value, int) and transform.name == "month":

@@ -1,7 +1,8 @@
-"""Table properties of other formats, and what becomes of each on a lakelog table.
+"""Table properties of other formats, and the effect of each on a lakelog table.
 
-A property that protects rows, deletes them or says what they are is obeyed, or refused with lakelog's word for it. One
-that only makes things quicker is kept as it is, with a warning that it does nothing. `known` has the list. Pure.
+A property that protects, deletes or defines rows is obeyed, or refused with the name of lakelog's own
+property. If a property only improves speed, it is kept unchanged, with a warning that it has no effect.
+`known` has the list. Pure.
 """
 
 from __future__ import annotations
@@ -9,7 +10,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 
-from lakelog.catalog.core.schema.foreign_properties.known import FOREIGN, KEYS, ForeignProperty, Verdict
+from lakelog.catalog.core.schema.foreign_properties.known import (
+    FOREIGN,
+    KEYS,
+    ForeignProperty,
+    PropertyVerdict,
+)
 from lakelog.log.errors import InvalidInput
 
 
@@ -18,20 +24,20 @@ class ForeignPropertyWarning(UserWarning):
 
 
 def foreign_property(name: str) -> ForeignProperty | None:
-    """Return what is known of a property's name; None for one that no other format has."""
-    return next((each for each in FOREIGN if each.matches(name)), None)
+    """Return the entry of a property's name, or None if no other format has the property."""
+    return next((entry for entry in FOREIGN if entry.matches(name)), None)
 
 
 def refusal(name: str, value: str) -> str | None:
-    """Return why a property cannot be set to that value; None if it can."""
-    known = foreign_property(name)
-    if known is None or known.verdict is not Verdict.REFUSED or known.is_fine(value):
+    """Return why a property cannot be set to that value, or None if it can."""
+    entry = foreign_property(name)
+    if entry is None or entry.verdict is not PropertyVerdict.REFUSED or entry.is_fine(value):
         return None
-    return f"the property {name} is {known.format}'s, and lakelog does not obey it: {known.says}"
+    return f"the property {name} is {entry.format}'s, and lakelog does not obey it: {entry.says}"
 
 
 _OF_HUDI = frozenset(("primarykey", "precombinefield", "orderingfields"))
-"""Names without a prefix: they are Hudi's for a table that is created USING hudi."""
+"""Hudi's names without a prefix, in a table that is created USING hudi."""
 
 
 def check_for_provider(properties: Mapping[str, str], provider: str | None) -> None:
@@ -49,45 +55,48 @@ def check_foreign(properties: Mapping[str, str]) -> None:
 
 
 def notes_on(properties: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is to be said about properties of other formats that are kept and do nothing."""
+    """Yield a note for each kept property of another format that does nothing."""
     for name, value in properties.items():
-        known = foreign_property(name)
-        if known is None or known.verdict is not Verdict.NO_EFFECT or known.is_fine(value):
+        entry = foreign_property(name)
+        if entry is None or entry.verdict is not PropertyVerdict.NO_EFFECT or entry.is_fine(value):
             continue
-        instead = f"lakelog's word for it is {known.says}" if known.says else "leave it out"
-        yield f"the property {name} is {known.format}'s, and has no effect on a lakelog table: {instead}"
+        instead = f"lakelog's word for it is {entry.says}" if entry.says else "leave it out"
+        yield f"the property {name} is {entry.format}'s, and has no effect on a lakelog table: {instead}"
 
 
 def warn_of_foreign(properties: Mapping[str, str]) -> None:
-    """Warn of properties of other formats that do nothing, by Python's own rule once for each text."""
+    """Warn of properties of other formats that do nothing. By Python's own rule each text is shown once."""
     for note in notes_on(properties):
         warnings.warn(note, ForeignPropertyWarning, stacklevel=2)
 
 
 def warn_of_import(note: str) -> None:
-    """Warn of what an imported table does not have, where nothing else reports it."""
+    """Warn of a property that an imported table does not have, if nothing else reports it."""
     warnings.warn(note, ForeignPropertyWarning, stacklevel=2)
 
 
 def kept_of_import(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the properties that an imported table keeps, and what is to be said of the others."""
-    dropped = {name: text for name, value in properties.items() if (text := refusal(name, value)) is not None}
-    kept = {name: value for name, value in properties.items() if name not in dropped}
-    return kept, [f"{text}; the imported table does not have it" for text in dropped.values()]
+    """Return the properties that an imported table keeps, and notes about the others."""
+    refusals = {
+        name: text for name, value in properties.items() if (text := refusal(name, value)) is not None
+    }
+    kept_properties = {name: value for name, value in properties.items() if name not in refusals}
+    return kept_properties, [f"{text}; the imported table does not have it" for text in refusals.values()]
 
 
 def page_rows() -> Iterator[str]:
-    """Yield the rows of the page's table, in the order of `FOREIGN`; names of one meaning are in one row."""
-    before: ForeignProperty | None = None
+    """Yield the rows of the page's table, in the order of `FOREIGN`. Names with the same meaning share a
+    row."""
+    previous: ForeignProperty | None = None
     names: list[str] = []
-    for each in (*FOREIGN, None):
-        same = before is not None and each is not None and _meaning(before) == _meaning(each)
-        if before is not None and not same:
-            yield _row(before, names)
+    for entry in (*FOREIGN, None):
+        same = previous is not None and entry is not None and _meaning(previous) == _meaning(entry)
+        if previous is not None and not same:
+            yield _row(previous, names)
             names = []
-        if each is not None:
-            names.append(f"`{each.name}`")
-        before = each
+        if entry is not None:
+            names.append(f"`{entry.name}`")
+        previous = entry
 
 
 def _meaning(known: ForeignProperty) -> tuple[object, ...]:

@@ -1,6 +1,8 @@
-"""Which table properties Delta, Iceberg and Hudi have, and what becomes of each on a lakelog table: the one list.
+"""The one list of the table properties of Delta, Iceberg and Hudi, with the effect of each on a lakelog
+table.
 
-The page `docs/properties.md` and the tests are made from it. It must not know how a property is checked. Pure.
+The page `docs/properties.md` and the tests are made from it. It must not know how a property is checked.
+Pure.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from fnmatch import fnmatchcase
 from functools import partial
 
 
-class Verdict(Enum):
-    """What becomes of a property."""
+class PropertyVerdict(Enum):
+    """The effect of a property."""
 
     REFUSED = "refused"
     NO_EFFECT = "kept, without effect"
@@ -23,23 +25,24 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignProperty:
-    """A property of another format; `name` may end with `*`. `says` is what to do instead: for NO_EFFECT, a word.
+    """A property of another format. `name` may end with `*`. `says` is the alternative: for NO_EFFECT, a
+    word.
 
-    With a value like one of `fine`, in small letters, lakelog does what is asked anyway.
+    If the value matches a pattern of `fine`, in lower case, lakelog's behaviour already fits it.
     """
 
     name: str
     format: str
-    verdict: Verdict
+    verdict: PropertyVerdict
     says: str = ""
     fine: frozenset[str] = field(default_factory=frozenset)
 
     def matches(self, name: str) -> bool:
-        own, folded = self.name.lower(), name.lower()
-        return folded.startswith(own[:-1]) if own.endswith("*") else folded == own
+        pattern, lower_name = self.name.lower(), name.lower()
+        return lower_name.startswith(pattern[:-1]) if pattern.endswith("*") else lower_name == pattern
 
     def is_fine(self, value: str) -> bool:
-        return any(fnmatchcase(value.strip().lower(), each) for each in self.fine)
+        return any(fnmatchcase(value.strip().lower(), pattern) for pattern in self.fine)
 
 
 KEYS = "rows with equal keys all stay: write by MERGE INTO, or by upsert from Python"
@@ -57,21 +60,25 @@ _PLACE = "files stay under the table's own location: give that by LOCATION"
 def _refused(format: str, names: str, says: str, fine: str = "") -> Iterator[ForeignProperty]:
     for name in names.split():
         yield ForeignProperty(
-            name=name, format=format, verdict=Verdict.REFUSED, says=says, fine=frozenset(fine.split())
+            name=name, format=format, verdict=PropertyVerdict.REFUSED, says=says, fine=frozenset(fine.split())
         )
 
 
 def _kept(format: str, names: str, says: str = "", fine: str = "") -> Iterator[ForeignProperty]:
     for name in names.split():
         yield ForeignProperty(
-            name=name, format=format, verdict=Verdict.NO_EFFECT, says=says, fine=frozenset(fine.split())
+            name=name,
+            format=format,
+            verdict=PropertyVerdict.NO_EFFECT,
+            says=says,
+            fine=frozenset(fine.split()),
         )
 
 
 def _always(format: str, names: str, says: str, fine: str = "") -> Iterator[ForeignProperty]:
     for name in names.split():
         yield ForeignProperty(
-            name=name, format=format, verdict=Verdict.ALWAYS, says=says, fine=frozenset(fine.split())
+            name=name, format=format, verdict=PropertyVerdict.ALWAYS, says=says, fine=frozenset(fine.split())
         )
 
 
@@ -143,7 +150,7 @@ def _of_iceberg() -> Iterator[ForeignProperty]:
     yield ForeignProperty(
         name="write.wap.enabled",
         format="Iceberg",
-        verdict=Verdict.OBEYED,
+        verdict=PropertyVerdict.OBEYED,
         says="a session with spark.wap.branch writes to that branch",
     )
     yield from refused(
@@ -239,4 +246,4 @@ def _of_hudi() -> Iterator[ForeignProperty]:
 
 
 FOREIGN: tuple[ForeignProperty, ...] = (*_of_delta(), *_of_iceberg(), *_of_hudi())
-"""All that are known; the first one that matches a name counts."""
+"""All known properties. The first that matches a name counts."""

@@ -1,5 +1,5 @@
-"""Conditions and values that Python's users write in SQL, computed by DuckDB: the parser's trees, what they mean for
-a table, and the engine that evaluates them.
+"""Conditions and values that Python's users write in SQL, computed by DuckDB.
 
-Rule: what DuckDB would compute otherwise than Spark is refused by name. It must not know what a commit is.
+It has the parser's trees, their meaning for a table, and the engine that evaluates them. Rule: an expression
+that DuckDB would compute otherwise than Spark is refused by name. It must not know what a commit is.
 """

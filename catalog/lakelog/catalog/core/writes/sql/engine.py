@@ -1,8 +1,8 @@
-"""DuckDB, which computes what changes of rows from Python need: joins, conditions and values, in bounded memory.
+"""DuckDB, which computes joins, conditions and values for changes of rows from Python, in bounded memory.
 
-Rows come and go as Arrow streams. What does not fit into memory lies in a temporary folder, which goes with the
-engine. Rule: values are what they were when they come back, and an error of a stream that DuckDB reads is raised as
-itself. Only this module imports DuckDB. It must not know tables, files or commits.
+Rows come and go as Arrow streams. Data that does not fit into memory is in a temporary folder, which is
+deleted with the engine. Rule: values come back unchanged, and an error of a stream that DuckDB reads is
+raised as itself. Only this module imports DuckDB. It must not know tables, files or commits.
 """
 
 from __future__ import annotations
@@ -18,52 +18,56 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelog.catalog.core.parquet import first_line, recast, temporary_folder, unsliced, with_parts
-from lakelog.log.errors import InvalidInput, StorageError, Unsupported
+from lakelog.catalog.core.parquet.plain_arrow import first_line, recast, unsliced, with_parts
+from lakelog.catalog.core.parquet.temporary import temporary_folder
+from lakelog.log.errors import InvalidInput, StorageError, Unsupported, install_command
 
 MEMORY_MB, MEMORY_MB_MAX = 80, 4096
-"""What DuckDB may take: more than the least only where rows are long, as it compresses a group of them at once."""
+"""The limits of DuckDB's memory. It needs more than the minimum only if rows are long, because it compresses
+a group of them at once."""
 
 GROUP_ROWS = 122_880
 VECTOR_BYTES = 512 * 1024
-"""Each column, and each part of it, has some vectors of 2048 values in each operator, however few rows there are."""
+"""Each column, and each part of it, has some vectors of 2048 values in each operator, however few rows there
+are."""
 
 THREADS_MAX = 2
-"""Each thread needs memory of its own: with more of them, the limit would not do for a large join."""
+"""Each thread needs memory of its own. With more threads, a large join would exceed the limit."""
 
 BATCH_ROWS = 16 * 1024
-"""Results come in batches that are small beside the memory that DuckDB may take: it does not count them."""
+"""Results come in batches that are small against DuckDB's memory, because it does not count them."""
 
 PART_BYTES = 16 * 1024 * 1024
-"""Rows that are kept come in parts of about this size: DuckDB holds their Arrow memory until a part is committed."""
+"""Rows to keep come in parts of about this size. DuckDB holds their Arrow memory until a part is
+committed."""
 
-# DuckDB narrows what a join reads by filters that mistake NaN and the two zeros. Of streams it does not know the size:
-# the order of joins is the one in which they are written here.
+# DuckDB narrows a join's reads by filters that mistake NaN and the two zeros. It does not know the size of
+# streams, so joins are made in the order in which they are written here.
 _DISABLED = "join_filter_pushdown,join_order,build_side_probe_side"
 
 
 def fenced(stream: str) -> str:
-    """Return the rows of an Arrow stream, in a query: filters on them stay with DuckDB.
+    """Return the rows of an Arrow stream, in a query. Filters on them stay in DuckDB.
 
-    It would hand them down to Arrow, which compares NaN otherwise than DuckDB and Spark do.
+    It would hand them down to Arrow, which compares NaN otherwise than DuckDB and Spark.
     """
     return f"(SELECT * FROM {stream} LIMIT {2**63 - 1})"
 
 
 def duckdb_module() -> ModuleType:
-    """Return DuckDB. Unsupported, with what to install, where it is missing."""
+    """Return DuckDB. Raises Unsupported, with the command that installs it, if it is missing."""
     try:
         import duckdb
     except ImportError as error:
         raise Unsupported(
             "merge, upsert and update by expressions are computed by DuckDB, which is not installed: "
-            "pip install 'lakelog[duckdb]'"
+            f"{install_command('duckdb')}"
         ) from error
     return duckdb
 
 
 class SqlEngine:
-    """One database of DuckDB's, for one change. Only one result is read at a time."""
+    """A database of DuckDB for a single change. Only one result is read at a time."""
 
     def __init__(self, folder: Path) -> None:
         duckdb = duckdb_module()
@@ -76,7 +80,7 @@ class SqlEngine:
         settings: dict[str, str | int | bool] = {
             "memory_limit": f"{MEMORY_MB}MB",
             "threads": min(THREADS_MAX, os.cpu_count() or 1),
-            # What it has freed goes back to the system, and not only after 128 MB of it.
+            # Freed memory goes back to the system, and not only after 128 MB of it.
             "allocator_flush_threshold": "8MB",
             "temp_directory": str(folder),
             "preserve_insertion_order": False,
@@ -93,7 +97,7 @@ class SqlEngine:
     @staticmethod
     @contextmanager
     def opened() -> Iterator[SqlEngine]:
-        """Return an engine that is there inside."""
+        """Return an engine that exists inside the context."""
         duckdb_module()
         with temporary_folder("rows") as folder:
             engine = SqlEngine(folder)
@@ -103,43 +107,43 @@ class SqlEngine:
                 engine._connection.close()
 
     def begin(self) -> None:
-        """From here on, the time is the same for all that is computed."""
+        """Begin a transaction. From here on, the time is the same for all computations."""
         self.run("BEGIN")
 
     def keep(self, table: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-        """Make a table of rows, outside of memory where they are many."""
+        """Make a table of rows, which is outside of memory if they are many."""
         with self.stream("no_rows", schema, ()):
             self.run(f"CREATE TABLE {table} AS SELECT * FROM no_rows")
-        waiting: list[pa.RecordBatch] = []
+        pending_batches: list[pa.RecordBatch] = []
         size = 0
         for batch in chain(batches, (None,)):
             if batch is not None:
-                waiting.append(batch)
+                pending_batches.append(batch)
                 size += batch.nbytes
-            if size >= PART_BYTES or (batch is None and waiting):
-                self._make_room(size // max(1, sum(each.num_rows for each in waiting)))
-                with self.stream("some_rows", schema, waiting):
+            if size >= PART_BYTES or (batch is None and pending_batches):
+                self._make_room(size // max(1, sum(rows_batch.num_rows for rows_batch in pending_batches)))
+                with self.stream("some_rows", schema, pending_batches):
                     self.run(f"INSERT INTO {table} SELECT * FROM some_rows")
-                waiting, size = [], 0
+                pending_batches, size = [], 0
 
     def _make_room(self, row_bytes: int) -> None:
         self._allow(2 * GROUP_ROWS * row_bytes)
 
     def _allow(self, size_bytes: int) -> None:
-        wanted = min(MEMORY_MB_MAX, size_bytes // 2**20)
-        if wanted > self._memory_mb:
-            self._memory_mb = wanted
-            self.run(f"SET memory_limit = '{wanted}MB'")
+        memory_mb = min(MEMORY_MB_MAX, size_bytes // 2**20)
+        if memory_mb > self._memory_mb:
+            self._memory_mb = memory_mb
+            self.run(f"SET memory_limit = '{memory_mb}MB'")
 
     def value(self, sql: str, *parameters: Any) -> Any:
-        """Return the one value of a query."""
+        """Return the single value of a query."""
         with self._raising():
-            found = self._connection.execute(sql, parameters).fetchall()
-        return found[0][0] if found else None
+            rows = self._connection.execute(sql, parameters).fetchall()
+        return rows[0][0] if rows else None
 
     def run(self, sql: str) -> None:
         with self._raising():
-            # A result that is not read to its end would be in the way of the next one.
+            # A result that is not read to its end would block the next result.
             self._connection.execute(sql).fetchall()
 
     def table(self, sql: str) -> pa.Table:
@@ -159,13 +163,14 @@ class SqlEngine:
             yield batch
 
     def schema_of(self, sql: str) -> pa.Schema:
-        """Return the Arrow schema of a query over tables, which is not run."""
+        """Return the Arrow schema of a query over tables, without running it."""
         with self._raising():
             return self._connection.sql(f"SELECT * FROM ({sql}) LIMIT 0").arrow().schema
 
     @contextmanager
     def stream(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[None]:
-        """Inside, rows can be read once under a name, by any thread of DuckDB's: it works for the one that is here."""
+        """Provide rows under a name inside the context, to be read once. Any DuckDB thread may read for this
+        thread."""
         self._allow(VECTOR_BYTES * sum(map(_vectors, schema.types)))
         context, rows = copy_context(), iter(batches)
 
@@ -213,25 +218,25 @@ def quoted_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-# Values on their way through DuckDB: `carried` ones have another type there than plain Arrow.
+# Conversion of values for DuckDB. A carried type differs there from plain Arrow.
 
 
 def into_engine(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array | pa.ChunkedArray:
-    """Return the values of a column of plain Arrow in the form that DuckDB takes."""
-    carried = carried_type(column.type)
-    column = column if column.type == carried else recast(column, carried, (name,))
+    """Return the values of a plain Arrow column in the form that DuckDB takes."""
+    engine_type = carried_type(column.type)
+    column = column if column.type == engine_type else recast(column, engine_type, (name,))
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([unsliced(chunk) for chunk in column.chunks], type=column.type)
     return unsliced(column)
 
 
 def out_of_engine(column: pa.Array, plain: pa.DataType, name: str) -> pa.Array:
-    """Return the values of a column whose plain type is known in that type again, where DuckDB has none like it."""
+    """Return the values of a column in its plain type again, if DuckDB has no such type."""
     return recast(column, plain, (name,)) if carried_type(plain) != plain else column
 
 
 def carried_type(type: pa.DataType) -> pa.DataType:
-    """Return the type that values of a plain type have in DuckDB, where that is another."""
+    """Return the type in DuckDB of values of a plain type. It is usually the same."""
     if pa.types.is_duration(type):
         return pa.int64()
     if pa.types.is_null(type):

@@ -1,8 +1,9 @@
-"""Expressions in DuckDB's SQL, as users give them for conditions and values, with the columns that they name.
+"""Expressions in DuckDB's SQL that users give for conditions and values, with the columns that they name.
 
-A text is taken apart by DuckDB's own parser and put together again from its parts, so it is one expression wherever
-it stands. Rule: what would be computed otherwise than in Spark and cannot be seen in the text (CHAR, collations) is
-refused by name, and so is what has no place in a row: subqueries, aggregates, functions whose results vary.
+DuckDB's own parser takes a text apart, and it is built again from its parts, so it is a single expression at
+any place. Rule: an expression that Spark would compute otherwise, which the text does not show (CHAR,
+collations), is refused by name. The same holds for parts that have no place in a row: subqueries, aggregates,
+functions whose results vary.
 """
 
 from __future__ import annotations
@@ -15,18 +16,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelog.catalog.core.schema import (
-    AtomicType,
-    Field,
-    Schema,
-    Type,
-    children,
-    dotted,
-    is_collated,
-    type_to_arrow,
-)
+from lakelog.catalog.core.schema.arrow_types import type_to_arrow
+from lakelog.catalog.core.schema.schema import Schema, dotted
+from lakelog.catalog.core.schema.types import AtomicType, Field, Type, children, is_collated
 from lakelog.catalog.core.writes.sql.engine import SqlEngine, carried_type, quoted_name
-from lakelog.catalog.core.writes.sql.meaning import Meaning
+from lakelog.catalog.core.writes.sql.meaning import SparkMeaning
 from lakelog.catalog.core.writes.sql.tree import Node, as_written, one_shape
 from lakelog.log.errors import InvalidInput, Unsupported
 
@@ -50,9 +44,11 @@ _WITHOUT_MEANING = ("interval year-month", "interval day-time", "variant")
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """What an expression may name: columns of the table, of the source, or of both. `is_bare`: those of the table by
-    their names alone."""
+class ExpressionScope:
+    """The columns that an expression may name: of the table, of the source, or of both.
+
+    With `is_bare`, columns of the table are named without a prefix.
+    """
 
     target: Schema | None = None
     source: pa.Schema | None = None
@@ -60,14 +56,19 @@ class Scope:
 
     @property
     def text(self) -> str:
-        known = [name for name, there in ((TARGET, self.target), (SOURCE, self.source)) if there is not None]
-        return " and ".join(f"{name}.<column>" for name in known)
+        sides = [
+            name for name, columns in ((TARGET, self.target), (SOURCE, self.source)) if columns is not None
+        ]
+        return " and ".join(f"{name}.<column>" for name in sides)
 
 
 @dataclass(frozen=True, slots=True)
 class SqlExpression:
-    """`sql` names columns as `target."c"` and `source."c"`. `column` is the side and the name of what is only a column,
-    and `is_null` is true of NULL. `equal` are the parts of an AND that compare two expressions by `=`."""
+    """An expression. `sql` names columns as `target."c"` and `source."c"`.
+
+    `column` is the side and the name if it is only a column. `is_null` is true for NULL. `equal` are the
+    parts of an AND that compare two expressions by `=`.
+    """
 
     text: str
     sql: str
@@ -83,7 +84,7 @@ class SqlExpression:
 
 
 def column_expression(side: str, name: str) -> SqlExpression:
-    """Return the expression that is a column."""
+    """Return the expression of a column."""
     names = frozenset((name,))
     return SqlExpression(
         text=f"{side}.{dotted((name,))}",
@@ -94,9 +95,14 @@ def column_expression(side: str, name: str) -> SqlExpression:
     )
 
 
-def parsed(engine: SqlEngine, text: str, scope: Scope, *, is_condition: bool = False) -> SqlExpression:
-    """Return what a text says. InvalidInput for a text that is not an expression over `scope`, NoSuchColumn for an
-    unknown column of the table, Unsupported for what cannot be computed here as in Spark."""
+def parsed(
+    engine: SqlEngine, text: str, scope: ExpressionScope, *, is_condition: bool = False
+) -> SqlExpression:
+    """Return the expression of a text.
+
+    Raises InvalidInput for a text that is not an expression over `scope`, and NoSuchColumn for an unknown
+    column of the table. Raises Unsupported if a part cannot be computed here as in Spark.
+    """
     if not isinstance(text, str):
         raise InvalidInput(
             f'{text!r} is not a text: write a condition in DuckDB\'s SQL, such as "target.id = source.id"'
@@ -105,7 +111,7 @@ def parsed(engine: SqlEngine, text: str, scope: Scope, *, is_condition: bool = F
 
 
 class _Parser:
-    def __init__(self, engine: SqlEngine, text: str, scope: Scope) -> None:
+    def __init__(self, engine: SqlEngine, text: str, scope: ExpressionScope) -> None:
         self._engine = engine
         self._text = text
         self._scope = scope
@@ -113,20 +119,20 @@ class _Parser:
     def parsed(self, *, is_condition: bool) -> SqlExpression:
         node = self._node_of(self._text)
         is_plain = node["class"] == "COLUMN_REF" and self._is_whole(node)
-        for each in _nodes(node):
-            self._check_node(each)
-            if each["class"] == "COLUMN_REF":
-                self._complete(each, is_plain=is_plain)
-        meaning = Meaning(
+        for part in _nodes(node):
+            self._check_node(part)
+            if part["class"] == "COLUMN_REF":
+                self._complete(part, is_plain=is_plain)
+        checker = SparkMeaning(
             self._text,
             len(_BEGIN),
             is_bare=self._scope.is_bare,
             parse=self._node_of,
             type_of=self._type_of,
         )
-        node = meaning.of_spark(node, has_floats=self._has_floats(node))
+        node = checker.of_spark(node, has_floats=self._has_floats(node))
         if is_condition:
-            meaning.check_condition(node)
+            checker.check_condition(node)
         return self._of(node, self._text)
 
     def _node_of(self, text: str) -> Node:
@@ -145,32 +151,36 @@ class _Parser:
             or any(node[part] for part in ("where_clause", "group_expressions", "having", "qualify"))
         ):
             raise InvalidInput(f"{text!r} is not one expression in SQL")
-        found: Node = one_shape(node["select_list"][0], self._name_of_type)
-        return found
+        result: Node = one_shape(node["select_list"][0], self._name_of_type)
+        return result
 
     def _name_of_type(self, cast: Node) -> str:
-        """Return the name of the type that a cast is to."""
+        """Return the name of a cast's type."""
         null = self._node_of("NULL")
         return str(self._engine.value(f"SELECT typeof({self._sql({**cast, 'child': null})})"))
 
     def _of(self, part: Node, text: str | None = None) -> SqlExpression:
-        named = [tuple(each["column_names"]) for each in _nodes(part) if each["class"] == "COLUMN_REF"]
+        column_names = [
+            tuple(part_node["column_names"])
+            for part_node in _nodes(part)
+            if part_node["class"] == "COLUMN_REF"
+        ]
         sql = self._sql(part)
         return SqlExpression(
             text=sql if text is None else text,
             sql=f"({sql})",
-            target=frozenset(name for side, name, *_ in named if side == TARGET),
-            source=frozenset(name for side, name, *_ in named if side == SOURCE),
-            column=named[0] if part["class"] == "COLUMN_REF" and len(named[0]) == 2 else None,
+            target=frozenset(name for side, name, *_ in column_names if side == TARGET),
+            source=frozenset(name for side, name, *_ in column_names if side == SOURCE),
+            column=column_names[0] if part["class"] == "COLUMN_REF" and len(column_names[0]) == 2 else None,
             is_null=part["class"] == "CONSTANT" and bool(part["value"]["is_null"]),
             equal=tuple(self._equal(part)),
         )
 
     def _type_of(self, part: Node) -> pa.DataType:
         """Return the type of a part's values in DuckDB."""
-        found, tables = self._of(part), []
+        expression, tables = self._of(part), []
         with ExitStack() as shapes:
-            for side, names in ((TARGET, found.target), (SOURCE, found.source)):
+            for side, names in ((TARGET, expression.target), (SOURCE, expression.source)):
                 if names:
                     shape = pa.schema(
                         [(name, carried_type(self._plain(side, name))) for name in sorted(names)]
@@ -178,7 +188,7 @@ class _Parser:
                     shapes.enter_context(self._engine.stream(f"shape_of_{side}", shape, ()))
                     tables.append(f"shape_of_{side} AS {side}")
             rows = f" FROM {', '.join(tables)}" if tables else ""
-            return self._engine.schema_of(f"SELECT {found.sql} AS value{rows}").field(0).type
+            return self._engine.schema_of(f"SELECT {expression.sql} AS value{rows}").field(0).type
 
     def _plain(self, side: str, name: str) -> pa.DataType:
         if side == SOURCE:
@@ -188,25 +198,28 @@ class _Parser:
         return type_to_arrow(self._scope.target.find((name,), case_sensitive=True).type)
 
     def _has_floats(self, part: Node) -> bool:
-        found = self._of(part)
+        expression = self._of(part)
         types = [
             self._plain(side, name)
-            for side, names in ((TARGET, found.target), (SOURCE, found.source))
+            for side, names in ((TARGET, expression.target), (SOURCE, expression.source))
             for name in names
         ]
-        # Nested types may have one in them.
-        is_cast = any(each["class"] == "CAST" and each["cast_type"]["id"] == "FLOAT" for each in _nodes(part))
+        # Nested types may contain a FLOAT.
+        is_cast = any(
+            part_node["class"] == "CAST" and part_node["cast_type"]["id"] == "FLOAT"
+            for part_node in _nodes(part)
+        )
         return is_cast or any(pa.types.is_float32(type) or pa.types.is_nested(type) for type in types)
 
     def _equal(self, part: Node) -> Iterator[tuple[SqlExpression, SqlExpression]]:
         if part["type"] == "CONJUNCTION_AND":
-            for each in part["children"]:
-                yield from self._equal(each)
+            for child in part["children"]:
+                yield from self._equal(child)
         elif part["type"] == "COMPARE_EQUAL":
             yield self._of(part["left"]), self._of(part["right"])
 
     def _sql(self, part: Node) -> str:
-        """Return a part as text, by DuckDB, with columns as `_named` found them."""
+        """Return a part as text, by DuckDB, with columns as `_complete` found them."""
         empty = {"type": "EMPTY", "alias": "", "sample": None, "query_location": 0}
         node: Node = {
             "type": "SELECT_NODE", "modifiers": [], "cte_map": {"map": []},
@@ -223,23 +236,24 @@ class _Parser:
         if kind == "FUNCTION":
             self._check_function(node)
         elif kind not in _CLASSES:
-            what = _REFUSED.get(kind, f"{kind.lower()}, which is not supported")
-            raise Unsupported(f"the expression {self._text!r} has {what}")
+            refusal = _REFUSED.get(kind, f"{kind.lower()}, which is not supported")
+            raise Unsupported(f"the expression {self._text!r} has {refusal}")
 
     def _check_function(self, node: Node) -> None:
         name = node["function_name"]
-        found = self._engine.table(
+        functions = self._engine.table(
             "SELECT DISTINCT function_type AS type, stability FROM duckdb_functions() "
             f"WHERE function_name = {_literal(name.lower())}"
         ).to_pylist()
-        if not found:
+        if not functions:
             raise InvalidInput(
                 f"the expression {self._text!r} has the function {name}, which DuckDB does not have"
             )
-        # A function of rows may have the name of one of a table, which cannot stand here.
-        of_rows = [each for each in found if not each["type"].startswith(("table", "pragma"))]
+        # A function of rows may share its name with a table function, which cannot stand here.
+        of_rows = [function for function in functions if not function["type"].startswith(("table", "pragma"))]
         if not of_rows or any(
-            each["type"] not in ("scalar", "macro") or each["stability"] == "VOLATILE" for each in of_rows
+            function["type"] not in ("scalar", "macro") or function["stability"] == "VOLATILE"
+            for function in of_rows
         ):
             raise Unsupported(
                 f"the expression {self._text!r} has the function {name}, which does not have one result for a row: "
@@ -247,22 +261,22 @@ class _Parser:
             )
 
     def _is_whole(self, node: Node) -> bool:
-        """Return whether a reference is of a column, rather than of a field in one."""
+        """Return whether a reference is to a whole column, rather than to a field in it."""
         names = node["column_names"]
         return len(names) == (2 if names[0].lower() in self._sides else 1)
 
     @property
     def _sides(self) -> list[str]:
-        found = [(TARGET, self._scope.target), (SOURCE, self._scope.source)]
-        return [name for name, there in found if there is not None]
+        sides = [(TARGET, self._scope.target), (SOURCE, self._scope.source)]
+        return [name for name, columns in sides if columns is not None]
 
     def _complete(self, node: Node, *, is_plain: bool) -> None:
-        """Make a reference begin with its side and its column, as these are written."""
+        """Complete a reference with its side and its column, in their own spelling."""
         names: list[str] = node["column_names"]
         if names[0].lower() in self._sides and len(names) > 1:
-            side, name, *rest = names[0].lower(), *names[1:]
+            side, name, *nested_names = names[0].lower(), *names[1:]
         elif self._scope.is_bare:
-            side, name, *rest = TARGET, *names
+            side, name, *nested_names = TARGET, *names
         else:
             raise InvalidInput(
                 f"the expression {self._text!r} names {dotted(tuple(names))}: name columns as {self._scope.text} here"
@@ -278,7 +292,7 @@ class _Parser:
             name = source_column(self._scope.source, name)
             if not is_plain:
                 self._check_source(name, self._scope.source.field(name).type)
-        node["column_names"] = [side, name, *rest]
+        node["column_names"] = [side, name, *nested_names]
 
     def _check_computable(self, field: Field) -> None:
         family = not_computable(field.type)
@@ -298,7 +312,7 @@ class _Parser:
 
 
 def not_computable(type: Type) -> str | None:
-    """Return what in a type is not computed with outside of Spark; None for a type without any."""
+    """Return the part of a type that is not computed with outside of Spark, or None."""
     if isinstance(type, AtomicType):
         if is_collated(type):
             return "text with a collation"
@@ -309,12 +323,13 @@ def not_computable(type: Type) -> str | None:
 
 
 def source_column(source: pa.Schema, name: str) -> str:
-    """Return a column of the source by its name (case-insensitive). InvalidInput, with the known names."""
-    for known in source.names:
-        if known.lower() == name.lower():
-            return str(known)
-    listed = ", ".join(dotted((known,)) for known in source.names)
-    raise InvalidInput(f"the source has no column {dotted((name,))}: its columns are {listed}")
+    """Return a column of the source by its name (case-insensitive). Raises InvalidInput, with the known
+    names."""
+    for column in source.names:
+        if column.lower() == name.lower():
+            return str(column)
+    all_names = ", ".join(dotted((column,)) for column in source.names)
+    raise InvalidInput(f"the source has no column {dotted((name,))}: its columns are {all_names}")
 
 
 def listed(texts: Sequence[str]) -> str:
@@ -326,11 +341,11 @@ def _nodes(part: Any) -> Iterator[Node]:
     if isinstance(part, dict):
         if "class" in part:
             yield part
-        for each in part.values():
-            yield from _nodes(each)
+        for child in part.values():
+            yield from _nodes(child)
     elif isinstance(part, list):
-        for each in part:
-            yield from _nodes(each)
+        for child in part:
+            yield from _nodes(child)
 
 
 def _literal(text: str) -> str:

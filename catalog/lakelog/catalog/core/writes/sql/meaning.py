@@ -1,9 +1,9 @@
-"""What means one thing in DuckDB's SQL and another in Spark's: made to mean what it means in Spark, or refused by name.
+"""SQL that has different meanings in DuckDB and Spark: changed to Spark's meaning, or refused by name.
 
-A statement that was moved from Spark must not do something else here without a word. So a division by zero is an error,
-a cast to an integer cuts digits off, FLOAT is compared as a double; other such operators, literals and functions are
-refused with what to write instead. Rule: what only DuckDB has (another name, another operator) is DuckDB's alone and
-stays as it is. It must not know tables: types are what `type_of` says.
+A statement that was moved from Spark must not silently do something else here. So a division by zero is an
+error, a cast to an integer cuts digits off, and FLOAT is compared as a double. Other such operators, literals
+and functions are refused with an alternative. Rule: syntax that only DuckDB has (another name, another
+operator) keeps DuckDB's meaning and stays as it is. It must not know tables. `type_of` returns types.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ _PARTS_OF_TIME = {
 }
 
 
-class Meaning:
-    """Holds one text against Spark. `parse` makes a node of a text, `type_of` returns the type of a node's values."""
+class SparkMeaning:
+    """Checks a text against Spark's meaning. `parse` makes a node of a text, `type_of` returns a node's value
+    type."""
 
     def __init__(
         self,
@@ -78,30 +79,31 @@ class Meaning:
         self._type_of = type_of
 
     def of_spark(self, node: Node, *, has_floats: bool) -> Node:
-        """Return the expression that is computed for `node`. Unsupported for what means something else in Spark.
+        """Return the expression to compute for `node`. Raises Unsupported if a part has another meaning in
+        Spark.
 
-        `has_floats`: a FLOAT may occur in it.
+        With `has_floats`, a FLOAT may occur in it.
         """
         self._has_floats = has_floats
-        found: Node = self._changed(node)
-        return found
+        result: Node = self._changed(node)
+        return result
 
     def check_condition(self, node: Node) -> None:
         """Raise Unsupported for a condition that is not a boolean, which DuckDB would cast."""
         if node["class"] in ("COMPARISON", "CONJUNCTION", "BETWEEN"):
             return
-        found = self._type_of(node)
-        if not (pa.types.is_boolean(found) or node["class"] == "CONSTANT" and node["value"]["is_null"]):
+        type = self._type_of(node)
+        if not (pa.types.is_boolean(type) or node["class"] == "CONSTANT" and node["value"]["is_null"]):
             raise Unsupported(
-                f"the expression {self._text!r} is a condition of type {found}, not a boolean: compare it with a value"
+                f"the expression {self._text!r} is a condition of type {type}, not a boolean: compare it with a value"
             )
 
     def _changed(self, part: Any) -> Any:
         if isinstance(part, list):
-            return [self._changed(each) for each in part]
+            return [self._changed(item) for item in part]
         if not isinstance(part, dict):
             return part
-        node = {name: self._changed(each) for name, each in part.items()}
+        node = {name: self._changed(item) for name, item in part.items()}
         match node.get("class"):
             case "CONSTANT":
                 self._check_constant(node)
@@ -159,9 +161,9 @@ class Meaning:
         if why is not None:
             self._refuse(_NAMES.get(name, f"the function {name}"), why)
         if name in ("||", "concat_ws"):
-            for each in children:
-                if each.get("function_name") != "||":
-                    self._check_text_of(each)
+            for child in children:
+                if child.get("function_name") != "||":
+                    self._check_text_of(child)
 
     def _check_operator(self, node: Node) -> None:
         if node["type"] == "ARRAY_EXTRACT" and not isinstance(_value(node["children"][1]), str):
@@ -191,10 +193,10 @@ class Meaning:
         ):
             self._refuse("a DECIMAL without its digits", "it has others in Spark: write as DECIMAL(18, 3)")
         elif kind["id"] in _INTEGERS and child.get("function_name", "").lower() not in _WHOLE:
-            found = self._type_of(child)
-            if pa.types.is_floating(found) or pa.types.is_decimal(found) and found.scale:
+            child_type = self._type_of(child)
+            if pa.types.is_floating(child_type) or pa.types.is_decimal(child_type) and child_type.scale:
                 return {**node, "child": self._filled("trunc(part_)", child)}
-            if pa.types.is_string(found):
+            if pa.types.is_string(child_type):
                 otherwise = "NULL" if node["try_cast"] else "error('not an integer: ' || part_)"
                 test = r"part_ IS NULL OR regexp_full_match(part_, '\s*[+-]?[0-9]+\s*')"
                 whole = self._filled(f"CASE WHEN {test} THEN part_ ELSE {otherwise} END", child)
@@ -204,39 +206,39 @@ class Meaning:
     def _check_text_of(self, node: Node) -> None:
         if isinstance(_value(node), str):
             return
-        found, types = self._type_of(node), pa.types
-        if types.is_floating(found) or types.is_binary(found) or types.is_nested(found) or types.is_interval(found) or (
-            types.is_timestamp(found) and found.tz is not None
+        type, types = self._type_of(node), pa.types
+        if types.is_floating(type) or types.is_binary(type) or types.is_nested(type) or types.is_interval(type) or (
+            types.is_timestamp(type) and type.tz is not None
         ):  # fmt: skip
             self._refuse(
-                f"a {found} that becomes a text",
+                f"a {type} that becomes a text",
                 "it has another form in Spark: write format(…) or strftime(…)",
             )
 
     def _widen(self, within: Any, places: Any) -> None:
-        """Make FLOATs doubles where they are compared with something else: DuckDB would round that to FLOAT."""
+        """Make FLOATs doubles if they are compared with another type, which DuckDB would round to FLOAT."""
         if not self._has_floats:
             return
         types = {place: self._type_of(within[place]) for place in places}
-        floats = [place for place, found in types.items() if pa.types.is_float32(found)]
+        floats = [place for place, value_type in types.items() if pa.types.is_float32(value_type)]
         if len(floats) < len(types):
             for place in floats:
                 within[place] = self._filled("CAST(part_ AS DOUBLE)", within[place])
 
     def _filled(self, template: str, part: Node) -> Node:
-        """Return the node of a text, with `part` where it says `part_`."""
+        """Return the node of a text, with `part` in place of `part_`."""
 
         def fill(node: Any) -> Any:
             if isinstance(node, list):
-                return [fill(each) for each in node]
+                return [fill(item) for item in node]
             if not isinstance(node, dict):
                 return node
             if node.get("class") == "COLUMN_REF" and node["column_names"] == ["part_"]:
                 return deepcopy(part)
-            return {name: fill(each) for name, each in node.items()}
+            return {name: fill(item) for name, item in node.items()}
 
-        found: Node = fill(self._parse(template))
-        return found
+        result: Node = fill(self._parse(template))
+        return result
 
 
 _NAMES = {
@@ -246,7 +248,7 @@ _NAMES = {
 
 
 def _value(node: Node) -> Any:
-    """Return the value of a literal; None for what is none."""
+    """Return the value of a literal, or None for another node."""
     return None if node["class"] != "CONSTANT" or node["value"]["is_null"] else node["value"]["value"]
 
 

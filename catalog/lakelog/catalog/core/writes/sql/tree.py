@@ -1,7 +1,8 @@
-"""Expressions as DuckDB's parser writes them, in one shape for all its versions.
+"""Expressions as DuckDB's parser writes them, in a single shape for all its versions.
 
-DuckDB 2 names arguments, keeps literals as texts, and types of casts as expressions. A tree is read in the shape of
-DuckDB 1, and what only the other one has goes along, so that the tree can be given back to the parser that wrote it.
+DuckDB 2 names arguments, keeps literals as texts, and types of casts as expressions. A tree is read in the
+shape of DuckDB 1. Parts that only version 2 has are kept, so that the tree can be given back to the parser
+that wrote it.
 """
 
 from __future__ import annotations
@@ -15,41 +16,42 @@ Node: TypeAlias = dict[str, Any]
 """A part of an expression, as DuckDB's parser writes it."""
 
 _LITERALS = {"INTEGER": "INTEGER", "NUMERIC": "DECIMAL", "BOOLEAN": "BOOLEAN", "NULL_LITERAL": "NULL"}
-"""Kinds of literals in DuckDB 2, and the ids of types in 1; others are texts there."""
+"""Kinds of literals in DuckDB 2, and their type ids in version 1. Other literals are texts there."""
 
 
 def one_shape(part: Any, type_of: Callable[[Node], str]) -> Any:
-    """Return a tree of any version in the shape of DuckDB 1. `type_of` returns the name of the type of a cast."""
+    """Return a tree of any version in the shape of DuckDB 1. `type_of` returns the name of the type of a
+    cast."""
     if isinstance(part, list):
-        return [one_shape(each, type_of) for each in part]
+        return [one_shape(item, type_of) for item in part]
     if not isinstance(part, dict):
         return part
     if "type_expr" in part:
-        cast = {name: each for name, each in part.items() if name != "type_expr"}
+        cast = {name: item for name, item in part.items() if name != "type_expr"}
         cast["cast_type"] = {**_type(type_of(part)), "as_written": json.dumps(part["type_expr"])}
-        return {name: one_shape(each, type_of) for name, each in cast.items()}
-    node = {name: one_shape(each, type_of) for name, each in part.items()}
+        return {name: one_shape(item, type_of) for name, item in cast.items()}
+    node = {name: one_shape(item, type_of) for name, item in part.items()}
     if "literal" in node:
         node["value"] = _value(node["literal"])
     if "arguments" in node:
         arguments = node.pop("arguments")
-        node["children"] = [each["expression"] for each in arguments]
-        node["argument_names"] = [each["name"] for each in arguments]
+        node["children"] = [item["expression"] for item in arguments]
+        node["argument_names"] = [item["name"] for item in arguments]
     return node
 
 
 def as_written(part: Any) -> Any:
-    """Return a tree as the parser takes it that wrote its parts."""
+    """Return a tree in the form of the parser that wrote its parts."""
     if isinstance(part, list):
-        return [as_written(each) for each in part]
+        return [as_written(item) for item in part]
     if not isinstance(part, dict):
         return part
-    node = {name: as_written(each) for name, each in part.items()}
+    node = {name: as_written(item) for name, item in part.items()}
     if "literal" in node:
         node.pop("value", None)
     if "argument_names" in node:
         pairs = zip(node.pop("argument_names"), node.pop("children"), strict=True)
-        node["arguments"] = [{"name": name, "expression": each} for name, each in pairs]
+        node["arguments"] = [{"name": name, "expression": item} for name, item in pairs]
     if "as_written" in (node.get("cast_type") or {}):
         node["type_expr"] = json.loads(node.pop("cast_type")["as_written"])
     return node
@@ -71,7 +73,7 @@ def _value(literal: Node) -> Node:
 
 
 def _type(name: str) -> Node:
-    """Return what DuckDB 1 says of a type, as far as it is looked at."""
+    """Return the type node of DuckDB 1, with the parts that are used."""
     digits = re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", name)
     if digits is not None:
         return {"id": "DECIMAL", "type_info": {"width": int(digits[1]), "scale": int(digits[2])}}

@@ -1,8 +1,8 @@
 """Columns of a Delta table as lakelog's: types, names in files, and ids that stay the same over its versions.
 
-A column is known by the path of the names that files have for it, its *physical* names. Without column mapping these
-are the columns' own names; with it they never change, and are given once. Rule: a column whose type changed to one that
-its older values do not fit is another column, as Delta has written all of its files anew then. Pure.
+The path of the names in files, the *physical* names, identifies a column. Without column mapping these are
+the columns' own names. With column mapping they never change, and are given once. Rule: if a column's new
+type does not fit its older values, it is another column because Delta rewrote all of its files then. Pure.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ from lakelog.log.decoding import UNREADABLE, said
 from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
 PHYSICAL = "lakelog.delta-name"
-"""In a field's metadata: its name in files, where that is not its own. By it a later import knows the column again."""
+"""The key in a field's metadata for its name in files, if that differs from its own name.
+
+By this name a later import recognizes the column.
+"""
 
 _NAME_IN_FILES = "delta.columnMapping.physicalName"
 _FIELD_ID = "delta.columnMapping.id"
@@ -42,19 +45,24 @@ _IDENTITY = "delta.identity.start"
 _INVARIANTS = "delta.invariants"
 _CONSTRAINT = "delta.constraints."
 _APPEND_ONLY = "delta.appendOnly"
+_EXISTS_DEFAULT = "EXISTS_DEFAULT"
+"""Spark's key for the value of older rows, which Delta never applies."""
 _CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
-"""Where Spark keeps lengths of texts: of those inside of a column, with the column."""
+"""The key under which Spark keeps the lengths of texts, also of texts nested in the column."""
 _PARTS = {"elementType": "element", "keyType": "key", "valueType": "value"}
 _OF_DELTA = ("delta.", "parquet.field")
 
 
 class ColumnIds:
-    """Gives ids to columns, the same to the same ones, over all schemas that one object is asked for."""
+    """Gives ids to columns. The same column has the same id in all schemas that an object binds."""
 
     def __init__(self, known: Schema | None = None) -> None:
         self._ids: dict[tuple[int, str], tuple[int, Type]] = {}
         self.names: dict[int, str] = {}
-        """What files call the column of each id, among its siblings. A file may have any column that was ever there."""
+        """The name of each column id in files, among its siblings.
+
+        A file may have any column that was ever there.
+        """
         self.last_id = 0 if known is None else known.last_id
         if known is not None:
             self._remember(known.fields, 0, is_struct=True)
@@ -68,14 +76,14 @@ class ColumnIds:
             self._remember(children(field.type), field.id, is_struct=isinstance(field.type, StructType))
 
     def bound(self, fields: tuple[Field, ...]) -> Schema:
-        """Return columns, which have their physical names, as a schema with ids. Nothing else of lakelog's files."""
-        given = tuple(self._bind(field, 0, is_struct=True) for field in fields)
-        return Schema(fields=given, last_id=self.last_id)
+        """Return columns with physical names as a schema with ids, and without physical names."""
+        fields_with_ids = tuple(self._bind(field, 0, is_struct=True) for field in fields)
+        return Schema(fields=fields_with_ids, last_id=self.last_id)
 
     def _bind(self, field: Field, parent: int, *, is_struct: bool) -> Field:
         key = (parent, field.physical or field.name)
-        id, before = self._ids.get(key, (0, field.type))
-        if not id or not _is_the_same(before, field.type):
+        id, old_type = self._ids.get(key, (0, field.type))
+        if not id or not _is_the_same(old_type, field.type):
             self.last_id += 1
             id = self.last_id
         self._ids[key] = (id, field.type)
@@ -88,14 +96,17 @@ class ColumnIds:
 
 
 def _is_the_same(before: Type, now: Type) -> bool:
-    """Return whether a column of these types is one: its older values can be read as the present type."""
+    """Return whether older values of a column can be read as its present type."""
     if isinstance(before, AtomicType) and isinstance(now, AtomicType):
         return is_widening(before, now)
     return before.__class__ is now.__class__
 
 
-class Columns:
-    """The columns of a version: `fields` have physical names and no ids, `field_ids` Parquet's, by physical path."""
+class DeltaColumns:
+    """The columns of a version.
+
+    `fields` have physical names and no ids; `field_ids` has Parquet's ids by physical path.
+    """
 
     def __init__(self, metadata: TableMetadata, mapping: str, url: str) -> None:
         self._mapping = mapping
@@ -112,7 +123,10 @@ class Columns:
         self.fields = tuple(self._column(field, (), ()) for field in type.fields)
 
     def by_id(self, schema: Schema, names: Mapping[int, str]) -> dict[int, int]:
-        """Return Parquet's field ids by the ids of columns in `schema`, which files call `names`."""
+        """Return Parquet's field ids by the ids of columns in `schema`.
+
+        `names` has the columns' names in files.
+        """
 
         def below(fields: tuple[Field, ...], parent: tuple[str, ...]) -> Iterator[tuple[int, int]]:
             for field in fields:
@@ -125,33 +139,33 @@ class Columns:
 
     def _column(self, field: Field, path: tuple[str, ...], physical: tuple[str, ...]) -> Field:
         metadata = dict(field.metadata)
-        here, name = (*path, field.name), field.name
+        column_path, name = (*path, field.name), field.name
         if self._mapping != NONE:
             name = metadata.get(_NAME_IN_FILES, "")
             if not isinstance(name, str) or not name:
                 raise FormatError(
-                    f"the column {dotted(here)} of the Delta table {self._url} has no {_NAME_IN_FILES}, though columns "
-                    f"are mapped by {self._mapping}"
+                    f"the column {dotted(column_path)} of the Delta table {self._url} has no {_NAME_IN_FILES}, "
+                    f"though columns are mapped by {self._mapping}"
                 )
-        there = (*physical, name)
+        physical_path = (*physical, name)
         if self._mapping == ID:
             id = metadata.get(_FIELD_ID)
             if not isinstance(id, int):
                 raise FormatError(
-                    f"the column {dotted(here)} of the Delta table {self._url} has no {_FIELD_ID}, though columns are "
-                    "mapped by id"
+                    f"the column {dotted(column_path)} of the Delta table {self._url} has no {_FIELD_ID}, though "
+                    "columns are mapped by id"
                 )
-            self.field_ids[there] = id
-        _check_changes(metadata.get(_TYPE_CHANGES) or (), here, self._url)
-        kept = {key: value for key, value in metadata.items() if not key.startswith(_OF_DELTA)}
+            self.field_ids[physical_path] = id
+        _check_changes(metadata.get(_TYPE_CHANGES) or (), column_path, self._url)
+        plain_metadata = {key: value for key, value in metadata.items() if not key.startswith(_OF_DELTA)}
         if name != field.name:
-            kept[PHYSICAL] = name
+            plain_metadata[PHYSICAL] = name
         return msgspec.structs.replace(
             field,
             physical=name,
-            type=self._type(field.type, here, there),
+            type=self._type(field.type, column_path, physical_path),
             default=_default(field),
-            metadata=kept,
+            metadata=plain_metadata,
         )
 
     def _type(self, type: Type, path: tuple[str, ...], physical: tuple[str, ...]) -> Type:
@@ -176,7 +190,7 @@ class Columns:
 
 
 def _default(field: Field) -> Default | None:
-    """Return the default of new rows, where lakelog can say it. Delta never reads one into older files."""
+    """Return the default of new rows, if lakelog can express it. Delta never applies defaults to older files."""
     current = None if field.default is None else field.default.current
     if current is None:
         return None
@@ -188,7 +202,7 @@ def _default(field: Field) -> Default | None:
 
 
 def _check_changes(changes: Any, path: tuple[str, ...], url: str) -> None:
-    """Raise Unsupported for a former type of a column, of which files may still be, that lakelog does not widen."""
+    """Raise Unsupported for a former type of a column, in older files, that lakelog does not widen."""
     for change in changes:
         try:
             old, new = (type_from_spark(change[side], path) for side in ("fromType", "toType"))
@@ -204,26 +218,26 @@ def _check_changes(changes: Any, path: tuple[str, ...], url: str) -> None:
 
 
 def _without_delta(json: Any) -> Any:
-    """Return a schema without the parts of its metadata that `type_from_spark` would take for orders to itself."""
+    """Return a schema without the metadata that `type_from_spark` would take for instructions."""
     if isinstance(json, list):
-        return [_without_delta(each) for each in json]
+        return [_without_delta(item) for item in json]
     if not isinstance(json, dict):
         return json
-    found = {key: _without_delta(value) for key, value in json.items() if key != "metadata"}
+    members = {key: _without_delta(value) for key, value in json.items() if key != "metadata"}
     if "metadata" in json:
         metadata = json["metadata"] or {}
-        found["metadata"] = {
+        members["metadata"] = {
             key: value
             for key, value in metadata.items()
-            if key not in (_GENERATED, _INVARIANTS)
+            if key not in (_GENERATED, _INVARIANTS, _EXISTS_DEFAULT)
             and not key.startswith("delta.identity.")
             and (key != _CHAR_VARCHAR or isinstance(json.get("type"), str))
         }
-    return found
+    return members
 
 
 def _notes(json: Any, metadata: TableMetadata) -> Iterator[str]:
-    """Yield what Delta demands of its writers and lakelog would not: none of it is about reading."""
+    """Yield the demands on Delta's writers that lakelog does not make. None of them concerns readers."""
     yield from _notes_of_columns(json, ())
     for key, condition in sorted(metadata.configuration.items()):
         if key.lower().startswith(_CONSTRAINT):
@@ -240,21 +254,21 @@ def _notes_of_columns(type: Any, path: tuple[str, ...]) -> Iterator[str]:
     for field in type.get("fields") or ():
         if not isinstance(field, dict):
             continue
-        given: Mapping[str, Any] = field.get("metadata") or {}
-        here = (*path, str(field.get("name")))
-        name = dotted(here)
-        if _GENERATED in given:
-            yield f"the column {name} is generated from {given[_GENERATED]}: it becomes a plain column"
-        if _IDENTITY in given:
+        metadata: Mapping[str, Any] = field.get("metadata") or {}
+        column_path = (*path, str(field.get("name")))
+        name = dotted(column_path)
+        if _GENERATED in metadata:
+            yield f"the column {name} is generated from {metadata[_GENERATED]}: it becomes a plain column"
+        if _IDENTITY in metadata:
             yield f"the column {name} is an identity column: it becomes a plain column"
-        if _INVARIANTS in given:
-            yield f"the column {name} has the invariant {given[_INVARIANTS]}: it is not enforced"
-        default = given.get("CURRENT_DEFAULT")
+        if _INVARIANTS in metadata:
+            yield f"the column {name} has the invariant {metadata[_INVARIANTS]}: it is not enforced"
+        default = metadata.get("CURRENT_DEFAULT")
         if default is not None and not _is_literal(default, field.get("type")):
             yield f"the column {name} has the default {default}, which is not a literal: it is left out"
-        if _CHAR_VARCHAR in given and not isinstance(field.get("type"), str):
-            yield f"the column {name} is {given[_CHAR_VARCHAR]}: the texts in it become STRING"
-        yield from _notes_of_columns(field.get("type"), here)
+        if _CHAR_VARCHAR in metadata and not isinstance(field.get("type"), str):
+            yield f"the column {name} is {metadata[_CHAR_VARCHAR]}: the texts in it become STRING"
+        yield from _notes_of_columns(field.get("type"), column_path)
 
 
 def _is_literal(sql: str, json: Any) -> bool:

@@ -1,6 +1,7 @@
-"""What a version of a Delta table is, apart from its files: columns with ids, partitioning, names in files. Pure.
+"""The definition of a version of a Delta table: columns with ids, partitioning, names in files. Pure.
 
-Rule: ids of partition fields and partitionings are made of those of their columns, so that each import makes the same.
+Rule: ids of partition fields and partitionings are computed from their columns' ids. So each import makes the
+same ids.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from lakelog.catalog.core.schema import (
     dotted,
     result_type,
 )
-from lakelog.catalog.formats.imports.delta.actions import Protocol, TableMetadata
-from lakelog.catalog.formats.imports.delta.columns import ColumnIds, Columns
+from lakelog.catalog.formats.imports.delta.actions import DeltaProtocol, TableMetadata
+from lakelog.catalog.formats.imports.delta.columns import ColumnIds, DeltaColumns
 from lakelog.catalog.formats.imports.delta.protocol import check_readable, mapping_of
 from lakelog.log.errors import FormatError
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionColumn:
-    """A column whose values stand in the log: `physical` is its name there."""
+    """A column whose values are in the log, where its name is `physical`."""
 
     id: int
     field_id: int
@@ -37,8 +38,8 @@ class PartitionColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
-    """`field_ids` are Parquet's by the id of a column: empty where files name columns."""
+class DeltaDefinition:
+    """`field_ids` has Parquet's field ids by column id. It is empty if files name columns."""
 
     schema: Schema
     spec: PartitionSpec
@@ -47,13 +48,18 @@ class Definition:
     notes: tuple[str, ...]
 
 
-def definition_of(protocol: Protocol, metadata: TableMetadata, ids: ColumnIds, url: str) -> Definition:
-    """Return what the log says of the table at `url`. Unsupported for what lakelog does not do, FormatError."""
+def definition_of(
+    protocol: DeltaProtocol, metadata: TableMetadata, ids: ColumnIds, url: str
+) -> DeltaDefinition:
+    """Return the definition of the table at `url` by its log.
+
+    Raises Unsupported for features that lakelog lacks, and FormatError.
+    """
     check_readable(protocol, metadata, url)
-    columns = Columns(metadata, mapping_of(protocol, metadata, url), url)
+    columns = DeltaColumns(metadata, mapping_of(protocol, metadata, url), url)
     schema = ids.bound(columns.fields)
     partition = tuple(_partition_column(name, schema, ids, url) for name in metadata.partition_columns)
-    return Definition(
+    return DeltaDefinition(
         schema=schema,
         spec=_spec(partition),
         partition=partition,
@@ -63,7 +69,7 @@ def definition_of(protocol: Protocol, metadata: TableMetadata, ids: ColumnIds, u
 
 
 def _partition_column(name: str, schema: Schema, ids: ColumnIds, url: str) -> PartitionColumn:
-    field = next((each for each in schema.fields if each.name == name), None)
+    field = next((column for column in schema.fields if column.name == name), None)
     if field is None:
         raise FormatError(
             f"the Delta table {url} is partitioned by {dotted((name,))}, which is not a column of it"
@@ -75,10 +81,10 @@ def _partition_column(name: str, schema: Schema, ids: ColumnIds, url: str) -> Pa
 def _spec(partition: tuple[PartitionColumn, ...]) -> PartitionSpec:
     fields = tuple(
         PartitionField(
-            id=each.field_id, source_id=each.id, name=each.name, transform=IDENTITY, result=each.type
+            id=column.field_id, source_id=column.id, name=column.name, transform=IDENTITY, result=column.type
         )
-        for each in partition
+        for column in partition
     )
-    listed = ",".join(str(each.id) for each in partition)
-    # Of 30 bits: the export for readers of Iceberg has ids of its own above.
-    return PartitionSpec(id=(zlib.crc32(listed.encode()) >> 2) | 1 if fields else 0, fields=fields)
+    column_ids = ",".join(str(column.id) for column in partition)
+    # 30 bits, because the export for readers of Iceberg uses higher ids.
+    return PartitionSpec(id=(zlib.crc32(column_ids.encode()) >> 2) | 1 if fields else 0, fields=fields)

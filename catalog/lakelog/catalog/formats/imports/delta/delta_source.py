@@ -1,6 +1,6 @@
-"""A Delta table as a source: its versions, each with what it changed, and its newest one with all that is live.
+"""A Delta table as a source: its versions with their changes, and its newest version with all live files.
 
-Rule: what the log had when it was listed first is the table, whatever its writers do meanwhile.
+Rule: the first listing of the log defines the table, whatever its writers add during the import.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from lakelog.catalog.core.state import COMMENT
 from lakelog.catalog.formats.imports.delta.actions import (
     DEFINITION,
     EVERYTHING,
-    Action,
-    Add,
+    AddAction,
     CommitInfo,
-    Protocol,
+    DeltaAction,
+    DeltaProtocol,
     TableMetadata,
     commit_info_of,
 )
 from lakelog.catalog.formats.imports.delta.columns import ColumnIds
-from lakelog.catalog.formats.imports.delta.definition import Definition, definition_of
-from lakelog.catalog.formats.imports.delta.entries import Entries
+from lakelog.catalog.formats.imports.delta.definition import DeltaDefinition, definition_of
+from lakelog.catalog.formats.imports.delta.entries import DeltaEntries
 from lakelog.catalog.formats.imports.delta.log_files import LOG, LogFiles, list_log
 from lakelog.catalog.formats.imports.delta.partition_values import time_zone_of
 from lakelog.catalog.formats.imports.delta.paths import file_url
@@ -33,40 +33,41 @@ from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
 
 def delta_source(url: str, open_url: OpenUrl, *, time_zone: str | None = None) -> DeltaSource:
-    """Return the Delta table at `url`, a folder or URL, as it is now. `time_zone` is that of its writers.
+    """Return the Delta table at `url`, a folder or URL, as it is now. `time_zone` is its writers' zone.
 
-    NotFound where there is none; Unsupported for a table that needs what lakelog does not do; FormatError, naming the
-    object, for a damaged log. Costs a LIST, the commits since the last checkpoint, and a GET or two.
+    Raises NotFound if there is no table, and Unsupported for a table that needs features that lakelog lacks.
+    Raises FormatError, naming the object, for a damaged log. Makes a LIST request, up to 2 GET requests, and
+    reads the commits since the last checkpoint.
     """
     return DeltaSource(url, open_url, time_zone)
 
 
 @dataclass(slots=True)
 class _Changes:
-    """What one commit does: files by their paths."""
+    """The changes of a commit: files by their paths."""
 
-    added: dict[str, Add] = field(default_factory=dict)
-    removed: dict[str, Add] = field(default_factory=dict)
+    added: dict[str, AddAction] = field(default_factory=dict)
+    removed: dict[str, AddAction] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Replay:
-    """The table as the actions so far make it: `live` has its files by their paths."""
+    """The table after the actions so far. `live` has its files by their paths."""
 
     url: str
-    protocol: Protocol | None = None
+    protocol: DeltaProtocol | None = None
     metadata: TableMetadata | None = None
-    live: dict[str, Add] = field(default_factory=dict)
+    live: dict[str, AddAction] = field(default_factory=dict)
 
-    def define(self, actions: Iterable[Action]) -> bool:
-        """Take what actions say of columns and features. Return whether they said anything."""
-        before = self.protocol, self.metadata
+    def define(self, actions: Iterable[DeltaAction]) -> bool:
+        """Take columns and features from actions. Return whether these changed."""
+        old_definition = self.protocol, self.metadata
         for action in actions:
             self.protocol = action.protocol or self.protocol
             self.metadata = action.metadata or self.metadata
-        return before != (self.protocol, self.metadata)
+        return old_definition != (self.protocol, self.metadata)
 
-    def load(self, actions: Iterable[Action]) -> None:
+    def load(self, actions: Iterable[DeltaAction]) -> None:
         """Take all actions of a checkpoint."""
         for action in actions:
             self.define((action,))
@@ -76,40 +77,40 @@ class _Replay:
                     raise self._twice(path)
                 self.live[path] = action.add
 
-    def commit(self, actions: list[Action]) -> _Changes:
+    def commit(self, actions: list[DeltaAction]) -> _Changes:
         """Take the actions of a commit, which have no order among themselves."""
         self.define(actions)
         changes = _Changes()
         for remove in (action.remove for action in actions if action.remove is not None):
             path = file_url(remove.path, self.url)
-            before = self.live.get(path)
-            # A tombstone of the file with other deleted rows is not one of what is live.
-            if before is not None and before.vector_id == remove.vector_id:
+            old_add = self.live.get(path)
+            # A tombstone of the same path with other deleted rows does not remove the live file.
+            if old_add is not None and old_add.vector_id == remove.vector_id:
                 changes.removed[path] = self.live.pop(path)
-        added: set[str] = set()
+        added_paths: set[str] = set()
         for add in (action.add for action in actions if action.add is not None):
             path = file_url(add.path, self.url)
-            if path in added:
+            if path in added_paths:
                 raise self._twice(path)
-            added.add(path)
-            before = self.live.pop(path, None)
-            if before is None:
-                before = changes.removed.get(path)
+            added_paths.add(path)
+            old_add = self.live.pop(path, None)
+            if old_add is None:
+                old_add = changes.removed.get(path)
             self.live[path] = add
-            if before is not None and (before.vector_id, before.size) == (add.vector_id, add.size):
-                # The same file once more, with other words about it.
+            if old_add is not None and (old_add.vector_id, old_add.size) == (add.vector_id, add.size):
+                # The same file again, with other metadata.
                 changes.removed.pop(path, None)
                 continue
-            if before is not None:
-                changes.removed[path] = before
+            if old_add is not None:
+                changes.removed[path] = old_add
             changes.added[path] = add
         return changes
 
-    def definition(self, ids: ColumnIds) -> Definition:
+    def definition(self, ids: ColumnIds) -> DeltaDefinition:
         if self.protocol is None or self.metadata is None:
-            lacking = "protocol" if self.protocol is None else "metaData"
+            missing_action = "protocol" if self.protocol is None else "metaData"
             raise FormatError(
-                f"the log of the Delta table {self.url} has no {lacking}: it was truncated or altered"
+                f"the log of the Delta table {self.url} has no {missing_action}: it was truncated or altered"
             )
         return definition_of(self.protocol, self.metadata, ids, self.url)
 
@@ -120,7 +121,7 @@ class _Replay:
 
 
 class DeltaSource:
-    """See `Source`. `notes` are what the table demands of its writers, and an imported one does not."""
+    """See `ImportSource`. `notes` are the table's demands on its writers that the imported table does not make."""
 
     format = "delta"
 
@@ -148,33 +149,33 @@ class DeltaSource:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Those of users: Delta's own are orders to its writers."""
-        found = {
+        """Return the users' properties. Delta's own are instructions to its writers."""
+        properties = {
             name: value
             for name, value in self._metadata.configuration.items()
             if value is not None and not name.lower().startswith("delta.")
         }
         comment = self._metadata.description
-        return found if comment is None else {**found, COMMENT: comment}
+        return properties if comment is None else {**properties, COMMENT: comment}
 
     def versions(self, newest: int) -> Iterator[SourceVersion]:
-        """See `Source`. Older versions than the log can make any more are not among them."""
+        """See `ImportSource`. Leaves out old versions that the log can no longer reconstruct."""
         if newest < 1:
             raise InvalidInput(f"{newest} versions cannot be imported: give a number of at least 1")
-        wanted = max(0, self._newest - newest + 1)
-        log = self._log_for(wanted)
-        base = log.base_of(wanted)
-        first = wanted if base is None else max(wanted, base.version)
+        oldest_version = max(0, self._newest - newest + 1)
+        log = self._log_for(oldest_version)
+        base = log.base_of(oldest_version)
+        first = oldest_version if base is None else max(oldest_version, base.version)
         replay = self._at(log, first)
         info = commit_info_of(log.read_commit_if_there(first))
         commits = list(log.read_commits(first + 1, self._newest))
         ids = ColumnIds()
         definitions = [self._past(replay, first, ids)]
-        # All columns that there ever are have to be known before the first file is named.
+        # All columns of all versions have to be known before the first file is named.
         later = _Replay(self.url, replay.protocol, replay.metadata)
         for version, actions in commits:
             definitions.append(self._past(later, version, ids) if later.define(actions) else definitions[-1])
-        entries = Entries(self.url, self._open_url, dict(ids.names), definitions, self._zone, {})
+        entries = DeltaEntries(self.url, self._open_url, dict(ids.names), definitions, self._zone, {})
         specs: dict[int, PartitionSpec] = {}
         yield self._version(first, info, definitions[0], specs, entries.of(replay.live, definitions[0]))
         for (version, actions), definition in zip(commits, definitions[1:], strict=True):
@@ -189,19 +190,22 @@ class DeltaSource:
             )
 
     def live(self, known: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
-        """See `Source`."""
+        """See `ImportSource`."""
         replay = self._at(self._log, self._newest)
         ids = ColumnIds(columns)
         definition = replay.definition(ids)
         if columns is not None and any(not columns.has_id(id) for id in definition.field_ids):
-            # A new column may be one that older files have, which only their footers say.
+            # Older files may have a new column already, and only their footers say so.
             known = {}
-        entries = Entries(self.url, self._open_url, dict(ids.names), [definition], self._zone, known)
+        entries = DeltaEntries(self.url, self._open_url, dict(ids.names), [definition], self._zone, known)
         info = commit_info_of(self._log.read_commit_if_there(self._newest))
         return self._version(self._newest, info, definition, {}, entries.of(replay.live, definition))
 
-    def _past(self, replay: _Replay, version: int, ids: ColumnIds) -> Definition:
-        """Return what a version was. Unsupported, naming it, where the newest one needs less."""
+    def _past(self, replay: _Replay, version: int, ids: ColumnIds) -> DeltaDefinition:
+        """Return the definition of a version.
+
+        Raises Unsupported, with the version, if only newer versions can be imported.
+        """
         try:
             return replay.definition(ids)
         except Unsupported as error:
@@ -211,12 +215,12 @@ class DeltaSource:
             ) from None
 
     def _log_for(self, wanted: int) -> LogFiles:
-        """Return a listing in which a version can be found, if there is one."""
-        listed = self._log
-        oldest = min((each.version for each in listed.checkpoints), default=None)
-        if listed.complete or (oldest is not None and oldest <= wanted):
-            return listed
-        return list_log(listed.store, listed.prefix, everything=True).up_to(self._newest)
+        """Return a listing that contains a version, if such a listing exists."""
+        log = self._log
+        oldest = min((checkpoint.version for checkpoint in log.checkpoints), default=None)
+        if log.complete or (oldest is not None and oldest <= wanted):
+            return log
+        return list_log(log.store, log.prefix, everything=True).up_to(self._newest)
 
     def _at(self, log: LogFiles, version: int) -> _Replay:
         replay = _Replay(self.url)
@@ -231,7 +235,7 @@ class DeltaSource:
     def _version(
         version: int,
         info: CommitInfo,
-        definition: Definition,
+        definition: DeltaDefinition,
         specs: dict[int, PartitionSpec],
         added: tuple[DataFile, ...],
         removed: tuple[str, ...] = (),

@@ -1,7 +1,7 @@
-"""Which objects a Delta log consists of, and which of them make a version: a checkpoint, and the commits after it.
+"""The objects of a Delta log, and which of them make a version: a checkpoint, and the commits after it.
 
-Rule: names decide. A listing is sorted, so that it may begin at a checkpoint. Compacted commits, checksums and what is
-staged are not needed by a reader and are passed over; a commit that is missing in between is an error that names it.
+Rule: names decide. A listing is sorted, so it may begin at a checkpoint. Readers do not need compacted
+commits, checksums and staged commits, so these are skipped. A missing commit is an error that names it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from lakelog.catalog.formats.imports.delta.actions import (
     EVERYTHING,
-    Action,
+    DeltaAction,
     actions_of_json,
     actions_of_parquet,
 )
@@ -35,8 +35,8 @@ _HINT = msgspec.json.Decoder()
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """All that is live at a version, in one object or several."""
+class DeltaCheckpoint:
+    """All live files at a version, in a single object or several."""
 
     version: int
     names: tuple[str, ...]
@@ -44,22 +44,21 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class LogFiles:
-    """The listed commits and whole checkpoints of a log in `store` below the key `prefix`.
+    """The listed commits and complete checkpoints of a log in `store` below the key `prefix`.
 
-    `first` is the lowest version from which on all commits up to `newest` are there. `complete`: the listing began at
-    the beginning.
+    `complete` means that the listing began at the beginning of the log.
     """
 
     store: ObjectStore
     prefix: str
     commits: frozenset[int]
-    checkpoints: tuple[Checkpoint, ...]
+    checkpoints: tuple[DeltaCheckpoint, ...]
     complete: bool
 
     @property
     def newest(self) -> int:
-        """Return the newest version. NotFound where there is no table."""
-        versions = [*self.commits, *(each.version for each in self.checkpoints)]
+        """Return the newest version. Raises NotFound if there is no table."""
+        versions = [*self.commits, *(checkpoint.version for checkpoint in self.checkpoints)]
         if not versions:
             raise NotFound(
                 f"there is no Delta table at {self.url.removesuffix(f'/{LOG}')}: it has no commit in {LOG}; check the "
@@ -74,17 +73,19 @@ class LogFiles:
     def url_of(self, name: str) -> str:
         return f"{self.url}/{name}"
 
-    def base_of(self, wanted: int) -> Checkpoint | None:
-        """Return the newest checkpoint from which a version can be made, None where all commits from 0 on make it.
+    def base_of(self, wanted: int) -> DeltaCheckpoint | None:
+        """Return the newest checkpoint from which a version can be made.
 
-        It may be of a later version than `wanted`, where older ones cannot be made any more: the oldest one that
-        commits go on from. FormatError, naming the commit that is missing, where there is none.
+        None if all commits from 0 on make it.
+
+        If `wanted` and older versions can no longer be made, it is the oldest usable checkpoint after
+        `wanted`. Raises FormatError, with the missing commit, if there is no checkpoint.
         """
         newest, first = self.newest, self._first_in_a_row()
-        usable = [each for each in self.checkpoints if each.version >= first - 1]
-        before = [each for each in usable if each.version <= wanted]
-        if before:
-            return before[-1]
+        usable = [checkpoint for checkpoint in self.checkpoints if checkpoint.version >= first - 1]
+        older = [checkpoint for checkpoint in usable if checkpoint.version <= wanted]
+        if older:
+            return older[-1]
         if first == 0:
             return None
         if usable:
@@ -100,16 +101,19 @@ class LogFiles:
             version -= 1
         return version
 
-    def read_commits(self, first: int, last: int) -> Iterator[tuple[int, list[Action]]]:
-        """Yield each version from `first` to `last` with its actions. FormatError naming one that is not there."""
+    def read_commits(self, first: int, last: int) -> Iterator[tuple[int, list[DeltaAction]]]:
+        """Yield each version from `first` to `last` with its actions.
+
+        Raises FormatError, naming a missing commit.
+        """
         for start in range(first, last + 1, COMMITS_AT_ONCE):
             versions = range(start, min(start + COMMITS_AT_ONCE, last + 1))
             names = [_commit_name(version) for version in versions]
             for version, name, data in zip(versions, names, self._get(names), strict=True):
                 yield version, actions_of_json(self._present(name, data), self.url_of(name))
 
-    def read_commit_if_there(self, version: int) -> list[Action]:
-        """Return the actions of a commit for which a checkpoint stands: none where it is gone."""
+    def read_commit_if_there(self, version: int) -> list[DeltaAction]:
+        """Return the actions of a commit that a checkpoint covers. Empty if the commit is gone."""
         name = _commit_name(version)
         (data,) = self._get([name])
         return [] if data is None else actions_of_json(data, self.url_of(name))
@@ -118,14 +122,14 @@ class LogFiles:
         """Return the log as it was at a version."""
         return replace(
             self,
-            commits=frozenset(each for each in self.commits if each <= version),
-            checkpoints=tuple(each for each in self.checkpoints if each.version <= version),
+            commits=frozenset(number for number in self.commits if number <= version),
+            checkpoints=tuple(number for number in self.checkpoints if number.version <= version),
         )
 
-    def read_checkpoint(self, checkpoint: Checkpoint, kinds: Sequence[str]) -> Iterator[Action]:
-        """Yield the actions of these kinds of a checkpoint, with those of its sidecars where files are wanted.
+    def read_checkpoint(self, checkpoint: DeltaCheckpoint, kinds: Sequence[str]) -> Iterator[DeltaAction]:
+        """Yield the actions of these kinds in a checkpoint, including its sidecars if files are wanted.
 
-        FormatError naming what is not there.
+        Raises FormatError, naming a missing object.
         """
         sidecars: list[str] = []
         for name, data in zip(checkpoint.names, self._get(checkpoint.names), strict=True):
@@ -139,7 +143,7 @@ class LogFiles:
             for name, data in zip(names, self._get(names), strict=True):
                 yield from self._actions(name, data, kinds)
 
-    def _actions(self, name: str, data: bytes | None, kinds: Sequence[str]) -> Iterator[Action]:
+    def _actions(self, name: str, data: bytes | None, kinds: Sequence[str]) -> Iterator[DeltaAction]:
         content, url = self._present(name, data), self.url_of(name)
         if name.endswith(".json"):
             yield from actions_of_json(content, url)
@@ -172,40 +176,45 @@ class _Listed:
         elif match := _CLASSIC.fullmatch(name) or _NAMED.fullmatch(name):
             self.checkpoints.setdefault(int(match[1]), []).append(name)
 
-    def whole(self) -> tuple[Checkpoint, ...]:
-        """Return one checkpoint for each version, in their order: any is as good as another, if all of it is there."""
-        found = {
+    def whole(self) -> tuple[DeltaCheckpoint, ...]:
+        """Return a complete checkpoint for each version, in order.
+
+        All complete checkpoints of a version are equal.
+        """
+        names_by_version = {
             version: (parts[1], *(parts[number] for number in range(2, count + 1)))
             for (version, count), parts in self.parts.items()
             if parts.keys() == set(range(1, count + 1))
         }
-        found |= {version: (min(names),) for version, names in self.checkpoints.items()}
-        return tuple(Checkpoint(version, found[version]) for version in sorted(found))
+        names_by_version |= {version: (min(names),) for version, names in self.checkpoints.items()}
+        return tuple(
+            DeltaCheckpoint(version, names_by_version[version]) for version in sorted(names_by_version)
+        )
 
 
 def list_log(store: ObjectStore, prefix: str, *, everything: bool) -> LogFiles:
-    """Return the objects of the log at the key `prefix`, or those from its last checkpoint on.
+    """Return the objects of the log at the key `prefix`, or the objects from its last checkpoint on.
 
-    Costs a GET, and a LIST for every 1000 objects from there on.
+    Makes a GET request, and a LIST request for every 1000 objects from there on.
     """
     version = None if everything else _hinted(store, prefix)
-    found = _listed(store, prefix, "" if version is None else f"{version:020d}")
-    whole = found.whole()
-    if version is not None and not any(each.version >= version for each in whole):
-        # The hint is only one: its checkpoint may have been cleaned up, or never have been whole.
-        version, found = None, _listed(store, prefix, "")
-        whole = found.whole()
-    return LogFiles(store, prefix, frozenset(found.commits), whole, version is None)
+    log_objects = _listed(store, prefix, "" if version is None else f"{version:020d}")
+    whole = log_objects.whole()
+    if version is not None and not any(checkpoint.version >= version for checkpoint in whole):
+        # The hint may be wrong: its checkpoint may have been deleted, or may never have been complete.
+        version, log_objects = None, _listed(store, prefix, "")
+        whole = log_objects.whole()
+    return LogFiles(store, prefix, frozenset(log_objects.commits), whole, version is None)
 
 
 def _listed(store: ObjectStore, prefix: str, after: str) -> _Listed:
-    found = _Listed()
+    log_objects = _Listed()
     for key in store.list_after(f"{prefix}/", f"{prefix}/{after}" if after else ""):
         name = key.removeprefix(f"{prefix}/")
         if name.startswith("_"):
-            break  # What follows is in folders: sidecars and staged commits, of which there may be many.
-        found.take(name)
-    return found
+            break  # Folders follow: sidecars and staged commits, of which there may be many.
+        log_objects.take(name)
+    return log_objects
 
 
 def _hinted(store: ObjectStore, prefix: str) -> int | None:

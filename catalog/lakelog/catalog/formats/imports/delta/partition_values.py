@@ -1,6 +1,6 @@
-"""Values of partitions in a Delta log: texts, as Delta's protocol spells them, into JSON literals of a column's type.
+"""Partition values in a Delta log: texts in Delta's spelling become JSON literals of a column's type.
 
-Rule: a text that could mean two values is refused, as is one that is not of the type. Pure.
+Rule: a text that could mean two values is refused, and so is a text that is not a value of the type. Pure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
 def time_zone_of(name: str) -> tzinfo:
-    """Return the zone of that name. InvalidInput."""
+    """Return the zone of that name. Raises InvalidInput."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -38,10 +38,12 @@ def time_zone_of(name: str) -> tzinfo:
 
 
 def literal_of(text: str | None, type: AtomicType, zone: tzinfo | None) -> Any:
-    """Return the JSON literal of a text; None for NULL. InvalidInput for a text that is not a value of the type.
+    """Return the JSON literal of a text; None for NULL.
 
-    `zone` is that of the writer, where it is known: it decides what a timestamp without one is. Unsupported where it
-    matters, and is not known.
+    Raises InvalidInput for a text that is not a value of the type.
+
+    `zone` is the writer's zone, if it is known. It decides the meaning of a timestamp without a zone. Raises
+    Unsupported if the zone matters and is not known.
     """
     if text is None or text == "":
         return None
@@ -73,7 +75,7 @@ def _literal(text: str, type: AtomicType, zone: tzinfo | None) -> Any:
         case "timestamp" | "timestamp_ntz":
             return _time_us(text, type, zone)
         case "binary":
-            # Delta writes bytes as if they were characters, of one byte or as UTF-8: of these they are the same.
+            # Delta writes bytes as characters, of one byte each or as UTF-8. For ASCII both are the same.
             return base64.b64encode(text.encode("ascii")).decode()
     raise Unsupported(f"lakelog does not know partitions by {type}")
 
@@ -94,19 +96,19 @@ def _day(text: str) -> int:
 def _time_us(text: str, type: AtomicType, zone: tzinfo | None) -> int:
     match = _TIME.fullmatch(text)
     if match is None and type.family == "timestamp_ntz":
-        # The column was one of dates when the file was written.
+        # The column had the type date when the file was written.
         return _day(text) * _DAY_US
     if match is None:
         raise ValueError(text)
     fraction = (match[5] or "").ljust(6, "0")
     local = datetime.fromisoformat(f"{match[1]}T{match[2]}:{match[3]}:{match[4] or '00'}.{fraction}")
-    given = match[6]
+    offset = match[6]
     if type.family == "timestamp_ntz":
-        if given is not None:
+        if offset is not None:
             raise ValueError(text)
         return _us(local)
-    if given is not None:
-        return _us(datetime.fromisoformat(f"{local.isoformat()}{given}").astimezone(UTC))
+    if offset is not None:
+        return _us(datetime.fromisoformat(f"{local.isoformat()}{offset}").astimezone(UTC))
     if zone is None:
         raise Unsupported(
             f"{text!r} has no time zone: it is a time in the zone of the program that wrote it, which the log does not "
@@ -116,5 +118,5 @@ def _time_us(text: str, type: AtomicType, zone: tzinfo | None) -> int:
 
 
 def _us(time: datetime) -> int:
-    passed = time.replace(tzinfo=None) - _EPOCH
-    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+    since_epoch = time.replace(tzinfo=None) - _EPOCH
+    return (since_epoch.days * 86_400 + since_epoch.seconds) * 1_000_000 + since_epoch.microseconds

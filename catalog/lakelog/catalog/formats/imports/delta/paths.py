@@ -1,4 +1,7 @@
-"""Paths in a Delta log: URIs, relative to the table or absolute, as the places of files that lakelog knows. Pure."""
+"""Paths in a Delta log, which are URIs, relative or absolute, become places of files that lakelog knows.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def file_url(path: str, table: str) -> str:
-    """Return the absolute path or URL of a file of the table at `table`. FormatError, InvalidInput."""
+    """Return the absolute path or URL of a file of the table at `table`. Raises FormatError or InvalidInput."""
     try:
         return msgspec.convert(_url(path, table), FilePath)
     except (msgspec.ValidationError, UnicodeDecodeError):
@@ -27,24 +30,24 @@ def file_url(path: str, table: str) -> str:
 
 def _url(path: str, table: str) -> str:
     if path.startswith("file:"):
-        # It takes a URI itself.
+        # `canonical_url` decodes the URI itself.
         return canonical_url(path)
-    decoded = unquote(path, errors="strict")
+    plain_path = unquote(path, errors="strict")
     if not _SCHEME.match(path) and not path.startswith("/"):
-        return f"{table}/{decoded}"
+        return f"{table}/{plain_path}"
     store = _STORE.match(path)
     if store is None and not (path.startswith("/") and table.startswith("/")):
-        # Without a store, it would be a file of this machine.
+        # Without a store, the path would be a file of this machine.
         raise InvalidInput(
             f"the Delta table {table} has the file {path!r} elsewhere, and does not say on which store: copy the rows "
             "by a query"
         )
-    if store is not None and "//" in decoded[store.end() :]:
+    if store is not None and "//" in plain_path[store.end() :]:
         raise InvalidInput(
             f"the Delta table {table} has the file {path!r}, which lakelog cannot read: two slashes follow each other "
             "there; copy the rows by a query"
         )
-    return _canonical(decoded, table)
+    return _canonical(plain_path, table)
 
 
 def _canonical(url: str, table: str) -> str:

@@ -1,8 +1,11 @@
-"""What a Delta table asks of its readers: which of it lakelog does, and a refusal by name of all else. Pure."""
+"""The features that a Delta table requires of its readers.
+
+Features that lakelog lacks are refused by name. Pure.
+"""
 
 from __future__ import annotations
 
-from lakelog.catalog.formats.imports.delta.actions import Protocol, TableMetadata, configuration_of
+from lakelog.catalog.formats.imports.delta.actions import DeltaProtocol, TableMetadata, configuration_of
 from lakelog.log.errors import Unsupported
 
 READER_FEATURES = frozenset(
@@ -20,8 +23,11 @@ READER_FEATURES = frozenset(
         "variantType-preview",
     )
 )
-"""Each is done wherever it shows, or refused there: a column that is a variant, or was widened to a type that lakelog
-does not widen to, is named. A feature of which nothing shows whether it is used is not among them."""
+"""Lakelog handles each of these features wherever it occurs, or refuses it there.
+
+For example, it names a column that is a variant, or that was widened to a type that lakelog does not widen
+to. A feature whose use cannot be detected is not in this set.
+"""
 
 _WHY = {
     "catalogManaged": "only its own catalog knows its newest commits: drop the feature, or copy the rows by a query",
@@ -36,8 +42,8 @@ _COORDINATED = ("coordinatedCommits-preview", "delta.coordinatedCommits.commitCo
 NONE, NAME, ID = "none", "name", "id"
 
 
-def check_readable(protocol: Protocol, metadata: TableMetadata, url: str) -> None:
-    """Raise Unsupported for a table that needs what lakelog does not do."""
+def check_readable(protocol: DeltaProtocol, metadata: TableMetadata, url: str) -> None:
+    """Raise Unsupported for a table that needs features that lakelog lacks."""
     version = protocol.min_reader_version
     if not 1 <= version <= 3:
         raise Unsupported(
@@ -60,12 +66,15 @@ def check_readable(protocol: Protocol, metadata: TableMetadata, url: str) -> Non
         )
 
 
-def mapping_of(protocol: Protocol, metadata: TableMetadata, url: str) -> str:
-    """Return how files name columns: NONE, by their names; NAME, by physical names; ID, by Parquet's field ids."""
-    is_mapped = protocol.min_reader_version == 2 or (
+def mapping_of(protocol: DeltaProtocol, metadata: TableMetadata, url: str) -> str:
+    """Return how files name columns.
+
+    NONE means by their names, NAME by physical names, and ID by Parquet's field ids.
+    """
+    has_mapping = protocol.min_reader_version == 2 or (
         protocol.min_reader_version == 3 and "columnMapping" in (protocol.reader_features or ())
     )
-    mode = (configuration_of(metadata, "delta.columnMapping.mode") or NONE).lower() if is_mapped else NONE
+    mode = (configuration_of(metadata, "delta.columnMapping.mode") or NONE).lower() if has_mapping else NONE
     if mode not in (NONE, NAME, ID):
         raise Unsupported(
             f"the Delta table {url} maps columns by {mode!r}: lakelog knows none, name and id; copy the rows by a query"

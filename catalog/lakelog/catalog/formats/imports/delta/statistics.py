@@ -1,9 +1,12 @@
-"""Statistics of a Delta log as lakelog's: only what is certain, since a bound that is too narrow loses rows.
+"""Statistics of a Delta log as lakelog's.
 
-Left out are bounds of floating-point numbers (whose NaNs some writers count as the highest, and others not at all), of
-binaries, of texts with a collation or padding, and highest texts that may have been cut; those of times are widened by
-the millisecond to which Delta may cut them, or the minute to which it cuts old offsets, and those of long decimals by
-what a double may have rounded. Pure.
+Only certain facts are kept because a bound that is too narrow loses rows.
+
+Some bounds are left out: of floating-point numbers, of binaries, and of texts with a collation or padding.
+For floating-point numbers, some writers count NaN as the highest value, and others ignore it. Upper bounds
+of texts that may have been cut are left out, too. Bounds of times are widened by the millisecond to which
+Delta may cut them, or by the minute to which it cuts old offsets. Bounds of long decimals are widened by the
+rounding of a double. Pure.
 """
 
 from __future__ import annotations
@@ -29,64 +32,71 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME_RANGE_US = 2**62
 _WHOLE_MINUTES_FROM = "1972-02-01"
-"""Since then, no time zone has seconds in its offset: Liberia's was the last."""
+"""Since then, no time zone has seconds in its offset. Liberia's was the last."""
 
 _CUT_FROM_CHARACTERS, _CUT_FROM_BYTES = 32, 64
 """No known writer cuts shorter texts, in UTF-16 or in UTF-8."""
 _RAISED_BY = ("\x7f", "\U0010ffff")
-"""What Delta puts behind a text that it has cut, so that nothing beginning with that text is higher."""
+"""Delta appends these characters to a text that it cut, so that no text with that beginning is higher."""
 _NOT_RAISED_BY = "\ufffd"
-"""What older versions put there, at any length that was set: characters of four bytes are higher."""
+"""Older versions append this character, at any configured length. Characters of four bytes are higher."""
 
 _EXACT_DIGITS = 15
-"""Decimals of that many digits are what a double of them is, in text."""
+"""Decimals of at most so many digits equal the text of their double."""
 _ROUNDED = Decimal("1e-15")
 _CONTEXT = Context(prec=80)
 
 
 @dataclass(frozen=True, slots=True)
 class FileStatistics:
-    """What the log says of a file: how many rows it has, with deleted ones, and of its columns by id."""
+    """The log's statistics of a file: its rows, including deleted rows, and its columns' statistics by id."""
 
     rows: int | None
     columns: dict[int, ColumnStats]
 
 
-class Statistics:
-    """Reads the statistics of files, whose columns are `schema`, called `names` there by id."""
+class StatisticsReader:
+    """Reads the statistics of files. Their columns are `schema`, and `names` has the names in files by id."""
 
     def __init__(self, schema: Schema, names: Mapping[int, str]) -> None:
         self._leaves = list(_leaves(schema.fields, names, ()))
 
     def of(self, stats: str | None, parsed: Mapping[str, Any] | None, *, has_vector: bool) -> FileStatistics:
-        """Return what is known by `stats`, or by `parsed`, literals of a checkpoint. Nothing where these are broken."""
-        is_typed = stats is None
+        """Return the statistics in `stats`, or in `parsed`, the literals of a checkpoint.
+
+        Empty if these are damaged.
+        """
+        has_typed_stats = stats is None
         if stats is None:
-            found: Any = parsed
+            members: Any = parsed
         else:
             try:
-                found = _DECODER.decode(stats)
+                members = _DECODER.decode(stats)
             except UNREADABLE:
-                found = None
-        if not isinstance(found, dict):
+                members = None
+        if not isinstance(members, dict):
             return FileStatistics(None, {})
-        given = found.get("numRecords")
-        rows: int | None = given if isinstance(given, int) and _is_whole(given) and given >= 0 else None
-        is_tight = found.get("tightBounds") is not False
-        # Tight bounds of a file with deleted rows are those of its live ones, and not of the file.
+        record_count = members.get("numRecords")
+        rows: int | None = (
+            record_count
+            if isinstance(record_count, int) and _is_whole(record_count) and record_count >= 0
+            else None
+        )
+        is_tight = members.get("tightBounds") is not False
+        # Tight bounds of a file with deleted rows are bounds of its live rows, and not of the file.
         if has_vector and is_tight:
             return FileStatistics(rows, {})
         columns: dict[int, ColumnStats] = {}
         for id, path, type in self._leaves:
-            nulls = _at(found.get("nullCount"), path)
+            nulls = _at(members.get("nullCount"), path)
             if not _is_whole(nulls) or nulls < 0 or (rows is not None and nulls > rows):
                 nulls = None
             if not is_tight and nulls != 0 and (nulls is None or nulls != rows):
                 nulls = None
             low = high = None
             if rows is None or nulls != rows:
-                low = _bound(_at(found.get("minValues"), path), type, is_typed, upper=False)
-                high = _bound(_at(found.get("maxValues"), path), type, is_typed, upper=True)
+                low = _bound(_at(members.get("minValues"), path), type, has_typed_stats, upper=False)
+                high = _bound(_at(members.get("maxValues"), path), type, has_typed_stats, upper=True)
             stats_of = ColumnStats(nulls=nulls, min=low, max=high)
             if stats_of != ColumnStats():
                 columns[id] = stats_of
@@ -96,7 +106,7 @@ class Statistics:
 def _leaves(
     fields: tuple[Field, ...], names: Mapping[int, str], parent: tuple[str, ...]
 ) -> Iterator[tuple[int, tuple[str, ...], AtomicType]]:
-    """Yield columns and fields of structs that have single values. Those in lists and maps have no statistics."""
+    """Yield columns and struct fields that have single values. Fields in lists and maps have no statistics."""
     for field in fields:
         path = (*parent, names[field.id])
         if isinstance(field.type, AtomicType):
@@ -118,7 +128,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _bound(value: Any, type: AtomicType, is_typed: bool, *, upper: bool) -> Any:
-    """Return a bound as a JSON literal of the type; None where it is not certain to be one."""
+    """Return a bound as a JSON literal of the type. None if it is not certain to be a bound."""
     if value is None:
         return None
     try:
@@ -162,14 +172,17 @@ def _day(value: str) -> int:
 
 
 def _time_us(value: str, has_zone: bool) -> tuple[int, int]:
-    """Return a time, and by how much the true one may differ: an offset is written without seconds, as some had."""
+    """Return a time, and by how much the true time may differ.
+
+    Offsets are written without seconds, which some had.
+    """
     match = _TIME.fullmatch(value)
     if match is None or (match[4] is not None) != has_zone:
         raise ValueError(value)
     fraction = (match[3] or "").ljust(6, "0")
     zone = "+00:00" if match[4] in (None, "Z") else match[4]
-    passed = datetime.fromisoformat(f"{match[1]}T{match[2]}.{fraction}{zone}") - _EPOCH
-    us = (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+    since_epoch = datetime.fromisoformat(f"{match[1]}T{match[2]}.{fraction}{zone}") - _EPOCH
+    us = (since_epoch.days * 86_400 + since_epoch.seconds) * 1_000_000 + since_epoch.microseconds
     has_seconds = match[4] not in (None, "Z") and match[1] < _WHOLE_MINUTES_FROM
     return us, _MINUTE_US if has_seconds else _MILLISECOND_US
 

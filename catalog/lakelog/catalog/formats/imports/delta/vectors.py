@@ -1,7 +1,8 @@
-"""Deletion vectors of a Delta table as lakelog's: where one is, and what its bytes say.
+"""Deletion vectors of a Delta table as lakelog's: their places, and the meaning of their bytes.
 
-A vector of Delta is 64-bit Roaring bitmaps behind a magic number, in Base85 (Z85) in the log, or in a file between its
-size and its checksum. Rule: a vector that is not exactly what the log says of it is an error that names its file.
+A vector of Delta is a magic number and 64-bit Roaring bitmaps. The log has it in Base85 (Z85), or a file has
+it between its size and its checksum. Rule: a vector that differs from the log's description is an error that
+names its file.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import struct
 import zlib
 from typing import TYPE_CHECKING
 
-from lakelog.catalog.core.files import VECTOR_MAGIC, Deletes, inline_deletes
-from lakelog.catalog.formats.imports.delta.actions import Vector
+from lakelog.catalog.core.files import VECTOR_MAGIC, DeletionVector, inline_deletes
+from lakelog.catalog.formats.imports.delta.actions import DeltaVector
 from lakelog.catalog.formats.imports.delta.paths import file_url
 from lakelog.log import OpenUrl
 from lakelog.log.errors import FormatError, NotFound
@@ -26,12 +27,15 @@ _UUID_LENGTH = 20
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 _FROM_Z85 = str.maketrans(_Z85 + "".join(set(_B85) - set(_Z85)), _B85 + "\0" * len(set(_B85) - set(_Z85)))
-"""Python's alphabet of Base85 is another one; what is in that only must not pass."""
+"""Python's alphabet of Base85 differs. Characters that only Python's has must not pass."""
 
 
-def read_deletes(vector: Vector, file: str, rows: int, table: str, open_url: OpenUrl) -> Deletes:
-    """Return which rows of the data file at `file`, which has `rows`, are deleted. FormatError; NotFound where the
-    object is gone. Costs a ranged GET where the log does not contain it."""
+def read_deletes(vector: DeltaVector, file: str, rows: int, table: str, open_url: OpenUrl) -> DeletionVector:
+    """Return the deleted rows of the data file at `file`, which has `rows`.
+
+    Raises FormatError, and NotFound if the object is gone. Makes a ranged GET request if the log does not
+    contain the vector.
+    """
     from pyroaring import BitMap
 
     if vector.storage_type == "i":
@@ -44,30 +48,32 @@ def read_deletes(vector: Vector, file: str, rows: int, table: str, open_url: Ope
         raise _broken(
             where, file, f"it has {len(content):,} bytes, and the log says {vector.size_in_bytes:,}"
         )
-    found: BitMap = BitMap(_positions(content, where, file))
-    if len(found) != vector.cardinality:
-        raise _broken(where, file, f"it deletes {len(found):,} rows, and the log says {vector.cardinality:,}")
-    if found and found.max() >= rows:
-        raise _broken(where, file, f"it deletes the row at {found.max():,}, and the file has {rows:,}")
-    return inline_deletes(found)
+    positions: BitMap = BitMap(_positions(content, where, file))
+    if len(positions) != vector.cardinality:
+        raise _broken(
+            where, file, f"it deletes {len(positions):,} rows, and the log says {vector.cardinality:,}"
+        )
+    if positions and positions.max() >= rows:
+        raise _broken(where, file, f"it deletes the row at {positions.max():,}, and the file has {rows:,}")
+    return inline_deletes(positions)
 
 
-def _url(vector: Vector, table: str, file: str) -> str:
+def _url(vector: DeltaVector, table: str, file: str) -> str:
     if vector.storage_type == "p":
         return file_url(vector.path_or_inline_dv, table)
     if vector.storage_type != "u" or len(vector.path_or_inline_dv) < _UUID_LENGTH:
         raise _broken(f"the log of {table}", file, f"it is stored as {vector.storage_type!r}")
-    prefix, encoded = (
+    prefix, uuid_text = (
         vector.path_or_inline_dv[:-_UUID_LENGTH],
         vector.path_or_inline_dv[-_UUID_LENGTH:],
     )
-    digits = _from_z85(encoded, f"the log of {table}", file).hex()
+    digits = _from_z85(uuid_text, f"the log of {table}", file).hex()
     parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
     folder = f"{prefix}/" if prefix else ""
     return f"{table}/{folder}deletion_vector_{'-'.join(parts)}.bin"
 
 
-def _ranged(vector: Vector, url: str, file: str, open_url: OpenUrl) -> bytes:
+def _ranged(vector: DeltaVector, url: str, file: str, open_url: OpenUrl) -> bytes:
     store, key = open_url(url)
     try:
         with store.open_input(key) as source:

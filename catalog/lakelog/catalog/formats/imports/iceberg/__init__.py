@@ -1,6 +1,6 @@
-"""Iceberg tables as sources: metadata, manifests, deletes and footers of their files, in lakelog's words.
+"""Iceberg tables as sources: metadata, manifests, deletes and file footers, in lakelog's words.
 
-Rule: it reads what an Iceberg table's own metadata leads to, and writes nothing.
+Rule: this package reads only objects that an Iceberg table's own metadata leads to, and writes nothing.
 """
 
 from lakelog.catalog.formats.imports.iceberg.documents import (

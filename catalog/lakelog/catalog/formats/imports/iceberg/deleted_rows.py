@@ -1,7 +1,7 @@
-"""The deleted rows of an Iceberg table, by data file: deletion vectors, and files of positions, as vectors.
+"""The deleted rows of an Iceberg table by data file: its deletion vectors, and its position files as vectors.
 
-A deletion vector of a data file stands for all of its deleted rows. Files of positions are of the data files that they
-name, where these are not newer. Source: the specification of Iceberg's table format, "Scan Planning".
+A deletion vector of a data file stands for all of its deleted rows. A position file applies to the data files
+that it names, if these are not newer. Source: the specification of Iceberg's table format, "Scan Planning".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyroaring import BitMap
 
 from lakelog.catalog.core.files import POSITION_LIMIT, bitmap_in
 from lakelog.catalog.core.parquet import open_parquet
-from lakelog.catalog.formats.imports.iceberg.manifests import Entry
+from lakelog.catalog.formats.imports.iceberg.manifests import IcebergEntry
 from lakelog.log.errors import FormatError
 
 _PATH, _POSITION = "file_path", "pos"
@@ -26,17 +26,20 @@ Key = tuple[str, int]
 
 
 class DeletedRows:
-    """What the live files of deletes delete. `open` returns an object, `name_of` the one name of a data file."""
+    """The rows that the live delete files delete.
+
+    `open` returns an object, `name_of` the unique name of a data file.
+    """
 
     def __init__(self, open: Callable[[str], BinaryIO], name_of: Callable[[str], str]) -> None:
         self._open = open
         self._name_of = name_of
-        self._live: dict[Key, Entry] = {}
+        self._live: dict[Key, IcebergEntry] = {}
         self._of_file: defaultdict[str, set[Key]] = defaultdict(set)
         self._positions: dict[Key, dict[str, BitMap]] = {}
 
-    def add(self, entry: Entry) -> Iterable[str]:
-        """Return the data files that a file of deletes is about, which counts from now on."""
+    def add(self, entry: IcebergEntry) -> Iterable[str]:
+        """Return the data files that a delete file applies to. It counts from now on."""
         self._live[entry.key] = entry
         if entry.vector is not None:
             if entry.about is None:
@@ -49,8 +52,8 @@ class DeletedRows:
             self._of_file[name].add(entry.key)
         return about
 
-    def remove(self, entry: Entry) -> Iterable[str]:
-        """Return the data files that a file of deletes was about, which counts no more."""
+    def remove(self, entry: IcebergEntry) -> Iterable[str]:
+        """Return the data files that a delete file applied to. It does not count any more."""
         del self._live[entry.key]
         positions = self._positions.pop(entry.key, None)
         about = (self._name_of(entry.about),) if entry.about and entry.vector else tuple(positions or ())
@@ -59,19 +62,19 @@ class DeletedRows:
         return about
 
     def are_of(self, name: str) -> bool:
-        """Return whether a live file of deletes is about a data file."""
+        """Return whether a live delete file applies to a data file."""
         return bool(self._of_file.get(name))
 
     def of(self, name: str, sequence: int) -> BitMap:
-        """Return the deleted positions of a data file, which came with that sequence number."""
+        """Return the deleted positions of a data file that was added with that sequence number."""
         keys = [key for key in self._of_file.get(name, ()) if self._live[key].sequence >= sequence]
         vectors = [self._live[key] for key in keys if self._live[key].vector is not None]
         if vectors:
-            newest = max(vectors, key=lambda each: each.sequence)
+            newest = max(vectors, key=lambda entry: entry.sequence)
             return self._read_vector(newest)
         return BitMap.union(*(self._positions[key][name] for key in keys)) if keys else BitMap()
 
-    def _read_vector(self, entry: Entry) -> BitMap:
+    def _read_vector(self, entry: IcebergEntry) -> BitMap:
         assert entry.vector is not None
         offset, size = entry.vector
         with self._open(entry.path) as source:
@@ -83,8 +86,8 @@ class DeletedRows:
         except ValueError:
             raise FormatError(f"the deletion vector in {entry.path} is not a Roaring bitmap") from None
 
-    def _read_positions(self, entry: Entry) -> dict[str, BitMap]:
-        found: defaultdict[str, BitMap] = defaultdict(BitMap)
+    def _read_positions(self, entry: IcebergEntry) -> dict[str, BitMap]:
+        bitmaps: defaultdict[str, BitMap] = defaultdict(BitMap)
         with self._open(entry.path) as source:
             file = open_parquet(source, entry.size_bytes, None)
             if not {_PATH, _POSITION} <= set(file.schema_arrow.names):
@@ -98,5 +101,5 @@ class DeletedRows:
                     paths = batch.column(_PATH)
                 places = paths.indices.to_numpy(zero_copy_only=False)
                 for place, path in enumerate(paths.dictionary.to_pylist()):
-                    found[self._name_of(path)] |= BitMap(positions[places == place].astype(np.uint32))
-        return dict(found)
+                    bitmaps[self._name_of(path)] |= BitMap(positions[places == place].astype(np.uint32))
+        return dict(bitmaps)

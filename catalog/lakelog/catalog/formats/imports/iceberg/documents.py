@@ -1,7 +1,7 @@
-"""Finding the metadata of an Iceberg table: by its file, or by the table's folder as Hadoop's tables keep it.
+"""Finding the metadata of an Iceberg table: by its file, or by the folder of a Hadoop table.
 
-Nothing but names and the hint say which metadata of a folder is the newest. Where two have the highest number, one of
-them was never committed, and the user has to say which is meant.
+Only names and the hint say which metadata of a folder is the newest. If two files have the highest number,
+one of them was never committed, and the user has to name the right file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Document = Mapping[str, Any]
 
 
 def place_of(location: str) -> str:
-    """Return the path or URL of an object as its table has it: names in local ones are as they are, not decoded."""
+    """Return the path or URL of an object as its table names it. Local names stay as they are, not decoded."""
     if location.startswith("file:"):
         path = location.removeprefix("file:")
         return f"/{path.lstrip('/')}"
@@ -38,7 +38,7 @@ def place_of(location: str) -> str:
 
 
 def document_of(source: str, open_url: OpenUrl) -> tuple[str, Document]:
-    """Return the place and the content of a table's metadata. NotFound, InvalidInput, FormatError."""
+    """Return the place and the content of a table's metadata. Raises NotFound, InvalidInput or FormatError."""
     url = place_of(source) if source.endswith(_ENDS) else _newest(canonical_url(source), open_url)
     store, key = open_url(url)
     data = store.get(key)
@@ -60,7 +60,7 @@ def document_of(source: str, open_url: OpenUrl) -> tuple[str, Document]:
 
 @contextmanager
 def as_metadata(url: str) -> Iterator[None]:
-    """Raise FormatError where what is read of the metadata at `url` is not as Iceberg's format has it."""
+    """Raise FormatError if content of the metadata at `url` does not follow Iceberg's format."""
     try:
         yield
     except LakelogError:
@@ -78,17 +78,17 @@ def _newest(folder: str, open_url: OpenUrl) -> str:
     hint = store.get(key)
     if hint is not None and hint.strip():
         return f"{folder}/metadata/{_hinted(hint.decode().strip(), store, prefix)}"
-    found: dict[int, list[str]] = {}
+    names_by_number: dict[int, list[str]] = {}
     for name, _ in store.list_sizes(prefix):
         match = _NAMED.fullmatch(name.removeprefix(prefix))
         if match is not None:
-            found.setdefault(int(match[1] or match[2]), []).append(name.removeprefix(prefix))
-    if not found:
+            names_by_number.setdefault(int(match[1] or match[2]), []).append(name.removeprefix(prefix))
+    if not names_by_number:
         raise NotFound(
             f"there is no Iceberg table at {folder}: it has no metadata/*.metadata.json. Give the table's folder, or "
             "its metadata file"
         )
-    newest = found[max(found)]
+    newest = names_by_number[max(names_by_number)]
     if len(newest) > 1:
         raise InvalidInput(
             f"{folder} has {len(newest)} metadata files of the highest number, {', '.join(sorted(newest)[:3])}, of "
@@ -98,21 +98,21 @@ def _newest(folder: str, open_url: OpenUrl) -> str:
 
 
 def _hinted(hint: str, store: ObjectStore, prefix: str) -> str:
-    """Return the name of the metadata that a hint leads to, which may be behind."""
+    """Return the name of the metadata that a hint leads to. The hint may be behind."""
     if not hint.isdigit():
         return f"{hint}.metadata.json"
     number = int(hint)
     newest = _numbered(number, store, prefix) or f"v{number}.metadata.json"
     for _ in range(_AHEAD_MAX):
         number += 1
-        following = _numbered(number, store, prefix)
-        if following is None:
+        next_name = _numbered(number, store, prefix)
+        if next_name is None:
             break
-        newest = following
+        newest = next_name
     return newest
 
 
 def _numbered(number: int, store: ObjectStore, prefix: str) -> str | None:
-    """Return the name of the metadata of that number, in whatever way it is compressed."""
+    """Return the name of the metadata of that number, with any compression."""
     names = (f"v{number}{end}" for end in (".metadata.json", ".gz.metadata.json", ".metadata.json.gz"))
     return next((name for name in names if store.get(f"{prefix}{name}") is not None), None)

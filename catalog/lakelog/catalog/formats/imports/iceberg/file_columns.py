@@ -1,6 +1,6 @@
-"""Entries of an Iceberg table's data files: which column is which in a file, by the ids in its footer.
+"""Entries of an Iceberg table's data files. The ids in a file's footer say which column is which.
 
-Bounds are the footer's too, under the rules by which those of other writers are believed.
+Bounds come from the footer too, under the rules for files of other writers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelog.catalog.core.files import ColumnStats, Constant, DataFile
+from lakelog.catalog.core.files import ColumnStats, DataFile
 from lakelog.catalog.core.parquet import NOT_THERE, converted_stats, read_footer
 from lakelog.catalog.core.schema import (
     FIELD_ID,
@@ -20,6 +20,7 @@ from lakelog.catalog.core.schema import (
     PartitionSpec,
     Schema,
     Type,
+    TypedValue,
     children,
     dotted,
     is_list,
@@ -27,35 +28,35 @@ from lakelog.catalog.core.schema import (
     type_from_arrow,
 )
 from lakelog.catalog.formats.imports.iceberg.documents import OpenUrl
-from lakelog.catalog.formats.imports.iceberg.manifests import Entry
+from lakelog.catalog.formats.imports.iceberg.manifests import IcebergEntry
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 _RESERVED_FROM = 2_147_483_447
-"""Ids from here on are Iceberg's own, such as those of rows' ids."""
+"""Iceberg reserves ids from this number on, for example for row ids."""
 
 
-class Footers:
-    """Reads footers of the files of the table at `url`. `mapping` has ids for files that have none, by names."""
+class FooterReader:
+    """Reads footers of the files of the table at `url`. `mapping` has ids by names, for files without ids."""
 
     def __init__(self, url: str, open_url: OpenUrl, mapping: Sequence[Mapping[str, Any]] | None) -> None:
         self._url = url
         self._open_url = open_url
         self._mapping = mapping
 
-    def entry(self, name: str, entry: Entry, schema: Schema, spec: PartitionSpec) -> DataFile:
-        """Return the entry of a data file, without deleted rows. Costs a GET or two."""
+    def entry(self, name: str, entry: IcebergEntry, schema: Schema, spec: PartitionSpec) -> DataFile:
+        """Return the entry of a data file, without deleted rows. Makes at most 2 GET requests."""
         store, key = self._open_url(name)
         try:
-            found, arrow, old_times = read_footer(store, name, key, entry.size_bytes, {})
+            footer, arrow, old_times = read_footer(store, name, key, entry.size_bytes, {})
         except NotFound:
             raise NotFound(
                 f"the Iceberg table at {self._url} has the data file {name}, which is not there: it has expired in the "
                 "source, or was moved. Import newer metadata, or fewer versions"
             ) from None
-        if found.rows != entry.rows:
+        if footer.rows != entry.rows:
             raise InvalidInput(
-                f"the file {name} of the source has {found.rows:,} rows, and its manifest says {entry.rows:,}: it was "
+                f"the file {name} of the source has {footer.rows:,} rows, and its manifest says {entry.rows:,}: it was "
                 "written anew since"
             )
         clash, names, types = _shape(arrow.serialize().to_pybytes())
@@ -64,7 +65,7 @@ class Footers:
                 f"the file {name} of the source has the columns {' and '.join(clash)}, which readers of lakelog do not "
                 "distinguish: rewrite it there"
             )
-        if found.old_calendar and any(each.name in _TIMES for each in _atoms(found.columns.fields)):
+        if footer.old_calendar and any(atom.name in _TIMES for atom in _atoms(footer.columns.fields)):
             raise Unsupported(
                 f"the file {name} of the source has dates or times of the old Julian calendar: rewrite it with Spark 3 "
                 "or later"
@@ -73,16 +74,22 @@ class Footers:
             names = self._mapped(arrow, name)
             types = self._mapped_types(arrow)
         columns = {field.id: field for _, field in schema.walk()}
-        for id, there in types.items():
+        for id, type_in_file in types.items():
             if id in columns:
-                self._check(name, dotted(schema.path_of(id)), columns[id].type, there, old_times, names[id])
+                self._check(
+                    name, dotted(schema.path_of(id)), columns[id].type, type_in_file, old_times, names[id]
+                )
         constants = _constants(entry, spec, schema, names)
         stats = {}
         for column in schema.fields:
-            known = found.stats.get((names.get(column.id, ""),))
-            measured = types.get(column.id)
-            if known is not None and isinstance(measured, AtomicType) and isinstance(column.type, AtomicType):
-                stats[column.id] = converted_stats(known, measured, column.type)
+            column_stats = footer.stats.get((names.get(column.id, ""),))
+            stats_type = types.get(column.id)
+            if (
+                column_stats is not None
+                and isinstance(stats_type, AtomicType)
+                and isinstance(column.type, AtomicType)
+            ):
+                stats[column.id] = converted_stats(column_stats, stats_type, column.type)
         for field in schema.fields:
             if not field.nullable:
                 self._check_values(name, field, stats, names, constants)
@@ -93,7 +100,7 @@ class Footers:
             spec_id=entry.spec_id,
             partition=dict(entry.partition),
             stats=stats,
-            footer_crc=found.footer_crc,
+            footer_crc=footer.footer_crc,
             names=names,
             constants=constants,
         )
@@ -117,14 +124,14 @@ class Footers:
         field: Field,
         stats: Mapping[int, ColumnStats],
         names: Mapping[int, str],
-        constants: Mapping[int, Constant],
+        constants: Mapping[int, TypedValue],
     ) -> None:
-        """Raise where a file has NULLs of a column that is required."""
+        """Raise InvalidInput if a file has NULLs of a required column."""
         if field.id in constants:
             holds = constants[field.id].value is None
         elif field.id in names:
-            known = stats.get(field.id)
-            holds = known is not None and bool(known.nulls)
+            column_stats = stats.get(field.id)
+            holds = column_stats is not None and bool(column_stats.nulls)
         else:
             holds = field.default is None or field.default.exists is None
         if holds:
@@ -134,7 +141,7 @@ class Footers:
             )
 
     def _mapped(self, arrow: pa.Schema, name: str) -> dict[int, str]:
-        """Return which column is which in a file without ids."""
+        """Return the names of columns by their ids in a file without ids."""
         if self._mapping is None:
             raise Unsupported(
                 f"the file {name} of the source has no ids of columns, and the source has no property "
@@ -144,15 +151,15 @@ class Footers:
 
     def _mapped_types(self, arrow: pa.Schema) -> dict[int, Type]:
         """Return the types of the top-level columns of a file without ids, by id."""
-        top = [{**each, "fields": ()} for each in self._mapping or ()]
+        top = [{**mapped_field, "fields": ()} for mapped_field in self._mapping or ()]
         return {id: type_from_arrow(arrow.field(name).type, (name,)) for id, name in _by_mapping(arrow, top)}
 
 
 @lru_cache(maxsize=1024)
 def _shape(serialized: bytes) -> tuple[tuple[str, str] | None, dict[int, str], dict[int, Type]]:
-    """Return names that clash, the names of columns by their ids, and the types of top-level ones.
+    """Return names that clash, the names of columns by their ids, and the types of top-level columns by id.
 
-    Most files of a table have one schema: it is looked at once.
+    Most files of a table have the same schema, which is read once.
     """
     arrow = pa.ipc.read_schema(pa.py_buffer(serialized))
     clash = _clash(arrow)
@@ -161,13 +168,13 @@ def _shape(serialized: bytes) -> tuple[tuple[str, str] | None, dict[int, str], d
 
 
 def _clash(fields: Any) -> tuple[str, str] | None:
-    """Return siblings of one name, for readers that do not distinguish upper and lower case."""
-    seen: dict[str, str] = {}
+    """Return two siblings of the same name, for readers that do not distinguish upper and lower case."""
+    names: dict[str, str] = {}
     for field in fields:
-        other = seen.get(field.name.lower(), NOT_THERE if field.name.endswith(NOT_THERE) else None)
-        if other is not None:
-            return other, field.name
-        seen[field.name.lower()] = field.name
+        same_name = names.get(field.name.lower(), NOT_THERE if field.name.endswith(NOT_THERE) else None)
+        if same_name is not None:
+            return same_name, field.name
+        names[field.name.lower()] = field.name
         if pa.types.is_struct(field.type):
             below = _clash([field.type.field(i) for i in range(field.type.num_fields)])
             if below is not None:
@@ -176,14 +183,14 @@ def _clash(fields: Any) -> tuple[str, str] | None:
 
 
 def _atoms(fields: Sequence[Field]) -> Iterator[AtomicType]:
-    for each in fields:
-        if isinstance(each.type, AtomicType):
-            yield each.type
-        yield from _atoms(children(each.type))
+    for field in fields:
+        if isinstance(field.type, AtomicType):
+            yield field.type
+        yield from _atoms(children(field.type))
 
 
 def _named(fields: Any) -> Iterator[tuple[int, str]]:
-    """Yield the ids of fields of structs at any depth, with their names."""
+    """Yield the ids of struct fields at any depth, with their names."""
     for field in fields:
         id = _id_of(field)
         if id is not None:
@@ -202,24 +209,26 @@ def _below(type: pa.DataType) -> Iterator[tuple[int, str]]:
 
 
 def _id_of(field: pa.Field) -> int | None:
-    said = (field.metadata or {}).get(FIELD_ID)
-    id = None if said is None else int(said)
+    text = (field.metadata or {}).get(FIELD_ID)
+    id = None if text is None else int(text)
     return id if id is not None and 0 < id < _RESERVED_FROM else None
 
 
 def _by_mapping(fields: Any, mapping: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str]]:
-    known = {name: each for each in mapping for name in each.get("names", ())}
+    fields_by_name = {
+        name: mapped_field for mapped_field in mapping for name in mapped_field.get("names", ())
+    }
     for field in fields:
-        said = known.get(field.name)
-        if said is None:
+        mapped = fields_by_name.get(field.name)
+        if mapped is None:
             continue
-        if "field-id" in said:
-            yield said["field-id"], field.name
-        yield from _mapped_below(field.type, said.get("fields", ()))
+        if "field-id" in mapped:
+            yield mapped["field-id"], field.name
+        yield from _mapped_below(field.type, mapped.get("fields", ()))
 
 
 def _mapped_below(type: pa.DataType, mapping: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str]]:
-    inner = {name: each for each in mapping for name in each.get("names", ())}
+    inner = {name: mapped_field for mapped_field in mapping for name in mapped_field.get("names", ())}
     if pa.types.is_struct(type):
         yield from _by_mapping([type.field(i) for i in range(type.num_fields)], mapping)
     elif is_list(type):
@@ -239,12 +248,12 @@ def _types(arrow: pa.Schema, names: Mapping[int, str]) -> dict[int, Type]:
 
 
 def _constants(
-    entry: Entry, spec: PartitionSpec, schema: Schema, names: Mapping[int, str]
-) -> dict[int, Constant]:
-    """Return the values of columns that the file lacks, and that it is partitioned by."""
-    found = {}
+    entry: IcebergEntry, spec: PartitionSpec, schema: Schema, names: Mapping[int, str]
+) -> dict[int, TypedValue]:
+    """Return the values of partition columns that the file lacks."""
+    constants = {}
     top = {field.id for field in schema.fields}
     for field in spec.fields:
         if field.transform.name == "identity" and field.source_id in top and field.source_id not in names:
-            found[field.source_id] = Constant(type=field.result.name, value=entry.partition[field.id])
-    return found
+            constants[field.source_id] = TypedValue(type=field.result.name, value=entry.partition[field.id])
+    return constants

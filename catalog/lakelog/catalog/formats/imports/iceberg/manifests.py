@@ -1,7 +1,8 @@
 """Which files the snapshots of an Iceberg table have, from its manifest lists and manifests.
 
-A manifest is read once, and snapshots that have it too share it: what a snapshot changes is in those that the one
-before does not have. Source: the specification of Iceberg's table format, version 3, "Manifests".
+A manifest is read once, and all snapshots that have it share it. A snapshot's changes are in manifests that
+the previous snapshot does not have. Source: the specification of Iceberg's table format, version 3,
+"Manifests".
 """
 
 from __future__ import annotations
@@ -11,16 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakelog.catalog.core.schema import PartitionSpec, Scalar
-from lakelog.catalog.formats.iceberg import (
-    DATA,
-    DELETED,
-    avro_name,
-    from_partition,
-    partition_names,
-    read_all,
-)
+from lakelog.catalog.formats.iceberg.avro_files import DATA, DELETED, avro_name, partition_names, read_all
+from lakelog.catalog.formats.iceberg.values import from_partition
 from lakelog.catalog.formats.imports.iceberg.documents import as_metadata
-from lakelog.catalog.formats.imports.iceberg.schemas import Declared
+from lakelog.catalog.formats.imports.iceberg.schemas import DeclaredParts
 from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
 Read = Callable[[str], bytes]
@@ -30,8 +25,8 @@ EQUALITY_DELETES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A live file. `vector` is the place of a blob in it, of which `about` is the data file."""
+class IcebergEntry:
+    """A live file. `vector` is the place of a blob in it, and `about` is the data file of that blob."""
 
     path: str
     content: int
@@ -46,39 +41,41 @@ class Entry:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What distinguishes a file of deletes: one file has many vectors."""
+        """The key of a delete file. Its place counts because a file has many vectors."""
         return self.path, -1 if self.vector is None else self.vector[0]
 
 
-Entries = dict[tuple[str, int], Entry]
+Entries = dict[tuple[str, int], IcebergEntry]
 
 
 @dataclass(slots=True)
-class Change:
-    """What a snapshot has and the one before does not, and the other way round."""
+class IcebergChange:
+    """The files that only a snapshot has (`came`), and the files that only the previous snapshot has
+    (`gone`).
+    """
 
     came: Entries = field(default_factory=dict)
     gone: Entries = field(default_factory=dict)
 
 
-class Manifests:
-    """Reads the manifests of one table."""
+class ManifestReader:
+    """Reads the manifests of a table."""
 
-    def __init__(self, read: Read, specs: Declared[PartitionSpec]) -> None:
+    def __init__(self, read: Read, specs: DeclaredParts[PartitionSpec]) -> None:
         self._read = read
         self._specs = specs
         self._known: dict[str, Mapping[str, Any]] = {}
         self._live: dict[str, Entries] = {}
 
-    def changes(self, snapshots: list[Mapping[str, Any]]) -> Iterator[Change]:
-        """Yield what each snapshot changes, the first one from nothing."""
-        before: set[str] = set()
+    def changes(self, snapshots: list[Mapping[str, Any]]) -> Iterator[IcebergChange]:
+        """Yield the changes of each snapshot. The first snapshot adds all of its files."""
+        old_paths: set[str] = set()
         for snapshot in snapshots:
-            now = set(self._manifests(snapshot))
-            change = Change()
-            for path in sorted(before - now):
+            new_paths = set(self._manifests(snapshot))
+            change = IcebergChange()
+            for path in sorted(old_paths - new_paths):
                 change.gone |= self._live.pop(path)
-            for path in sorted(now - before):
+            for path in sorted(new_paths - old_paths):
                 self._live[path] = self._entries(path)
                 twice = change.came.keys() & self._live[path].keys()
                 if twice:
@@ -89,22 +86,22 @@ class Manifests:
             }
             for key in both:
                 del change.came[key], change.gone[key]
-            before = now
+            old_paths = new_paths
             yield change
 
     def _manifests(self, snapshot: Mapping[str, Any]) -> list[str]:
         """Return the places of a snapshot's manifests."""
         if "manifest-list" not in snapshot:
-            # Version 1 may have them in the snapshot itself.
+            # In version 1 the snapshot itself may list them.
             for path in snapshot.get("manifests", ()):
                 self._known.setdefault(path, {"manifest_path": path})
             return list(snapshot.get("manifests", ()))
-        found = []
+        paths = []
         with as_metadata(snapshot["manifest-list"]):
             for record in read_all(self._read(snapshot["manifest-list"])).records:
                 self._known.setdefault(record["manifest_path"], record)
-                found.append(record["manifest_path"])
-        return found
+                paths.append(record["manifest_path"])
+        return paths
 
     def _entries(self, path: str) -> Entries:
         with as_metadata(path):
@@ -122,15 +119,15 @@ class Manifests:
             raise FormatError(f"the manifest {path} has a partitioning that the table does not have")
         names = partition_names(file.schema)
         next_row = record.get("first_row_id")
-        found: Entries = {}
-        for each in file.records:
-            if each["status"] == DELETED:
+        entries: Entries = {}
+        for live_record in file.records:
+            if live_record["status"] == DELETED:
                 continue
-            data = each["data_file"]
+            data = live_record["data_file"]
             first_row = data.get("first_row_id")
             if first_row is None and next_row is not None and data.get("content", DATA) == DATA:
                 first_row, next_row = next_row, next_row + data["record_count"]
-            sequence = each.get("sequence_number")
+            sequence = live_record.get("sequence_number")
             entry = _entry(
                 data,
                 record.get("sequence_number") or 0 if sequence is None else sequence,
@@ -138,10 +135,10 @@ class Manifests:
                 names,
                 first_row,
             )
-            if entry.key in found:
+            if entry.key in entries:
                 raise twice_there(entry.path)
-            found[entry.key] = entry
-        return found
+            entries[entry.key] = entry
+        return entries
 
 
 def _entry(
@@ -150,7 +147,7 @@ def _entry(
     spec: PartitionSpec,
     names: Mapping[int, str],
     first_row: int | None,
-) -> Entry:
+) -> IcebergEntry:
     path, content = data["file_path"], data.get("content", DATA)
     _refuse_encrypted(data, path)
     if content == EQUALITY_DELETES:
@@ -174,7 +171,7 @@ def _entry(
                 "rewrite the manifests of the source"
             )
         partition[part.id] = from_partition(data["partition"][name], part.result)
-    return Entry(
+    return IcebergEntry(
         path=path,
         content=content,
         sequence=sequence,

@@ -1,13 +1,15 @@
 """Iceberg's JSON of columns and partitionings, as lakelog's. Pure.
 
-Field ids are column ids, and partition fields have Iceberg's ids and transforms. What lakelog has no word for is
-refused by name. Source: the specification of Iceberg's table format, version 3, appendix C.
+Field ids are column ids, and partition fields have Iceberg's ids and transforms. Features that lakelog lacks
+are refused by name. Source: the specification of Iceberg's table format, version 3, appendix C.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
 from functools import partial
 from typing import Any, TypeVar
 
@@ -26,10 +28,11 @@ from lakelog.catalog.core.schema import (
     StructType,
     Transform,
     Type,
+    TypedValue,
     dotted,
-    parse_literal,
+    literal_of,
     result_type,
-    text_literal,
+    value_of,
 )
 from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
@@ -48,14 +51,15 @@ _TYPES = {
 }
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _FIXED = re.compile(r"fixed\[\d+\]")
-_TYPED = {"date": "DATE", "time": "TIME", "timestamp_ntz": "TIMESTAMP_NTZ", "timestamp": "TIMESTAMP"}
 
 Json = Mapping[str, Any]
 T = TypeVar("T")
 
 
-class Declared(dict[int, T]):
-    """What a source declares, by its id. What lakelog does not have is refused where it is used, and else left out."""
+class DeclaredParts(dict[int, T]):
+    """The definitions of a source by id. A definition that lakelog cannot have is refused if it is used, else
+    left out.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,14 +72,16 @@ class Declared(dict[int, T]):
             self._refused[id] = error
 
     def check_used(self, id: int | None) -> None:
-        """Raise Unsupported for what cannot be used."""
+        """Raise Unsupported for a definition that cannot be used."""
         if id in self._refused:
             raise self._refused[id]
 
 
 def schema_from(document: Json, last_id: int) -> Schema:
-    """Return the columns of a schema. Unsupported, with the column, for a type that lakelog does not have."""
-    fields = tuple(_field(each, ()) for each in document["fields"])
+    """Return the columns of a schema. Raises Unsupported, with the column, for a type that lakelog does not
+    have.
+    """
+    fields = tuple(_field(json_field, ()) for json_field in document["fields"])
     ids = [field.id for _, field in Schema(fields=fields, last_id=last_id).walk()]
     if min(ids, default=1) < 1 or len(set(ids)) < len(ids):
         raise Unsupported(
@@ -97,7 +103,9 @@ def _field(said: Json, parent: tuple[str, ...]) -> Field:
         type=type,
         nullable=not said["required"],
         comment=said.get("doc"),
-        default=None if exists is None and current is None else Default(current=current, exists=exists),
+        default=None
+        if exists is None and current is None
+        else Default(current=None if current is None else literal_of(current), exists=exists),
     )
 
 
@@ -112,7 +120,7 @@ def _type(said: Any, path: tuple[str, ...]) -> Type:
     else:
         match said["type"]:
             case "struct":
-                return StructType(tuple(_field(each, path) for each in said["fields"]))
+                return StructType(tuple(_field(json_field, path) for json_field in said["fields"]))
             case "list":
                 return ListType(
                     element_id=said["element-id"],
@@ -133,56 +141,59 @@ def _type(said: Any, path: tuple[str, ...]) -> Type:
     )
 
 
-def _default(value: Any, type: Type, path: tuple[str, ...]) -> str | None:
-    """Return a default as an SQL literal."""
-    if value is None:
+def _default(said: Any, type: Type, path: tuple[str, ...]) -> TypedValue | None:
+    if said is None:
         return None
-    sql = _literal(value, type) if isinstance(type, AtomicType) else None
     try:
-        if sql is not None:
-            parse_literal(sql, type)
-            return sql
-    except InvalidInput:
-        pass
+        value = value_of(_python_value(said, type), type)
+    except (ValueError, ArithmeticError):
+        value = None
+    if value is not None:
+        return value
     raise Unsupported(
-        f"the column {dotted(path)} has the default {value!r}, which lakelog cannot have: drop the default"
+        f"the column {dotted(path)} has the default {said!r}, which lakelog cannot have: drop the default"
     )
 
 
-def _literal(value: Any, type: AtomicType) -> str | None:
-    match value:
-        case bool():
-            return str(value).upper()
-        case int() | float() if type.family in ("float", "double"):
-            return f"CAST('{float(value)!r}' AS {type.family.upper()})"
-        case int():
-            return str(value)
-        case str() if type.family == "decimal":
-            return value
-        case str() if type.family == "binary":
-            return f"X'{value}'"
-        case str() if type.family in _TYPED:
-            return f"{_TYPED[type.family]} '{value}'"
-        case str():
-            return text_literal(value)
-    return None
+def _python_value(said: Any, type: Type) -> Any:
+    """Return a value in Iceberg's JSON as Python has it. Raises ValueError or ArithmeticError for a wrong form."""
+    family = type.family if isinstance(type, AtomicType) else ""
+    if not isinstance(said, str):
+        return said
+    match family:
+        case "date":
+            return date.fromisoformat(said)
+        case "time":
+            return time.fromisoformat(said)
+        case "timestamp" | "timestamp_ntz":
+            return datetime.fromisoformat(said)
+        case "decimal":
+            return Decimal(said)
+        case "binary":
+            return bytes.fromhex(said)
+        case _:
+            return said
 
 
 # Partitionings
 
 
-def specs_from(document: Json, columns: Sequence[Schema]) -> Declared[PartitionSpec]:
-    """Return the partitionings of a table by their ids. `columns` are all schemas that it is known to have had.
+def specs_from(document: Json, columns: Sequence[Schema]) -> DeclaredParts[PartitionSpec]:
+    """Return the partitionings of a table by their ids. `columns` are all schemas that the table is known to
+    have had.
 
-    Fields without values (void) and of columns that no schema has are left out: partitions only help to find files.
+    Fields without values (void) are left out, and fields of columns that no schema has. Partitions only help
+    to find files.
     """
-    said = document.get("partition-specs") or [{"spec-id": 0, "fields": document.get("partition-spec", [])}]
-    now = document.get("default-spec-id", 0)
-    specs: Declared[PartitionSpec] = Declared()
-    known: dict[int, PartitionField] = {}
-    # The present one is used, whatever is wrong with others.
-    for each in sorted(said, key=lambda each: each["spec-id"] != now):
-        specs.add(each["spec-id"], partial(_spec, each, columns, known))
+    json_specs = document.get("partition-specs") or [
+        {"spec-id": 0, "fields": document.get("partition-spec", [])}
+    ]
+    default_id = document.get("default-spec-id", 0)
+    specs: DeclaredParts[PartitionSpec] = DeclaredParts()
+    fields_by_id: dict[int, PartitionField] = {}
+    # The current partitioning comes first because it is used, whatever is wrong with others.
+    for json_spec in sorted(json_specs, key=lambda json_spec: json_spec["spec-id"] != default_id):
+        specs.add(json_spec["spec-id"], partial(_spec, json_spec, columns, fields_by_id))
     return specs
 
 
@@ -192,10 +203,10 @@ def _spec(said: Json, columns: Sequence[Schema], known: dict[int, PartitionField
         field = _part(part, FIRST_FIELD_ID + number, columns)
         if field is None:
             continue
-        other = known.get(field.id, field)
-        if (other.source_id, other.transform) != (field.source_id, field.transform):
+        prior = known.get(field.id, field)
+        if (prior.source_id, prior.transform) != (field.source_id, field.transform):
             raise Unsupported(
-                f"the source gives the id {field.id} to the partition fields {other.name} and {field.name}, which "
+                f"the source gives the id {field.id} to the partition fields {prior.name} and {field.name}, which "
                 "differ, as in tables of version 1: copy its rows by CREATE TABLE … AS SELECT"
             )
         fields.append(field)
@@ -232,11 +243,13 @@ def _part(said: Json, id: int, columns: Sequence[Schema]) -> PartitionField | No
 
 
 def mapped_names(text: str) -> list[Json]:
-    """Return the names of columns in files without ids, as the property of a table has them. FormatError."""
+    """Return the names of columns in files without ids, as a property of the table has them. Raises
+    FormatError.
+    """
     try:
-        found: list[Json] = msgspec.json.decode(text, type=list[dict[str, Any]])
+        names: list[Json] = msgspec.json.decode(text, type=list[dict[str, Any]])
     except msgspec.DecodeError as error:
         raise FormatError(
             f"the property schema.name-mapping.default of the source is not JSON: {error}"
         ) from None
-    return found
+    return names

@@ -1,7 +1,7 @@
 """An Iceberg table as a source: its snapshots as versions, its files as entries of files of other writers.
 
-What the columns of a file are called is in its footer only, by their ids: so the footer of each file is read once, and
-its statistics with it. Rule: what is not certain is left out or refused, never guessed.
+Only a file's footer says what its columns are called, by their ids. So each footer is read once, with its
+statistics. Rule: facts that are not certain are left out or refused, never guessed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyroaring import BitMap
 
 from lakelog.catalog.core.files import DataFile, inline_deletes
 from lakelog.catalog.core.schema import Schema, with_schema
-from lakelog.catalog.formats.iceberg import DATA
+from lakelog.catalog.formats.iceberg.avro_files import DATA
 from lakelog.catalog.formats.imports.bounds import with_bounds_of
 from lakelog.catalog.formats.imports.iceberg.deleted_rows import DeletedRows
 from lakelog.catalog.formats.imports.iceberg.documents import (
@@ -25,9 +25,19 @@ from lakelog.catalog.formats.imports.iceberg.documents import (
     document_of,
     place_of,
 )
-from lakelog.catalog.formats.imports.iceberg.file_columns import Footers
-from lakelog.catalog.formats.imports.iceberg.manifests import Change, Entry, Manifests, twice_there
-from lakelog.catalog.formats.imports.iceberg.schemas import Declared, mapped_names, schema_from, specs_from
+from lakelog.catalog.formats.imports.iceberg.file_columns import FooterReader
+from lakelog.catalog.formats.imports.iceberg.manifests import (
+    IcebergChange,
+    IcebergEntry,
+    ManifestReader,
+    twice_there,
+)
+from lakelog.catalog.formats.imports.iceberg.schemas import (
+    DeclaredParts,
+    mapped_names,
+    schema_from,
+    specs_from,
+)
 from lakelog.catalog.formats.imports.source import SourceVersion
 from lakelog.log.errors import FormatError, NotFound, Unsupported
 from lakelog.log.parallel import in_threads
@@ -38,7 +48,7 @@ _EMPTY = "none"
 
 
 class IcebergTable:
-    """See `Source`. Its metadata is read once: later commits to the table are not seen."""
+    """See `ImportSource`. Its metadata is read once, so later commits to the table are not seen."""
 
     format = "iceberg"
     notes: tuple[str, ...] = ()
@@ -60,18 +70,20 @@ class IcebergTable:
             name: str(value) for name, value in (document.get("properties") or {}).items()
         }
         last_id = document["last-column-id"]
-        said = document.get("schemas") or [document["schema"]]
-        self._schemas: Declared[Schema] = Declared()
-        for each in said:
-            self._schemas.add(each.get("schema-id", 0), partial(schema_from, each, last_id))
-        current = document.get("current-schema-id", said[0].get("schema-id", 0))
+        json_schemas = document.get("schemas") or [document["schema"]]
+        self._schemas: DeclaredParts[Schema] = DeclaredParts()
+        for json_schema in json_schemas:
+            self._schemas.add(json_schema.get("schema-id", 0), partial(schema_from, json_schema, last_id))
+        current = document.get("current-schema-id", json_schemas[0].get("schema-id", 0))
         self._schemas.check_used(current)
         self._schema = self._schemas[current]
         self._specs = specs_from(document, list(self._schemas.values()))
         self._specs.check_used(document.get("default-spec-id", 0))
         self._spec = self._specs[document.get("default-spec-id", 0)]
         mapping = self.properties.get(_MAPPING)
-        self._footers = Footers(self.url, self._open_url, None if mapping is None else mapped_names(mapping))
+        self._footers = FooterReader(
+            self.url, self._open_url, None if mapping is None else mapped_names(mapping)
+        )
 
     def versions(self, newest: int) -> Iterator[SourceVersion]:
         snapshots = self._ancestors(newest)
@@ -87,20 +99,22 @@ class IcebergTable:
         return next(self._read(snapshots, known, columns))
 
     def _ancestors(self, newest: int) -> list[Mapping[str, Any]]:
-        """Return the current snapshot and those before it that are still there, oldest first."""
+        """Return the current snapshot and its ancestors that still exist, oldest first."""
         with as_metadata(self.metadata_url):
-            known = {each["snapshot-id"]: each for each in self._document.get("snapshots") or ()}
+            snapshots_by_id = {
+                snapshot["snapshot-id"]: snapshot for snapshot in self._document.get("snapshots") or ()
+            }
         current = self._document.get("current-snapshot-id")
         if current in (None, -1):
             return []
-        if current not in known:
+        if current not in snapshots_by_id:
             raise FormatError(f"the metadata at {self.metadata_url} lacks its current snapshot {current}")
-        found: list[Mapping[str, Any]] = []
-        while current in known and len(found) < newest:
-            snapshot = known.pop(current)
-            found.insert(0, snapshot)
+        ancestors: list[Mapping[str, Any]] = []
+        while current in snapshots_by_id and len(ancestors) < newest:
+            snapshot = snapshots_by_id.pop(current)
+            ancestors.insert(0, snapshot)
             current = snapshot.get("parent-snapshot-id")
-        return found
+        return ancestors
 
     def _read(
         self,
@@ -108,7 +122,7 @@ class IcebergTable:
         known: Mapping[str, DataFile],
         columns: Schema | None,
     ) -> Iterator[SourceVersion]:
-        if any(each.get("key-id") is not None for each in snapshots):
+        if any(snapshot.get("key-id") is not None for snapshot in snapshots):
             raise Unsupported(
                 f"the Iceberg table at {self.url} is encrypted, which lakelog does not read: copy its rows by "
                 "CREATE TABLE … AS SELECT"
@@ -120,18 +134,18 @@ class IcebergTable:
                 raise Unsupported(
                     f"{error.message}, or import fewer versions, where newer ones have no such column"
                 ) from None
-        manifests = Manifests(self._bytes, self._specs)
+        manifests = ManifestReader(self._bytes, self._specs)
         files = _Files(DeletedRows(self._open, _name_of))
         for number, change in enumerate(manifests.changes(snapshots)):
             snapshot = snapshots[number]
             is_last = number == len(snapshots) - 1
-            # What was changed since the newest snapshot is no version of its own: the newest one has it.
+            # Changes since the newest snapshot are not a version of their own: the newest version has them.
             schema = (
                 self._schema if is_last else self._schemas.get(snapshot.get("schema-id", -1), self._schema)
             )
-            came, gone = files.changed(change)
-            added = self._entries(came, files, schema, known, columns)
-            yield self._version(snapshot, schema, added, gone)
+            came, lost_names = files.changed(change)
+            entries = self._entries(came, files, schema, known, columns)
+            yield self._version(snapshot, schema, entries, lost_names)
 
     def _version(
         self,
@@ -167,13 +181,13 @@ class IcebergTable:
 
         def entry(name: str) -> DataFile:
             entry, vector = files.data[name], vectors.get(name)
-            before, _ = files.read[name]
+            file_entry, _ = files.read[name]
             if vector and vector.max() >= entry.rows:
                 raise FormatError(
                     f"the source deletes the row at {vector.max():,} of {name}, which has {entry.rows:,} rows"
                 )
             return msgspec.structs.replace(
-                before,
+                file_entry,
                 rows=entry.rows - (len(vector) if vector else 0),
                 deletes=inline_deletes(vector) if vector else None,
                 first_row=entry.first_row,
@@ -182,19 +196,29 @@ class IcebergTable:
         new = []
         same: dict[int, tuple[Schema, list[DataFile]]] = {}
         for name in names:
-            before, then = files.read.get(name) or (known.get(name), columns)
-            if before is None or then is None or before.size_bytes != files.data[name].size_bytes:
+            old_entry, old_columns = files.read.get(name) or (known.get(name), columns)
+            if (
+                old_entry is None
+                or old_columns is None
+                or old_entry.size_bytes != files.data[name].size_bytes
+            ):
                 new.append(name)
             else:
-                same.setdefault(id(then), (then, []))[1].append(before)
-        for then, of_then in same.values():
-            files.read |= {file.path: (file, schema) for file in with_bounds_of(of_then, then, schema)}
-        for done, file in enumerate(in_threads(footer, new, "lakelog-footers"), start=1):
+                same.setdefault(id(old_columns), (old_columns, []))[1].append(old_entry)
+        for old_columns, of_then in same.values():
+            files.read |= {file.path: (file, schema) for file in with_bounds_of(of_then, old_columns, schema)}
+        for count, file in enumerate(in_threads(footer, new, "lakelog-footers"), start=1):
             files.read[file.path] = file, schema
-            if done % 1_000 == 0:
-                self._progress(f"{done:,} of {len(new):,} files of the source were looked at")
-        deleted = [name for name in names if files.has_deletes(name)]
-        vectors = dict(zip(deleted, in_threads(files.vector, deleted, "lakelog-vectors"), strict=True))
+            if count % 1_000 == 0:
+                self._progress(f"{count:,} of {len(new):,} files of the source were looked at")
+        deleted_names = [name for name in names if files.has_deletes(name)]
+        vectors = dict(
+            zip(
+                deleted_names,
+                in_threads(files.vector, deleted_names, "lakelog-vectors"),
+                strict=True,
+            )
+        )
         return [entry(name) for name in names]
 
     def _bytes(self, location: str) -> bytes:
@@ -224,45 +248,47 @@ def _name_of(location: str) -> str:
 
 
 class _Files:
-    """The live files of the snapshot that is being read. `read` has entries of files whose footers are known,
-    with the columns of that time."""
+    """The live files of the snapshot that is being read.
+
+    `read` has entries of files whose footers are known, with the columns at that time.
+    """
 
     def __init__(self, deleted: DeletedRows) -> None:
-        self.data: dict[str, Entry] = {}
+        self.data: dict[str, IcebergEntry] = {}
         self.read: dict[str, tuple[DataFile, Schema]] = {}
         self._deleted = deleted
 
-    def changed(self, change: Change) -> tuple[list[str], list[str]]:
-        """Return the data files that are new or have other deleted rows, and those that are gone or have."""
-        touched: set[str] = set()
-        came: dict[str, Entry] = {}
-        gone: dict[str, Entry] = {}
+    def changed(self, change: IcebergChange) -> tuple[list[str], list[str]]:
+        """Return the data files that came and that are gone. A file whose deleted rows changed is in both."""
+        touched_names: set[str] = set()
+        came: dict[str, IcebergEntry] = {}
+        gone_files: dict[str, IcebergEntry] = {}
         for key, entry in change.gone.items():
             if entry.content == DATA:
-                gone[_name_of(entry.path)] = entry
+                gone_files[_name_of(entry.path)] = entry
             elif key not in change.came:
-                touched.update(self._deleted.remove(entry))
+                touched_names.update(self._deleted.remove(entry))
         for key, entry in change.came.items():
             if entry.content == DATA:
-                # A file may be there under two spellings of its place.
+                # One file may be listed under two spellings of its place.
                 if came.setdefault(_name_of(entry.path), entry) is not entry:
                     raise twice_there(entry.path)
             elif key not in change.gone:
-                touched.update(self._deleted.add(entry))
-        before = {name for name in touched if name in self.data}
-        for name in gone:
+                touched_names.update(self._deleted.add(entry))
+        touched_before = {name for name in touched_names if name in self.data}
+        for name in gone_files:
             del self.data[name]
         twice = next((name for name in came if name in self.data), None)
         if twice is not None:
             raise twice_there(twice)
         self.data |= came
-        for name in gone.keys() - came.keys():
+        for name in gone_files.keys() - came.keys():
             self.read.pop(name, None)
-        again = {name for name in touched if name in self.data and name not in came}
-        # Of files that are in both, only the manifest is another one.
-        fresh = [name for name in came if name not in gone or name in touched]
-        lost = [name for name in gone if name not in came or name in touched]
-        return [*fresh, *sorted(again)], [*lost, *sorted(before & again)]
+        again = {name for name in touched_names if name in self.data and name not in came}
+        # For files that came and are gone, only the manifest differs.
+        fresh = [name for name in came if name not in gone_files or name in touched_names]
+        outdated = [name for name in gone_files if name not in came or name in touched_names]
+        return [*fresh, *sorted(again)], [*outdated, *sorted(touched_before & again)]
 
     def has_deletes(self, name: str) -> bool:
         return self._deleted.are_of(name)

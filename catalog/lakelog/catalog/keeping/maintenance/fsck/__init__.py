@@ -1,4 +1,4 @@
-"""Checking a warehouse offline: logs, names, transactions, data files. See `check_warehouse` for what it promises."""
+"""Checking a warehouse offline: logs, names, transactions, data files. `check_warehouse` has the promises."""
 
 from lakelog.catalog.keeping.maintenance.fsck.check import check_warehouse
 from lakelog.catalog.keeping.maintenance.fsck.data_checks import Checksum

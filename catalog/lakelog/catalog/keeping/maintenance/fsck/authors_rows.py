@@ -1,4 +1,4 @@
-"""A check of rows that several authors appended together: that they are as many as each author is said to have."""
+"""A check of rows that several authors appended together: each author has as many rows as recorded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lakelog.catalog.core.state import FilesChanged, RowsAppended, TableEvent
 
 @dataclass(slots=True)
 class AuthorsRows:
-    """Follows the events of one version after the other; `problems` are those of all that ended."""
+    """Follows the events of version after version. `problems` has the problems of all completed versions."""
 
     problems: list[str] = field(default_factory=list)
     _rows: list[int] = field(default_factory=list)
@@ -29,5 +29,5 @@ class AuthorsRows:
     def ends(self, version: int) -> None:
         if self._rows:
             self._wrong.append(f"{len(self._rows)} changes that append rows, and no files for them")
-        self.problems += [f"version {version} has {what}" for what in self._wrong]
+        self.problems += [f"version {version} has {problem}" for problem in self._wrong]
         self._rows, self._wrong = [], []

@@ -1,4 +1,4 @@
-"""`check`: the entry point for a check of a warehouse, of a table or namespace in it, or of the log at a place."""
+"""`check`: the entry point for a check of a warehouse, a table, a namespace, or the log at a place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lakelog.catalog.core.state import NAMESPACE, RELATION
 from lakelog.catalog.keeping.maintenance.fsck import clone_checks, surroundings, transaction_checks
 from lakelog.catalog.keeping.maintenance.fsck.data_checks import Checksum
 from lakelog.catalog.keeping.maintenance.fsck.repair import repair as repair_all
-from lakelog.catalog.keeping.maintenance.fsck.walk import Depth, Walk
+from lakelog.catalog.keeping.maintenance.fsck.walk import CheckDepth, WarehouseWalk
 from lakelog.catalog.names import Identifier
 from lakelog.log import wait_for_background
 from lakelog.log.checks.findings import Findings
@@ -33,32 +33,34 @@ def check_warehouse(
 ) -> Findings:
     """Check the whole warehouse, the table or namespace `name` with all below it, or the log at `location`.
 
-    Reads every object of the logs and the footers of the data files of current versions; of all versions that can be
-    read with `all_versions`; every page with `deep`, but of files whose `checksums` others have taken (by URL). With
-    `repair`, does what is provably safe (see `repair`) and checks again. NoSuchTable, NotFound, and FormatError where
-    damage hides `name`.
+    Reads every object of the logs, and the footers of the data files of current versions. With
+    `all_versions`, reads the footers of all readable versions. With `deep`, reads every page, except of files
+    whose `checksums` (by URL) an engine computed. With `repair`, makes the provably safe repairs (see
+    `repair`) and checks again. Raises NoSuchTable, NotFound, and FormatError if damage hides `name`.
     """
     # Snapshots that this process is about to write for its own commits are not missing.
     with suppress(TimeoutError):
         wait_for_background()
-    depth = Depth(deep=deep, all_versions=all_versions, checksums=checksums or {})
+    depth = CheckDepth(deep=deep, all_versions=all_versions, checksums=checksums or {})
     walk = _walked(logs, name, location, depth, Findings(progress=progress))
     if not repair:
         return walk.findings
-    repaired = repair_all(walk)
+    repairs = repair_all(walk)
     again = _walked(logs, name, location, depth, Findings(progress=progress))
-    again.findings.repaired = repaired
+    again.findings.repaired = repairs
     return again.findings
 
 
-def _walked(logs: LogCache, name: Identifier, location: str | None, depth: Depth, findings: Findings) -> Walk:
-    walk = Walk(logs, findings, depth)
+def _walked(
+    logs: LogCache, name: Identifier, location: str | None, depth: CheckDepth, findings: Findings
+) -> WarehouseWalk:
+    walk = WarehouseWalk(logs, findings, depth)
     _check_scope(walk, name, location)
     transaction_checks.check_undecided(walk)
     return walk
 
 
-def _check_scope(walk: Walk, name: Identifier, location: str | None) -> None:
+def _check_scope(walk: WarehouseWalk, name: Identifier, location: str | None) -> None:
     if location is not None:
         _check_place(walk, location)
     elif name:
@@ -70,7 +72,7 @@ def _check_scope(walk: Walk, name: Identifier, location: str | None) -> None:
     clone_checks.check_clones(walk)
 
 
-def _check_around(walk: Walk) -> None:
+def _check_around(walk: WarehouseWalk) -> None:
     """Run the checks that need all logs of the warehouse to have been checked."""
     walk.whole = True
     surroundings.check(walk)
@@ -78,17 +80,19 @@ def _check_around(walk: Walk) -> None:
 
 
 def _is_set_up(logs: LogCache) -> bool:
-    """Whether there is a warehouse; an absent or empty folder is a new one, without logs."""
+    """Return whether there is a warehouse. A missing or empty folder is a new warehouse, without logs."""
     store = logs.places.store(logs.warehouse)
-    derived = (surroundings.is_of_doctor, surroundings.is_published)
-    first = next((key for key in store.list_after("") if not any(each(key) for each in derived)), None)
+    tests = (surroundings.is_of_doctor, surroundings.is_published)
+    first = next(
+        (key for key in store.list_after("") if not any(is_derived(key) for is_derived in tests)), None
+    )
     if first is not None and not any(surroundings.is_own(key) for key in (first, *store.list_after("_log/"))):
         raise InvalidInput(f"{logs.warehouse} is not a lakelog warehouse: it holds {first!r} and no log")
     return first is not None
 
 
-def _check_named(walk: Walk, name: Identifier) -> None:
-    """Check what `name` leads to; the namespaces on the way are read, not checked."""
+def _check_named(walk: WarehouseWalk, name: Identifier) -> None:
+    """Check the table or namespace of this name. The namespaces on the way are read, not checked."""
     levels = list(follow(walk.logs, name[:-1], lambda path, entry, tracked: tracked.log.load()))
     if len(levels) < len(name):
         raise no_such_table(name)
@@ -102,7 +106,7 @@ def _check_named(walk: Walk, name: Identifier) -> None:
         walk.namespace(namespace.location, name, namespace, home.tracked.location)
 
 
-def _check_place(walk: Walk, location: str) -> None:
+def _check_place(walk: WarehouseWalk, location: str) -> None:
     location = walk.logs.location(location)
     if holds_a_table(walk.logs, location):
         walk.table(location, None)
@@ -115,8 +119,8 @@ def _check_place(walk: Walk, location: str) -> None:
 
 def holds_a_table(logs: LogCache, location: str) -> bool:
     """Return, from the oldest readable object, whether the log at a place is a table's or a namespace's."""
-    tracked = logs.unread(location)
-    keys, store, features = tracked.log.keys, tracked.store, logs.log_options.features
+    unread_log = logs.unread(location)
+    keys, store, features = unread_log.log.keys, unread_log.store, unread_log.log.replay.features
     versions = [key for key in store.list_after(f"{keys.log}/0") if re.search(r"/[0-9]{20}\.json$", key)]
     for key in versions[:100]:
         data = store.get(key)

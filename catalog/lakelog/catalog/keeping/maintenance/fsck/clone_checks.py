@@ -1,7 +1,7 @@
-"""The two sides of a clone: the table that has files of another, and the promise of that other to keep them.
+"""The two sides of a clone: a table with files of another table, and that table's promise to keep them.
 
-They are two logs, read one after the other. What each says at its end can only be taken back by the other, so a
-contradiction counts where it is still there when both are read anew. It must not change anything.
+They are two logs, read one after the other. Only the other side can undo the last state of a side. So a
+contradiction counts if it still exists after both are read again. This module must not change anything.
 """
 
 from __future__ import annotations
@@ -9,36 +9,36 @@ from __future__ import annotations
 from typing import Any
 
 from lakelog.catalog.core.logs import LogCache
-from lakelog.catalog.core.state import Origin, Promise, TableState
+from lakelog.catalog.core.state import CloneOrigin, ClonePromise, TableState
 from lakelog.catalog.keeping.maintenance.fsck.links import shown
-from lakelog.catalog.keeping.maintenance.fsck.walk import Checked, Walk
+from lakelog.catalog.keeping.maintenance.fsck.walk import CheckedLog, WarehouseWalk
 from lakelog.catalog.keeping.maintenance.promises import has_any
 from lakelog.catalog.keeping.maintenance.reachable import reachable
-from lakelog.log import View
+from lakelog.log import LogView
 from lakelog.log.errors import LakelogError, NotFound, StorageError
 
 
-def check_clones(walk: Walk) -> None:
-    """Report clones for which nothing is kept any more, and what is kept for nothing."""
-    for checked in list(walk.checked.values()):
-        view = checked.verified.view
+def check_clones(walk: WarehouseWalk) -> None:
+    """Report clones whose files are not kept any more, and promises that nothing needs."""
+    for checked_log in list(walk.checked.values()):
+        view = checked_log.verified.view
         if view is None or view.purged or not isinstance(view.state, TableState):
             continue
         for origin in view.state.origins:
-            _check_kept(walk, checked, origin)
+            _check_kept(walk, checked_log, origin)
         for id, promise in view.state.clones.items():
-            _check_needed(walk, checked, id, promise)
+            _check_needed(walk, checked_log, id, promise)
 
 
-def _check_kept(walk: Walk, checked: Checked, origin: Origin) -> None:
+def _check_kept(walk: WarehouseWalk, checked: CheckedLog, origin: CloneOrigin) -> None:
     owner = _table(walk.logs, origin.location)
     if owner is not None and _keeps(owner, origin, checked.verified.log_id):
         return
-    now = _table(walk.logs, checked.tracked.location)
-    if now is None or now.purged or origin not in now.state.origins:
-        return  # released meanwhile
+    current_view = _table(walk.logs, checked.tracked.location)
+    if current_view is None or current_view.purged or origin not in current_view.state.origins:
+        return  # released since
     folder = walk.logs.url(origin.location)
-    if not _needs(checked, now, folder):
+    if not _needs(checked, current_view, folder):
         return
     walk.findings.damage(
         "clone-not-kept",
@@ -49,8 +49,8 @@ def _check_kept(walk: Walk, checked: Checked, origin: Origin) -> None:
     )
 
 
-def _needs(checked: Checked, now: View[TableState], folder: str) -> bool:
-    """Return whether a version that can be read has a file of that folder, as far as that can be found out."""
+def _needs(checked: CheckedLog, now: LogView[TableState], folder: str) -> bool:
+    """Return whether a readable version has a file of that folder, as far as that can be found out."""
     try:
         return has_any(reachable(checked.tracked, now.version), folder)
     except StorageError:
@@ -59,11 +59,11 @@ def _needs(checked: Checked, now: View[TableState], folder: str) -> bool:
         return True
 
 
-def _keeps(owner: View[TableState], origin: Origin, clone: str) -> bool:
+def _keeps(owner: LogView[TableState], origin: CloneOrigin, clone: str) -> bool:
     return owner.log_id == origin.id and not owner.purged and clone in owner.state.clones
 
 
-def _check_needed(walk: Walk, checked: Checked, id: str, promise: Promise) -> None:
+def _check_needed(walk: WarehouseWalk, checked: CheckedLog, id: str, promise: ClonePromise) -> None:
     clone = _table(walk.logs, promise.location)
     url = walk.logs.url(checked.tracked.location)
     if clone is None or clone.log_id != id:
@@ -73,7 +73,7 @@ def _check_needed(walk: Walk, checked: Checked, id: str, promise: Promise) -> No
             f"{shown(checked.name)} keeps files for a clone at {walk.logs.url(promise.location)}, the log of which is "
             "not there, or cannot be read",
             "restore that folder from a backup; where it is gone for good, run `lakelog release-clone` with the "
-            f"table and the id {id}",
+            f"table and the id {id}, and `--apply`",
         )
     elif clone.purged or all(origin.id != checked.verified.log_id for origin in clone.state.origins):
         walk.findings.note(
@@ -85,8 +85,8 @@ def _check_needed(walk: Walk, checked: Checked, id: str, promise: Promise) -> No
         )
 
 
-def _table(logs: LogCache, location: str) -> View[Any] | None:
-    """Return a table's log read anew, None where there is none that can be read."""
+def _table(logs: LogCache, location: str) -> LogView[Any] | None:
+    """Return a table's log, read again. None if there is no readable log."""
     try:
         return logs.table(location).log.load()
     except NotFound:

@@ -1,7 +1,7 @@
-"""Checks of data files: that they exist, are whole, and agree with the log; deep checks read every page.
+"""Checks of data files: that they exist, are intact, and agree with the log. Deep checks read every page.
 
-A footer has rows, null counts and bounds, which must agree with the log: pruning relies on the log. Reading every
-page verifies the pages' checksums, where the writer wrote some, and the values themselves.
+A footer has rows, null counts and bounds, which must agree with the log because pruning relies on the log.
+Reading every page verifies the pages' checksums, if the writer wrote any, and the values themselves.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from lakelog.catalog.core.files import (
     NAMES,
     ColumnStats,
     DataFile,
-    Deletes,
-    Measured,
+    DeletionVector,
+    MeasuredColumn,
     converted,
     deletes_from_json,
     files_to_arrow,
@@ -36,7 +36,7 @@ from lakelog.catalog.keeping.maintenance.fsck.judges import facts_of
 from lakelog.catalog.keeping.maintenance.fsck.retained import DataFileFacts
 from lakelog.log import ObjectStore
 from lakelog.log.checks.findings import Findings
-from lakelog.log.costs import Threads
+from lakelog.log.costs import TallyThreads
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, StorageError
 
 FILES_AT_ONCE = 4
@@ -52,7 +52,7 @@ OTHER_CHECKSUM = "is not what was written: its checksum differs"
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """The bytes of a whole file."""
+    """The size and checksum of a whole file."""
 
     size_bytes: int
     crc: int
@@ -60,7 +60,7 @@ class Checksum:
 
 @dataclass(frozen=True, slots=True)
 class DataCheck:
-    """Checks the data files of one table, which is at `prefix` in `store`."""
+    """Checks the data files of a table, which is at `prefix` in `store`."""
 
     store: ObjectStore
     prefix: str
@@ -68,34 +68,38 @@ class DataCheck:
     deep: bool
     open_url: OpenUrl | None = None
     still_needed: Callable[[str], bool] = lambda path: True
-    """Whether a file that is damaged or missing is one that readers need by now."""
+    """Returns whether readers need a damaged or missing file now."""
     checksums: Mapping[str, Checksum] | None = None
-    """What others have read of files, by URL, for a deep check."""
+    """Checksums of files that an engine read, by URL, for a deep check."""
 
     @property
     def where(self) -> str:
-        """The URL of the folder of the table's data files."""
+        """Return the URL of the folder of the table's data files."""
         return self._at("data")
 
     def live(self, files: pa.Table, schema: Schema, done: int, of: int) -> None:
-        """Check some files of the current version against all that the log says of them: after the first `done`, and
-        there are at most so many."""
+        """Check some files of the current version against the log's entries.
+
+        `done` of at most `of` files precede them.
+        """
         for start in range(0, files.num_rows, FILES_IN_A_ROUND):
             self.findings.progress(f"{self._at('data')}: file {done + start:,} of {of:,}")
-            some = files.slice(start, FILES_IN_A_ROUND)
-            rows = [(path, facts, some.slice(i, 1)) for i, (path, facts) in enumerate(facts_of(some).items())]
-            with Threads(FILES_AT_ONCE, thread_name_prefix="lakelog-fsck") as pool:
+            batch = files.slice(start, FILES_IN_A_ROUND)
+            rows = [
+                (path, facts, batch.slice(i, 1)) for i, (path, facts) in enumerate(facts_of(batch).items())
+            ]
+            with TallyThreads(FILES_AT_ONCE, thread_name_prefix="lakelog-fsck") as pool:
                 for _ in pool.map(lambda row: self._check(row[0], row[1], row[2], schema), rows):
                     pass
 
     def older(self, files: dict[str, DataFileFacts]) -> None:
         """Check files of earlier versions: their size and their rows."""
-        listed = sorted(files.items())
-        for start in range(0, len(listed), FILES_IN_A_ROUND):
-            self.findings.progress(f"{self._at('data')}: older file {start:,} of {len(listed):,}")
-            with Threads(FILES_AT_ONCE, thread_name_prefix="lakelog-fsck") as pool:
-                some = listed[start : start + FILES_IN_A_ROUND]
-                for _ in pool.map(lambda item: self._check(item[0], item[1], None, None), some):
+        items = sorted(files.items())
+        for start in range(0, len(items), FILES_IN_A_ROUND):
+            self.findings.progress(f"{self._at('data')}: older file {start:,} of {len(items):,}")
+            with TallyThreads(FILES_AT_ONCE, thread_name_prefix="lakelog-fsck") as pool:
+                batch = items[start : start + FILES_IN_A_ROUND]
+                for _ in pool.map(lambda item: self._check(item[0], item[1], None, None), batch):
                     pass
 
     def _check(self, path: str, facts: DataFileFacts, said: pa.Table | None, schema: Schema | None) -> None:
@@ -109,13 +113,14 @@ class DataCheck:
         except (StorageError, InvalidInput) as error:
             if not is_elsewhere(path):
                 raise
-            # Any place can be named there: one that cannot be read must not end the whole check.
+            # An entry can name any place. An unreadable place must not end the whole check.
             self.findings.damage(
                 "data-file-unreachable", path, str(error), "check the place and the right to read it"
             )
             return
         except OverflowError as error:
-            # Values that Python does not have, such as the year 10000, are no damage, and must not end the whole check.
+            # Values that Python does not have, such as the year 10000, are no damage, and must not end the
+            # whole check.
             self.findings.note(
                 "data-file-unchecked",
                 self._at(path),
@@ -124,8 +129,8 @@ class DataCheck:
             )
             return
         if problem is not None and self.still_needed(path):
-            kind, what = problem
-            self.findings.damage(kind, self._at(path), what, RESTORE)
+            kind, message = problem
+            self.findings.damage(kind, self._at(path), message, RESTORE)
         for text in sorted(facts.vectors):
             self._check_vector(path, deletes_from_json(text), facts.rows)
 
@@ -137,10 +142,10 @@ class DataCheck:
             with store.open_input(key) as source:
                 return self._problem(source, facts, said, schema, (self.checksums or {}).get(self._at(path)))
         except StorageError:
-            with store.open_input(key):  # NotFound where vacuum has deleted it between two reads
+            with store.open_input(key):  # raises NotFound if vacuum has deleted it between two reads
                 raise
 
-    def _check_vector(self, path: str, deletes: Deletes, rows: int) -> None:
+    def _check_vector(self, path: str, deletes: DeletionVector, rows: int) -> None:
         self.findings.count("deletion vectors")
         try:
             read_vector(self.store, self.prefix, deletes, rows)
@@ -169,19 +174,19 @@ class DataCheck:
                 return "data-file-altered", f"has {footer.num_rows:,} rows, and the log says {facts.rows:,}"
             names = _names(said)
             fields = _fields(file.schema_arrow, schema, names)
-            # The footer of another program's file may have other units than the log.
-            # Arrow ends the process when it reads the statistics of some broken footers: only of known columns.
+            # The footer of another program's file may have other units than the log. Arrow ends the process if it
+            # reads the statistics of some broken footers, so only known columns are read.
             if said is not None and facts.footer_crc is not None and names is None:
-                measured = footer_statistics(
+                footer_stats = footer_statistics(
                     footer, [m for _, m in fields], range(footer.num_row_groups), {f.id: 0 for f, _ in fields}
                 )
-                wrong = _contradiction(measured, said, fields)
+                wrong = _contradiction(footer_stats, said, fields)
                 if wrong is not None:
                     return "data-file-altered", f"its footer contradicts the log: {wrong}"
             if self.deep:
                 self.findings.count("bytes read", facts.size_bytes)
                 if read is not None and facts.crc is not None:
-                    # Its bytes are those that its writer measured, and so is what they say.
+                    # Its bytes equal the bytes that its writer measured, and so do its values.
                     same = read == Checksum(facts.size_bytes, facts.crc)
                     return None if same else ("data-file-altered", OTHER_CHECKSUM)
                 return self._read_all(source, file, facts, said, fields)
@@ -202,22 +207,22 @@ class DataCheck:
         file: pq.ParquetFile,
         facts: DataFileFacts,
         said: pa.Table | None,
-        fields: Sequence[tuple[Field, Measured]],
+        fields: Sequence[tuple[Field, MeasuredColumn]],
     ) -> tuple[str, str] | None:
         if facts.crc is not None and _crc_of(source) != facts.crc:
             return "data-file-altered", OTHER_CHECKSUM
-        rows, seen = 0, _Seen(fields)
+        rows, values = 0, _Seen(fields)
         for batch in file.iter_batches(BATCH_ROWS):
             batch.validate(full=True)
             rows += batch.num_rows
-            seen.take(batch)
+            values.take(batch)
         if rows != facts.rows:
             return "data-file-altered", f"holds {rows:,} rows, and the log says {facts.rows:,}"
-        wrong = None if said is None else seen.contradiction(said)
+        wrong = None if said is None else values.contradiction(said)
         return None if wrong is None else ("data-file-altered", f"its values contradict the log: {wrong}")
 
     def _place(self, path: str) -> tuple[ObjectStore, str]:
-        """Return where a file is: a store, and its key there."""
+        """Return a file's store and its key there."""
         if is_elsewhere(path):
             if self.open_url is None:
                 raise InvalidInput(f"{path} is outside of its table: open the log through a catalog")
@@ -238,12 +243,12 @@ def _crc_of(source: BinaryIO) -> int:
 
 
 class _Seen:
-    """What a read of a file found in its columns: nulls, NaNs and the range of the values."""
+    """The findings of a read of a file's columns: nulls, NaNs and the range of the values."""
 
-    def __init__(self, fields: Sequence[tuple[Field, Measured]]) -> None:
+    def __init__(self, fields: Sequence[tuple[Field, MeasuredColumn]]) -> None:
         self._fields = fields
-        self._nulls = {measured.id: 0 for _, measured in fields}
-        self._nans = {measured.id: 0 for _, measured in fields}
+        self._nulls = {column.id: 0 for _, column in fields}
+        self._nans = {column.id: 0 for _, column in fields}
         self._ranges: dict[int, tuple[pa.Scalar, pa.Scalar]] = {}
 
     def take(self, batch: pa.RecordBatch) -> None:
@@ -258,10 +263,10 @@ class _Seen:
             range_ = pc.min_max(values)
             low, high = range_["min"], range_["max"]
             if low.is_valid:
-                known = self._ranges.get(column.id)
-                if known is not None:
-                    low = known[0] if pc.less(known[0], low).as_py() else low
-                    high = known[1] if pc.greater(known[1], high).as_py() else high
+                range_so_far = self._ranges.get(column.id)
+                if range_so_far is not None:
+                    low = range_so_far[0] if pc.less(range_so_far[0], low).as_py() else low
+                    high = range_so_far[1] if pc.greater(range_so_far[1], high).as_py() else high
                 self._ranges[column.id] = low, high
 
     def contradiction(self, said: pa.Table) -> str | None:
@@ -270,14 +275,17 @@ class _Seen:
             if nulls is not None and nulls != self._nulls[column.id]:
                 return f"{field.name} has {self._nulls[column.id]} nulls, and the log says {nulls}"
             lowest = f"lo{column.id}"
-            bounded = lowest in said.column_names and said[lowest][0].is_valid
+            has_bounds = lowest in said.column_names and said[lowest][0].is_valid
             nans = _logged(said, f"nans{column.id}")
-            if column.is_float and bounded and (nans or 0) != self._nans[column.id]:
+            if column.is_float and has_bounds and (nans or 0) != self._nans[column.id]:
                 return f"{field.name} has {self._nans[column.id]} NaNs, and the log says {nans or 0}"
-            found = self._ranges.get(column.id)
-            if found is None:
+            value_range = self._ranges.get(column.id)
+            if value_range is None:
                 continue
-            for name, scalar, compare in (("lo", found[0], pc.less), ("hi", found[1], pc.greater)):
+            for name, scalar, compare in (
+                ("lo", value_range[0], pc.less),
+                ("hi", value_range[1], pc.greater),
+            ):
                 wrong = _beyond(said, f"{name}{column.id}", pa.repeat(scalar, 1), compare)
                 if wrong is not None:
                     return f"{field.name} {wrong}"
@@ -285,29 +293,29 @@ class _Seen:
 
 
 def _names(said: pa.Table | None) -> dict[int, str] | None:
-    """Return the file's own names of columns by their ids; None for a file that lakelog wrote."""
+    """Return the file's own names of columns by their ids. None for a file that lakelog wrote."""
     text = None if said is None else _logged(said, NAMES)
     return None if text is None else names_from_json(text)
 
 
 def _fields(
     written: pa.Schema, schema: Schema | None, names: dict[int, str] | None
-) -> list[tuple[Field, Measured]]:
-    """Return the columns that can have statistics, with the names and types that they have in the file."""
-    found = []
+) -> list[tuple[Field, MeasuredColumn]]:
+    """Return the columns that can have statistics, with their names and types in the file."""
+    columns = []
     for field in () if schema is None else schema.fields:
         name = field.physical if names is None else names.get(field.id)
         if isinstance(field.type, AtomicType) and name is not None and name in written.names:
             type = type_from_arrow(written.field(name).type, (field.name,))
             if isinstance(type, AtomicType) and value_type(type) is not None:
-                found.append((field, Measured(field.id, name, type)))
-    return found
+                columns.append((field, MeasuredColumn(field.id, name, type)))
+    return columns
 
 
 def _contradiction(
-    measured: dict[int, ColumnStats], said: pa.Table, fields: Sequence[tuple[Field, Measured]]
+    measured: dict[int, ColumnStats], said: pa.Table, fields: Sequence[tuple[Field, MeasuredColumn]]
 ) -> str | None:
-    """Return where the footer contradicts the log, None where it does not."""
+    """Return the contradiction between the footer and the log. None if there is none."""
     if _says_the_same(measured, said, fields):
         return None
     as_written = Schema(
@@ -316,9 +324,9 @@ def _contradiction(
     )
     footer = files_to_arrow([DataFile(path="", size_bytes=0, rows=0, stats=measured)], as_written, ())
     for field, _ in fields:
-        nulls, counted = _logged(said, f"nulls{field.id}"), measured.get(field.id, ColumnStats()).nulls
-        if nulls is not None and counted is not None and nulls != counted:
-            return f"{field.name} has {counted} nulls, and the log says {nulls}"
+        nulls, null_count = _logged(said, f"nulls{field.id}"), measured.get(field.id, ColumnStats()).nulls
+        if nulls is not None and null_count is not None and nulls != null_count:
+            return f"{field.name} has {null_count} nulls, and the log says {nulls}"
         for name, compare in (("lo", pc.less), ("hi", pc.greater)):
             column = f"{name}{field.id}"
             if column in footer.column_names:
@@ -329,10 +337,12 @@ def _contradiction(
 
 
 def _says_the_same(
-    measured: dict[int, ColumnStats], said: pa.Table, fields: Sequence[tuple[Field, Measured]]
+    measured: dict[int, ColumnStats], said: pa.Table, fields: Sequence[tuple[Field, MeasuredColumn]]
 ) -> bool:
-    """Return whether a footer has the very values that the log has, as nearly all have: to compare them as columns of
-    Arrow takes several times as long."""
+    """Return whether a footer has exactly the log's values, as nearly all have.
+
+    A comparison as Arrow columns takes several times as long.
+    """
     try:
         return all(
             (stats.nulls, stats.min, stats.max)
@@ -348,18 +358,18 @@ def _logged(said: pa.Table, column: str) -> Any:
 
 
 def _beyond(said: pa.Table, column: str, found: pa.Array, compare: Any) -> str | None:
-    """Return how a value lies beyond a bound of the log, None where it does not, or where no bound is known."""
+    """Return how a value exceeds a bound of the log. None if it does not, or if no bound is known."""
     if column not in said.column_names or not found[0].is_valid:
         return None
-    bound = said[column].combine_chunks()
-    if not bound[0].is_valid:
+    log_bound = said[column].combine_chunks()
+    if not log_bound[0].is_valid:
         return None
     try:
-        beyond = compare(converted(found, bound.type), bound)
+        beyond = compare(converted(found, log_bound.type), log_bound)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None  # pruning does not use bounds of a type that is no longer comparable
     if beyond[0].as_py():
-        return f"reaches {_shown(found[0])}, beyond the log's bound {_shown(bound[0])}"
+        return f"reaches {_shown(found[0])}, beyond the log's bound {_shown(log_bound[0])}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""The parts of a log's check that know tables and namespaces: their manifests, and how two states differ."""
+"""The parts of a log's check that know tables and namespaces: manifests, and differences of states."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ from lakelog.catalog.core.files import (
     DELETES,
     FIRST_ROW,
     FOOTER,
-    Comparison,
     Fetch,
     FileSet,
+    ManifestComparison,
+    StoredFileSet,
     converted,
     decode_files,
     decode_removed,
     deletes_to_json,
     physical_rows,
 )
-from lakelog.catalog.core.files import Root as FilesRoot
 from lakelog.catalog.core.state import (
     TAG,
+    ClonePromise,
+    ContentLine,
     FileChange,
-    Line,
     NamespaceCreated,
-    NamespaceMoved,
     NamespaceRestored,
     NamespaceState,
-    Promise,
     Ref,
     TableCreated,
     TableMoved,
@@ -59,7 +58,10 @@ _SEEN_OF_FILES = ("path", "size", "rows", "spec")
 
 @dataclass(slots=True)
 class NamespaceJudge:
-    """Judges a namespace's log, and notes in which namespace (a location) it is to be linked: None where not known."""
+    """Judges a namespace's log, and notes the location of the namespace that links it.
+
+    None if it is not known.
+    """
 
     linked_in: str | None = None
 
@@ -68,21 +70,21 @@ class NamespaceJudge:
 
     def difference(self, replayed: NamespaceState, stored: NamespaceState) -> str | None:
         try:
-            differing = names_difference(replayed, stored)
+            names = names_difference(replayed, stored)
         except FormatError as error:
             return error.message
-        return f"other {differing} than in a replay" if differing else None
+        return f"other {names} than in a replay" if names else None
 
     def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
         for event in _known(namespace_events, commit):
-            if isinstance(event, NamespaceCreated | NamespaceMoved | NamespaceRestored):
+            if isinstance(event, NamespaceCreated | NamespaceRestored):
                 self.linked_in = event.parent
 
     def expired(self) -> None:
         self.linked_in = None
 
     def begins(self, state: NamespaceState) -> None:
-        """Nothing is to be noted of names."""
+        """Names need no notes."""
 
     def reads(self, state: NamespaceState, fetch: Fetch) -> str:
         return names_digest(state, fetch)
@@ -90,26 +92,24 @@ class NamespaceJudge:
 
 @dataclass(slots=True)
 class TableJudge:
-    """Judges a table's log, and notes where it is to be linked and all data files of the versions that can be read."""
+    """Judges a table's log, and notes its link and all data files of the readable versions."""
 
     fetch: Fetch
     linked_in: str | None = None
     retained: RetainedFiles = field(default_factory=RetainedFiles)
     taken: TakenValues = field(default_factory=TakenValues)
     authors: AuthorsRows = field(default_factory=AuthorsRows)
-    compared: Comparison = field(init=False)
+    compared: ManifestComparison = field(init=False)
 
     def __post_init__(self) -> None:
-        self.compared = Comparison(self.fetch)
+        self.compared = ManifestComparison(self.fetch)
 
     def manifests(self, state: Json) -> Mapping[str, str]:
-        named = [state["files"], *(ref["files"] for ref in state.get("refs", {}).values())]
-        named += [each["files"] for each in state.get("clones", {}).values()]
-        named += [state["adopted"]["files"]] if state.get("adopted") else []
-        lists = [msgspec.convert(each, FilesRoot) for each in named]
-        return {
-            each.name: each.object_sha256 for files in lists for each in (*files.manifests, *files.removed)
-        }
+        roots = [state["files"], *(ref["files"] for ref in state.get("refs", {}).values())]
+        roots += [item["files"] for item in state.get("clones", {}).values()]
+        roots += [state["adopted"]["files"]] if state.get("adopted") else []
+        lists = [msgspec.convert(item, StoredFileSet) for item in roots]
+        return {name: sha256 for files in lists for name, sha256 in files.objects.items()}
 
     def difference(self, replayed: TableState, stored: TableState) -> str | None:
         if replayed.metadata != stored.metadata:
@@ -128,8 +128,10 @@ class TableJudge:
             return "other clones, or another origin as a clone, than in a replay"
         if (replayed.erased, replayed.erasing) != (stored.erased, stored.erasing):
             return "another erasure than in a replay"
-        one, other = (each and each.source for each in (replayed.adopted, stored.adopted))
-        if one != other:
+        replayed_source, stored_source = (
+            adoption and adoption.source for adoption in (replayed.adopted, stored.adopted)
+        )
+        if replayed_source != stored_source:
             return "other adopted files than in a replay"
         pairs = [
             ("" if name == "main" else f"of {name}: ", replayed.on(name).files, stored.on(name).files)
@@ -141,21 +143,22 @@ class TableJudge:
             (f"kept for the clone {id}: ", promise.files, stored.clones[id].files)
             for id, promise in replayed.clones.items()
         ]
-        for what, own, others in pairs:
-            why = self._difference_of_files(own, others)
+        for title, own, stored_files in pairs:
+            why = self._difference_of_files(own, stored_files)
             if why is not None:
-                return what + why
-        self.compared.keep(others for _, _, others in pairs)
+                return title + why
+        self.compared.keep(stored_files for _, _, stored_files in pairs)
         return None
 
     def _difference_of_files(self, replayed: FileSet, stored: FileSet) -> str | None:
         counts = ("file_count", "row_count", "size_bytes")
         for name in counts:
-            one, other = getattr(replayed, name), getattr(stored, name)
-            if one != other:
-                return f"{name} is {other} there, and {one} in a replay"
+            replayed_value, stored_value = getattr(replayed, name), getattr(stored, name)
+            if replayed_value != stored_value:
+                return f"{name} is {stored_value} there, and {replayed_value} in a replay"
         try:
-            # Most of a snapshot's files are in manifests of the one before it, with which this was compared.
+            # Most of a snapshot's files are in manifests of the previous snapshot, with which this snapshot
+            # was compared.
             apart = self.compared.apart(replayed, stored)
             if apart is None:
                 apart = replayed.table(self.fetch), stored.table(self.fetch)
@@ -170,13 +173,13 @@ class TableJudge:
         except FormatError as error:
             return f"its files cannot be read: {error.message}"
         except LakelogError:
-            return None  # a manifest has expired meanwhile
+            return None  # a manifest has expired since
         if different is None:
             replayed.rest_on(stored)
         return different
 
     def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
-        added: dict[str, DataFileFacts] = {}
+        facts_by_path: dict[str, DataFileFacts] = {}
         for event in _known(table_events, commit):
             self.taken.passed(event, commit.version)
             self.authors.passed(event)
@@ -184,20 +187,20 @@ class TableJudge:
                 self.linked_in = event.namespace
             if isinstance(event, FileChange):
                 # A file that a commit adds and removes is in no version, and may have been deleted.
-                removed = list(event.removed)
+                removals = list(event.removed)
                 if event.removed_sidecar is not None and blobs is not None:
-                    removed = decode_removed(blobs[event.removed_sidecar])
-                for gone in removed:
-                    added.pop(gone.path, None)
+                    removals = decode_removed(blobs[event.removed_sidecar])
+                for removed_entry in removals:
+                    facts_by_path.pop(removed_entry.path, None)
                 for file in event.added:
                     vectors = frozenset([deletes_to_json(file.deletes)] if file.deletes is not None else [])
-                    added[file.path] = DataFileFacts(
+                    facts_by_path[file.path] = DataFileFacts(
                         file.size_bytes, file.physical_rows, file.crc, file.footer_crc, vectors
                     )
                 if event.added_sidecar is not None and blobs is not None:
-                    added |= facts_of(decode_files(blobs[event.added_sidecar]))
+                    facts_by_path |= facts_of(decode_files(blobs[event.added_sidecar]))
         self.authors.ends(commit.version)
-        self.retained.add(added)
+        self.retained.add(facts_by_path)
 
     def expired(self) -> None:
         if self.retained or self.linked_in is not None or self.taken.ranges:
@@ -207,7 +210,8 @@ class TableJudge:
     def begins(self, state: TableState) -> None:
         self.taken.begins(state.identities)
         try:
-            # What was kept for clones then, and is no more, may be gone: no reader goes back to it.
+            # Files that were kept for clones then, and are not any more, may be gone: no reader goes back to
+            # them.
             for line in state.lines():
                 for files in line.files.parts(self.fetch):
                     self.retained.add(facts_of(files))
@@ -215,36 +219,36 @@ class TableJudge:
             return  # the manifest is reported
 
     def reads(self, state: TableState, fetch: Fetch) -> str:
-        seen = sha256()
-        kept = (state.streams, state.next_row, state.identities)
-        seen.update(msgspec.json.encode(kept, order="sorted"))
+        digest = sha256()
+        counters = (state.streams, state.next_row, state.identities)
+        digest.update(msgspec.json.encode(counters, order="sorted"))
         for line in state.kept():
-            seen.update(msgspec.json.encode((line.line, line.current), order="sorted"))
+            digest.update(msgspec.json.encode((line.line, line.current), order="sorted"))
             files = line.files.table(fetch)
-            named = [name for name in (*_SEEN_OF_FILES, DELETES, FIRST_ROW) if name in files.column_names]
-            for row in files.select(named).sort_by("path").to_pylist():
-                known = {name: value for name, value in row.items() if value is not None}
-                seen.update(msgspec.json.encode(known, order="sorted"))
-        return seen.hexdigest()
+            columns = [name for name in (*_SEEN_OF_FILES, DELETES, FIRST_ROW) if name in files.column_names]
+            for row in files.select(columns).sort_by("path").to_pylist():
+                row_values = {name: value for name, value in row.items() if value is not None}
+                digest.update(msgspec.json.encode(row_values, order="sorted"))
+        return digest.hexdigest()
 
 
 def _same_refs(replayed: Mapping[str, Ref], stored: Mapping[str, Ref]) -> bool:
     """Return whether tags and branches are the same, ignoring their files.
 
-    A snapshot may be of a client that did not record the lines that tags were made from.
+    A snapshot may come from a client that did not record the lines from which tags were made.
     """
     if replayed.keys() != stored.keys():
         return False
     for name, ref in replayed.items():
-        other = stored[name]
-        line = Line() if ref.kind == TAG and other.line == Line() else ref.line
-        if replace(ref, files=other.files, line=line) != other:
+        stored_ref = stored[name]
+        line = ContentLine() if ref.kind == TAG and stored_ref.line == ContentLine() else ref.line
+        if replace(ref, files=stored_ref.files, line=line) != stored_ref:
             return False
     return True
 
 
-def _same_promises(replayed: Mapping[str, Promise], stored: Mapping[str, Promise]) -> bool:
-    """Return whether the same is kept for the same clones, ignoring the files."""
+def _same_promises(replayed: Mapping[str, ClonePromise], stored: Mapping[str, ClonePromise]) -> bool:
+    """Return whether the promises to clones are the same, ignoring the files."""
     return replayed.keys() == stored.keys() and all(
         replace(promise, files=stored[id].files) == stored[id] for id, promise in replayed.items()
     )
@@ -262,38 +266,44 @@ def facts_of(files: pa.Table) -> dict[str, DataFileFacts]:
     return {path: DataFileFacts(*facts) for path, *facts in zip(*columns, *checksums, vectors, strict=True)}
 
 
-def different_files(one: pa.Table, other: pa.Table) -> str | None:
-    """Return how two sets of files differ, None where they do not: neither order nor the width of types counts."""
-    one, other = (table.combine_chunks().sort_by("path") for table in (one, other))
-    if not one["path"].equals(other["path"]):
+def different_files(replayed: pa.Table, stored: pa.Table) -> str | None:
+    """Return the difference of two sets of files.
+
+    None if there is none; order and the width of types do not count.
+    """
+    replayed, stored = (table.combine_chunks().sort_by("path") for table in (replayed, stored))
+    if not replayed["path"].equals(stored["path"]):
         return "other data files than in a replay"
-    for name in sorted({*one.column_names, *other.column_names}):
-        left, right = (
+    for name in sorted({*replayed.column_names, *stored.column_names}):
+        one_column, other_column = (
             table[name] if name in table.column_names else pa.chunked_array([pa.nulls(table.num_rows)])
-            for table in (one, other)
+            for table in (replayed, stored)
         )
-        if not _same(left, right):
+        if not _same(one_column, other_column):
             return f"other values of {name} than in a replay"
     return None
 
 
-def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
-    if left.null_count == right.null_count == len(left):
+def _same(one_column: pa.ChunkedArray, other_column: pa.ChunkedArray) -> bool:
+    if one_column.null_count == other_column.null_count == len(one_column):
         return True
-    if left.null_count != right.null_count:
+    if one_column.null_count != other_column.null_count:
         return False
     try:
-        right = converted(right, left.type)
+        other_column = converted(other_column, one_column.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        left = converted(left, right.type)
-    equal = pc.or_(pc.equal(left, right).fill_null(False), pc.and_(pc.is_null(left), pc.is_null(right)))
-    if pa.types.is_floating(left.type):
-        equal = pc.or_(equal, pc.and_(pc.is_nan(left), pc.is_nan(right)).fill_null(False))
+        one_column = converted(one_column, other_column.type)
+    equal = pc.or_(
+        pc.equal(one_column, other_column).fill_null(False),
+        pc.and_(pc.is_null(one_column), pc.is_null(other_column)),
+    )
+    if pa.types.is_floating(one_column.type):
+        equal = pc.or_(equal, pc.and_(pc.is_nan(one_column), pc.is_nan(other_column)).fill_null(False))
     return bool(pc.all(equal).as_py())
 
 
 def _known(decode: Callable[[Commit], Sequence[T]], commit: Commit) -> Sequence[T]:
-    """Return the events of a commit; none where they cannot be read, which the fold reports."""
+    """Return the events of a commit. Empty if they cannot be read, which the fold reports."""
     try:
         return decode(commit)
     except LakelogError:

@@ -1,7 +1,8 @@
-"""All data files that versions which can be read ever had, as a check comes to know of them, commit by commit.
+"""All data files that readable versions ever had, as a check learns of them, commit by commit.
 
-A table has had millions. Of each, eight bytes stay in memory: a hash of its path, which is enough to know that some
-version needs an object. What commits say of the files is kept where it is asked for, as compressed columns.
+A table may have had millions. For each, eight bytes stay in memory: a hash of its path. It is enough to know
+that some version needs an object. The commits' facts about the files are kept as compressed columns, if
+requested.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pyarrow as pa
 from lakelog.catalog.core.files import Hashes, deletes_from_json, hashes_of
 
 PART_FILES = 50_000
-"""So many files, or about as many, are looked at together."""
+"""About this many files are processed together."""
 
 GATHERED_FILES = 4096
 
@@ -34,7 +35,10 @@ _STORED = pa.schema(
 
 @dataclass(slots=True)
 class DataFileFacts:
-    """A data file in the commits: its `rows` with those that are deleted, by any of `vectors` (JSON of `Deletes`)."""
+    """A data file in the commits.
+
+    `rows` includes rows that are deleted by any of `vectors` (JSON of `DeletionVector`).
+    """
 
     size_bytes: int
     rows: int
@@ -43,12 +47,12 @@ class DataFileFacts:
     vectors: frozenset[str] = frozenset()
 
     def objects(self) -> set[str]:
-        """Return the paths of the objects that the vectors are in."""
+        """Return the paths of the objects that contain the vectors."""
         return {path for text in self.vectors if (path := deletes_from_json(text).path) is not None}
 
 
 class RetainedFiles:
-    """The files of one table. With `facts`, what is said of them can be asked for."""
+    """The files of a table. With `facts`, the facts about them are available."""
 
     def __init__(self, *, facts: bool = False) -> None:
         self._with_facts = facts
@@ -65,7 +69,7 @@ class RetainedFiles:
         return bool(self._named)
 
     def add(self, files: Mapping[str, DataFileFacts]) -> None:
-        """Take note of files that a version has. One that was there before may have other vectors now."""
+        """Note files that a version has. A file of an earlier version may have other vectors now."""
         for path, facts in files.items():
             self._named.append(hash(path))
             if facts.vectors:
@@ -76,11 +80,11 @@ class RetainedFiles:
             self._pack()
 
     def named(self) -> Hashes:
-        """Return the hashes of the paths of all files, and of the objects that their vectors are in, in order."""
+        """Return the hashes of the paths of all files, and of their vectors' objects, in order."""
         return np.unique(np.frombuffer(self._named, np.int64))
 
     def parts(self) -> Iterator[dict[str, DataFileFacts]]:
-        """Yield what is said of the files, of each once, with all of its vectors."""
+        """Yield the facts about the files, each once, with all of its vectors."""
         self._pack()
         count = -(-self._count // PART_FILES)
         for number in range(count):
@@ -89,9 +93,13 @@ class RetainedFiles:
                 mine = np.flatnonzero(hashes_of(batch["path"].to_pylist()) % count == number)
                 for row in batch.take(pa.array(mine)).to_pylist():
                     path, vectors = row.pop("path"), frozenset(row.pop("vectors"))
-                    known = part.get(path)
+                    facts_so_far = part.get(path)
                     facts = DataFileFacts(**row, vectors=vectors)
-                    part[path] = facts if known is None else replace(facts, vectors=vectors | known.vectors)
+                    part[path] = (
+                        facts
+                        if facts_so_far is None
+                        else replace(facts, vectors=vectors | facts_so_far.vectors)
+                    )
             yield part
 
     def _pack(self) -> None:
@@ -109,14 +117,14 @@ class RetainedFiles:
             for path, facts in self._gathered
         ]
         batch = pa.RecordBatch.from_pylist(rows, _STORED)
-        packed = pa.BufferOutputStream()
-        with pa.ipc.new_stream(packed, _STORED, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        buffer = pa.BufferOutputStream()
+        with pa.ipc.new_stream(buffer, _STORED, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
             writer.write_batch(batch)
-        self._packed.append(packed.getvalue())
+        self._packed.append(buffer.getvalue())
         self._count += len(rows)
         self._gathered = []
 
     def _read(self) -> Iterator[pa.RecordBatch]:
-        for packed in self._packed:
-            with pa.ipc.open_stream(packed) as reader:
+        for buffer in self._packed:
+            with pa.ipc.open_stream(buffer) as reader:
                 yield from reader

@@ -1,7 +1,7 @@
-"""Whether a data file that was found missing is one that readers still need: expiry and vacuum may have been there.
+"""Whether readers still need a data file that was found missing. Expiry and vacuum may have deleted it.
 
-A file is deleted only after all versions that have it have expired, or their table was purged. So a file is missed only
-where a version that can be read now has it.
+A file is deleted only after all versions that have it have expired, or their table was purged. So a file is
+missed only if a version that is readable now has it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from lakelog.log.leftovers import last_base_from
 
 
 class StillNeeded:
-    """Says it of the files of one table, which was read when it was the log `log_id`, and `first` its first version.
+    """Answers for the files of a table.
 
-    The table is read again, once, when the first file is missed.
+    At its check, it was the log `log_id`, and `first` was its first version.
+
+    The table is read again, once, if a file is missed.
     """
 
     def __init__(self, tracked: TrackedLog[TableState], log_id: str, first: int) -> None:
@@ -36,7 +38,10 @@ class StillNeeded:
             return self._needed is None or path in self._needed
 
     def _read(self) -> set[str] | None:
-        """Return the paths of all files that versions which can be read now have; None for all that were checked."""
+        """Return the paths of all files of the versions that are readable now.
+
+        None stands for all checked files.
+        """
         try:
             log = self._tracked.log
             view = log.load()

@@ -1,4 +1,4 @@
-"""Objects of a warehouse beside the logs that names lead to: unlinked logs, foreign objects, temporary files."""
+"""Objects of a warehouse outside of linked logs: unlinked logs, foreign objects, temporary files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from lakelog.catalog.core.state import (
     NAMESPACE,
     TABLE,
     NamespaceCreated,
-    NamespaceMoved,
     NamespaceRestored,
     TableCreated,
     TableMoved,
@@ -18,14 +17,14 @@ from lakelog.catalog.core.state import (
     table_events,
 )
 from lakelog.catalog.keeping.maintenance.fsck.judges import NamespaceJudge
-from lakelog.catalog.keeping.maintenance.fsck.links import LOOKS_MAX, Link, as_it_is, names_of
-from lakelog.catalog.keeping.maintenance.fsck.walk import Walk
-from lakelog.log import Log, View
+from lakelog.catalog.keeping.maintenance.fsck.links import LOOKS_MAX, CheckedLink, as_it_is, names_of
+from lakelog.catalog.keeping.maintenance.fsck.walk import WarehouseWalk
+from lakelog.log import Log, LogView
 from lakelog.log.errors import LakelogError, StorageError
 from lakelog.log.grammar import DOCTOR_FOLDER, PUBLISHED_FOLDER, RIGHTS_KEY, is_txn
 
 _LOG = r"(?:[nt]-[a-z2-7]{26}/)*"
-# Where a namespace's location is inside of the warehouse.
+# If a namespace's location is inside of the warehouse.
 _AT_LOCATION = r".+/n-[a-z2-7]{26}/t-[a-z2-7]{26}/"
 _LOGS_OBJECT = re.compile(rf"({_LOG}|{_AT_LOCATION})_log/.+")
 _DATA_FILE = re.compile(rf"({_LOG}t-[a-z2-7]{{26}}/|{_AT_LOCATION})data/.+")
@@ -35,11 +34,11 @@ _IN_TXN = re.compile(r"(?:.+/)?_txn/([^/]+)")
 NOTES_MAX = 100
 
 
-def check(walk: Walk) -> None:
-    """Report the objects that nothing leads to. One LIST of the whole warehouse."""
+def check(walk: WarehouseWalk) -> None:
+    """Report the objects that nothing leads to. Makes a LIST of the whole warehouse."""
     logs, findings = walk.logs, walk.findings
     store = logs.places.store(logs.warehouse)
-    unlinked: dict[str, int] = {}
+    object_counts: dict[str, int] = {}
     versions: dict[str, int] = {}
     of_doctor: dict[str, int] = {}
     foreign = 0
@@ -65,10 +64,10 @@ def check(walk: Walk) -> None:
             continue
         location = match[1].rstrip("/")
         if location not in walk.checked:
-            unlinked[location] = unlinked.get(location, 0) + 1
+            object_counts[location] = object_counts.get(location, 0) + 1
             versions[location] = versions.get(location, 0) + bool(_VERSION.search(key))
-    # A namespace is checked before what is in it.
-    for location, objects in sorted(unlinked.items()):
+    # A namespace is checked before its contents.
+    for location, objects in sorted(object_counts.items()):
         if location in walk.checked:
             continue
         _check_unlinked(walk, location, objects, versions.get(location, 0))
@@ -88,22 +87,22 @@ def check(walk: Walk) -> None:
         )
 
 
-def _check_unlinked(walk: Walk, location: str, objects: int, versions: int) -> None:
-    """Distinguish a log that was never linked, or was purged, from one whose name was lost.
+def _check_unlinked(walk: WarehouseWalk, location: str, objects: int, versions: int) -> None:
+    """Distinguish a log that was never linked, or was purged, from a log whose name was lost.
 
-    One that got its name after its namespace was checked, as by a creation or a move, is checked now.
+    A log that got its name after the check of its namespace, by a creation or a move, is checked now.
     """
     url = walk.logs.url(location)
     try:
-        found = _in_use(walk, location) if versions >= 2 else None
+        link = _in_use(walk, location) if versions >= 2 else None
     except StorageError:
         raise
     except LakelogError:
-        found = None  # a check of that place reports more
-    if isinstance(found, Link):
-        check = walk.namespace if found.space == NAMESPACE else walk.table
-        check(location, found.path, found.entry, found.parent, dropped=found.dropped)
-    elif found is not None:
+        link = None  # a check of that place reports more
+    if isinstance(link, CheckedLink):
+        check = walk.namespace if link.space == NAMESPACE else walk.table
+        check(location, link.path, link.entry, link.parent, dropped=link.dropped)
+    elif link is not None:
         walk.findings.damage(
             "name-lost",
             url,
@@ -119,11 +118,11 @@ def _check_unlinked(walk: Walk, location: str, objects: int, versions: int) -> N
         )
 
 
-def _in_use(walk: Walk, location: str) -> Link | View[None] | None:
-    """Return what leads to a log now, or else the log itself, if it is not sealed and not to be removed.
+def _in_use(walk: WarehouseWalk, location: str) -> CheckedLink | LogView[None] | None:
+    """Return the link to a log now, or else the log itself, unless it is sealed or has to be removed.
 
-    Its name is read between two reads of the log, which says in each move where that is. So if both reads show the same
-    version, name and log are of one moment.
+    Its name is read between two reads of the log, which records each move with the new namespace. So if both
+    reads show the same version, name and log are of the same moment.
     """
     log = walk.logs.unread(location).log
     for _ in range(LOOKS_MAX):
@@ -136,38 +135,45 @@ def _in_use(walk: Walk, location: str) -> Link | View[None] | None:
                 continue  # its damage is reported
             if view.log_id in at_home.state.forgotten:
                 return None
-            for space, name, entry, dropped in names_of(at_home.state, view.log_id):
+            for space, name, entry, is_gone in names_of(at_home.state, view.log_id):
                 above = walk.checked.get(home)
                 path = (*((above and above.name) or ()), name)
-                return Link(home, space, path, entry, dropped or at_home.sealed)
+                return CheckedLink(home, space, path, entry, is_gone or at_home.sealed)
         if log.load().hash == view.hash:
             return view
     return None
 
 
-def _homes(walk: Walk, location: str, log: Log[None], version: int) -> list[str]:
-    """Return the location of the namespace that a log names as its own; where it does not say, those of all."""
+def _homes(walk: WarehouseWalk, location: str, log: Log[None], version: int) -> list[str]:
+    """Return the location of the namespace that a log names as its own.
+
+    If it names none, return all namespaces.
+    """
     kind = TABLE if location.rpartition("/")[2].startswith("t-") else NAMESPACE
     try:
         home = _home_of(log, version, kind)
     except StorageError:
         raise
     except LakelogError:
-        home = None  # the commit that says it is damaged
+        home = None  # the commit that names it is damaged
     if home is not None:
         return [home]
-    return [each for each, checked in walk.checked.items() if isinstance(checked.judge, NamespaceJudge)]
+    return [
+        place for place, checked_log in walk.checked.items() if isinstance(checked_log.judge, NamespaceJudge)
+    ]
 
 
 def _home_of(log: Log[Any], last: int, kind: str) -> str | None:
-    """Return the location of the namespace that a log names as its own at version `last`; None where that commit has
-    expired, or names none."""
+    """Return the location of the namespace that a log names as its own at version `last`.
+
+    None if that commit has expired, or names none.
+    """
     for commit in log.commits(last=last, newest_first=True):
         for event in reversed(table_events(commit) if kind == TABLE else namespace_events(commit)):
             match event:
                 case TableCreated() | TableMoved() | TableRestored():
                     return event.namespace
-                case NamespaceCreated() | NamespaceMoved() | NamespaceRestored():
+                case NamespaceCreated() | NamespaceRestored():
                     return event.parent
                 case _:
                     continue
@@ -195,11 +201,11 @@ def is_published(key: str) -> bool:
 
 
 def is_own(key: str) -> bool:
-    """Whether a key of a warehouse is one of lakelog's."""
+    """Return whether a key of a warehouse is lakelog's."""
     return bool(_LOGS_OBJECT.fullmatch(key) or _DATA_FILE.fullmatch(key) or _is_shared(key))
 
 
-def _is_below_a_table(walk: Walk, key: str) -> bool:
-    """Whether a key lies in a table whose place a user chose inside of the warehouse."""
+def _is_below_a_table(walk: WarehouseWalk, key: str) -> bool:
+    """Return whether a key is in a table whose place a user chose inside of the warehouse."""
     parts = key.split("/")
     return any("/".join(parts[:depth]) in walk.checked for depth in range(1, len(parts)))

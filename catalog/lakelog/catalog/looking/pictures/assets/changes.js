@@ -34,7 +34,8 @@ function changesPanel() {
   const lines = isTable ? choice("branch", lanes.length > 1 ? changes.map((change) => (lanes[change.lane] || {}).name) : [])
     : choice("log", changes.map((change) => logOf(change).name));
   const rebased = el("input", { type: "checkbox", id: "rebased" }), together = el("input", { type: "checkbox", id: "together" });
-  const chart = el("div", {});
+  const chart = el("div", {}), split = el("div", { class: "split" }, el("div", {}, laneNames(), list, more), detail);
+  const narrow = matchMedia("(max-width: 60rem)");
 
   function choice(name, values) {
     const counts = new Map();
@@ -60,6 +61,7 @@ function changesPanel() {
   }
 
   function draw() {
+    split.append(detail);
     replaced(list, found.slice(0, shown).map(row));
     const total = found.reduce((sum, change) => sum + change.count, 0);
     said.textContent = `${plural(total, "change")}${found.length < changes.length ? ` of ${count(changes.length)} rows` : ""}`;
@@ -71,22 +73,26 @@ function changesPanel() {
 
   function row(change) {
     const tags = (namesAt.get(change.version) || []).filter(() => isTable && change.kind === "commit");
-    const label = el("span", {}, tags.map((ref) => el("b", { class: "tag" }, ref.kind === "tag" ? `tag ${ref.name}` : ref.name)),
+    const label = [tags.map((ref) => el("b", { class: "tag" }, ref.kind === "tag" ? `tag ${ref.name}` : ref.name)),
       isTable ? null : el("b", {}, `${logOf(change).name} `), change.text || change.kind,
       change.base !== null ? el("i", { class: "soft" }, ` · rebased from ${change.base}`) : null,
-      change.transaction ? el("i", { class: "soft" }, ` · transaction of ${plural(change.transaction_logs, "log")}`) : null);
+      change.transaction ? el("i", { class: "soft" }, ` · transaction of ${plural(change.transaction_logs, "log")}`) : null];
     const button = el("button", { type: "button", class: `row ${change.kind === "damage" ? "damage" : ""}`, "data-at": change.at, "aria-pressed": "false" },
-      lanePicture(change), el("span", { class: "number" }, versions(change)), el("span", { class: "soft" }, time(change.time_us)), label,
-      el("span", { class: "soft" }, who(change)));
+      lanePicture(change), el("span", { class: "number" }, versions(change)), el("span", { class: "soft moment" }, time(change.time_us)),
+      el("span", { class: "said" }, label), el("span", { class: "soft who" }, who(change)));
     return el("li", {}, button);
   }
 
   function pressed(at) {
     for (const button of list.querySelectorAll(".row")) button.setAttribute("aria-pressed", String(Number(button.dataset.at) === at));
+    // Beside the list if there is room, else below its row.
+    const row = narrow.matches ? list.querySelector(`[data-at="${at}"]`) : null;
+    (row ? row.parentElement : split).append(detail);
   }
 
   function choose(at) {
     chosen = at;
+    kept.chosen = identity(changes[at]);
     pressed(at);
     replaced(detail, changeDetail(changes[at], goTo));
   }
@@ -131,19 +137,24 @@ function changesPanel() {
   text.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(filter, 120); });
   rebased.addEventListener("change", filter);
   together.addEventListener("change", filter);
+  narrow.addEventListener("change", () => { if (chosen !== null) pressed(chosen); });
   draw();
+  const again = kept.chosen ? changes.find((change) => identity(change) === kept.chosen) : null;
+  if (again) choose(again.at);
   const filters = el("form", { class: "filters", role: "search", on: { submit: (event) => event.preventDefault() } },
-    el("label", {}, "Search", text), el("label", {}, "Operation", operations), el("label", {}, "Who", users),
+    el("label", { class: "wide" }, "Search", text), el("label", {}, "Operation", operations), el("label", {}, "Who", users),
     el("label", {}, isTable ? "Branch" : "Table or namespace", lines), el("label", { class: "check" }, rebased, "rebased only"),
     el("label", { class: "check" }, together, "transactions only"));
-  return [chart, filters, said, el("div", { class: "split" }, el("div", {}, laneNames(), list, more), detail)];
+  return [chart, filters, said, split];
 }
+
+const identity = (change) => [logOf(change).name, change.version, change.commit_id].join("\n");
 
 function laneNames() {
   if (lanes.length < 2) return null;
   return el("p", { class: "soft" }, lanes.slice(0, 40).map((lane, number) => {
     const swatch = svg("svg", { width: 12, height: 12, "aria-hidden": "true" }, svg("circle", { cx: 6, cy: 6, r: 5, fill: colour(columnOf(number)) }));
-    return el("span", { class: "text" }, swatch, ` ${lane.name}${lane.ended ? ` (until ${lane.ended})` : ""}   `);
+    return el("span", { class: "text" }, swatch, `\u00a0${lane.name}${lane.ended ? ` (until ${lane.ended})` : ""}   `);
   }));
 }
 

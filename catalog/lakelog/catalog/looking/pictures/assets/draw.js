@@ -1,6 +1,6 @@
 // Drawings, by hand: lanes of changes, bars over time, and how files lie along their key.
 const COLOURS = ["#3b82c4", "#c2571a", "#2f9e5f", "#9a5cc6", "#b8860b", "#c43d6f", "#1f9aa8", "#7a7f87", "#a05a2c", "#5c6bc0"];
-const LANE_PX = 14, ROW_PX = 28, LANES_MAX = 12;
+const LANE_PX = matchMedia("(max-width: 40rem)").matches ? 10 : 14, ROW_PX = 28, LANES_MAX = 12;
 
 const columnOf = (lane) => Math.min(lanes[lane] ? lanes[lane].column || 0 : 0, LANES_MAX - 1);
 const colour = (column) => COLOURS[column % COLOURS.length];
@@ -33,7 +33,7 @@ function lanePicture(change) {
     const column = columnOf(number);
     const faint = isTable ? 1 : 0.3;
     drawing.append(svg("line", {
-      x1: x(column), x2: x(column), y1: change.at === newest && lane.ended ? middle : 0, y2: change.at === oldest ? middle : ROW_PX,
+      x1: x(column), x2: x(column), y1: change.at === newest && lane.ended ? middle : 0, y2: change.at === oldest ? middle : "100%",
       stroke: colour(column), "stroke-width": 2, opacity: faint,
     }));
   });
@@ -43,7 +43,7 @@ function lanePicture(change) {
       d: `M ${x(own)} ${middle} Q ${x(other)} ${middle} ${x(other)} ${ROW_PX}`, fill: "none", stroke: colour(own), "stroke-width": 2,
     }));
   }
-  for (const [next, edge] of [[changes[change.at - 1], 0], [changes[change.at + 1], ROW_PX]]) {
+  for (const [next, edge] of [[changes[change.at - 1], 0], [changes[change.at + 1], "100%"]]) {
     if (!next || change.transaction === null || next.transaction !== change.transaction) continue;
     const between = (x(own) + x(columnOf(next.lane))) / 2;
     drawing.append(svg("line", { class: "together", x1: x(own), y1: middle, x2: between, y2: edge }));
@@ -73,29 +73,24 @@ function activity(among, label, weight, height) {
   const sums = new Array(most).fill(0);
   for (const change of timed) sums[Math.min(most - 1, Math.floor((change.time_us - first) / step))] += weight(change);
   const top = Math.max(...sums, 1);
-  const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${wide} ${high + 16}`, role: "img", "aria-label": `${label}, from ${time(first)} to ${time(last)}; at most ${count(top)} in one of ${most} parts of that time` });
+  const drawing = svg("svg", { class: "chart", height: high, viewBox: `0 0 ${wide} ${high}`, preserveAspectRatio: "none", role: "img", "aria-label": `${label}, from ${time(first)} to ${time(last)}; at most ${count(top)} in one of ${most} parts of that time` });
   sums.forEach((sum, at) => {
     if (!sum) return;
     const tall = Math.max(2, (sum / top) * high);
     drawing.append(svg("rect", { class: "bar", x: (at * wide) / most, y: high - tall, width: wide / most - 1, height: tall },
       svg("title", {}, `${time(first + at * step)}: ${count(sum)}`)));
   });
-  drawing.append(svg("line", { class: "axis", x1: 0, x2: wide, y1: high, y2: high }));
-  drawing.append(svg("text", { x: 0, y: high + 12 }, time(first)), svg("text", { x: wide, y: high + 12, "text-anchor": "end" }, time(last)));
-  return drawing;
+  return el("div", { class: "drawn" }, drawing, ends(time(first), time(last)));
 }
 
+const ends = (from, to) => el("p", { class: "ends soft", "aria-hidden": "true" }, el("span", {}, from), el("span", {}, to));
+
 function bars(label, rows) {
-  const wide = 900, line = 20, left = 190, top = Math.max(...rows.map((row) => row.value), 1);
-  const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${wide} ${rows.length * line + 4}`, role: "img", "aria-label": `${label}: ${rows.map((row) => `${row.name}: ${row.text}`).join("; ")}` });
-  rows.forEach((row, at) => {
-    const y = at * line;
-    drawing.append(
-      svg("text", { x: left - 8, y: y + 14, "text-anchor": "end" }, row.name),
-      svg("rect", { class: row.hot ? "hot" : "bar", x: left, y: y + 3, width: Math.max(1, (row.value / top) * (wide - left - 220)), height: line - 6 }),
-      svg("text", { x: left + Math.max(1, (row.value / top) * (wide - left - 220)) + 8, y: y + 14 }, row.text));
-  });
-  return drawing;
+  const top = Math.max(...rows.map((row) => row.value), 1);
+  return el("div", { class: "bars", role: "img", "aria-label": `${label}: ${rows.map((row) => `${row.name}: ${row.text}`).join("; ")}` }, rows.map((row) => el("div", { class: "measure" },
+    el("span", { class: "text" }, row.name),
+    svg("svg", { height: 14, "aria-hidden": "true" }, svg("rect", { class: row.hot ? "hot" : "bar", width: `${Math.max(0.3, (row.value / top) * 100)}%`, height: 14 })),
+    el("span", { class: "soft" }, row.text))));
 }
 
 // Each file from its least value of the key to its greatest, in the order of values: what overlaps is read together.
@@ -103,16 +98,14 @@ function keyPicture(files, key, overlap) {
   const placed = files.filter((file) => file.first !== undefined && file.last !== undefined);
   placed.sort((one, other) => one.first - other.first || one.last - other.last);
   const wide = 900, line = Math.max(1.5, Math.min(12, 260 / Math.max(1, placed.length)));
-  const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${wide} ${placed.length * line + 18}`, role: "img", "aria-label": `Where the values of ${key} lie in ${count(placed.length)} files; on average, a value may be in ${overlap} of them` });
+  const high = Math.max(1, placed.length * line);
+  const drawing = svg("svg", { class: "chart", height: high, viewBox: `0 0 ${wide} ${high}`, preserveAspectRatio: "none", role: "img", "aria-label": `Where the values of ${key} lie in ${count(placed.length)} files; on average, a value may be in ${overlap} of them` });
   placed.forEach((file, at) => {
     const x = (file.first / 1000) * wide;
     drawing.append(svg("rect", { class: file.deleted_rows ? "hot" : "bar", x, y: at * line, width: Math.max(2, ((file.last - file.first) / 1000) * wide), height: Math.max(1, line - 0.7) },
       svg("title", {}, `${file.path}: ${file.low} to ${file.high}`)));
   });
-  if (placed.length) {
-    drawing.append(svg("text", { x: 0, y: placed.length * line + 13 }, placed[0].low));
-    const greatest = placed.reduce((a, b) => (a.last >= b.last ? a : b));
-    drawing.append(svg("text", { x: wide, y: placed.length * line + 13, "text-anchor": "end" }, greatest.high));
-  }
-  return drawing;
+  if (!placed.length) return drawing;
+  const greatest = placed.reduce((a, b) => (a.last >= b.last ? a : b));
+  return el("div", { class: "drawn" }, drawing, ends(placed[0].low, greatest.high));
 }

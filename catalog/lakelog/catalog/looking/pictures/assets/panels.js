@@ -62,10 +62,11 @@ const columnText = (column) => `${column.type}${column.nullable === false ? " NO
 function differenceTable(found, from, to) {
   if (!found.length) return el("p", { id: "differences" }, `Nothing of its definition differs between version ${from} and version ${to}.`);
   const signs = { added: "+", removed: "−", changed: "~" };
-  return el("div", { class: "table" }, el("table", { id: "differences" }, el("caption", { class: "soft" }, `From version ${from} to version ${to}`),
+  const cell = (label, text) => el("td", { class: "text", "data-label": label }, text);
+  return el("div", { class: "table" }, el("table", { id: "differences", class: "cards" }, el("caption", { class: "soft" }, `From version ${from} to version ${to}`),
     el("thead", {}, el("tr", {}, ["", "What", "Name", "Before", "After"].map((name) => el("th", { scope: "col" }, name)))),
     el("tbody", {}, found.map((each) => el("tr", {}, el("td", { class: each.kind }, el("span", { class: "sign" }, signs[each.kind]), ` ${each.kind}`),
-      el("td", {}, each.what), el("td", { class: "text" }, each.name), el("td", { class: "text" }, each.from), el("td", { class: "text" }, each.to))))));
+      cell("What", each.what), cell("Name", each.name), cell("Before", each.from), cell("After", each.to))))));
 }
 
 function definitionChange(change) {
@@ -141,6 +142,7 @@ function healthPanel() {
 }
 
 function tablesPanel() {
+  const ofTable = (row, text) => (row.kind === "table" ? text : null);
   const search = el("input", { type: "search", id: "tables" }), place = el("div", {});
   const tables = logs.filter((log) => log.kind === "table" && !log.dropped);
   const busiest = tables.slice().sort((a, b) => (b.changes || 0) - (a.changes || 0)).slice(0, 12);
@@ -149,19 +151,19 @@ function tablesPanel() {
     const words = search.value.toLowerCase();
     const rows = logs.filter((log) => log.name.toLowerCase().includes(words));
     replaced(place, sortable(plural(rows.length, "log"), [
-      ["Name", (row) => el("span", { class: row.problem ? "damage text" : "text" }, row.name, row.dropped ? " (dropped)" : "", row.problem ? ` — ${row.problem}` : ""), (row) => row.name],
-      ["Kind", (row) => row.kind, (row) => row.kind], ["Size", (row) => size(row.size_bytes), (row) => row.size_bytes || 0, true],
-      ["Rows", (row) => count(row.rows), (row) => row.rows || 0, true], ["Files", (row) => count(row.files), (row) => row.files || 0, true],
+      ["Name", (row) => el(row.page ? "a" : "span", { href: row.page, class: row.problem ? "damage text" : "text" }, row.name, row.dropped ? " (dropped)" : "", row.problem ? ` — ${row.problem}` : ""), (row) => row.name],
+      ["Kind", (row) => row.kind, (row) => row.kind], ["Size", (row) => ofTable(row, size(row.size_bytes)), (row) => row.size_bytes || 0, true],
+      ["Rows", (row) => ofTable(row, count(row.rows)), (row) => row.rows || 0, true], ["Files", (row) => ofTable(row, count(row.files)), (row) => row.files || 0, true],
       ["Versions", (row) => count(row.version), (row) => row.version || 0, true], ["Changes here", (row) => count(row.changes), (row) => row.changes || 0, true],
       ["Last", (row) => time(row.time_us), (row) => row.time_us || 0]], rows));
   }
   search.addEventListener("input", draw);
   draw();
-  const line = (log, value, text) => ({ name: log.name.length > 28 ? `${log.name.slice(0, 27)}…` : log.name, value, text });
+  const line = (log, value, text) => ({ name: log.name, value, text });
   return [
     tables.length ? [el("h2", {}, "Largest tables"), bars("Largest tables", largest.map((log) => line(log, log.size_bytes || 0, `${size(log.size_bytes)}, ${plural(log.rows || 0, "row")}`)))] : null,
     tables.length ? [el("h2", {}, "Busiest tables"), bars("Busiest tables", busiest.map((log) => line(log, log.changes || 0, `${plural(log.changes || 0, "change")} here, version ${count(log.version)}`)))] : null,
-    el("h2", {}, "All"), el("div", { class: "filters" }, el("label", {}, "Search", search)), place,
+    el("h2", {}, "All"), el("div", { class: "filters" }, el("label", { class: "wide" }, "Search", search)), place,
   ].flat();
 }
 

@@ -1,5 +1,4 @@
-// What the page has, and how it is written: text goes into text nodes only, never into markup.
-const data = JSON.parse(document.getElementById("data").textContent);
+// How the page is written: text goes into text nodes only, never into markup. It must not know the picture.
 
 function el(name, attributes, ...children) {
   const made = document.createElement(name);
@@ -17,9 +16,20 @@ function filled(made, attributes, children) {
     else if (value !== null && value !== undefined && value !== false) made.setAttribute(key, String(value));
   }
   for (const child of children.flat(Infinity)) {
-    if (child !== null && child !== undefined) made.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    if (child === null || child === undefined) continue;
+    if (child instanceof Node || !WRAPPED.has(made.localName)) made.append(child);
+    else made.append(...parted(String(child)));
   }
   return made;
+}
+
+// Long names may wrap behind their dots, slashes, underscores and hyphens, and nowhere else.
+const WRAPPED = new Set(["a", "b", "button", "caption", "code", "dd", "dt", "figcaption", "h1", "h2", "li", "p", "span", "td", "th"]);
+const BREAK = document.createElement("wbr");
+
+function parted(text) {
+  if (!/\S{13}/.test(text)) return [text];
+  return text.split(/(\S{13,})/).flatMap((part, at) => (at % 2 ? part.split(/([._/\\-]+)/).flatMap((piece, place) => (place % 2 ? [piece, BREAK.cloneNode()] : [piece])) : [part]));
 }
 
 function replaced(place, ...children) {
@@ -70,23 +80,6 @@ function changesOf(columns) {
   return found;
 }
 
-const changes = changesOf(data.changes);
-const logs = data.logs || [], writers = data.writers || [], lanes = data.lanes || [], refs = data.refs || [];
-const definitions = data.definitions || [], dropped = data.dropped || [], health = data.health || [];
-const isTable = data.kind === "table";
-
-const logOf = (change) => logs[change.log] || { name: "(not shown)", kind: "" };
-
-function who(change) {
-  const writer = change.writer === null ? null : writers[change.writer];
-  return writer ? [writer.user, writer.engine].filter(Boolean).join(" ") || writer.host || "" : "";
-}
-
-function versions(change) {
-  if (!change.version) return "";
-  return change.first_version && change.first_version !== change.version ? `${change.first_version}–${change.version}` : `${change.version}`;
-}
-
 // A table with headings that sort; `columns` are [heading, cell, value to sort by or null, is a number].
 function sortable(caption, columns, rows, most) {
   const body = el("tbody");
@@ -112,12 +105,12 @@ function sortable(caption, columns, rows, most) {
   }
   function draw() {
     replaced(body, order.slice(0, shown).map((row) =>
-      el("tr", {}, columns.map(([, cell, , isNumber]) => el("td", { class: isNumber ? "number" : null }, cell(row))))));
+      el("tr", {}, columns.map(([heading, cell, , isNumber]) => el("td", { class: isNumber ? "number" : null, "data-label": heading }, cell(row))))));
     more.hidden = order.length <= shown;
     more.textContent = `Show more (${count(order.length - shown)} left)`;
   }
   more.addEventListener("click", () => { shown += 500; draw(); });
   draw();
-  const table = el("table", {}, el("caption", { class: "soft" }, caption), el("thead", {}, el("tr", {}, heads)), body);
+  const table = el("table", { class: "cards" }, el("caption", { class: "soft" }, caption), el("thead", {}, el("tr", {}, heads)), body);
   return el("div", { class: "table" }, table, more);
 }

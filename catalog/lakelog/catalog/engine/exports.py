@@ -1,0 +1,69 @@
+"""Tables and views for readers of Iceberg, through a REST catalog."""
+
+from __future__ import annotations
+
+from lakelog.catalog.catalog_names import CatalogNames
+from lakelog.catalog.core.schema import SPACES, VIEW, ViewDefinition
+from lakelog.catalog.engine.operations import of_catalog, of_table
+from lakelog.catalog.formats.iceberg import ExportedView, newest_metadata, view_document
+from lakelog.catalog.looking.audit import commits_of_definitions
+from lakelog.catalog.names import Identifier, Name, identifier
+from lakelog.catalog.table import Table
+from lakelog.log.errors import InvalidInput, PermissionDenied
+
+
+@of_table
+def iceberg_metadata(table: Table) -> tuple[str, bytes]:
+    """Return the URL and the JSON of Iceberg's metadata of the newest version.
+
+    Exports that version if it was not exported. A client that may only read gets the newest export. Raises
+    Unsupported as `Table.export_iceberg`.
+    """
+    try:
+        export, metadata = table._exported(None)
+    except PermissionDenied:
+        if (newest_export := newest_metadata(table.table_head)) is None:
+            raise
+        return newest_export
+    return export.url, metadata
+
+
+@of_catalog
+def iceberg_views(
+    catalog: CatalogNames, namespace: Name
+) -> tuple[dict[Identifier, ExportedView], dict[Identifier, str]]:
+    """Return the views directly in `namespace` as Iceberg's views, and the views that cannot be, with the
+    reasons.
+
+    Raises NoSuchNamespace. If there are views, reads the commits since the oldest of their definitions.
+    """
+    path = identifier(namespace)
+    namespace_log = catalog._tree.namespace(path)
+    namespace_log.tracked.transaction.note_name_read(SPACES[VIEW], None)
+    views = dict(namespace_log.view.state.definitions(SPACES[VIEW]))
+    commits = commits_of_definitions(namespace_log, VIEW, views)
+    functions: dict[Identifier, list[str]] = {}
+    documents: dict[Identifier, ExportedView] = {}
+    reasons: dict[Identifier, str] = {}
+    for name, stored_view in sorted(views.items()):
+        view = stored_view.definition
+        assert isinstance(view, ViewDefinition)
+        if view.namespace not in functions:
+            function_names = (
+                catalog.list_functions(view.namespace) if catalog._tree.find_namespace(view.namespace) else []
+            )
+            functions[view.namespace] = [function_name[-1] for function_name in function_names]
+        commit = commits.get(name)
+        try:
+            documents[*path, name] = view_document(
+                view,
+                name=name,
+                id=stored_view.id,
+                location=catalog._logs.url(namespace_log.tracked.location),
+                version=1 if commit is None else commit.version,
+                time_us=0 if commit is None else commit.time_us,
+                functions=functions[view.namespace],
+            )
+        except InvalidInput as error:
+            reasons[*path, name] = str(error)
+    return documents, reasons

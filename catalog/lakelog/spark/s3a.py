@@ -1,0 +1,102 @@
+"""Hadoop's S3A, through which Spark reads and writes data files on S3: the packages that have it, and its
+settings.
+
+Spark takes packages at the start of its JVM only, and fetches them from Maven Central, or from its cache.
+They are 36 jars of 13 MB instead of the 600 MB of the SDK's bundle. The rule: packages that Spark has, and
+settings of the user, stay as they are. The user's packages are kept in addition to these.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from lakelog.log.errors import NotFound
+from lakelog.spark.jar import spark_jars
+
+HADOOP = "3.5.0"  # Spark 4.2 and 4.3 are built with it
+SDK = "2.35.4"
+PACKAGES = (
+    f"org.apache.hadoop:hadoop-aws:{HADOOP}",
+    f"software.amazon.awssdk:s3:{SDK}",
+    f"software.amazon.awssdk:s3-transfer-manager:{SDK}",
+)
+# Packages that Spark has itself, or that belong to clients that S3A does not use.
+EXCLUDED = (
+    "software.amazon.awssdk:bundle",
+    "org.slf4j:slf4j-api",
+    "commons-codec:commons-codec",
+    "commons-logging:commons-logging",
+    "org.apache.httpcomponents:httpclient",
+    "org.apache.httpcomponents:httpcore",
+    "io.netty:*",
+)
+PACKAGES_KEY, EXCLUDES_KEY = "spark.jars.packages", "spark.jars.excludes"
+S3A_CLASS = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+
+_OF_SPARK = {
+    "spark.hadoop.fs.s3.impl": S3A_CLASS,
+    "spark.hadoop.fs.AbstractFileSystem.s3.impl": "org.apache.hadoop.fs.s3a.S3A",
+}
+"""Spark finds its own files, such as checkpoints, as s3:// too, as S3A finds them as s3a://."""
+_OF_BUCKET = {"endpoint": "endpoint", "region": "endpoint.region", "path_style": "path.style.access"}
+_PROPERTY = re.compile(r"\s*([^\s=:#!][^\s=:]*)(?:\s*[=:]\s*|\s+)(.*?)\s*")
+
+
+def s3_settings(warehouse: str, options: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that give Spark S3A for a warehouse on S3 with these options of its catalog.
+
+    None for a folder. `present` are other settings of this Spark. The returned settings extend them, and
+    never replace them.
+    """
+    if not warehouse.startswith("s3://"):
+        return {}
+    bucket = warehouse.removeprefix("s3://").partition("/")[0]
+    of_bucket = {
+        f"spark.hadoop.fs.s3a.bucket.{bucket}.{name}": options[option]
+        for option, name in _OF_BUCKET.items()
+        if option in options
+    }
+    settings = {key: value for key, value in (_OF_SPARK | of_bucket).items() if key not in present}
+    return settings | _packages(present)
+
+
+def packages_line() -> str:
+    """Return the two settings by which Spark fetches S3A, as options of its programs."""
+    return f"--conf {PACKAGES_KEY}={','.join(PACKAGES)} --conf {EXCLUDES_KEY}={','.join(EXCLUDED)}"
+
+
+def _packages(present: Mapping[str, str]) -> dict[str, str]:
+    if any("hadoop-aws" in present.get(key, "") for key in ("spark.jars", PACKAGES_KEY)):
+        return {}
+    try:
+        hadoop = {jar.name for jar in spark_jars().glob("hadoop-*.jar")}
+    except NotFound:
+        # The settings are for another machine.
+        hadoop = {f"hadoop-client-api-{HADOOP}.jar"}
+    if f"hadoop-client-api-{HADOOP}.jar" not in hadoop or any("hadoop-aws" in name for name in hadoop):
+        # It has S3A, or a Hadoop that these packages do not fit. Then the adapter names fitting packages.
+        return {}
+    package_settings = {PACKAGES_KEY: PACKAGES, EXCLUDES_KEY: EXCLUDED}
+    return {key: ",".join(_joined(present.get(key, ""), values)) for key, values in package_settings.items()}
+
+
+def _joined(present: str, values: tuple[str, ...]) -> list[str]:
+    return list(dict.fromkeys([*filter(None, map(str.strip, present.split(","))), *values]))
+
+
+def spark_defaults() -> dict[str, str]:
+    """Return the settings of the file `spark-defaults.conf` of this Spark.
+
+    Empty without Spark or such a file. A program's setting replaces the setting of this file, so lists have
+    to be read here to be kept.
+    """
+    folder = os.environ.get("SPARK_CONF_DIR")
+    try:
+        file = (Path(folder) if folder else spark_jars().parent / "conf") / "spark-defaults.conf"
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (NotFound, OSError):
+        return {}
+    return {match[1]: match[2] for line in lines if (match := _PROPERTY.fullmatch(line))}

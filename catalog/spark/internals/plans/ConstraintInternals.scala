@@ -1,0 +1,74 @@
+package org.apache.spark.sql.lakelog.internals.plans
+
+import org.apache.spark.sql.{Column, functions}
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
+import org.apache.spark.sql.catalyst.expressions.{And, CheckInvariant, Expression}
+import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, Filter, LogicalPlan, View}
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.connector.catalog.constraints.Check
+import org.apache.spark.sql.connector.catalog.{CatalogPlugin, CatalogV2Util, Identifier, TableChange}
+import org.apache.spark.sql.execution.CommandExecutionMode
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
+import org.apache.spark.sql.lakelog.internals.{ErrorInternals, PlanInternals, SchemaInternals, SettingInternals, StatementInternals}
+import org.apache.spark.sql.lakelog.table.LakeTable
+import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
+
+/** What constraints need of Spark that it does not promise to keep. */
+private[lakelog] object ConstraintInternals {
+
+  private def session: SparkSession = SparkSession.active
+
+  /** The rows of a plan, each held against every CHECK of the table, as Spark holds those that it writes. */
+  def held(table: LakeTable, plan: LogicalPlan): LogicalPlan = table.constraints.toSeq.collect { case check: Check =>
+    val condition = Option(check.predicate).flatMap(PlanInternals.condition)
+      .getOrElse(session.sessionState.sqlParser.parseExpression(check.predicateSql))
+    val columns = condition.collect { case attribute: UnresolvedAttribute => attribute.sql -> attribute }
+    CheckInvariant(condition, columns.distinct, check.name, check.predicateSql): Expression
+  }.reduceOption(And(_, _)).fold(plan)(Filter(_, plan))
+
+  /** Refuses, by Spark's own errors, constraints whose names are taken, or not there to be dropped. */
+  def checkNames(table: LakeTable, changes: Seq[TableChange]): Unit =
+    CatalogV2Util.collectConstraintChanges(table, changes)
+
+  /**
+   * Refuses, as Spark does for all other constraints, a CHECK of a view. Spark would hold it against the rows that the view
+   * shows, under the names that columns have there, and add it to the table below.
+   */
+  def refuseOfView(): Unit = StatementInternals.running.foreach(_.logical.foreach {
+    case view: View =>
+      throw ErrorInternals.viewNotTable(view.desc.identifier.nameParts, "ALTER TABLE ... ADD CONSTRAINT")
+    case _ =>
+  })
+
+  /** What an ALTER TABLE changes that Spark has not looked at yet, if it allows that. */
+  def checkedChanges(alter: AlterTableCommand): Seq[TableChange] = {
+    val checked = session.sessionState.executePlan(alter, CommandExecutionMode.SKIP)
+    checked.assertAnalyzed()
+    checked.optimizedPlan.asInstanceOf[AlterTableCommand].changes
+  }
+
+  /** Looks for a row without a value at `column`, and returns the version of the table that it was looked for in. */
+  def requireValues(catalog: CatalogPlugin, ident: Identifier, table: LakeTable, column: Seq[String]): LakeTable = {
+    val rows = Dataset.ofRows(session, DataSourceV2Relation.create(table, Some(catalog), Some(ident)))
+    val top = table.schema.find(field => SettingInternals.resolver(field.name, column.head)).get
+    val missing = rows.filter(lacks(functions.col(SchemaInternals.quoted(Seq(top.name))), top.dataType, column.tail))
+    if (!missing.isEmpty) {
+      throw ErrorInternals.checkViolated(s"${SchemaInternals.quoted(column)} IS NOT NULL", table.name)
+    }
+    missing.queryExecution.optimizedPlan.collectFirst {
+      case scan: DataSourceV2ScanRelation => scan.relation.table.asInstanceOf[LakeTable]
+    }.getOrElse(table)
+  }
+
+  /** Whether a value lacks the part at `path`: a part of what is itself NULL is not lacking. */
+  private def lacks(value: Column, dataType: DataType, path: Seq[String]): Column = (dataType, path) match {
+    case (_, Seq()) => value.isNull
+    case (struct: StructType, name +: rest) =>
+      val field = struct.find(field => SettingInternals.resolver(field.name, name)).get
+      value.isNotNull && lacks(value.getField(field.name), field.dataType, rest)
+    case (ArrayType(element, _), _ +: rest) => functions.exists(value, lacks(_, element, rest))
+    case (MapType(key, _, _), "key" +: rest) => functions.exists(functions.map_keys(value), lacks(_, key, rest))
+    case (MapType(_, inner, _), _ +: rest) => functions.exists(functions.map_values(value), lacks(_, inner, rest))
+    case _ => throw new IllegalStateException(s"$dataType has no part ${path.mkString(".")}")
+  }
+}

@@ -1,0 +1,30 @@
+package org.apache.spark.sql.lakelog.table
+
+import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.lakelog.files.DataFiles
+import org.apache.spark.sql.lakelog.internals.{Failures, SettingInternals}
+import org.apache.spark.sql.lakelog.names.Locations
+import org.apache.spark.sql.lakelog.wire
+
+/**
+ * How a table that was loaded reaches Python, and what its errors and files are called. One on the branch of a session has the
+ * facts of the table `itself`, which was named. What a statement has given columns `isEvolved`.
+ */
+private[lakelog] final case class TableAccess(
+    catalog: String, ident: Identifier, channel: Channel, failures: Failures, options: Map[String, String],
+    itself: Option[TableFacts] = None, isEvolved: Boolean = false) {
+
+  def hadoopSettings: Map[String, String] = Locations.hadoopSettings(options)
+
+  /** Asks about this table. */
+  def ask[A](request: wire.Request[A]): A = failures.table(ident)(channel.ask(request))
+
+  /** Takes note of data files of a table that belong to a transaction from now on. */
+  def wrote(location: String, files: Seq[wire.DataFile]): Unit = {
+    val settings = hadoopSettings
+    channel.onRollback(() => DataFiles.deleteAll(location, files, SettingInternals.hadoopConf(location, settings)))
+  }
+
+  /** Asks for a change of this table, or of a version of it. */
+  def change[A](request: wire.Change[A]): A = failures.table(ident)(channel.changeOnce(request))
+}

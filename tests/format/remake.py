@@ -1,0 +1,30 @@
+"""Makes all golden files anew: `python -m tests.format.remake`.
+
+Only before a release. Files of a released format are never edited or made anew.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    programs = {
+        folder: f"tests.format.catalog.{folder.name}"
+        for folder in sorted((HERE / "catalog").iterdir())
+        if folder.is_dir() and (HERE / "catalog" / f"{folder.name}.py").exists()
+    } | {HERE / "log-1": "tests.format.golden_log"}
+    for folder, program in programs.items():
+        made = folder.with_name(f"{folder.name}.new")
+        subprocess.run([sys.executable, "-m", program, str(made)], check=True)
+        shutil.rmtree(folder)
+        made.rename(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""The adapter's packages are their folders, stand in layers, and have no circles; nor have its files."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.spark.class_files import ClassFile, Graph, between_packages, between_sources, circle, classes_of
+
+from lakelog.spark.configure import CATALOG_CLASS, EXTENSIONS_CLASS, SESSION_CATALOG_CLASS
+from lakelog.spark.jar import jar_path, sources
+
+BY_NAME = {CATALOG_CLASS, SESSION_CATALOG_CLASS, EXTENSIONS_CLASS}
+
+
+@pytest.fixture(scope="module")
+def classes() -> dict[str, ClassFile]:
+    return classes_of(jar_path())
+
+
+@pytest.fixture(scope="module")
+def files(classes: dict[str, ClassFile]) -> Graph:
+    return between_sources(classes)
+
+
+def layers() -> list[list[str]]:
+    """Return the packages in the order of the README's map, from the top."""
+    text = (sources() / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"<!-- layers -->(.*?)<!-- /layers -->", text, re.DOTALL)
+    assert found
+    return [re.split(r",\s*", line.strip().split("  ")[0]) for line in found[1].splitlines() if line.strip()]
+
+
+def test_a_package_is_its_folder(files: Graph) -> None:
+    folder = sources()
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*.scala")}
+    assert set(files) == there
+
+
+def test_no_files_go_in_a_circle(files: Graph) -> None:
+    assert " -> ".join(circle(files)) == ""
+
+
+def test_a_package_knows_those_below_it_only(files: Graph) -> None:
+    at = {package: floor for floor, packages in enumerate(layers()) for package in packages}
+    graph = between_packages(files)
+    assert set(graph) == set(at)
+    up = [f"{one} -> {other}" for one, others in graph.items() for other in others if at[other] <= at[one]]
+    assert sorted(up) == []
+
+
+def test_the_names_that_settings_have_are_those_of_classes(classes: dict[str, ClassFile]) -> None:
+    root = "org.apache.spark.sql.lakelog."
+    assert {name.removeprefix(root) for name in BY_NAME} <= set(classes)
+    text = (sources() / "names/EntranceNames.scala").read_text(encoding="utf-8")
+    said = re.findall(r"\$Package\.(\w+)", text)
+    assert len(said) == 4
+    assert set(said) <= set(classes)
+
+
+def test_a_circle_of_real_classes_is_found(classes: dict[str, ClassFile]) -> None:
+    """Companions name each other, in one file: taken for files, they would be a circle."""
+    both = {"bridge/Bridge", "bridge/Bridge$"}
+    assert circle({name: classes[name].names & both - {name} for name in both}) == sorted(both)
+
+
+@pytest.mark.parametrize(
+    ("graph", "found"),
+    [
+        ({"a": "b", "b": "c", "c": ""}, []),
+        ({"a": "b", "b": "c", "c": "a"}, ["a", "b", "c"]),
+        ({"a": "b", "b": "cd", "c": "a", "d": "b"}, ["b", "d"]),
+        ({"a": "bc", "b": "d", "c": "d", "d": ""}, []),
+    ],
+)
+def test_the_shortest_circle_is_said(graph: dict[str, str], found: list[str]) -> None:
+    assert circle({place: frozenset(others) for place, others in graph.items()}) == found
