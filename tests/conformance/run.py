@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 try:
-    from tests.conformance.rehash import moved, objects_of, write_objects
+    from tests.conformance.rehash import Objects, moved, objects_of, write_objects
 except ModuleNotFoundError:  # in the kit, where this file is a program by itself
-    from rehash import moved, objects_of, write_objects  # type: ignore[import-not-found, no-redef]
+    from rehash import Objects, moved, objects_of, write_objects  # type: ignore[import-not-found, no-redef]
 
 PLACE = "/lakelog-conformance"
 """Stands in absolute paths for the folder of a case."""
@@ -51,9 +51,8 @@ def results(kit: Path, ask: Ask, only: Sequence[str] = ()) -> Iterator[CaseResul
         with tempfile.TemporaryDirectory() as temporary:
             place = Path(temporary).resolve()
             objects = objects_of(folder)
-            here = {key: data for key, data in objects.items() if not key.startswith("instead/")}
-            if any(PLACE.encode() in data for data in here.values()):
-                here = moved(here, PLACE, str(place))
+            stored = {key: data for key, data in objects.items() if not key.startswith("instead/")}
+            here = _placed(stored, place)
             (place / "warehouse").mkdir()
             write_objects(place, here)
             for question in case["questions"]:
@@ -61,6 +60,9 @@ def results(kit: Path, ask: Ask, only: Sequence[str] = ()) -> Iterator[CaseResul
                 changed = {
                     key.removeprefix(prefix): data for key, data in objects.items() if key.startswith(prefix)
                 }
+                if changed:
+                    moved_here = _placed({**stored, **changed}, place)
+                    changed = {key: moved_here[key] for key in changed}
                 without = question.get("without", [])
                 write_objects(place, changed)
                 for key in without:
@@ -70,6 +72,12 @@ def results(kit: Path, ask: Ask, only: Sequence[str] = ()) -> Iterator[CaseResul
         yield CaseResult(
             folder.name, case["about"], tuple(case["features"]), len(wrong), tuple(filter(None, wrong))
         )
+
+
+def _placed(objects: Objects, place: Path) -> Objects:
+    """Return the objects of a case for a folder."""
+    is_named = any(PLACE.encode() in data for data in objects.values())
+    return moved(objects, PLACE, str(place)) if is_named else objects
 
 
 def _fault(question: dict[str, Any], ask: Ask, place: Path) -> str:

@@ -356,6 +356,24 @@ def foreign(bench: Bench) -> None:
     table.delete(col("id") == 3)
 
 
+def constants(bench: Bench) -> None:
+    """Files that have other values of a column than the names of their folders, which count."""
+    schema = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("part", pa.int32())])
+    table = bench.catalog.create_table("t", schema, partition_by=["day"])
+    for day in ("2026-01-02", "2026-01-03"):
+        folder = bench.folder / "files" / f"day={day}" / "part=7"
+        folder.mkdir(parents=True)
+        columns = {"id": [1, 2], "day": [dt.date(1999, 1, 1), None], "part": pa.array([8, 9], pa.int32())}
+        pq.write_table(pa.table(columns), folder / "part.parquet")
+    table = table.add_files(str(bench.folder / "files"))
+    table.alter(
+        [
+            {"change": "update-column-type", "name": ["part"], "type": "long"},
+            {"change": "rename-column", "name": ["part"], "new_name": "number"},
+        ]
+    )
+
+
 CASES = (
     Case("types", "every type of column, at the top and nested, with its edges", types),
     Case("columns", "columns that are added, renamed, dropped, and made again under an old name", columns),
@@ -374,4 +392,5 @@ CASES = (
     Case("sidecars", "lists of files in sidecars of commits", sidecars, [(commits, "SIDECAR_FROM_FILES", 1)]),
     Case("upkeep", "constraints, orders, clustering, rollbacks", upkeep),
     Case("foreign-files", "files of another writer, with their own names and constants", foreign),
+    Case("constants", "constants of files, against the columns that the files have", constants),
 )
