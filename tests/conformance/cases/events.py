@@ -28,7 +28,7 @@ def writers_events(bench: Bench) -> None:
     catalog = bench.catalog
     catalog.create_namespace("n", {"owner": "ada"})
     catalog.alter_namespace("n", set={"team": "red"}, remove=["owner"])
-    numbered: dict[str, Any] = {"identity.start": 1, "identity.step": 1, "identity.allowExplicitInsert": False}
+    numbered: dict[str, Any] = {"identity.start": 1, "identity.step": 1, "identity.allowExplicitInsert": True}
     fields = [("number", "long", False, numbered), ("name", "string", True, {})]
     schema = schema_from_spark(
         {

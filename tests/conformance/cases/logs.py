@@ -188,21 +188,24 @@ def clone_vectors(bench: Bench) -> None:
 
 
 def tags(bench: Bench) -> None:
-    """Tags of the columns that the table had, and a branch, which always has the table's columns of now."""
-    table = bench.catalog.create_table("t", NAMED).append(named(0))
-    table = table.create_tag("named").create_branch("work")
-    table = table.alter(
-        [
-            {"change": "rename-column", "name": ["name"], "new_name": "called"},
-            {"change": "add-column", "name": ["name"], "type": "long"},
-        ]
-    )
-    table = table.create_tag("called").create_tag("earlier", version=2)
-    table = table.alter([{"change": "delete-column", "name": ["called"]}])
-    table.at(ref="work").append(pa.table({"id": [10], "name": [11]}))
-    table = table.refresh()
-    snapshot(table)
-    table.alter([{"change": "rename-column", "name": ["name"], "new_name": "number"}])
+    """Tags of the columns that a table had, and a branch, which has the columns of now: in events, and in a snapshot."""
+    for name in ("folded", "hinted"):
+        table = bench.catalog.create_table(name, NAMED).append(named(0))
+        table = table.create_tag("named").create_branch("work")
+        table = table.alter(
+            [
+                {"change": "rename-column", "name": ["name"], "new_name": "called"},
+                {"change": "add-column", "name": ["name"], "type": "long"},
+            ]
+        )
+        table = table.create_tag("earlier", version=2)
+        table.at(ref="work").append(pa.table({"id": [10], "called": ["b"], "name": [11]}))
+        table = table.refresh()
+        if name == "hinted":
+            snapshot(table)
+        table.alter([{"change": "rename-column", "name": ["name"], "new_name": "number"}])
+        if name == "folded":
+            without_hints(bench, table)
 
 
 def lists_in_json(warehouse: Path) -> None:

@@ -16,6 +16,7 @@ from lakelog.catalog import Table, col, engine
 from lakelog.catalog.core.files import deletion_vectors
 from lakelog.catalog.core.logs import commits
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.schema.types import TypedValue
 
 NAMED = pa.schema([("id", pa.int64()), ("name", pa.string())])
 
@@ -366,6 +367,18 @@ def constants(bench: Bench) -> None:
         columns = {"id": [1, 2], "day": [dt.date(1999, 1, 1), None], "part": pa.array([8, 9], pa.int32())}
         pq.write_table(pa.table(columns), folder / "part.parquet")
     table = table.add_files(str(bench.folder / "files"))
+    path = bench.folder / "files" / "part.parquet"
+    pq.write_table(pa.table({"id": [3], "d": [dt.date(1999, 1, 1)], "p": pa.array([8], pa.int32())}), path)
+    file = engine.DataFile(
+        path=str(path),
+        size_bytes=path.stat().st_size,
+        rows=1,
+        spec_id=table.spec.id,
+        partition={table.spec.fields[0].id: 20457},
+        names={1: "id", 2: "d", 3: "p"},
+        constants={2: TypedValue(type="date", value=20457), 3: TypedValue(type="integer", value=7)},
+    )
+    table = engine.commit_write(table, engine.begin_write(table), "append", [file])
     table.alter(
         [
             {"change": "update-column-type", "name": ["part"], "type": "long"},
