@@ -8,7 +8,6 @@ import importlib
 import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -20,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.conformance import lakelog_reader, races
+from tests.conformance import lakelog_reader
 from tests.conformance.make import make
 from tests.conformance.rehash import objects_of
 from tests.conformance.run import Ask, main, results
@@ -274,13 +273,6 @@ def test_any_command_can_be_asked(capfd: pytest.CaptureFixture[str]) -> None:
     assert "pass" in capfd.readouterr().out
     assert main(["--case", "nothing", "--", sys.executable, "-c", "print([])"]) == 1
     assert "FAIL" in capfd.readouterr().out
-
-
-@pytest.mark.parametrize("name", sorted(races.RACES))
-def test_lakelog_ends_races_as_when_the_kit_was_made(name: str, tmp_path: Path) -> None:
-    shutil.copytree(KIT / "cases" / races.CASE.name / "warehouse", tmp_path / "warehouse")
-    script = races.script_of(name, str(tmp_path / "warehouse"))
-    assert script == json.loads((KIT / "races" / f"{name}.json").read_text("utf-8"))
 
 
 def test_the_kit_is_an_archive_of_the_same_bytes_each_time_that_runs_by_itself(tmp_path: Path) -> None:
