@@ -71,7 +71,9 @@ def made(case: Case, folder: Path) -> tuple[Objects, list[str], list[dict[str, A
             )
         )
         wait_for_background()
-    objects = moved(objects_of(folder), str(folder), PLACE)  # a question may unlink a name that leads to nothing
+    objects = moved(
+        objects_of(folder), str(folder), PLACE
+    )  # a question may unlink a name that leads to nothing
     asked = json.loads(json.dumps(list(_questions(str(warehouse), case.past))).replace(str(folder), PLACE))
     return objects, features_of(warehouse), asked
 

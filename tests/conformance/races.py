@@ -63,7 +63,9 @@ def script_of(name: str, warehouse: str) -> dict[str, Any]:
         step: dict[str, Any] = {"client": client, "do": what}
         if what == "append":
             step["rows"] = [list(row.values()) for row in named(first).to_pylist()]
-        outcomes.append(step | {"outcome": outcome_of(Catalog(warehouse), writes, client, what, named(first))})
+        outcomes.append(
+            step | {"outcome": outcome_of(Catalog(warehouse), writes, client, what, named(first))}
+        )
     try:
         end: dict[str, Any] = {"answer": lakelog_reader.answer([warehouse, "rows", "t"])}
     except NoSuchTable:

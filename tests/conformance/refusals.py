@@ -361,9 +361,7 @@ DAMAGES = (
 
 DAMAGED_LINKS = (
     Damage("link-name", "a table that has another name", "moved", version(1), event(name="other")),
-    Damage(
-        "link-namespace", "a table of another namespace", "moved", version(1), event(namespace="n-other")
-    ),
+    Damage("link-namespace", "a table of another namespace", "moved", version(1), event(namespace="n-other")),
     Damage(
         "link-to-no-log",
         "a name that leads to a place without a log",
@@ -406,7 +404,6 @@ DAMAGED_LINKS = (
         is_hinted=True,
     ),
 )
-
 
 
 def led_out(stored: Any) -> None:

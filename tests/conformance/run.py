@@ -247,7 +247,9 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--case", action="append", default=[], help="only this case")
     parser.add_argument("--writer", help="run the races too, with this command line of a writer")
-    parser.add_argument("--race", action="append", default=[], help="with --writer: only this race, and no case")
+    parser.add_argument(
+        "--race", action="append", default=[], help="with --writer: only this race, and no case"
+    )
     parser.add_argument("command", nargs="+", help="the reader, after --")
     asked = parser.parse_args(arguments)
     kit = asked.kit if (asked.kit / "cases").is_dir() else Path(__file__).resolve().parent

@@ -70,7 +70,12 @@ def test_the_second_reader_answers_as_lakelog_does(name: str, second_reader: Ask
     assert not result.wrong
 
 
-NO_COLUMNS = {"schema": {"fields": [], "last_id": 0}, "specs": [{"fields": []}], "properties": {}, "comment": None}
+NO_COLUMNS = {
+    "schema": {"fields": [], "last_id": 0},
+    "specs": [{"fields": []}],
+    "properties": {},
+    "comment": None,
+}
 
 
 def folded(changed: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Callable[..., object]:
@@ -155,7 +160,9 @@ def on_own_columns(self: Any, ref: str) -> Any:
     return self if own is None else replace(self, files=own["files"], metadata=own["metadata"])
 
 
-def column_before_constant(self: Any, children: dict[str, Any], field: dict[str, Any], count: int) -> list[Any]:
+def column_before_constant(
+    self: Any, children: dict[str, Any], field: dict[str, Any], count: int
+) -> list[Any]:
     """Return the values of a field in a file by its `names`, and a constant only if there are none."""
     name = field["physical"] if self.names is None else self.names.get(field["id"])
     if name in children:
@@ -232,7 +239,9 @@ def test_every_event_is_in_the_kit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "module", "name", "broken"), BROKEN, ids=[f"{each[0]}-{each[2]}-{at}" for at, each in enumerate(BROKEN)]
+    ("case", "module", "name", "broken"),
+    BROKEN,
+    ids=[f"{each[0]}-{each[2]}-{at}" for at, each in enumerate(BROKEN)],
 )
 def test_the_kit_notices_a_reader_with_a_fault(
     case: str,

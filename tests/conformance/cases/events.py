@@ -33,7 +33,9 @@ def writers_events(bench: Bench) -> None:
     schema = schema_from_spark(
         {
             "type": "struct",
-            "fields": [dict(zip(("name", "type", "nullable", "metadata"), field, strict=True)) for field in fields],
+            "fields": [
+                dict(zip(("name", "type", "nullable", "metadata"), field, strict=True)) for field in fields
+            ],
         }
     )
     table = catalog.create_table("n.numbered", schema).append(pa.table({"name": ["a", "b"]}))

@@ -25,9 +25,7 @@ from lakelog.log.participants import intents_of
 def dropped_by_place(table: Table) -> None:
     """Seal a table's log alone, so that its name stays."""
     head = table.table_head
-    head.tracked.commit(
-        head.view, lambda view, passed: Draft(events=encode([TableDropped()]), seals=True)
-    )
+    head.tracked.commit(head.view, lambda view, passed: Draft(events=encode([TableDropped()]), seals=True))
 
 
 def links(bench: Bench) -> None:
