@@ -250,6 +250,13 @@ DAMAGES = (
         version(2),
         event(added_sidecar=1),
     ),
+    Damage(
+        "file-twice",
+        "an event that adds files which are live",
+        "plain",
+        version(3),
+        lambda stored: stored["events"].append(dict(stored["events"][0])),
+    ),
     Damage("lost-head", "the hint names a version that is gone", "hinted", version(2), None),
     Damage("hole", "a version is gone, and later ones are there", "plain", version(3), None),
     Damage("lost-first", "the first version is gone, and later ones are there", "plain", version(1), None),
