@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -101,12 +102,12 @@ def released(bench: Bench) -> None:
     def die(*_arguments: object, **_options: object) -> None:
         raise Death
 
-    old = {"older_than": NOTHING, "trust_clock": True, "dry_run": False}
+    vacuum = partial(catalog.vacuum, older_than=NOTHING, trust_clock=True, dry_run=False)
     for _ in range(2):
-        catalog.vacuum(**old)
+        vacuum()
     # The events of a purge would be tombstones if this one came to its end.
     with patch("lakelog.log.expiry.expire", die), contextlib.suppress(Death):
-        catalog.vacuum(**old, dropped_older_than=NOTHING)
+        vacuum(dropped_older_than=NOTHING)
     wait_for_background()
 
 

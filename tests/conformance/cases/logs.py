@@ -171,7 +171,7 @@ def clones(bench: Bench) -> None:
 
 
 def clone_vectors(bench: Bench) -> None:
-    """A clone of a table whose deletion vectors are in an object, and a copy of that object outside of the warehouse."""
+    """Clones of a table whose deletion vectors are in objects, with a copy of one outside of the warehouse."""
     catalog = bench.catalog
     table = catalog.create_table("a", NAMED, properties={"lakelog.write.delete.mode": "merge-on-read"})
     table.append(named(0, 6)).delete(col("id") == 1)
@@ -188,7 +188,7 @@ def clone_vectors(bench: Bench) -> None:
 
 
 def tags(bench: Bench) -> None:
-    """Tags of the columns that a table had, and a branch, which has the columns of now: in events, and in a snapshot."""
+    """Tags of columns that a table had, and a branch, which has those of now: in events, and in a snapshot."""
     for name in ("folded", "hinted"):
         table = bench.catalog.create_table(name, NAMED).append(named(0))
         table = table.create_tag("named").create_branch("work")
