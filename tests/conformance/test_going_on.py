@@ -45,6 +45,8 @@ def test_a_warehouse_of_the_kit_is_written_maintained_and_checked(name: str, tmp
     catalog = Catalog(warehouse, options={"fsync": "off"})
     rows: dict[str, Any] = {}
     for path in lakelog_reader.answer([warehouse, "tables"]):
+        if not catalog.table_exists(tuple(path)):
+            continue  # it was dropped by its place, and its name was left
         before = rows_of(warehouse, path)
         count = written(catalog.load_table(tuple(path)))
         after = rows_of(warehouse, path)
