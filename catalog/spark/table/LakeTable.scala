@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.lakelog.columns.{GeneratedColumns, IdentityColumn, IdentityColumns}
 import org.apache.spark.sql.lakelog.expressions.Predicates
 import org.apache.spark.sql.lakelog.files.BloomSettings
-import org.apache.spark.sql.lakelog.internals.{ColumnInternals, Failures, SchemaInternals, SettingInternals}
+import org.apache.spark.sql.lakelog.internals.{ColumnInternals, Failures, SchemaInternals, SettingInternals, SparkAbilities}
 import org.apache.spark.sql.lakelog.names.{CatalogNames, Locations}
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.lakelog.words.ForeignWords
@@ -113,7 +113,7 @@ private[lakelog] abstract class LakeTable(val access: TableAccess, val facts: Ta
     TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE,
     TableCapability.MICRO_BATCH_READ, TableCapability.STREAMING_WRITE,
     TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC,
-    TableCapability.AUTOMATIC_SCHEMA_EVOLUTION) ++ GeneratedColumns.capability).asJava
+    TableCapability.AUTOMATIC_SCHEMA_EVOLUTION) ++ GeneratedColumns.capability ++ SparkAbilities.mergesScans).asJava
 
   /** Refuses options that a read or a stream does not know; which ones are for streams only, a read says later. */
   private[lakelog] def refuseUnknownInRead(options: CaseInsensitiveStringMap): Unit
