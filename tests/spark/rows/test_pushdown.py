@@ -120,7 +120,10 @@ def test_the_first_rows_of_an_order_take_a_look_at_the_files_that_may_have_them(
 
 SHARED = [
     ("(SELECT count(*) FROM lake.t WHERE id > 5), (SELECT avg(v) FROM lake.t WHERE id > 5)", 1),
-    ("(SELECT sum(id) FROM lake.t), (SELECT count(k) FROM lake.t WHERE v < 3), (SELECT avg(v) FROM lake.t)", 1),
+    (
+        "(SELECT sum(id) FROM lake.t), (SELECT count(k) FROM lake.t WHERE v < 3), (SELECT avg(v) FROM lake.t)",
+        1,
+    ),
     ("* FROM (SELECT sum(v) FROM lake.t), (SELECT sum(id), count(k) FROM lake.t)", 1),
     ("(SELECT sum(v) FROM lake.t), (SELECT max(n.x) FROM lake.t)", 2),
     ("(SELECT max(_pos) FROM lake.t WHERE k = 'a'), (SELECT sum(_pos + v) FROM lake.t WHERE k = 'a')", 1),
@@ -167,7 +170,9 @@ def test_subqueries_of_one_row_read_their_table_once(lake, mode, by):
         for words, expected in SHARED:
             query = f"SELECT {words}"
             frame = lake.frame(query)
-            assert scans(frame) == expected, f"{query}: {frame._jdf.queryExecution().executedPlan().toString()}"
+            assert scans(frame) == expected, (
+                f"{query}: {frame._jdf.queryExecution().executedPlan().toString()}"
+            )
             with setting(lake.spark, "spark.sql.optimizer.excludedRules", MERGING):
                 apart = lake.frame(query)
                 assert scans(apart) > 1, query

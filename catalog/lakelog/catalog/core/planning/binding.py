@@ -61,7 +61,10 @@ _WHOLES = frozenset(("byte", "short", "integer", "long"))
 _PLAIN: dict[str, tuple[frozenset[type], frozenset[str | None]]] = {
     **{family: (frozenset((str,)), _TEXTS | {"char", None}) for family in _TEXTS},
     **{family: (frozenset((int,)), _WHOLES | {None}) for family in _WHOLES},
-    **{family: (frozenset((int,)), frozenset((family, None))) for family in ("date", "timestamp", "timestamp_ntz")},
+    **{
+        family: (frozenset((int,)), frozenset((family, None)))
+        for family in ("date", "timestamp", "timestamp_ntz")
+    },
 }
 """Families of columns for which a list of literals is taken at once: the literals' classes and families."""
 _MIRRORED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
