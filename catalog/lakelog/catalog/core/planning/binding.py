@@ -283,7 +283,7 @@ def compared(op: str, term: BoundTerm, literal: FilterLiteral) -> Bound:
 
 
 def _plain_values(term: BoundTerm, literals: Sequence[FilterLiteral]) -> pa.Array | None:
-    """Return the values of a list that a column can have; None if they have to be compared one by one.
+    """Return the values of a list that a column can have; None if each has to be compared by itself.
 
     A join gives thousands of values at run time. They have the column's own type, or are whole numbers.
     """
