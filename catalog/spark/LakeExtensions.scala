@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.lakelog.constraints.SetNotNull
 import org.apache.spark.sql.lakelog.foreign.{ForeignReads, ForeignStatements, ForeignWrites, KnownOptions, RefusedStatements, ResolveStatementsInWords}
 import org.apache.spark.sql.lakelog.functions.{FunctionStatements, ResolveTableFunctionCalls, TableFunctionCalls}
-import org.apache.spark.sql.lakelog.internals.plans.KeptRows
+import org.apache.spark.sql.lakelog.internals.plans.{KeptRows, OneRowScans}
 import org.apache.spark.sql.lakelog.internals.shows.{DescribedViews, ShowBoth, ShowCreateTables}
 import org.apache.spark.sql.lakelog.internals.statements.{LakeParser, LakeStatement, MadeValues, OutermostParser, QuickRows, SessionNames, WriteTargets, WritesByName}
 import org.apache.spark.sql.lakelog.internals.streams.{ChangesApart, ComparedChanges, StreamedTexts}
@@ -63,7 +63,7 @@ private[lakelog] object LakeExtensions {
       MadeValues, MergeChecks, MadeByChance, SourcesOnce, PaddedDeletes, ShowsByPattern)
 
   /** Rules that see an optimised plan once, before Spark pushes filters and columns down into its scans. */
-  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources, OverwriteByRows)
+  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources, OverwriteByRows, OneRowScans)
 
   /** What carries statements out in another way than Spark does. */
   val strategies: Seq[SparkSessionExtensions#StrategyBuilder] =

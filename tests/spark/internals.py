@@ -71,6 +71,9 @@ TESTS = {
         "rows/test_moving_sources.py::test_no_key_is_inserted_twice_whatever_the_source_says_next"
     ),
     "plans/MergeKeys": _RACES,
+    "plans/OneRowScans": (
+        "rows/test_storage_partitioned_joins.py::test_what_becomes_one_row_is_packed_unless_it_is_grouped_first"
+    ),
     "plans/OverwriteInternals": (
         "sql/test_overwriting.py::"
         "test_conditions_that_only_spark_evaluates_replace_the_rows_of_which_they_are_true"

@@ -12,6 +12,12 @@ private[lakelog] object SparkAbilities {
   val generatesColumns: Option[TableCapability] =
     TableCapability.values.find(_.name == "GENERATE_COLUMN_VALUES_ON_WRITE")
 
+  /**
+   * By what a table allows Spark to read once what several subqueries or aggregates of a statement read of it. Spark 4.2
+   * does that for its own files only.
+   */
+  val mergesScans: Option[TableCapability] = TableCapability.values.find(_.name == "SCAN_MERGING")
+
   /** Whether it distinguishes the changes of a table from the table. Spark 4.2 knows both by the table's name. */
   val knowsChangesApart: Boolean =
     Try(Class.forName("org.apache.spark.sql.catalyst.analysis.V2ChangelogReference")).isSuccess

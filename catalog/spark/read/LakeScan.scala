@@ -81,7 +81,8 @@ private[lakelog] final class LakeScan(
   private lazy val tasks = new ScanTasks(reading)
 
   /** A statement that changes rows has an order of its own for them. */
-  private lazy val keyed = new KeyedFiles(facts, required, isWanted = use == ScanUse.Query)
+  private lazy val keyed =
+    new KeyedFiles(facts, required, isWanted = use == ScanUse.Query && table.access.isKeyed)
 
   private lazy val planned = new ScanFiles(table, wanted, keyed, metrics)
 

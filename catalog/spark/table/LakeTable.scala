@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.lakelog.columns.{GeneratedColumns, IdentityColumn, IdentityColumns}
 import org.apache.spark.sql.lakelog.expressions.Predicates
 import org.apache.spark.sql.lakelog.files.BloomSettings
-import org.apache.spark.sql.lakelog.internals.{ColumnInternals, Failures, SchemaInternals, SettingInternals}
+import org.apache.spark.sql.lakelog.internals.{ColumnInternals, Failures, SchemaInternals, SettingInternals, SparkAbilities}
 import org.apache.spark.sql.lakelog.names.{CatalogNames, Locations}
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.lakelog.words.ForeignWords
@@ -68,6 +68,9 @@ private[lakelog] abstract class LakeTable(val access: TableAccess, val facts: Ta
   /** The same table, as a statement sees it that has given it columns. */
   def evolved: LakeTable = same(access.copy(isEvolved = true), facts)
 
+  /** The same table, whose scans do not report by which values their tasks are apart. */
+  def unkeyed: LakeTable = same(access.copy(isKeyed = false), facts)
+
   val identities: Seq[IdentityColumn] = IdentityColumns.of(facts.schema)
 
   private lazy val bloomFilters = facts.own.bloom.toSeq.flatMap(_.columns).flatMap(physical.path(_)).toSet
@@ -113,7 +116,7 @@ private[lakelog] abstract class LakeTable(val access: TableAccess, val facts: Ta
     TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE,
     TableCapability.MICRO_BATCH_READ, TableCapability.STREAMING_WRITE,
     TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC,
-    TableCapability.AUTOMATIC_SCHEMA_EVOLUTION) ++ GeneratedColumns.capability).asJava
+    TableCapability.AUTOMATIC_SCHEMA_EVOLUTION) ++ GeneratedColumns.capability ++ SparkAbilities.mergesScans).asJava
 
   /** Refuses options that a read or a stream does not know; which ones are for streams only, a read says later. */
   private[lakelog] def refuseUnknownInRead(options: CaseInsensitiveStringMap): Unit
@@ -218,11 +221,12 @@ private[lakelog] abstract class LakeTable(val access: TableAccess, val facts: Ta
   /**
    * Two of the same version are equal: Spark finds what it has cached of one when it has loaded the other. A table
    * that was loaded in a transaction equals none that was loaded outside of it or in another one: Spark must read it itself.
+   * Nor is one without keys the same as one with them: a rule would change nothing then.
    */
   override def equals(other: Any): Boolean = other match {
     case that: LakeTable =>
       access.catalog == that.access.catalog && access.ident == that.access.ident && facts == that.facts &&
-      access.channel.transactionId == that.access.channel.transactionId
+      access.channel.transactionId == that.access.channel.transactionId && access.isKeyed == that.access.isKeyed
     case _ => false
   }
 

@@ -8,11 +8,12 @@ import org.apache.spark.sql.lakelog.wire
 
 /**
  * How a table that was loaded reaches Python, and what its errors and files are called. One on the branch of a session has the
- * facts of the table `itself`, which was named. What a statement has given columns `isEvolved`.
+ * facts of the table `itself`, which was named. What a statement has given columns `isEvolved`. One
+ * of which a scan shall not report the partitions is not `isKeyed`.
  */
 private[lakelog] final case class TableAccess(
     catalog: String, ident: Identifier, channel: Channel, failures: Failures, options: Map[String, String],
-    itself: Option[TableFacts] = None, isEvolved: Boolean = false) {
+    itself: Option[TableFacts] = None, isEvolved: Boolean = false, isKeyed: Boolean = true) {
 
   def hadoopSettings: Map[String, String] = Locations.hadoopSettings(options)
 

@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog.wire
 import org.json4s.JsonAST.{JObject, JString, JValue}
 import org.json4s.jackson.JsonMethods
 
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types._
 
 /**
  * JSON that the bridge does not look into: a type or a schema as Spark writes it, metadata of an engine, or a value of
@@ -22,7 +22,12 @@ private[lakelog] object FreeJson {
 
   val empty: FreeJson = FreeJson(JObject(Nil))
 
-  def of(dataType: DataType): FreeJson = parsed(dataType.json)
+  def of(dataType: DataType): FreeJson = plain.getOrElse(dataType, parsed(dataType.json))
+
+  /** Types of values in filters: a join may give thousands of these at run time. */
+  private val plain: Map[DataType, FreeJson] = Seq(
+    BooleanType, ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, DateType, TimestampType,
+    TimestampNTZType, BinaryType, VarcharType(Int.MaxValue)).map(known => known -> parsed(known.json)).toMap
 
   def parsed(text: String): FreeJson = FreeJson(JsonMethods.parse(text))
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import msgspec
 import pytest
+from tests.spark.versions import SPARK_4_3
 
 from lakelog.catalog.core.schema import Expression, Predicate
 
@@ -113,6 +116,67 @@ def test_the_first_rows_of_an_order_take_a_look_at_the_files_that_may_have_them(
         assert planned(lake, query) <= (101 if order[0] == "i" else 501), order
         assert len(same(lake, f"SELECT * FROM lake.t WHERE id % 100 = 99 ORDER BY {order} LIMIT 4")) == 4
     assert len(lake.sql("SELECT * FROM lake.t ORDER BY id LIMIT 501")) == 501
+
+
+SHARED = [
+    ("(SELECT count(*) FROM lake.t WHERE id > 5), (SELECT avg(v) FROM lake.t WHERE id > 5)", 1),
+    (
+        "(SELECT sum(id) FROM lake.t), (SELECT count(k) FROM lake.t WHERE v < 3), (SELECT avg(v) FROM lake.t)",
+        1,
+    ),
+    ("* FROM (SELECT sum(v) FROM lake.t), (SELECT sum(id), count(k) FROM lake.t)", 1),
+    ("(SELECT sum(v) FROM lake.t), (SELECT max(n.x) FROM lake.t)", 2),
+    ("(SELECT max(_pos) FROM lake.t WHERE k = 'a'), (SELECT sum(_pos + v) FROM lake.t WHERE k = 'a')", 1),
+    ("(SELECT sum(id) FROM lake.t WHERE c = 'x'), (SELECT count(c) FROM lake.t WHERE c = 'x')", 1),
+    ("(SELECT count(v) FROM lake.t WHERE id > 5), (SELECT avg(v) FROM lake.t WHERE id > 6)", 2),
+    ("(SELECT sum(v) FROM lake.t), (SELECT avg(v) FROM lake.t VERSION AS OF 2)", 2),
+    ("(SELECT sum(v) FROM lake.t WHERE id > 5), (SELECT avg(v) FROM lake.u WHERE id > 5)", 2),
+]
+"""Subqueries of one row, and how often they read a table together."""
+
+MERGING = "org.apache.spark.sql.execution.planmerging.MergeSubplans"
+
+
+@contextmanager
+def setting(spark, key, value):
+    spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        spark.conf.unset(key)
+
+
+def scans(frame):
+    return frame._jdf.queryExecution().executedPlan().toString().count("BatchScan")
+
+
+@pytest.mark.skipif(not SPARK_4_3, reason="Spark merges scans of tables of other formats from 4.3 on")
+@pytest.mark.parametrize(
+    ("mode", "by"),
+    [("copy-on-write", "PARTITIONED BY (k, bucket(2, id))"), ("merge-on-read", "")],
+)
+def test_subqueries_of_one_row_read_their_table_once(lake, mode, by):
+    for name in "tu":
+        lake.sql(
+            f"CREATE TABLE lake.{name} (id BIGINT, k STRING, v INT, c CHAR(3), n STRUCT<x: INT, y: STRING>) "
+            f"{by} TBLPROPERTIES ('lakelog.write.delete.mode' = '{mode}')"
+        )
+        lake.sql(
+            f"INSERT INTO lake.{name} SELECT id, if(id % 3 = 0, 'a', 'b'), id % 7, if(id % 2 = 0, 'x', 'y'), "
+            f"named_struct('x', int(id), 'y', string(id)) FROM range({ROWS})"
+        )
+        lake.sql(f"DELETE FROM lake.{name} WHERE id % 5 = 2")
+    with setting(lake.spark, "spark.sql.adaptive.enabled", "false"):
+        for words, expected in SHARED:
+            query = f"SELECT {words}"
+            frame = lake.frame(query)
+            assert scans(frame) == expected, (
+                f"{query}: {frame._jdf.queryExecution().executedPlan().toString()}"
+            )
+            with setting(lake.spark, "spark.sql.optimizer.excludedRules", MERGING):
+                apart = lake.frame(query)
+                assert scans(apart) > 1, query
+                assert apart.collect() == frame.collect(), query
 
 
 def test_a_condition_of_many_levels_is_one_that_may_match(lake):

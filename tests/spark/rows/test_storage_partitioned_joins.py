@@ -171,6 +171,25 @@ def test_a_scan_alone_is_packed_as_before(lake):
     assert lake.sql("SELECT count(*), count(DISTINCT k) FROM lake.t") == [(40, 40)]
 
 
+def test_what_becomes_one_row_is_packed_unless_it_is_grouped_first(lake):
+    lake.sql("CREATE TABLE lake.t (id BIGINT, k STRING) PARTITIONED BY (k)")
+    lake.sql("INSERT INTO lake.t SELECT id, concat('k', id) FROM range(40)")
+    queries = {
+        "SELECT sum(length(k)), max(id) FROM lake.t WHERE k <> 'k1'": False,
+        "SELECT count(DISTINCT k) + sum(id) FROM lake.t WHERE id <> 1": True,
+        "SELECT k, sum(id) FROM lake.t WHERE id <> 1 GROUP BY k": True,
+        "SELECT sum(l.id) FROM lake.t l JOIN lake.t r ON l.k = r.k": True,
+    }
+    for query, is_apart in queries.items():
+        with settings(lake.spark):
+            frame = lake.frame(query)
+            scan = frame._jdf.queryExecution().executedPlan().collectLeaves().head()
+            assert (scan.inputPartitions().length() >= 39) == is_apart, query
+            rows = sorted(frame.collect())
+        with settings(lake.spark, **{ENABLED: "false"}):
+            assert sorted(lake.frame(query).collect()) == rows
+
+
 def test_one_side_is_shuffled_to_the_other_where_that_is_asked_for(lake):
     tables(lake, "k", "k")
     lake.sql("CREATE TABLE lake.a.plain AS SELECT k, count(*) AS n FROM lake.a.r GROUP BY k")

@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog import Aggregate, PartitionSpec, engine
+from lakelog.catalog import Aggregate, PartitionSpec, Predicate, engine
 from lakelog.catalog.engine import TopRows, apply_changes, partition_values
 from lakelog.catalog.errors import CommitConflict
 from lakelog.log.costs import CostTally, tallied
@@ -23,9 +23,11 @@ from lakelog.spark.requests.base import EmptyAnswer, PossibleAnswer
 def plan(at: ServedCatalog, asked: ask.PlanFiles) -> tuple[ask.PlanFacts, Beside]:
     top = None if asked.top is None else TopRows(**msgspec.structs.asdict(asked.top))
     cost = CostTally()
+    # Read once: a join may give thousands of values at run time.
+    predicate = Predicate.from_json(asked.predicate)
     with tallied(cost):
         table = at.loaded(asked)
-        planned_files = engine.plan(table, asked.predicate, top=top)
+        planned_files = engine.plan(table, predicate, top=top)
     deleted = (
         pc.sum(planned_files["deleted"], min_count=0).as_py()
         if "deleted" in planned_files.column_names
@@ -36,7 +38,7 @@ def plan(at: ServedCatalog, asked: ask.PlanFiles) -> tuple[ask.PlanFacts, Beside
         deleted=deleted,
         requests=cost.requests.total(),
         bytes=cost.bytes_read,
-        by_partition=engine.left_out_by_partition(table, asked.predicate, planned_files.num_rows),
+        by_partition=engine.left_out_by_partition(table, predicate, planned_files.num_rows),
     )
     return answer, files_in_arrow(planned_files, _keys(planned_files, table.specs, asked.keys))
 

@@ -32,7 +32,7 @@ from lakelog.catalog.core.planning.bound import (
     TextTest,
 )
 from lakelog.catalog.core.planning.exact import exact_value, of_double, range_of, scalar_of
-from lakelog.catalog.core.schema.literals import value_type
+from lakelog.catalog.core.schema.literals import to_arrow, value_type
 from lakelog.catalog.core.schema.partitioning import result_type
 from lakelog.catalog.core.schema.predicate import (
     COMPARISONS,
@@ -56,6 +56,17 @@ _COMPARED = frozenset(
         *(f"interval {start} to {end}" for start, end in itertools.combinations(_DAY_TIME, 2)),
     )
 )  # fmt: skip
+_TEXTS = frozenset(("string", "varchar"))
+_WHOLES = frozenset(("byte", "short", "integer", "long"))
+_PLAIN: dict[str, tuple[frozenset[type], frozenset[str | None]]] = {
+    **{family: (frozenset((str,)), _TEXTS | {"char", None}) for family in _TEXTS},
+    **{family: (frozenset((int,)), _WHOLES | {None}) for family in _WHOLES},
+    **{
+        family: (frozenset((int,)), frozenset((family, None)))
+        for family in ("date", "timestamp", "timestamp_ntz")
+    },
+}
+"""Families of columns for which a list of literals is taken at once: the literals' classes and families."""
 _MIRRORED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -146,6 +157,8 @@ class _Binder:
         if term is None or not is_known or any(map(_is_foreign, literals)):
             self._check_columns(whole)
             return OpaqueCondition(str(whole))
+        if (plain_values := _plain_values(term, literals)) is not None:
+            return InCondition(term, plain_values, False, any(value.value is None for value in literals))
         comparisons = [compared("=", term, value) for value in literals if value.value is not None]
         if any(isinstance(part, AndCondition) for part in comparisons):
             # A double stands for several decimals, or for several large integers.
@@ -267,6 +280,25 @@ def compared(op: str, term: BoundTerm, literal: FilterLiteral) -> Bound:
         if first <= last:
             exact = first if op in ("<", ">=") else last
     return _compared_exactly(op, term, kind, exact)
+
+
+def _plain_values(term: BoundTerm, literals: Sequence[FilterLiteral]) -> pa.Array | None:
+    """Return the values of a list that a column can have; None if each has to be compared by itself.
+
+    A join gives thousands of values at run time. They have the column's own type, or are whole numbers.
+    """
+    kind = _type_of(term)
+    if kind is None or term.type is None or kind.family not in _PLAIN:
+        return None
+    classes, alike = _PLAIN[kind.family]
+    values = [literal.value for literal in literals if literal.value is not None]
+    families = {None if literal.type is None else literal.type.split("(")[0] for literal in literals}
+    if not families <= alike or not {type(value) for value in values} <= classes:
+        return None
+    if kind.family not in _TEXTS:
+        lowest, highest = range_of(kind)
+        values = [value for value in values if lowest <= value <= highest]  # type: ignore[operator]
+    return to_arrow(values, term.type)
 
 
 def _compared_exactly(op: str, term: BoundTerm, kind: AtomicType, exact: Fraction) -> Bound:
