@@ -233,7 +233,7 @@ def test_a_query_is_cancelled_by_its_id_and_others_wait(page: str) -> None:
 
 def test_a_query_ends_when_its_time_is_up(catalog: Catalog) -> None:
     with pytest.raises(InvalidInput, match=r"the query took more than 0\.5 seconds"):
-        RunningQueries(0.5).run(catalog, SLOW, "1", 10)
+        RunningQueries(0.5).run(catalog, SLOW, "1", 10, list)
 
 
 def test_without_duckdb_the_message_says_what_to_install(page: str, monkeypatch: pytest.MonkeyPatch) -> None:

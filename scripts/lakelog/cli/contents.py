@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import click
 import pyarrow as pa
@@ -26,6 +26,11 @@ from lakelog.cli.options import (
     version_option,
     with_columns,
 )
+
+Kept = TypeVar("Kept")
+
+CELL_MAX = 10_000
+"""The most characters of a cell that `lakelog sql` prints for people."""
 
 _SIGNS = {"added": "+", "removed": "−", "changed": "~"}
 
@@ -151,19 +156,20 @@ def sql(place: Place, query: str, limit: int, as_of: str | None) -> None:
     versions are printed below the rows. The library duckdb has to be installed.
     """
     catalog = place.catalog() if as_of is None else place.catalog_as_of(as_of)
-    result = query_result(catalog, query, limit, of_the_past=as_of is not None)
-    names = result.schema.names
+    of_the_past = as_of is not None
     if place.as_json:
-        answer.in_json(
-            {
-                "versions": result.versions,
-                "columns": names,
-                "rows": [[answer.plain(value) for value in row] for row in result.rows],
-                "more": result.more,
-            }
-        )
+        with answer.stored_lists() as lists:
+            stored = query_result(catalog, query, limit, lists.store, of_the_past=of_the_past)
+            before = {"versions": stored.versions, "columns": stored.schema.names}
+            lists.print(before, "rows", {"more": stored.more})
         return
-    answer.rows(names, [[answer.cell(value) for value in row] for row in result.rows], empty="No rows.")
+    result = query_result(
+        catalog, query, limit, _short_cells, cell_max=CELL_MAX + 1, of_the_past=of_the_past
+    )
+    cells, is_any_cut = result.rows
+    answer.rows(result.schema.names, cells, empty="No rows.")
+    if is_any_cut:
+        answer.say(f"Cells are cut after {CELL_MAX:,} characters: --json has all of them.", err=True)
     if result.more:
         answer.say(f"There are more rows: give a --limit above {limit:,}.", err=True)
     if result.versions:
@@ -173,12 +179,24 @@ def sql(place: Place, query: str, limit: int, as_of: str | None) -> None:
 COMMANDS = (head, sql, diff, restore)
 
 
+def _short_cells(rows: Iterator[tuple[Any, ...]]) -> tuple[list[list[str]], bool]:
+    """Return rows as texts for people, and whether one of them is cut."""
+    is_any_cut = False
+    texts = []
+    for row in rows:
+        cells = [answer.cell(value) for value in row]
+        is_any_cut |= any(len(text) > CELL_MAX for text in cells)
+        texts.append([answer.shortened(text, CELL_MAX) for text in cells])
+    return texts, is_any_cut
+
+
 @dataclass(frozen=True, slots=True)
-class QueryResult:
-    """The first rows of an answer, whether there are more, and the version of each table that was read."""
+class QueryResult(Generic[Kept]):
+    """What was kept of the first rows of an answer, whether there are more, and the version of each table that
+    was read."""
 
     schema: pa.Schema
-    rows: list[tuple[Any, ...]]
+    rows: Kept
     more: bool
     versions: dict[str, int]
 
@@ -191,13 +209,17 @@ def query_result(
     catalog: Catalog,
     query: str,
     limit: int,
+    keep: Callable[[Iterator[tuple[Any, ...]]], Kept],
     *,
+    cell_max: int | None = None,
     of_the_past: bool = False,
     began: Callable[[Callable[[], None]], None] = lambda interrupt: None,
-) -> QueryResult:
+) -> QueryResult[Kept]:
     """Answer a query over tables at the same moment. Raises InvalidInput for a mistake in it.
 
-    `began` receives the function that interrupts the query (see `answer_of`).
+    `keep` receives at most `limit` rows, of which few are in memory at once, and returns what to keep of them. It need
+    not read all. Strings and binaries have at most `cell_max` characters or bytes, if that is given. `began` receives
+    the function that interrupts the query (see `answer_of`).
     """
     versions: dict[str, int] = {}
     with ExitStack() as stack:
@@ -208,7 +230,7 @@ def query_result(
             versions[quoted(name)] = table.version
             return table
 
-        batches = stack.enter_context(answer_of(query, load, began))
-        every_row = (row for batch in batches for row in answer.python_lists(batch))
-        rows = list(islice(every_row, limit))
-        return QueryResult(batches.schema, rows, next(every_row, None) is not None, versions)
+        batches = stack.enter_context(answer_of(query, load, began, rows_max=limit + 1, cell_max=cell_max))
+        every_row = answer.each_row(batches)
+        kept_rows = keep(islice(every_row, limit))
+        return QueryResult(batches.schema, kept_rows, next(every_row, None) is not None, versions)
