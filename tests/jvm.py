@@ -75,9 +75,9 @@ def make_archive() -> None:
         f"{' '.join(_FOR_MINUTES)} -XX:ArchiveClassesAtExit={_ARCHIVE} -Xlog:cds=off -Xlog:cds+dynamic=off"
     )
     command = [sys.executable, "-m", "tests.jvm", "--options", options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"no archive of Spark's classes was made: {done.stderr}")
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode != 0:
+        raise SystemExit(f"no archive of Spark's classes was made: {process.stderr}")
     _MADE_WITH.write_text(made_with)
 
 

@@ -59,11 +59,11 @@ def script_of(name: str, warehouse: str) -> dict[str, Any]:
     about, steps = RACES[name]
     writes: dict[str, Any] = {}
     outcomes = []
-    for client, what, first in steps:
-        step: dict[str, Any] = {"client": client, "do": what}
-        if what == "append":
+    for client, label, first in steps:
+        step: dict[str, Any] = {"client": client, "do": label}
+        if label == "append":
             step["rows"] = [list(row.values()) for row in named(first).to_pylist()]
-        outcomes.append(step | {"outcome": _outcome(Catalog(warehouse), writes, client, what, named(first))})
+        outcomes.append(step | {"outcome": _outcome(Catalog(warehouse), writes, client, label, named(first))})
     try:
         end: dict[str, Any] = {"answer": lakelog_reader.answer([warehouse, "rows", "t"])}
     except NoSuchTable:

@@ -46,9 +46,9 @@ def fill(bench: Bench) -> None:
     table = table.delete(col("id") == 11)
     key: dict[str, Any] = {"kind": "unique", "name": "key", "columns": [["id"]]}
     table.alter([{"change": "add-constraint", "constraint": key}]).create_tag("tag")
-    hinted = catalog.create_table("hinted", NAMED).append(named(0))
-    snapshot(hinted)
-    hinted.append(named(10))
+    hinted_table = catalog.create_table("hinted", NAMED).append(named(0))
+    snapshot(hinted_table)
+    hinted_table.append(named(10))
     catalog.create_table("sidecars", ROWS, partition_by=["kind"]).append(rows(0, 3))
     table = catalog.create_table("based", ROWS, partition_by=["kind"])
     for number in range(3):
@@ -359,8 +359,8 @@ def damaged(objects: Objects) -> tuple[Objects, list[dict[str, Any]]]:
     instead: Objects = {}
     questions: list[dict[str, Any]] = []
     for damage in DAMAGES:
-        changed, without = _damaged(objects, damage)
-        instead |= {f"instead/{damage.name}/{key}": data for key, data in changed.items()}
+        changed_data, without = _damaged(objects, damage)
+        instead |= {f"instead/{damage.name}/{key}": data for key, data in changed_data.items()}
         question: dict[str, Any] = {
             "instead": damage.name,
             "ask": [damage.question, damage.table],
@@ -368,7 +368,7 @@ def damaged(objects: Objects) -> tuple[Objects, list[dict[str, Any]]]:
         }
         if without:
             question["without"] = without
-        questions.append(question | _expected(objects, changed, without, damage))
+        questions.append(question | _expected(objects, changed_data, without, damage))
     return instead, questions
 
 
@@ -391,9 +391,9 @@ def _damaged(objects: Objects, damage: Damage) -> tuple[Objects, list[str]]:
 
 def _rehashed(objects: Objects, key: str, edited: Callable[[bytes], bytes]) -> Objects:
     folder = key.partition("_log/")[0]
-    own = {other: data for other, data in objects.items() if other.startswith(folder)}
-    after = rehashed(own, lambda other, body: edited(body) if other == key else body)
-    return {other: data for other, data in after.items() if data != own.get(other)}
+    own = {other_text: data for other_text, data in objects.items() if other_text.startswith(folder)}
+    data_after = rehashed(own, lambda other, body: edited(body) if other == key else body)
+    return {other_text: data for other_text, data in data_after.items() if data != own.get(other_text)}
 
 
 def _key_of(objects: Objects, damage: Damage) -> str:
@@ -412,8 +412,8 @@ def _key_of(objects: Objects, damage: Damage) -> str:
 def _expected(objects: Objects, changed: Objects, without: list[str], damage: Damage) -> dict[str, Any]:
     """Return the exit code or the answer, which are lakelog's too."""
     with tempfile.TemporaryDirectory() as temporary:
-        here = {key: data for key, data in {**objects, **changed}.items() if key not in without}
-        write_objects(Path(temporary), here)
+        own_data = {key: data for key, data in {**objects, **changed}.items() if key not in without}
+        write_objects(Path(temporary), own_data)
         ask = [f"{temporary}/warehouse", damage.question, damage.table]
         if damage.exit is None:
             return {"answer": lakelog_reader.answer(ask)}

@@ -45,15 +45,15 @@ def rehashed(objects: Objects, edit: Edit) -> Objects:
     Hashes of changed objects are made anew, and replaced wherever another object names them.
     """
     result = dict(objects)
-    replaced: dict[bytes, bytes] = {}
+    replaced_data: dict[bytes, bytes] = {}
     for key in _in_order(objects):
         body, old = objects[key][:-TAIL], objects[key][-TAIL + 9 : -2]
-        body = _HASH.sub(lambda match: replaced.get(match[0], match[0]), edit(key, body))
+        body = _HASH.sub(lambda match: replaced_data.get(match[0], match[0]), edit(key, body))
         new = hashlib.sha256(body + b"}").hexdigest().encode()
         result[key] = body + b',"hash":"' + new + b'"}'
         if new != old:
-            replaced[old] = new
-    prefixes = {old[:16].decode(): new[:16].decode() for old, new in replaced.items()}
+            replaced_data[old] = new
+    prefixes = {old[:16].decode(): new[:16].decode() for old, new in replaced_data.items()}
     return {_renamed(key, prefixes): data for key, data in result.items()}
 
 

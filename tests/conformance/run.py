@@ -51,22 +51,22 @@ def results(kit: Path, ask: Ask, only: Sequence[str] = ()) -> Iterator[CaseResul
         with tempfile.TemporaryDirectory() as temporary:
             place = Path(temporary).resolve()
             objects = objects_of(folder)
-            here = {key: data for key, data in objects.items() if not key.startswith("instead/")}
-            if any(PLACE.encode() in data for data in here.values()):
-                here = moved(here, PLACE, str(place))
+            own_data = {key: data for key, data in objects.items() if not key.startswith("instead/")}
+            if any(PLACE.encode() in data for data in own_data.values()):
+                own_data = moved(own_data, PLACE, str(place))
             (place / "warehouse").mkdir()
-            write_objects(place, here)
+            write_objects(place, own_data)
             for question in case["questions"]:
                 prefix = f"instead/{question.get('instead')}/"
-                changed = {
+                changed_data = {
                     key.removeprefix(prefix): data for key, data in objects.items() if key.startswith(prefix)
                 }
                 without = question.get("without", [])
-                write_objects(place, changed)
+                write_objects(place, changed_data)
                 for key in without:
                     (place / key).unlink()
                 wrong.append(_fault(question, ask, place))
-                write_objects(place, {key: here[key] for key in (*changed, *without)})
+                write_objects(place, {key: own_data[key] for key in (*changed_data, *without)})
         yield CaseResult(
             folder.name, case["about"], tuple(case["features"]), len(wrong), tuple(filter(None, wrong))
         )
@@ -75,21 +75,21 @@ def results(kit: Path, ask: Ask, only: Sequence[str] = ()) -> Iterator[CaseResul
 def _fault(question: dict[str, Any], ask: Ask, place: Path) -> str:
     """Return what is wrong with the answer to a question, or an empty text."""
     code, output = ask([str(place / "warehouse"), *question["ask"]])
-    said = " ".join([*filter(None, [question.get("instead")]), *question["ask"]])
+    reported_text = " ".join([*filter(None, [question.get("instead")]), *question["ask"]])
     expected = question.get("exit", ANSWERED)
     if code != expected:
-        return f"{said}: exit code {code}, not {expected} ({question.get('why', output.strip()[-300:])})"
+        return f"{reported_text}: exit code {code}, not {expected} ({question.get('why', output.strip()[-300:])})"
     if expected != ANSWERED:
         return ""
     try:
         answer = json.loads(output)
     except ValueError:
-        return f"{said}: the answer is not JSON: {output[:200]!r}"
+        return f"{reported_text}: the answer is not JSON: {output[:200]!r}"
     wanted = json.loads(json.dumps(question["answer"]).replace(PLACE, str(place)))
     if comparable(answer) == comparable(wanted):
         return ""
-    shown, right = (json.dumps(value, ensure_ascii=False)[:1000] for value in (answer, wanted))
-    return f"{said}: {shown} and not {right}"
+    shown_text, right = (json.dumps(value, ensure_ascii=False)[:1000] for value in (answer, wanted))
+    return f"{reported_text}: {shown_text} and not {right}"
 
 
 def comparable(answer: Any) -> Any:
@@ -108,8 +108,8 @@ def of_command(command: Sequence[str]) -> Ask:
     """Return how to ask a program."""
 
     def ask(arguments: Sequence[str]) -> tuple[int, str]:
-        done = subprocess.run([*command, *arguments], capture_output=True, text=True, encoding="utf-8")
-        return done.returncode, done.stdout or done.stderr
+        process = subprocess.run([*command, *arguments], capture_output=True, text=True, encoding="utf-8")
+        return process.returncode, process.stdout or process.stderr
 
     return ask
 
@@ -124,9 +124,9 @@ def table_of(outcomes: Sequence[CaseResult]) -> str:
     ]
     for feature in sorted({feature for outcome in outcomes for feature in outcome.features}):
         cases = [outcome for outcome in outcomes if feature in outcome.features]
-        failed = any(outcome.wrong for outcome in cases)
+        is_failed = any(outcome.wrong for outcome in cases)
         names = ", ".join(outcome.name for outcome in cases)
-        lines.append(f"the feature {feature}: {'FAIL' if failed else 'pass'} ({names})")
+        lines.append(f"the feature {feature}: {'FAIL' if is_failed else 'pass'} ({names})")
     lines += [f"\n{outcome.name}: {fault}" for outcome in outcomes for fault in outcome.wrong]
     return "\n".join(lines)
 
@@ -141,9 +141,9 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--case", action="append", default=[], help="only this case")
     parser.add_argument("command", nargs="+", help="the reader, after --")
-    asked = parser.parse_args(arguments)
-    kit = asked.kit if (asked.kit / "cases").is_dir() else Path(__file__).resolve().parent
-    outcomes = list(results(kit, of_command(asked.command), asked.case))
+    args = parser.parse_args(arguments)
+    kit = args.kit if (args.kit / "cases").is_dir() else Path(__file__).resolve().parent
+    outcomes = list(results(kit, of_command(args.command), args.case))
     if not outcomes:
         print("there is no such case", file=sys.stderr)
         return 1

@@ -45,15 +45,15 @@ def test_a_warehouse_of_the_kit_is_written_maintained_and_checked(name: str, tmp
     catalog = Catalog(warehouse, options={"fsync": "off"})
     rows: dict[str, Any] = {}
     for path in lakelog_reader.answer([warehouse, "tables"]):
-        before = rows_of(warehouse, path)
+        rows_before = rows_of(warehouse, path)
         count = written(catalog.load_table(tuple(path)))
-        after = rows_of(warehouse, path)
-        assert len(after) == len(before) + count and set(after) == set(before)
+        rows_after = rows_of(warehouse, path)
+        assert len(rows_after) == len(rows_before) + count and set(rows_after) == set(rows_before)
         table = catalog.load_table(tuple(path)).create_tag("went-on").compact()
         table.set_properties({"went": "on"})
         with suppress(Unsupported):  # of types and files that Iceberg cannot express
             table.refresh().export_iceberg()
-        rows[json.dumps(path)] = after
+        rows[json.dumps(path)] = rows_after
     no_age = dt.timedelta(0)
     catalog.expire(older_than=no_age, dry_run=False, trust_clock=True)
     catalog.vacuum(older_than=no_age, dry_run=False, trust_clock=True)

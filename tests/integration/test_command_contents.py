@@ -59,11 +59,11 @@ def test_head_shows_times_that_python_has_none_of_and_walls_clocks_as_they_are(
     catalog.create_table("shop.times", pa.table(columns).schema).append(pa.table(columns))
     try:
         first, second = objects(lakelog("head", "shop.times", "--json"))
-        said = lakelog("head", "shop.times", "--columns", "wall,at", "--where", "day < DATE '2000-01-01'")
+        output = lakelog("head", "shop.times", "--columns", "wall,at", "--where", "day < DATE '2000-01-01'")
     finally:
         monkeypatch.undo()
         time.tzset()
-    assert "2024-01-01 12:00:00.000001 " in said and "2024-01-01 12:00:00Z" in said
+    assert "2024-01-01 12:00:00.000001 " in output and "2024-01-01 12:00:00Z" in output
     assert first["wall"].endswith("12:00:00.000001") and first["day"] == "1970-01-01"
     assert second["day"].startswith("119") and second["in"]["wall"].startswith("-")
 
@@ -83,10 +83,10 @@ def test_json_has_nothing_that_a_terminal_obeys(catalog: Catalog, lakelog: Any) 
     catalog.create_table("shop.evil", pa.schema({"s": pa.string()}), comment=evil).append(
         pa.table({"s": [evil]})
     )
-    said = lakelog("head", "shop.evil", "--json")
-    assert objects(said) == [{"s": evil}] and said.replace("\n", "").isprintable() and "\u00fc" in said
-    said = lakelog("cat", "shop.evil", "1")
-    assert said.replace("\n", "").isprintable() and "\\u202e" in said
+    output = lakelog("head", "shop.evil", "--json")
+    assert objects(output) == [{"s": evil}] and output.replace("\n", "").isprintable() and "\u00fc" in output
+    output = lakelog("cat", "shop.evil", "1")
+    assert output.replace("\n", "").isprintable() and "\\u202e" in output
     assert lakelog("audit", "--json").replace("\n", "").isprintable()
 
 
@@ -181,8 +181,8 @@ def test_bash_is_offered_no_name_that_it_would_run(catalog: Catalog) -> None:
         catalog.create_table(("shop", name), SCHEMA)
     command = [sys.executable, "-m", "lakelog.cli"]
     environment = os.environ | of_bash("lakelog view shop.", catalog.warehouse)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert offered(done.stdout) == ["shop.orders"] and done.stderr == ""
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert offered(process.stdout) == ["shop.orders"] and process.stderr == ""
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

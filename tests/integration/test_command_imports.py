@@ -25,8 +25,8 @@ def test_a_dry_run_says_if_nothing_would_change(tmp_path: Path, capsys: pytest.C
 
     assert "To do it" in said("--dry-run")
     said()
-    assert "Nothing has changed since the last import" in (unchanged := said("--dry-run"))
-    assert "To do it" not in unchanged
+    assert "Nothing has changed since the last import" in (unchanged_text := said("--dry-run"))
+    assert "To do it" not in unchanged_text
     pq.write_table(pa.table({"id": [2]}), source / "2.parquet")
-    assert "1 files more" in (changed := said("--dry-run")) and "To do it" in changed
+    assert "1 files more" in (changed_text := said("--dry-run")) and "To do it" in changed_text
     assert Catalog(warehouse).load_table("shop.orders").row_count == 1

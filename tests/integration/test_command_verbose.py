@@ -57,17 +57,17 @@ def test_all_requests_of_a_command_are_printed_beside_its_answer(
     monkeypatch.setattr(places, "open_store", opened)
     monkeypatch.setattr(inspection, "open_store", opened)
     assert run([*command, "--warehouse", warehouse, "--verbose"]) == code
-    answer, said = capsys.readouterr()
+    answer, text = capsys.readouterr()
     assert all(map(json.loads, answer.splitlines()))
-    lines = [line.removeprefix("lakelog: ") for line in said.splitlines()]
+    lines = [line.removeprefix("lakelog: ") for line in text.splitlines()]
     assert [line.partition(":")[0].split(" (")[0] for line in lines if " in " in line] == [
         *operations,
         "in all",
     ]
-    whole = next(line for line in lines if line.startswith("in all"))
-    counted = sum((store.by_kind for store in stores), Counter())
-    assert dict(re.findall(r"(\w+) (\d+)[,)]", whole)) == {
-        kind: str(number) for kind, number in counted.items()
+    whole_line = next(line for line in lines if line.startswith("in all"))
+    total = sum((store.by_kind for store in stores), Counter())
+    assert dict(re.findall(r"(\w+) (\d+)[,)]", whole_line)) == {
+        kind: str(number) for kind, number in total.items()
     }
 
 

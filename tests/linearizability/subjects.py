@@ -146,14 +146,14 @@ class Balances:
         for at in operation["read"]:
             [read[at]] = transaction.load_table(self.TABLES[at]).to_arrow()["value"].to_pylist()
         for at, amount in operation.get("change", {}).items():
-            changed = rows_from([(0, "", "", (read[at] or 0) + amount)])
-            transaction.load_table(self.TABLES[at]).overwrite(changed)
-        for tried in range(1, TRIES_MAX + 1):
+            changed_rows = rows_from([(0, "", "", (read[at] or 0) + amount)])
+            transaction.load_table(self.TABLES[at]).overwrite(changed_rows)
+        for tried_number in range(1, TRIES_MAX + 1):
             try:
                 transaction.commit()
                 break
             except CommitUnknown:
-                if tried == TRIES_MAX:
+                if tried_number == TRIES_MAX:
                     raise
         return read
 

@@ -109,8 +109,8 @@ def writing_by_name(full: bool) -> Scenario:
 
 def swapping_tables(full: bool) -> Scenario:
     """T gives its name to another table of its namespace, while clients write by name: one has loaded it before."""
-    linked = (*LINKED, ("link", "new", "U"))
-    namespace, other = opened("N", *linked), opened("U", ("moved", "N", "new"))
+    linked_pair = (*LINKED, ("link", "new", "U"))
+    namespace, other = opened("N", *linked_pair), opened("U", ("moved", "N", "new"))
     actors = (
         Actor("writer", partial(names.write_by_name, "w1", "write", "N", "t", T)),
         Actor("renamer", partial(names.rename, "r1", "away", namespace, "t", namespace, "old", T)),
@@ -123,7 +123,7 @@ def swapping_tables(full: bool) -> Scenario:
         Actor("reader", partial(reading.cut, (namespace, T))),
     )
     setup = (
-        begun("N", *linked),
+        begun("N", *linked_pair),
         begun("T", *FILES),
         partial(put, ("file", "T", "first", 0), "data"),
         begun("U", ("moved", "N", "new")),

@@ -61,9 +61,11 @@ def threads_again(full: bool) -> Scenario:
 
 def threads_and_vacuum(full: bool) -> Scenario:
     """One thread adds a file that another one removes."""
-    gone = Request("two", "A", "A", (("applied", "two"), ("remove", "one", 1)), needs=(("after", "one"),))
+    removed_request = Request(
+        "two", "A", "A", (("applied", "two"), ("remove", "one", 1)), needs=(("after", "one"),)
+    )
     actors = (
-        Actor("threads", group(addition("one"), gone)),
+        Actor("threads", group(addition("one"), removed_request)),
         Actor("vacuum", partial(expiry.vacuum, "v1", "A")),
         Actor("vacuum 2", partial(expiry.vacuum, "v2", "A")),
     )
@@ -154,9 +156,12 @@ def proposing_again(full: bool) -> Scenario:
 
 def toggling(*others: Actor) -> tuple[Actor, ...]:
     """A client makes the change impossible, and then possible again."""
-    gone = Request("away", "A", "A", (("remove", "f", 0),))
+    removed_request = Request("away", "A", "A", (("remove", "f", 0),))
     back = Request("back", "A", "A", (FILE,))
-    return (Actor("toggler", partial(sharing.in_turn, "w3", opened("A", FILE), gone, back)), *others)
+    return (
+        Actor("toggler", partial(sharing.in_turn, "w3", opened("A", FILE), removed_request, back)),
+        *others,
+    )
 
 
 def refusing(full: bool) -> Scenario:
@@ -208,8 +213,8 @@ def proposing_files(full: bool) -> Scenario:
         Actor("combiner 1", combiner("k1")),
         Actor("combiner 2", combiner("k2"), like="combiner 1"),
     )
-    kept = actors if full else (actors[0], *actors[2:4])
-    return Scenario("propose files", kept, (begun("A"),), faults=0)
+    kept_actors = actors if full else (actors[0], *actors[2:4])
+    return Scenario("propose files", kept_actors, (begun("A"),), faults=0)
 
 
 def proposing_rows(full: bool) -> Scenario:

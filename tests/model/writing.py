@@ -116,8 +116,8 @@ def compare(place: str, cid: str, first: int, last: int) -> Program:
     """What the versions say of the change: "applied", "refused", or nothing."""
     while first <= last:
         found = yield ("get", log_key(place, first))
-        known = fate(found, cid)
-        if known:
+        known_text = fate(found, cid)
+        if known_text:
             if isinstance(found, Tombstone):
                 outcome = found.outcome
             elif found.intent is not None:
@@ -126,7 +126,7 @@ def compare(place: str, cid: str, first: int, last: int) -> Program:
             else:
                 outcome = "committed"
             if outcome == "committed" or not on(Rule.ABORTED_IS_NOT_DONE):
-                return known
+                return known_text
         first += 1
     return ""
 

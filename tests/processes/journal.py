@@ -62,22 +62,22 @@ class Journals:
 
     def read_on(self) -> list[Asked]:
         """Read what was added since the last time; return the requests that it is about."""
-        touched: dict[str, Asked] = {}
+        touched_requests: dict[str, Asked] = {}
         for path in sorted(self._folder.glob("*.jsonl")):
             for line in self._new_lines(path):
                 key = str(line["key"])
                 if "request" in line:
-                    asked = self.asked.setdefault(key, Asked(key, line["request"]))
-                    asked.retries += asked.open or bool(asked.answers)
-                    asked.open = True
+                    asked_request = self.asked.setdefault(key, Asked(key, line["request"]))
+                    asked_request.retries += asked_request.open or bool(asked_request.answers)
+                    asked_request.open = True
                 else:
-                    asked = self.asked[key]
-                    asked.answers.append(line["answer"])
-                    asked.open = False
+                    asked_request = self.asked[key]
+                    asked_request.answers.append(line["answer"])
+                    asked_request.open = False
                     if "error" in line:
-                        asked.errors.append(line["error"])
-                touched[key] = asked
-        return list(touched.values())
+                        asked_request.errors.append(line["error"])
+                touched_requests[key] = asked_request
+        return list(touched_requests.values())
 
     def _new_lines(self, path: Path) -> Iterator[dict[str, Any]]:
         with path.open("rb") as source:

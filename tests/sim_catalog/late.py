@@ -129,9 +129,9 @@ def kind_of(mutation: str) -> str | None:
 
 def _changed() -> Iterator[str]:
     for mutation in sorted(MUTATIONS):
-        begun = time.process_time()
+        start_time = time.process_time()
         seed = noticing(mutation)
-        if LATE.get(mutation, seed) != seed or time.process_time() - begun > 0.5:
+        if LATE.get(mutation, seed) != seed or time.process_time() - start_time > 0.5:
             yield f'    "{mutation}": {seed},'
 
 

@@ -75,9 +75,12 @@ def test_a_history_fits_into_one_order_or_not(history: list[Request], fits: bool
 
 
 def test_the_shortest_beginning_that_does_not_fit_is_reported() -> None:
-    lost = done(5, 6, MISSING, "resolve", T)
+    lost_request = done(5, 6, MISSING, "resolve", T)
     later = done(9, 10, "a", "resolve", T)
-    assert first_misfit([CREATED, done(3, 4, "a", "resolve", T), lost, later], FOUND)[-1] == lost
+    assert (
+        first_misfit([CREATED, done(3, 4, "a", "resolve", T), lost_request, later], FOUND)[-1] == lost_request
+    )
     assert all(
-        request.begun_at <= lost.ended_at < FOREVER for request in first_misfit([CREATED, lost], FOUND)
+        request.begun_at <= lost_request.ended_at < FOREVER
+        for request in first_misfit([CREATED, lost_request], FOUND)
     )

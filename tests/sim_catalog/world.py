@@ -83,9 +83,9 @@ class CatalogWorld:
     def chosen(self, ways: Mapping[str, float]) -> str:
         """Return one of some ways to go on, by their weights; where the run is about some of them, one of those, each
         as often as the others."""
-        left = {way: 1.0 for way in ways if way in self.about} or ways
-        at = self.rng.random() * sum(left.values())
-        for way, weight in left.items():
+        remaining_numbers = {way: 1.0 for way in ways if way in self.about} or ways
+        at = self.rng.random() * sum(remaining_numbers.values())
+        for way, weight in remaining_numbers.items():
             at -= weight
             if at < 0:
                 return way
@@ -176,10 +176,10 @@ class CatalogWorld:
         self.scheduler.step()
 
     def _wait(self, event: threading.Event, timeout_s: float | None) -> None:
-        left = None if timeout_s is None else self.rng.choice((1, 3, 10))
-        while not event.is_set() and left != 0:
+        remaining_number = None if timeout_s is None else self.rng.choice((1, 3, 10))
+        while not event.is_set() and remaining_number != 0:
             self.scheduler.step()
-            left = None if left is None else left - 1
+            remaining_number = None if remaining_number is None else remaining_number - 1
 
     def _in_parallel(self, works: Sequence[Callable[[], None]]) -> None:
         """One by one in any order: whatever really happens side by side is like one of these."""
@@ -235,8 +235,8 @@ class CatalogWorld:
 
     def ask(self, request: Request, commit: Callable[[], object]) -> None:
         """Ask for a request until it is known what became of it, or patience ends."""
-        for asked in range(ASKS_MAX):
-            already = asked > 0 and self.truth.is_applied(request.commit_id)
+        for asked_number in range(ASKS_MAX):
+            already = asked_number > 0 and self.truth.is_applied(request.commit_id)
             try:
                 commit()
             except CommitUnknown:
@@ -246,7 +246,7 @@ class CatalogWorld:
                 continue
             except LakelogError as error:
                 self.count(f"refused: {type(error).__name__}")
-                request.refused = asked == 0
+                request.refused = asked_number == 0
                 if already and not isinstance(error, StorageError):
                     self.fail(f"{request.title} had happened, but a retry said: {error}")
                 return

@@ -34,9 +34,9 @@ def kept(lake: Lake) -> int:
 
 def reach(lake: Lake, most: int) -> int:
     end = time.monotonic() + PATIENCE_S
-    while (found := kept(lake)) > most and time.monotonic() < end:
+    while (number := kept(lake)) > most and time.monotonic() < end:
         time.sleep(0.2)
-    return found
+    return number
 
 
 def test_what_is_kept_of_a_statement_goes_with_it(lake):
@@ -51,8 +51,8 @@ def test_what_is_kept_of_a_statement_goes_with_it(lake):
 def test_many_statements_of_many_catalogs_leave_nothing_behind(lake, make_lake, tmp_path):
     before = kept(lake)
     for number in range(HELD):
-        other = make_lake(str(tmp_path / str(number)))
-        other.sql("CREATE NAMESPACE lake.a")
-        other.sql("CREATE TABLE lake.a.t AS SELECT 1L AS x")
-        other.sql("SELECT * FROM lake.a.t a JOIN lake.a.t b USING (x)")
+        other_lake = make_lake(str(tmp_path / str(number)))
+        other_lake.sql("CREATE NAMESPACE lake.a")
+        other_lake.sql("CREATE TABLE lake.a.t AS SELECT 1L AS x")
+        other_lake.sql("SELECT * FROM lake.a.t a JOIN lake.a.t b USING (x)")
     assert reach(lake, before) <= before

@@ -45,9 +45,9 @@ VAGUE = frozenset(_VAGUE.split())
 PARTICIPLE = re.compile(r"[a-z]+(?:ed|ing)")
 
 _NOUNS = """
-bed bring building ceiling clustering embed encoding feed ending expected finding heading hundred king listing
-mapping meaning missing need partitioning ping reading ring seed setting shed sibling spacing speed spelling
-spring string thing timing warning wing wording
+bed bring building ceiling clustering deed embed encoding feed ending expected finding heading hundred king
+listing mapping meaning meeting missing need numbering partitioning ping reading ring seed setting shed
+sibling spacing speed spelling spring string thing timing warning wing wording
 """
 NOUNS = frozenset(_NOUNS.split())
 """Words that only look like participles, and `expected`, which is the field's word in tests."""
@@ -105,14 +105,14 @@ def tree() -> Tree:
 
 
 def _sources() -> Iterator[str]:
-    listed = subprocess.run(
+    process = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"],
         cwd=ROOT,
         check=True,
         capture_output=True,
         text=True,
     )
-    return (path for path in listed.stdout.splitlines() if (ROOT / path).is_file())
+    return (path for path in process.stdout.splitlines() if (ROOT / path).is_file())
 
 
 def _public_classes(module: ast.Module) -> Iterator[str]:
@@ -153,10 +153,10 @@ def main() -> None:
             ],
         )
     classes = tree().classes
-    doubled = {name: files for name, files in classes.items() if len(files) > 1}
+    doubled_files = {name: files for name, files in classes.items() if len(files) > 1}
     short = sum(len(files) for name, files in classes.items() if is_one_word(name))
     total = sum(map(len, classes.values()))
-    print(f"classes: {total}, {len(doubled)} names are doubled, {short} are of one word")
+    print(f"classes: {total}, {len(doubled_files)} names are doubled, {short} are of one word")
 
 
 if __name__ == "__main__":

@@ -21,20 +21,20 @@ def numbers_of(version: str) -> tuple[int, ...]:
 
 
 def test_the_list_of_this_version_is_complete() -> None:
-    listed = (KEPT / f"{jar.version()}.json").read_text(encoding="utf-8")
-    assert listed == text_of(interface()), (
+    listed_text = (KEPT / f"{jar.version()}.json").read_text(encoding="utf-8")
+    assert listed_text == text_of(interface()), (
         "the interface differs from its list: run `python -m programs.interface_list > "
         f"tests/format/interface/{jar.version()}.json`, unless that version is released"
     )
 
 
 def test_nothing_of_an_older_release_is_gone_without_notice() -> None:
-    now = interface()
+    current_interface = interface()
     for path in sorted(KEPT.glob("*.json")):
-        gone = lost(json.loads(path.read_text(encoding="utf-8")), now)
-        assert [line for line in gone if line not in ENDED] == [], path.name
-    for announced in ENDED.values():
-        assert numbers_of(announced)[:2] < numbers_of(jar.version())[:2]
+        removed_texts = lost(json.loads(path.read_text(encoding="utf-8")), current_interface)
+        assert [line for line in removed_texts if line not in ENDED] == [], path.name
+    for announced_text in ENDED.values():
+        assert numbers_of(announced_text)[:2] < numbers_of(jar.version())[:2]
 
 
 def having(**item: Any) -> Interface:

@@ -71,14 +71,21 @@ def prose(markdown: str) -> str:
 
 
 def tracked(*endings: str) -> list[str]:
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *(f"*{each}" for each in endings)],
+    process = subprocess.run(
+        [
+            "git",
+            "ls-files",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+            *(f"*{ending}" for ending in endings),
+        ],
         cwd=ROOT,
         check=True,
         capture_output=True,
         text=True,
     )
-    return [path for path in listed.stdout.splitlines() if path != HERE and (ROOT / path).is_file()]
+    return [path for path in process.stdout.splitlines() if path != HERE and (ROOT / path).is_file()]
 
 
 def commands() -> list[str]:
@@ -200,8 +207,8 @@ PROSE = {
 def test_the_prose_of_pages_gets_no_harder_to_read(name: str) -> None:
     patterns, limits = PROSE[name]
     paths = sorted({path for pattern in patterns for path in ROOT.glob(pattern)})
-    found = measured([path.read_text(encoding="utf-8") for path in paths])
-    assert limits.exceeded_by(found) == []
+    measures = measured([path.read_text(encoding="utf-8") for path in paths])
+    assert limits.exceeded_by(measures) == []
 
 
 def test_prose_is_measured_by_sentences_without_code_and_tables() -> None:
@@ -209,9 +216,9 @@ def test_prose_is_measured_by_sentences_without_code_and_tables() -> None:
         "# What where one\n\nIf it is, `what it` [is one](a.md). Yes.\n\n| what |\n|---|\n\n```sh\nwhere\n```\n"
         "\n    what\n\n- one two\n- three\n"
     )
-    found = measured([page])
-    assert (found.sentences, found.words) == (4, 10)
-    assert [found.counted[word] for word in ("if", "what", "where", "one")] == [1, 0, 0, 2]
+    measures = measured([page])
+    assert (measures.sentences, measures.words) == (4, 10)
+    assert [measures.counted[word] for word in ("if", "what", "where", "one")] == [1, 0, 0, 2]
     assert measured(["a " * 60 + "\n| " + "b " * 60]).wide_lines == 1
 
 

@@ -186,9 +186,9 @@ def lists_in_json(warehouse: Path) -> None:
                 event["added"] = msgspec.to_builtins(files, str_keys=True)
         return json.dumps(stored, ensure_ascii=False, separators=(",", ":")).encode()[:-1] if names else body
 
-    after = rehashed(dict(objects), edited)
+    data_after = rehashed(dict(objects), edited)
     shutil.rmtree(warehouse)
-    write_objects(warehouse, {key: data for key, data in after.items() if key in objects})
+    write_objects(warehouse, {key: data for key, data in data_after.items() if key in objects})
 
 
 def without_hints(bench: Bench, table: Table) -> None:

@@ -30,9 +30,9 @@ def manifests_of_few_files(request: pytest.FixtureRequest, monkeypatch: pytest.M
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path / "warehouse")
-    made.catalog.create_namespace("a")
-    return made
+    new_folder = Folder(tmp_path / "warehouse")
+    new_folder.catalog.create_namespace("a")
+    return new_folder
 
 
 def lie(root: SnapshotRoot) -> None:
@@ -73,7 +73,7 @@ def test_a_base_with_bounds_that_leave_out_a_file_is_named(folder: Folder) -> No
     lie(base.root)
     path.write_bytes(encode_object(msgspec.structs.replace(base, hash="")))
     findings = folder.check().of(Severity.DAMAGE)
-    assert "base-disagrees" in {each.kind for each in findings}
+    assert "base-disagrees" in {finding.kind for finding in findings}
     assert "contradicts itself: the bounds of the manifest" in str(findings)
 
 
@@ -94,8 +94,8 @@ def test_a_hint_that_is_not_known_is_ignored_and_not_written_again(folder: Folde
     root.state["hints"]["keys"] = {"index": [1, {"of": None}]}
     hint.write_bytes(encode_object(msgspec.structs.replace(root, hash="")))
     assert planned(folder) == 1 and kinds(folder.check()) == set()
-    tracked = folder.client().load_table("a.t").table_head.tracked
-    tracked.log.snapshot(tracked.current())
+    tracked_log = folder.client().load_table("a.t").table_head.tracked
+    tracked_log.log.snapshot(tracked_log.current())
     assert set(decode_root(hint.read_bytes(), "", KNOWN).state["hints"]) == {"bounds"}
 
 

@@ -79,7 +79,7 @@ def partitionings(type: str) -> Iterator[list[Any]]:
     if family in ("integer", "long", "decimal", "string", "varchar") and type != "decimal(38,0)":
         yield [{"transform": "truncate", "args": [2], "column": ["v"]}]
     if family in ("date", "timestamp", "timestamp_ntz"):
-        yield from ([{"transform": each, "column": ["v"]}] for each in ("day", "month", "year"))
+        yield from ([{"transform": name, "column": ["v"]}] for name in ("day", "month", "year"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,13 @@ def filled(catalog: Catalog, name: str, type: str, values: list[Any], partitioni
         table = table.alter([{"change": "set-partitioning", "fields": partitioning}])
     ids, arrow = count(), schema_to_arrow(table.schema).field("v").type
     halves = [values[: len(values) // 2 + 1], values[len(values) // 2 :]]
-    for each in [[value] for value in values] + [[None], *halves, [values[1], values[-1]], [*values, None]]:
-        rows = {"id": pa.array([next(ids) for _ in each], pa.int64()), "v": pa.array(each, arrow)}
+    for each_value in [[value] for value in values] + [
+        [None],
+        *halves,
+        [values[1], values[-1]],
+        [*values, None],
+    ]:
+        rows = {"id": pa.array([next(ids) for _ in each_value], pa.int64()), "v": pa.array(each_value, arrow)}
         table = table.append(pa.table(rows))
     return table
 
@@ -129,10 +134,10 @@ def answers(type: str, *, all_of_them: bool) -> dict[str, set[str]]:
             table = filled(catalog, "t", type, VALUES[type], partitioning)
             ours = filled(catalog, "u", "string", VALUES[type], []) if type == COLLATED else table
             url = table.export_iceberg().url
-            for asked in filters(type, all_of_them=all_of_them):
-                expected = by_lakelog(ours, asked)
+            for filter in filters(type, all_of_them=all_of_them):
+                expected = by_lakelog(ours, filter)
                 for name, read in FILTERING.items():
-                    found[name] |= _answer(read, url, asked, expected)
+                    found[name] |= _answer(read, url, filter, expected)
     return found
 
 

@@ -37,8 +37,8 @@ def _table(catalog: Catalog, *columns: tuple[str, Any]) -> Table:
 def _filled(table: Table, ids: range, **values: list[Any]) -> Table:
     schema = schema_to_arrow(table.schema)
     columns = {"id": pa.array(ids, pa.int64())}
-    for name, given in values.items():
-        cycled = [given[i % len(given)] for i in range(len(ids))]
+    for name, value in values.items():
+        cycled = [value[i % len(value)] for i in range(len(ids))]
         columns[name] = pa.array(cycled, schema.field(name).type)
     return table.append(pa.table(columns))
 
@@ -144,20 +144,20 @@ def answers(name: str, readers: Mapping[str, Reader]) -> Iterator[str]:
 def _compared(found: Rows, expected: Rows) -> str:
     if found == expected:
         return YES
-    emptied = [
+    emptied_values = [
         {name: [] if value is None and name != "id" else value for name, value in row.items()}
         for row in expected
     ]
-    return "NULL as an empty list" if found == emptied else "other rows"
+    return "NULL as an empty list" if found == emptied_values else "other rows"
 
 
 def _answer(check: Callable[[], bool | str]) -> str:
     try:
-        found = check()
+        report = check()
     except Exception as error:
         # What another process reports has no type here.
         return "refuses" if type(error) is RuntimeError else f"refuses ({type(error).__name__})"
-    return found if isinstance(found, str) else YES if found else "other rows"
+    return report if isinstance(report, str) else YES if report else "other rows"
 
 
 def of_versions(readers: Mapping[str, Reader]) -> dict[str, list[str]]:
@@ -194,7 +194,7 @@ def of_versions(readers: Mapping[str, Reader]) -> dict[str, list[str]]:
 def table_of(readers: Mapping[str, Reader], heads: Sequence[str]) -> str:
     lines = [f"| | {' | '.join(heads)} |", f"|---{'|---' * len(heads)}|"]
     lines += [f"| {name} | {' | '.join(answers(name, readers))} |" for name in FEATURES]
-    lines += [f"| {name} | {' | '.join(found)} |" for name, found in of_versions(readers).items()]
+    lines += [f"| {name} | {' | '.join(version)} |" for name, version in of_versions(readers).items()]
     return "\n".join(lines) + "\n"
 
 
@@ -204,8 +204,8 @@ def heads() -> list[str]:
 
 def filters_page() -> str:
     """Return what the page says of filters, which the full form of the tests holds, and the short form in part."""
-    found = {type: filters.answers(type, all_of_them=True) for type in filters.VALUES}
-    return filters.HEAD + filters.WORDS + filters.table_of(found, heads())
+    answers = {type: filters.answers(type, all_of_them=True) for type in filters.VALUES}
+    return filters.HEAD + filters.WORDS + filters.table_of(answers, heads())
 
 
 def page() -> str:

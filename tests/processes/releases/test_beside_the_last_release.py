@@ -98,11 +98,11 @@ def test_both_change_one_warehouse_at_once(tmp_path: Path, release: Path, seed: 
     assert {name: Catalog(warehouse).load_table(name).row_count for name in tables} == tables
     assert [finding for finding in Catalog(warehouse).fsck().of(Severity.DAMAGE)] == []
     # The release's own check, of all that both have written.
-    checked = subprocess.run(
+    checked_process = subprocess.run(
         [sys.executable, "-m", "lakelog.cli", "fsck", "--warehouse", warehouse],
         env={**os.environ, "PYTHONPATH": str(release)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert checked_process.returncode == 0, checked_process.stdout + checked_process.stderr

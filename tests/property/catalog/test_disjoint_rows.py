@@ -38,15 +38,15 @@ def played(seeds: Iterable[int], isolation: str, mode: str, *, from_python: bool
 
 
 def over_others(totals: Counter[str]) -> int:
-    return sum(count for what, count in totals.items() if what.startswith("over others"))
+    return sum(count for label, count in totals.items() if label.startswith("over others"))
 
 
 @pytest.mark.parametrize(("isolation", "mode"), KINDS)
 def test_statements_of_seven_sessions_happen_in_the_order_of_their_commits(isolation: str, mode: str) -> None:
     totals = played(SHORT, isolation, mode)
     assert over_others(totals) > totals["needless conflicts"], totals
-    for what in ("merge", "update"):
-        assert totals[f"over others: {what}"] and totals[f"conflict: {what}"], (what, totals)
+    for operation in ("merge", "update"):
+        assert totals[f"over others: {operation}"] and totals[f"conflict: {operation}"], (operation, totals)
     assert totals["compactions"] and totals["over rewritten files"] and totals["groups"], totals
 
 
@@ -55,8 +55,8 @@ def test_merges_and_updates_from_python_happen_in_the_order_of_their_commits(
     isolation: str, mode: str
 ) -> None:
     totals = played(OF_PYTHON, isolation, mode, from_python=True)
-    for what in ("merge", "update"):
-        assert totals[f"from Python: {what}"], (what, totals)
+    for operation in ("merge", "update"):
+        assert totals[f"from Python: {operation}"], (operation, totals)
     assert totals["over others: merge"] and totals["conflict: merge"], totals
 
 

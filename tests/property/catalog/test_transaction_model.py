@@ -122,12 +122,12 @@ def state(catalog: Catalog) -> dict[tuple[str, ...], object]:
             for name in catalog.list_tables(namespace):
                 table = catalog.load_table(name)
                 partitioning = [field.name for field in table.spec.fields]
-                seen = [sorted(row.items()) for row in table.to_arrow().to_pylist()]
+                seen_rows = [sorted(row.items()) for row in table.to_arrow().to_pylist()]
                 found[name] = (
                     sorted(table.schema.names),
                     partitioning,
                     dict(table.properties),
-                    sorted(seen, key=repr),
+                    sorted(seen_rows, key=repr),
                 )
         level = [child for namespace in level for child in catalog.list_namespaces(namespace)]
     return found
@@ -194,9 +194,9 @@ def _compare(first: list[Step], own: list[Step], others: list[tuple[int, Step]])
     tx = together.begin("serializable")
     answers: list[object] = []
     for number, step in enumerate(own):
-        theirs += [answer(client, each) for at, each in late if at == number]
+        theirs += [answer(client, step) for at, step in late if at == number]
         answers.append(answer(tx, step))
-    theirs += [answer(client, each) for at, each in late if at >= len(own)]
+    theirs += [answer(client, step) for at, step in late if at >= len(own)]
     conflict = None
     changes = _changes(tx)
     try:
@@ -205,7 +205,7 @@ def _compare(first: list[Step], own: list[Step], others: list[tuple[int, Step]])
         conflict = error
         assert late, error
     assert not tx.is_open
-    assert [answer(alone, each) for _, each in late] == theirs
+    assert [answer(alone, step) for _, step in late] == theirs
     # One that changed nothing may as well have come first.
     if conflict is None and changes:
         for step, answered in zip(own, answers, strict=True):

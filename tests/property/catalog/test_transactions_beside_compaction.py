@@ -13,7 +13,7 @@ Kind = tuple[str, bool]
 """Isolation, and whether others change rows, too."""
 
 KINDS: list[Kind] = [
-    (isolation, others) for isolation in ("snapshot", "serializable") for others in (False, True)
+    (isolation, has_others) for isolation in ("snapshot", "serializable") for has_others in (False, True)
 ]
 SHORT = range(1, 2)
 FULL = range(SHORT.stop, 60)
@@ -38,8 +38,8 @@ def played(seeds: Iterable[int], kind: Kind) -> Counter[str]:
 def test_transactions_fail_over_no_moved_row_and_happen_in_the_order_of_their_commits() -> None:
     totals = sum((played(SHORT, kind) for kind in KINDS), Counter[str]())
     assert totals["compactions"] and totals["committed"], totals
-    for what in ("append", "delete", "merge", "overwrite", "update"):
-        assert totals[f"step: {what}"], (what, totals)
+    for operation in ("append", "delete", "merge", "overwrite", "update"):
+        assert totals[f"step: {operation}"], (operation, totals)
 
 
 @pytest.mark.slow

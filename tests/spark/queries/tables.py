@@ -183,16 +183,16 @@ def _merge(step: Step, table: str, state: State) -> list[str]:
         return []
     names = ["id", *(column.name for column in state.columns)]
     source = f"SELECT * FROM VALUES {', '.join(state.literals(step.rows))} AS v({', '.join(names)})"
-    changed = ", ".join(f"t.{name} = s.{name}" for name in names[1:])
+    changed_text = ", ".join(f"t.{name} = s.{name}" for name in names[1:])
     texts = {
-        "update": f"WHEN MATCHED THEN UPDATE SET {changed}",
+        "update": f"WHEN MATCHED THEN UPDATE SET {changed_text}",
         "delete": "WHEN MATCHED THEN DELETE",
         "delete some": "WHEN MATCHED AND s.id % 2 = 0 THEN DELETE",
         "insert": f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) "
         f"VALUES ({', '.join('s.' + name for name in names)})",
         "prune": "WHEN NOT MATCHED BY SOURCE AND t.id % 3 = 0 THEN DELETE",
     }
-    clauses = " ".join(texts[each] for each in step.clauses)
+    clauses = " ".join(texts[clause] for clause in step.clauses)
     return [f"MERGE INTO {table} AS t USING ({source}) AS s ON t.id = s.id {clauses}"]
 
 
@@ -220,12 +220,12 @@ def _add_column(step: Step, table: str, state: State) -> list[str]:
 
 def _placed(step: Step, columns: tuple[Column, ...], column: Column) -> tuple[Column, ...]:
     # `id` stays the first: what is to be the first here is written AFTER id.
-    others = [each for each in columns if each.name != column.name]
-    after = step.text.removeprefix("AFTER ")
+    other_columns = [each_column for each_column in columns if each_column.name != column.name]
+    text_after = step.text.removeprefix("AFTER ")
     if not step.text:
-        return (*others, column)
-    place = {"id": 0, **{each.name: 1 + place for place, each in enumerate(others)}}[after]
-    return (*others[:place], column, *others[place:])
+        return (*other_columns, column)
+    place = {"id": 0, **{column.name: 1 + place for place, column in enumerate(other_columns)}}[text_after]
+    return (*other_columns[:place], column, *other_columns[place:])
 
 
 def _column_added(step: Step, state: State) -> State:
@@ -299,8 +299,8 @@ def _column_moved(step: Step, state: State) -> State:
 def _of_struct(
     state: State, name: str, fields: list[tuple[str, str]], change: Callable[[dict], dict]
 ) -> State:
-    type = f"struct<{','.join(f'{each}:{of}' for each, of in fields)}>"
-    columns = tuple(replace(each, type=type) if each.name == name else each for each in state.columns)
+    type = f"struct<{','.join(f'{text}:{of}' for text, of in fields)}>"
+    columns = tuple(replace(column, type=type) if column.name == name else column for column in state.columns)
 
     def changed(row: Row) -> Row:
         cell = row.get(name)
@@ -326,7 +326,9 @@ def _drop_field(step: Step, table: str, state: State) -> list[str]:
 
 
 def _field_dropped(step: Step, state: State) -> State:
-    fields = [each for each in values.nested(state.column(step.name).type)[0] if each[0] != step.text]
+    fields = [
+        each_pair for each_pair in values.nested(state.column(step.name).type)[0] if each_pair[0] != step.text
+    ]
     return _of_struct(
         state, step.name, fields, lambda cell: {name: of for name, of in cell.items() if name != step.text}
     )

@@ -25,8 +25,8 @@ TEXTS = "SELECT id, concat('text ', id % 50) AS s, id % 7 AS k FROM range(0, 200
 
 def files_of(lake: Lake, name: str = "t") -> list[DataFile]:
     logs = LogCache(WarehouseStores(lake.warehouse, {}), {}, LogOptions())
-    tracked = logs.table(logs.location(lake.catalog.load_table(name).location))
-    return files_from_arrow(tracked.current().state.files.table(tracked.log.read_blobs))
+    tracked_table = logs.table(logs.location(lake.catalog.load_table(name).location))
+    return files_from_arrow(tracked_table.current().state.files.table(tracked_table.log.read_blobs))
 
 
 def assert_known(lake: Lake, expected: int, name: str = "t") -> None:
@@ -36,8 +36,8 @@ def assert_known(lake: Lake, expected: int, name: str = "t") -> None:
     assert len(files) == expected
     for file in files:
         content = (place / file.path).read_bytes()
-        known = (file.size_bytes, file.crc, file.footer_crc)
-        assert known == (len(content), crc32(content), footer_crc_of(content))
+        known_size_bytes = (file.size_bytes, file.crc, file.footer_crc)
+        assert known_size_bytes == (len(content), crc32(content), footer_crc_of(content))
     assert lake.catalog.fsck(name, deep=True).found == []
 
 

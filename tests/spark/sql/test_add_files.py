@@ -154,9 +154,9 @@ def test_the_files_of_a_table_of_the_session_catalog(lake, tmp_path):
         assert lake.sql(f"CALL lake.system.add_files('t', 'spark_catalog.default.{name}')")[0][1] == 4
         assert lake.sorted("SELECT * FROM lake.t") == [(1, "a"), (2, "b"), (3, None), (4, "c")]
         lake.sql(f"CREATE OR REPLACE TEMPORARY VIEW v_{name} AS SELECT 1 AS id")
-        for other in (f"no_{name}", f"v_{name}"):
+        for other_text in (f"no_{name}", f"v_{name}"):
             with pytest.raises(AnalysisException):
-                lake.sql(f"CALL lake.system.add_files('t', '{other}')")
+                lake.sql(f"CALL lake.system.add_files('t', '{other_text}')")
     finally:
         lake.sql(f"DROP VIEW IF EXISTS v_{name}")
         lake.sql(f"DROP TABLE spark_catalog.default.{name}")

@@ -49,8 +49,8 @@ def test_no_table_breaks_a_name_into_letters(width: int) -> None:
     answer.rows(COLUMNS, LINES, empty="")
     text = printed()
     parts = {part for line in LINES for cell in line for part in re.findall(r"[^\s._\-,=/`]+", cell)}
-    shown = set(re.findall(r"[^\s._\-,=/`]+", text))
-    assert parts <= shown
+    matches = set(re.findall(r"[^\s._\-,=/`]+", text))
+    assert parts <= matches
     assert max(map(len, text.splitlines())) <= width
 
 

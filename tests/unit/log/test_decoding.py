@@ -27,9 +27,9 @@ def test_depth_is_counted_to_the_level_outside_of_texts(around: bytes) -> None:
 
 @pytest.mark.parametrize("depth", [DEPTH_MAX + 1, 900, 100_000])
 def test_what_is_too_deep_is_refused_whatever_it_is_made_of(depth: int) -> None:
-    for opened, closed in ((b"[", b"]"), (b'{"a":', b"}"), (b'[{"a":', b"}]")):
+    for opened_data, closed_data in ((b"[", b"]"), (b'{"a":', b"}"), (b'[{"a":', b"}]")):
         with pytest.raises(FormatError, match="^here "):
-            decoded(ANYTHING, nested(depth, opened, closed), "here", size_max=10**8)
+            decoded(ANYTHING, nested(depth, opened_data, closed_data), "here", size_max=10**8)
 
 
 def test_size_and_number_of_values_are_limited() -> None:

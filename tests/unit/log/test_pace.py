@@ -36,15 +36,15 @@ def looks(
     lates, misses = [], []
     for number in range(versions):
         there_s = 10 + number * INTERVAL_S + VISIBLE_S
-        missed = 0
+        missed_number = 0
         if not number:
             now_s = there_s + late_s
         while now_s < there_s:
             pace.missed(now_s + clock_s)
-            missed += 1
-            now_s += pace.next_look_s(missed)
+            missed_number += 1
+            now_s += pace.next_look_s(missed_number)
         lates.append(now_s - there_s)
-        misses.append(missed)
+        misses.append(missed_number)
         put_s = 40 + number / 1e6 if stands_still else there_s - VISIBLE_S
         pace.seen(commit(put_s), looked_s=now_s + clock_s)
         now_s += pace.next_look_s(0)

@@ -53,9 +53,9 @@ def test_a_retry_whose_put_and_read_fail_is_unknown(is_there: bool, shared: bool
     if is_there:
         new_log(store).commit(view, say("mine"), commit_id="mine")
     store.down_version = 2
-    with pytest.raises(CommitUnknown, match="down") as raised:
+    with pytest.raises(CommitUnknown, match="down") as error:
         log.commit(view, say("mine"), commit_id="mine", shared=shared)
-    assert raised.value.commit_id == "mine" and raised.value.location == log.location
+    assert error.value.commit_id == "mine" and error.value.location == log.location
     store.down_version = 0
     assert log.commit(view, say("mine"), commit_id="mine", shared=shared).version == 2
 

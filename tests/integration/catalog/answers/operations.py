@@ -74,8 +74,8 @@ def _transaction(catalog: Catalog, token: Token | None) -> None:
 
 def _vacuum(catalog: Catalog, token: Token | None) -> None:
     """Of a namespace, whose places are reported one by one: raise what is reported of any."""
-    found = catalog.vacuum(namespace="a", older_than=NO_TIME, dropped_older_than=NO_TIME, dry_run=False)
-    for each in found:
+    report = catalog.vacuum(namespace="a", older_than=NO_TIME, dropped_older_than=NO_TIME, dry_run=False)
+    for each in report:
         if each.error is not None:
             raise LakelogError(each.error)
 

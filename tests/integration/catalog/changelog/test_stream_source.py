@@ -46,24 +46,24 @@ def refreshed(source: TableStream) -> TableStream:
 
 
 def delivered(source: TableStream, start, end) -> list[int]:
-    found: list[int] = []
+    numbers: list[int] = []
     for path in source.files(start, end)["path"].to_pylist():
         with source.table.table_head.tracked.store.open_input(
             f"{source.table.table_head.tracked.prefix}/{path}"
         ) as file:
-            found += pa.parquet.read_table(file).column(0).to_pylist()
-    return found
+            numbers += pa.parquet.read_table(file).column(0).to_pylist()
+    return numbers
 
 
 def batches(source: TableStream, position, limits=ALL, until=None) -> tuple[list[list[int]], StreamPosition]:
     """Return what a query gets, batch by batch, that asks until there is nothing more, and where it is then."""
-    found: list[list[int]] = []
+    numbers: list[list[int]] = []
     for _ in itertools.repeat(None, 1000):
         end = StreamPosition.from_json(source.next(position, limits, until).to_json())
         if end == position:
-            return found, position
-        found.append(delivered(source, position, end))
-        assert delivered(refreshed(source), position, end) == found[-1]
+            return numbers, position
+        numbers.append(delivered(source, position, end))
+        assert delivered(refreshed(source), position, end) == numbers[-1]
         position = end
     raise AssertionError("a stream without end")
 
@@ -156,15 +156,15 @@ def test_a_change_of_rows_stops_it_after_all_that_came_before(table, change):
     position = source.start(version=2)
     CHANGES[change](table).append(rows(9))
     source = refreshed(source)
-    before = source.next(position, ALL)
-    assert (delivered(source, position, before), before.version) == ([1, 2, 3], 4)
+    position_before = source.next(position, ALL)
+    assert (delivered(source, position, position_before), position_before.version) == ([1, 2, 3], 4)
     with pytest.raises(StreamStopped, match=rf"version 4 of lake.t \({change}.*; by .*skipChangeCommits"):
-        source.next(before, ALL)
-    skipping = replace(source, skips_changes=True)
-    assert batches(skipping, before)[0] == [[9]]
-    assert delivered(skipping, position, skipping.next(position, ALL)) == [1, 2, 3, 9]
+        source.next(position_before, ALL)
+    skipping_text = replace(source, skips_changes=True)
+    assert batches(skipping_text, position_before)[0] == [[9]]
+    assert delivered(skipping_text, position, skipping_text.next(position, ALL)) == [1, 2, 3, 9]
     with pytest.raises(StreamStopped):
-        source.files(position, skipping.next(position, ALL))
+        source.files(position, skipping_text.next(position, ALL))
 
 
 def test_rows_deleted_from_within_a_file_stop_it_and_a_new_stream_leaves_them_out(table):
@@ -172,9 +172,9 @@ def test_rows_deleted_from_within_a_file_stop_it_and_a_new_stream_leaves_them_ou
     position = source.start(version=2)
     deleted = table.delete(col("x") == 1)
     source = refreshed(source)
-    before = source.next(position, ALL)
+    position_before = source.next(position, ALL)
     with pytest.raises(StreamStopped, match=r"version 4 of lake.t \(delete"):
-        source.next(before, ALL)
+        source.next(position_before, ALL)
     new = stream(deleted)
     start = new.start()
     files = new.files(start, new.next(start, ALL))
@@ -237,11 +237,11 @@ def test_a_change_of_columns_stops_it_and_a_new_query_goes_on(table):
     altered = table.alter([{"change": "rename-column", "name": ("x",), "new_name": "y"}])
     altered.append(pa.table({"y": pa.array([4], pa.int64())}))
     running = refreshed(source)
-    before = running.next(position, ALL)
-    assert delivered(running, position, before) == [1, 2, 3]
+    position_before = running.next(position, ALL)
+    assert delivered(running, position, position_before) == [1, 2, 3]
     with pytest.raises(StreamStopped, match="version 4 .*restart the query with the same checkpoint"):
-        running.next(before, ALL)
-    assert batches(stream(altered.refresh()), before)[0] == [[4]]
+        running.next(position_before, ALL)
+    assert batches(stream(altered.refresh()), position_before)[0] == [[4]]
 
 
 def test_comments_and_defaults_of_new_rows_do_not_stop_it(table):
@@ -320,7 +320,7 @@ def test_a_batch_costs_a_get_for_each_version_and_none_when_it_is_read(table, mo
         monkeypatch.setattr(store, name, lambda asked, real=real: (keys.append(asked), real(asked))[1])
     position = source.start(version=4)
     end = source.next(position, ALL)
-    assert sum(len(each) if isinstance(each, list | tuple) else 1 for each in keys) == 2
+    assert sum(len(key) if isinstance(key, list | tuple) else 1 for key in keys) == 2
     del keys[:]
     assert source.files(position, end).num_rows == 2
     assert source.next(end, ALL) == end
@@ -332,7 +332,7 @@ def test_whatever_is_done_to_a_table_a_stream_delivers_each_row_that_was_added_o
     rng = random.Random(seed)
     table = catalog.create_table("t", SCHEMA)
     numbers = itertools.count()
-    added: list[int] = []
+    added_numbers: list[int] = []
 
     def work():
         nonlocal table
@@ -341,7 +341,7 @@ def test_whatever_is_done_to_a_table_a_stream_delivers_each_row_that_was_added_o
         if choice < 0.6:
             new = [next(numbers) for _ in range(rng.randint(1, 3))]
             table = table.append(rows(*new))
-            added.extend(new)
+            added_numbers.extend(new)
         elif choice < 0.75 and table.row_count:
             table = compacted(table)
         elif choice < 0.9:
@@ -349,25 +349,25 @@ def test_whatever_is_done_to_a_table_a_stream_delivers_each_row_that_was_added_o
         else:
             with catalog.begin() as tx:
                 for _ in range(2):
-                    added.append(next(numbers))
-                    tx.load_table("t").append(rows(added[-1]))
+                    added_numbers.append(next(numbers))
+                    tx.load_table("t").append(rows(added_numbers[-1]))
 
     for _ in range(rng.randint(0, 5)):
         work()
     source, position = stream(table.refresh()), None
-    whole = rng.random() < 0.5
-    position = source.start() if whole else source.start(version=1)
-    seen: list[int] = []
+    is_whole = rng.random() < 0.5
+    position = source.start() if is_whole else source.start(version=1)
+    seen_numbers: list[int] = []
     for _ in range(30):
         if rng.random() < 0.5:
             work()
         source = refreshed(source)
         limits = StreamLimits(*(rng.choice((None, rng.randint(1, 6))) for _ in range(3)))
         end = source.next(position, limits)
-        seen += delivered(source, position, end)
+        seen_numbers += delivered(source, position, end)
         position = end
-    seen += delivered(refreshed(source), position, refreshed(source).next(position, ALL))
-    assert sorted(seen) == sorted(added)
+    seen_numbers += delivered(refreshed(source), position, refreshed(source).next(position, ALL))
+    assert sorted(seen_numbers) == sorted(added_numbers)
 
 
 def test_it_follows_main_and_passes_over_branches(table):
@@ -402,23 +402,26 @@ def test_a_stream_that_may_lose_rows_goes_on_after_what_has_expired(catalog, tab
     source = stream(table, skips_expired=True)
     middle = source.next(source.start(version=2), StreamLimits(files=1))
     contents = source.start()
-    planned = source.next(middle, StreamLimits(files=1))
+    planned_middle = source.next(middle, StreamLimits(files=1))
     for number in range(4, 8):
         table = table.append(rows(number))
     end = refreshed(source).head()
     catalog.expire("t", retain_last=1, dry_run=False)
     table.append(rows(8))
     newest = refreshed(source)
-    for position in (middle, contents, planned, end):
+    for position in (middle, contents, planned_middle, end):
         assert batches(newest, position)[0] == [[8]], position
     # A batch that was planned before, of what is gone, is empty; and what goes on has a hash to be known by.
-    assert newest.files(middle, planned).num_rows == 0
-    one, other = newest.next(middle, ALL), newest.next(end, ALL)
-    assert (one.order, one.read) == (other.order, other.read)
-    assert newest.next(middle, ALL, until=planned) == planned
+    assert newest.files(middle, planned_middle).num_rows == 0
+    first_middle, other = newest.next(middle, ALL), newest.next(end, ALL)
+    assert (first_middle.order, first_middle.read) == (other.order, other.read)
+    assert newest.next(middle, ALL, until=planned_middle) == planned_middle
     # Nothing that is there is passed over.
-    kept = stream(catalog.load_table("t"), skips_expired=True)
-    assert batches(kept, kept.start())[0] == batches(stream(catalog.load_table("t")), kept.start())[0]
+    kept_stream = stream(catalog.load_table("t"), skips_expired=True)
+    assert (
+        batches(kept_stream, kept_stream.start())[0]
+        == batches(stream(catalog.load_table("t")), kept_stream.start())[0]
+    )
 
 
 def test_a_stream_goes_on_after_an_erasure_where_it_may_lose_rows(catalog, table):

@@ -85,8 +85,8 @@ def check(catalog: Catalog, title: str, expected: dict[str, list[int] | None]) -
     for name, ids in expected.items():
         if catalog.namespace_exists(name[0]) and catalog.table_exists(name):
             there.add(name)
-            found = sorted(catalog.load_table(name).to_arrow()["id"].to_pylist())
-            assert found == (NEW[title] if ids is None else ids), (name, found)
+            found_rows = sorted(catalog.load_table(name).to_arrow()["id"].to_pylist())
+            assert found_rows == (NEW[title] if ids is None else ids), (name, found_rows)
     return there
 
 
@@ -129,25 +129,25 @@ def test_a_client_may_die_at_each_of_its_writes(
 
 def survives(title: str, work: Work, warehouse: str, token: Any, what: str, *, whole: bool) -> None:
     """Check what is there, that the work can be done again, and that no file goes which a clone has."""
-    gone = MAY_BE_GONE.get(title, set())
-    there = check(opened(warehouse), title, ROWS)
-    assert {"n.a", "n.b", "n.c"} - gone <= there, what
-    assert not ("m.a" in there) ^ ("m.c" in there), what
+    removed_texts = MAY_BE_GONE.get(title, set())
+    report = check(opened(warehouse), title, ROWS)
+    assert {"n.a", "n.b", "n.c"} - removed_texts <= report, what
+    assert not ("m.a" in report) ^ ("m.c" in report), what
     if title != "vacuum":
         work(opened(warehouse), token)
-    there = check(opened(warehouse), title, ROWS)
-    made = {"n.new"} if title in NEW else {"m.a", "m.b", "m.c"} if title == "clone of a namespace" else set()
-    assert made <= there, what
+    report = check(opened(warehouse), title, ROWS)
+    texts = {"n.new"} if title in NEW else {"m.a", "m.b", "m.c"} if title == "clone of a namespace" else set()
+    assert texts <= report, what
     only_clones_need(opened(warehouse), "n.a")
     vacuum(opened(warehouse))
     catalog = opened(warehouse)
     expected = {name: ids for name, ids in ROWS.items() if name != "n.a"}
-    assert check(catalog, title, expected) == there - {"n.a"}, what
+    assert check(catalog, title, expected) == report - {"n.a"}, what
     if not whole:
         return
     damage = catalog.fsck(deep=True).of(Severity.DAMAGE)
     assert not damage, (what, damage)
-    ends(catalog, there, what)
+    ends(catalog, report, what)
 
 
 def only_clones_need(catalog: Catalog, name: str) -> None:

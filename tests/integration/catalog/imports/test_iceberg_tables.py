@@ -126,8 +126,10 @@ def test_every_type_has_the_values_that_pyiceberg_reads(
         if isinstance(value, bytes | bool | list | dict):
             continue
         for operator in ("<=", ">="):
-            found = catalog.load_table("t").scan(filter=f"`{name}` {operator} {_sql(name, value)}").to_arrow()
-            assert 2 in found["id"].to_pylist(), name
+            found_rows = (
+                catalog.load_table("t").scan(filter=f"`{name}` {operator} {_sql(name, value)}").to_arrow()
+            )
+            assert 2 in found_rows["id"].to_pylist(), name
 
 
 def _sql(name: str, value: Any) -> str:
@@ -157,8 +159,8 @@ def test_partitions_and_their_evolution_come_along(folder: Folder, catalog: Cata
     assert [part.name for part in ours.spec.fields] == ["binary"]
     for name, value in every(3).items():
         if name in names and not isinstance(value, bytes):
-            found = ours.scan(filter=f"`{name}` = {_sql(name, value)}").to_arrow()["id"].to_pylist()
-            assert 3 in found and (5 not in found), name
+            found_rows = ours.scan(filter=f"`{name}` = {_sql(name, value)}").to_arrow()["id"].to_pylist()
+            assert 3 in found_rows and (5 not in found_rows), name
     assert ours.plan("date = DATE '1970-01-02'").num_rows == 1
 
 
@@ -179,10 +181,10 @@ def test_columns_are_found_by_ids_whatever_they_were_called(folder: Folder, cata
     first = catalog.load_table("t", version=1)
     assert first.to_arrow().to_pylist() == [{"id": 1, "a": 1, "s": {"x": 1}}]
     details = [entry.details for entry in catalog.load_table("t").history()]
-    snapshots = [str(each.snapshot_id) for each in table.snapshots()]
-    assert [each["source_snapshot"] for each in details] == snapshots[::-1]
-    assert [each["source_time_us"] for each in details] == [
-        each.timestamp_ms * 1_000 for each in reversed(table.snapshots())
+    snapshots = [str(snapshot.snapshot_id) for snapshot in table.snapshots()]
+    assert [detail["source_snapshot"] for detail in details] == snapshots[::-1]
+    assert [detail["source_time_us"] for detail in details] == [
+        snapshot.timestamp_ms * 1_000 for snapshot in reversed(table.snapshots())
     ]
 
 
@@ -193,11 +195,23 @@ def test_the_newest_versions_come_along_with_older_ones_in_the_first(
     for number in range(6):
         table.append(pa.table({"id": [number]}))
     table.delete("id = 2")
-    tried = catalog.import_table(table.metadata_location, "t", format="iceberg", versions=3, dry_run=True)
-    assert (tried.versions, tried.rows, tried.added_files, tried.version) == (3, 5, 5, None)
+    tried_table = catalog.import_table(
+        table.metadata_location, "t", format="iceberg", versions=3, dry_run=True
+    )
+    assert (tried_table.versions, tried_table.rows, tried_table.added_files, tried_table.version) == (
+        3,
+        5,
+        5,
+        None,
+    )
     assert catalog.list_tables() == []
-    done = catalog.import_table(folder.folder, "t", format="iceberg", versions=3)
-    assert (done.versions, done.rows, done.added_files, done.version) == (3, 5, 5, 3)
+    finished_table = catalog.import_table(folder.folder, "t", format="iceberg", versions=3)
+    assert (
+        finished_table.versions,
+        finished_table.rows,
+        finished_table.added_files,
+        finished_table.version,
+    ) == (3, 5, 5, 3)
     counts = [catalog.load_table("t", version=version).row_count for version in (1, 2, 3)]
     assert counts == [5, 6, 5]
 
@@ -249,9 +263,9 @@ def with_deletes(folder: Folder, table: IcebergTable, positions: list[tuple[str,
         "snapshots": [*metadata["snapshots"], new], "current-snapshot-id": 77, "last-sequence-number": number,
         "refs": {"main": {"snapshot-id": 77, "type": "branch"}},
     }  # fmt: skip
-    after = folder.folder / f"metadata/{99:05d}-deletes.metadata.json"
-    after.write_text(json.dumps(metadata))
-    return str(after)
+    folder_after = folder.folder / f"metadata/{99:05d}-deletes.metadata.json"
+    folder_after.write_text(json.dumps(metadata))
+    return str(folder_after)
 
 
 def test_positions_of_deleted_rows_become_vectors(folder: Folder, catalog: Catalog) -> None:
@@ -259,8 +273,10 @@ def test_positions_of_deleted_rows_become_vectors(folder: Folder, catalog: Catal
     table.append(pa.table({"id": range(10)}))
     table.append(pa.table({"id": range(10, 13)}))
     paths = {task.file.record_count: task.file.file_path for task in table.scan().plan_files()}
-    gone = [(paths[10], n) for n in (0, 4, 9)] + [(paths[3], n) for n in range(3)] + [("/nowhere", 1)]
-    url = with_deletes(folder, table, gone)
+    removed_paths = (
+        [(paths[10], n) for n in (0, 4, 9)] + [(paths[3], n) for n in range(3)] + [("/nowhere", 1)]
+    )
+    url = with_deletes(folder, table, removed_paths)
     catalog.import_table(url, "t", format="iceberg")
     expected = [1, 2, 3, 5, 6, 7, 8]
     assert sorted(by_duckdb(url)["id"].to_pylist()) == expected

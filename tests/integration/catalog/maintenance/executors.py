@@ -35,7 +35,7 @@ def executors(warehouse: str, chance: random.Random, options: dict[str, str] | N
             if entry.intent is not None or entry.settles is not None:
                 left.append(version)
                 continue
-            store.delete([f"{log}/sidecars/{each.name}" for each in entry.sidecars])
+            store.delete([f"{log}/sidecars/{sidecar.name}" for sidecar in entry.sidecars])
             stone = encode(tombstone_of(entry))
             store.put(key, stone)
             if chance.random() < 0.2:

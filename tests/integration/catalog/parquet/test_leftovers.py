@@ -29,7 +29,7 @@ def table(catalog: Catalog) -> Table:
 
 
 def unused(catalog: Catalog) -> list[str]:
-    return [found.where for found in catalog.fsck(deep=True).found]
+    return [finding.where for finding in catalog.fsck(deep=True).found]
 
 
 @contextmanager

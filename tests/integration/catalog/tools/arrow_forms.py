@@ -145,7 +145,7 @@ def _struct(column: Column) -> tuple[pa.Array, list[Any]]:
     numbers = list(range(ROWS))
     array = pa.StructArray.from_arrays([column.array, pa.array(numbers)], ["x", "y"], mask=_mask())
     pairs: list[Any] = [{"x": x, "y": y} for x, y in zip(column.kept, numbers, strict=True)]
-    return array, [None if at == LOST else each for at, each in enumerate(pairs)]
+    return array, [None if at == LOST else each_pair for at, each_pair in enumerate(pairs)]
 
 
 def _map(column: Column) -> tuple[pa.Array, list[Any]]:
@@ -187,10 +187,14 @@ def columns(depth: int) -> Iterator[Column]:
     """Yield columns of up to so many nested forms."""
     level = list(atoms())
     yield from level
-    wanted = {*CODED, "null", "bool8"}
-    level = [each for each in level if each.name.split(" of ")[-1] in wanted or each.name in wanted]
+    wanted_texts = {*CODED, "null", "bool8"}
+    level = [
+        column
+        for column in level
+        if column.name.split(" of ")[-1] in wanted_texts or column.name in wanted_texts
+    ]
     for _ in range(depth):
-        level = [nested(each, form) for each in level for form in NESTED]
+        level = [nested(column, form) for column in level for form in NESTED]
         yield from level
 
 
@@ -210,7 +214,9 @@ def table_of(given: list[Column], *, chunked: bool = False) -> pa.Table:
 
 
 def stored_schema(given: list[Column]) -> pa.Schema:
-    fields = [(each.name, each.array.type if each.stored is None else each.stored) for each in given]
+    fields = [
+        (column.name, column.array.type if column.stored is None else column.stored) for column in given
+    ]
     return pa.schema([("id", pa.int64()), *fields])
 
 

@@ -30,7 +30,7 @@ def filtered(table: Table) -> list[set[str]]:
         )
     place = Path(table.location)
     found = []
-    for path in sorted(str(each) for each in table.scan().plan()["path"].to_pylist()):
+    for path in sorted(str(row) for row in table.scan().plan()["path"].to_pylist()):
         metadata = pq.read_metadata(place / path)
         group = metadata.row_group(0)
         columns = [group.column(i) for i in range(metadata.num_columns)]

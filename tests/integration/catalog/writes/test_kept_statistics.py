@@ -75,11 +75,15 @@ def test_narrow_tables_have_all_of_them(catalog: Catalog) -> None:
 def test_of_nested_columns_those_inside_count(catalog: Catalog) -> None:
     parts = pa.struct([pa.field(f"p{i}", pa.int32()) for i in range(40)])
     table = catalog.create_table("t", pa.schema([pa.field("a", parts), pa.field("b", pa.int32())]))
-    found = columns_with_statistics(table.metadata)
+    found_columns_with_statistics = columns_with_statistics(table.metadata)
     inside = {path: field.id for path, field in table.metadata.schema.walk()}
-    assert found == {inside["a", f"p{i}"] for i in range(32)}
+    assert found_columns_with_statistics == {inside["a", f"p{i}"] for i in range(32)}
     table = table.alter([{"change": "set-property", "key": PROPERTY, "value": "a.p35,b"}])
-    assert columns_with_statistics(table.metadata) == {*found, inside["a", "p35"], inside[("b",)]}
+    assert columns_with_statistics(table.metadata) == {
+        *found_columns_with_statistics,
+        inside["a", "p35"],
+        inside[("b",)],
+    }
     table = table.alter([{"change": "set-property", "key": PROPERTY, "value": "a"}])
     assert columns_with_statistics(table.metadata) == {inside["a", f"p{i}"] for i in range(40)}
 

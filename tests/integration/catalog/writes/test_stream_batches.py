@@ -159,10 +159,10 @@ def test_batches_of_many_queries_share_versions_and_each_is_there_once(
 
     with ThreadPoolExecutor(queries) as threads:
         list(threads.map(query, range(queries)))
-    done = catalog.load_table("t").refresh()
+    finished_table = catalog.load_table("t").refresh()
     assert values(catalog) == [10 * number + i for number in range(queries) for i in range(batches)]
-    assert done.version - 1 < queries * batches
-    entries = [each for each in done.history() if each.operation == "append, stream"]
-    assert sorted((each.details["stream"], each.details["batch"]) for each in entries) == [
+    assert finished_table.version - 1 < queries * batches
+    entries = [entry for entry in finished_table.history() if entry.operation == "append, stream"]
+    assert sorted((entry.details["stream"], entry.details["batch"]) for entry in entries) == [
         (f"q{number}", i) for number in range(queries) for i in range(batches)
     ]

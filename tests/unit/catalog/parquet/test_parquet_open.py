@@ -65,9 +65,9 @@ def test_what_ends_otherwise_than_a_parquet_file_has_no_footer() -> None:
 def test_a_small_file_of_which_rows_are_read_is_read_once_and_a_large_one_in_parts() -> None:
     class Watched(io.BytesIO):
         def read(self, size: int | None = -1) -> bytes:
-            found = super().read(size)
-            read.append(len(found))
-            return found
+            data = super().read(size)
+            read.append(len(data))
+            return data
 
     for content, once in ((written(1), True), (written(1000), False)):
         read: list[int] = []

@@ -36,7 +36,7 @@ def a_file(
     ids = {field.name: field.id for field in SCHEMA.fields}
     return DataFile(
         path=f"data/{name}", size_bytes=1, rows=10, spec_id=spec.id, partition=partition or {},
-        stats={ids[column]: each for column, each in stats.items()},
+        stats={ids[column]: stat for column, stat in stats.items()},
     )  # fmt: skip
 
 
@@ -46,8 +46,8 @@ def between(low: Any, high: Any, nulls: int | None = 0, **more: Any) -> ColumnSt
 
 def judged(filter: Any, *files: DataFile, specs: Any = (PLAIN,)) -> list[str]:
     """Return for each file whether all, none or some (perhaps) of its rows match."""
-    table, bound = files_to_arrow(files, SCHEMA, specs), bind(as_predicate(filter), SCHEMA)
-    result, may = match(table, bound, specs), may_match(table, bound, specs).to_pylist()
+    table, bound_condition = files_to_arrow(files, SCHEMA, specs), bind(as_predicate(filter), SCHEMA)
+    result, may = match(table, bound_condition, specs), may_match(table, bound_condition, specs).to_pylist()
     proofs = zip(result.all.to_pylist(), result.none.to_pylist(), strict=True)
     words = ["all" if every else "none" if none else "some" for every, none in proofs]
     assert may == [word != "none" for word in words]
@@ -166,22 +166,22 @@ def test_buckets_rule_files_out() -> None:
 
 
 def test_an_unknown_condition_may_match_anything_and_deletes_nothing() -> None:
-    files, bound = (
+    files, bound_condition = (
         files_to_arrow([a_file()], SCHEMA, ()),
         bind(as_predicate({"op": "ODD", "args": []}), SCHEMA),
     )
-    assert may_match(files, bound, ()).to_pylist() == [True]
+    assert may_match(files, bound_condition, ()).to_pylist() == [True]
     with pytest.raises(Unsupported, match="ODD"):
-        match(files, bound, ())
+        match(files, bound_condition, ())
 
 
 def test_a_plan_has_the_columns_of_every_partition_field_even_without_files() -> None:
     spec = spec_from_transforms(["k"], SCHEMA)
-    planned = plan_scan(FileSet.empty(), lambda names: [], None, [PLAIN, spec])
-    assert planned.schema.names == ["path", "size", "rows", "spec", "p1000"]
+    plan = plan_scan(FileSet.empty(), lambda names: [], None, [PLAIN, spec])
+    assert plan.schema.names == ["path", "size", "rows", "spec", "p1000"]
     files = FileSet.empty().added([a_file(n=between(1, 2), k=between("a", "b"))], SCHEMA, [PLAIN])
-    planned = plan_scan(files, lambda names: [], None, [PLAIN, spec], statistics=[2])
-    assert planned.schema.names == ["path", "size", "rows", "spec", "lo2", "hi2", "nulls2", "p1000"]
+    plan = plan_scan(files, lambda names: [], None, [PLAIN, spec], statistics=[2])
+    assert plan.schema.names == ["path", "size", "rows", "spec", "lo2", "hi2", "nulls2", "p1000"]
 
 
 def test_a_limit_stops_at_rows_that_match_for_certain() -> None:
@@ -190,8 +190,10 @@ def test_a_limit_stops_at_rows_that_match_for_certain() -> None:
     )
 
     def planned(filter: Any, limit: int) -> list[str]:
-        bound = None if filter is None else bind(filter, SCHEMA)
-        paths: list[str] = plan_scan(files, lambda names: [], bound, [PLAIN], limit=limit)["path"].to_pylist()
+        bound_condition = None if filter is None else bind(filter, SCHEMA)
+        paths: list[str] = plan_scan(files, lambda names: [], bound_condition, [PLAIN], limit=limit)[
+            "path"
+        ].to_pylist()
         return [path.removeprefix("data/") for path in paths]
 
     assert planned(None, 11) == ["0", "1"]
@@ -210,7 +212,7 @@ def test_files_are_decided_without_reading_if_that_is_exact() -> None:
 def test_partition_keys_are_the_same_from_files_and_from_tables() -> None:
     spec = spec_from_transforms(["f", {"transform": "day", "column": ["ts"]}], SCHEMA)
     values = ({1000: "NaN", 1001: 5}, {1000: None}, {1001: -1}, {1000: 1})
-    files = [a_file(spec=spec, partition=each) for each in values]
+    files = [a_file(spec=spec, partition=value) for value in values]
     metadata = Metadata(schema=SCHEMA, specs=(spec,), sort_order=SortOrder(), properties={})
     partitions, known = partition_of_files(files_to_arrow(files, SCHEMA, [spec]), metadata)
     assert keys_of(partitions, len(files)) == [partition_key(file, spec) for file in files]
@@ -231,9 +233,10 @@ def test_transforms_bound_their_column_to_the_last_microsecond_character_and_num
         files = files_to_arrow(
             [DataFile(path="x", size_bytes=1, rows=1, partition={1000: value})], schema, [spec]
         )
-        found = [match(files, bind(each, schema), [spec]) for each in filters]
+        matches = [match(files, bind(filter, schema), [spec]) for filter in filters]
         return [
-            "all" if each.all[0].as_py() else "none" if each.none[0].as_py() else "some" for each in found
+            "all" if match.all[0].as_py() else "none" if match.none[0].as_py() else "some"
+            for match in matches
         ]
 
     hour, us = dt.datetime(1969, 12, 31, 23, tzinfo=dt.UTC), dt.timedelta(microseconds=1)
