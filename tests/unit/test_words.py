@@ -174,7 +174,7 @@ PROSE = {
     ),
     "docs/design": (
         ["docs/design/*.md"],
-        Limits(16.1, 4.2, what=1.5, where=0.6, one=3.8, if_=6.0, wide_lines=1),
+        Limits(16.0, 4.1, what=1.5, where=0.6, one=1.2, if_=6.1),
     ),
     "examples": (
         ["examples/*/*.md"],
