@@ -13,8 +13,8 @@ import msgspec
 
 from lakelog.log.burial import (
     Buried,
+    BuriedUpTo,
     Bury,
-    Done,
     bury_versions,
     no_one_counts,
     no_one_waits,
@@ -34,7 +34,7 @@ from lakelog.log.view import LogView, S, root_of
 def expire(
     log: Log[S],
     version: int,
-    progress: Done = no_one_waits,
+    progress: BuriedUpTo = no_one_waits,
     buried: Buried = no_one_counts,
     bury: Bury | None = None,
     head: LogView[S] | None = None,

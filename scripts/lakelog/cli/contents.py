@@ -163,9 +163,7 @@ def sql(place: Place, query: str, limit: int, as_of: str | None) -> None:
             before = {"versions": stored.versions, "columns": stored.schema.names}
             lists.print(before, "rows", {"more": stored.more})
         return
-    result = query_result(
-        catalog, query, limit, _short_cells, cell_max=CELL_MAX + 1, of_the_past=of_the_past
-    )
+    result = query_result(catalog, query, limit, _short_cells, cell_max=CELL_MAX + 1, of_the_past=of_the_past)
     cells, is_any_cut = result.rows
     answer.rows(result.schema.names, cells, empty="No rows.")
     if is_any_cut:

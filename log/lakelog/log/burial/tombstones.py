@@ -15,14 +15,14 @@ from lakelog.log.view import S
 BURIED_AT_ONCE = 64
 """Tombstones that this process puts in parallel."""
 
-Done = Callable[[int], None]
+BuriedUpTo = Callable[[int], None]
 """Takes the version up to which all versions are now tombstones."""
 
 Buried = Callable[[int, int], None]
 """Takes the number of further commits that became tombstones, and their bytes with sidecars."""
 
 
-Bury: TypeAlias = Callable[[Log[Any], range, Done, Buried], None]
+Bury: TypeAlias = Callable[[Log[Any], range, BuriedUpTo, Buried], None]
 """Makes tombstones of a window's versions, the last once all others are acknowledged."""
 
 
@@ -35,7 +35,7 @@ def no_one_counts(commits: int, size_bytes: int) -> None:
 
 
 def bury_versions(
-    log: Log[S], versions: range, progress: Done = no_one_waits, buried: Buried = no_one_counts
+    log: Log[S], versions: range, progress: BuriedUpTo = no_one_waits, buried: Buried = no_one_counts
 ) -> None:
     """Overwrite the commits at successive versions with tombstones, after deleting their sidecars.
 

@@ -37,6 +37,7 @@ from lakelog.catalog.core.schema.transforms import apply_transform
 from lakelog.catalog.core.schema.type_widening import is_widening
 from lakelog.catalog.core.schema.types import (
     AtomicType,
+    ColumnPath,
     Default,
     Field,
     ListType,
@@ -56,8 +57,6 @@ _TIMES = ("date", "timestamp", "timestamp_ntz")
 NOT_THERE = "__not_in_this_file"
 """The suffix of the names under which Spark's reader searches for columns that a file does not have."""
 
-Path = tuple[str, ...]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFile:
@@ -74,7 +73,7 @@ class FoundFile:
     rows: int
     columns: StructType
     partition: Mapping[str, Any] = field(default_factory=dict)
-    stats: Mapping[Path, ColumnStats] = field(default_factory=dict)
+    stats: Mapping[ColumnPath, ColumnStats] = field(default_factory=dict)
     footer_crc: int | None = None
     old_calendar: bool = False
 
@@ -196,7 +195,7 @@ class _Fitting:
             self._stats[column.id] = _stats_of(value, type, self._file.rows)
 
     def _match(
-        self, fields: Sequence[Field], parts: Sequence[Field], path: Path, in_file: Path | None
+        self, fields: Sequence[Field], parts: Sequence[Field], path: ColumnPath, in_file: ColumnPath | None
     ) -> None:
         """Find `fields`, siblings of the table, among `parts`, siblings in the file, and their nested fields.
 
@@ -229,7 +228,7 @@ class _Fitting:
                 f"has {names}, which the table does not have: add the columns first, or set ignore_extra_columns"
             )
 
-    def _check_missing(self, field_: Field, path: Path) -> None:
+    def _check_missing(self, field_: Field, path: ColumnPath) -> None:
         default = field_.default or Default()
         if not field_.nullable and default.exists is None:
             self._refuse(f"lacks the column {dotted(path)}, which is NOT NULL")
@@ -238,7 +237,7 @@ class _Fitting:
                 f"lacks the column {dotted(path)}, whose default {default.current} is for new rows alone"
             )
 
-    def _fit(self, field_: Field, part: Field, path: Path, in_file: Path | None) -> None:
+    def _fit(self, field_: Field, part: Field, path: ColumnPath, in_file: ColumnPath | None) -> None:
         stats = None if in_file is None else self._file.stats.get(in_file)
         if not field_.nullable and part.nullable and (stats is None or stats.nulls != 0):
             nulls = "may hold" if stats is None or stats.nulls is None else f"holds {stats.nulls:,}"
@@ -256,7 +255,7 @@ class _Fitting:
             case _:
                 self._mismatch(field_.type, part.type, path)
 
-    def _check_atomic(self, wanted: AtomicType, there: AtomicType, path: Path) -> None:
+    def _check_atomic(self, wanted: AtomicType, there: AtomicType, path: ColumnPath) -> None:
         if wanted.family in ("char", "varchar"):
             self._refuse(
                 f"has {there} for {dotted(path)}, which is {wanted}: a footer does not show whether the texts fit"
@@ -264,7 +263,7 @@ class _Fitting:
         if wanted.family == "variant" or not is_widening(there, wanted):
             self._mismatch(wanted, there, path)
 
-    def _mismatch(self, wanted: Type, there: Type, path: Path) -> None:
+    def _mismatch(self, wanted: Type, there: Type, path: ColumnPath) -> None:
         self._refuse(f"has {there} for {dotted(path)}, which is {wanted} and cannot be read from {there}")
 
     # Partitions

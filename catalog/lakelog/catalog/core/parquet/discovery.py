@@ -19,14 +19,12 @@ from lakelog.catalog.core.schema.arrow_types import type_from_arrow
 from lakelog.catalog.core.schema.literals import value_type
 from lakelog.catalog.core.schema.schema import Schema
 from lakelog.catalog.core.schema.types import AtomicType, Field, StructType
-from lakelog.log import canonical_url
+from lakelog.log import OpenUrl, canonical_url
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
 from lakelog.log.parallel import in_threads
 from lakelog.log.stores import ObjectStore
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-
-OpenUrl = Callable[[str], tuple[ObjectStore, str]]
 
 
 def found_files(

@@ -47,6 +47,7 @@ from lakelog.catalog.core.schema.types import (
     AtomicType,
     TypedValue,
 )
+from lakelog.log import OpenUrl
 from lakelog.log.errors import FormatError, NotFound, StorageError, Unsupported
 from lakelog.log.stores import ObjectStore
 
@@ -54,9 +55,6 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 Taken = TypeVar("Taken")
-
-OpenUrl = Callable[[str], tuple[ObjectStore, str]]
-"""Finds the store of an object by its URL or absolute path, and its key there."""
 
 ID_FIELDS = (pa.field("_row_id", pa.int64()), pa.field("_row_version", pa.int64()))
 """The columns of a row's id, and of the version that wrote it last; NULL if they are not known."""

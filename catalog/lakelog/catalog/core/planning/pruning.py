@@ -12,7 +12,6 @@ are only compared with bounds.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -20,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelog.catalog.core.files.file_set import Specs
 from lakelog.catalog.core.planning.binding import is_nan
 from lakelog.catalog.core.planning.bound import (
     AndCondition,
@@ -48,14 +48,11 @@ from lakelog.catalog.core.planning.file_facts import (
     partition_values,
     specs_list,
 )
-from lakelog.catalog.core.schema.partitioning import PartitionSpec
 from lakelog.catalog.core.schema.transforms import apply_transform
 from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.log.errors import Unsupported
 
 _LOOKED_UP_ONE_BY_ONE = 64
-
-Specs = Mapping[int, PartitionSpec] | Sequence[PartitionSpec]
 
 
 @dataclass(frozen=True, slots=True)

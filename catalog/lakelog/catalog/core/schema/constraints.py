@@ -16,7 +16,7 @@ from lakelog.catalog.core.schema.expression import Expression
 from lakelog.catalog.core.schema.predicate import Predicate
 from lakelog.catalog.core.schema.schema import Schema, dotted
 from lakelog.catalog.core.schema.stored_types import ready
-from lakelog.catalog.core.schema.types import StructType, Type, children, is_collated, walk
+from lakelog.catalog.core.schema.types import ColumnPath, StructType, Type, children, is_collated, walk
 from lakelog.catalog.errors import ConstraintExists, MultiplePrimaryKeys, NoSuchColumn, NoSuchConstraint
 from lakelog.catalog.names import check_name
 from lakelog.log.errors import InvalidInput, Unsupported
@@ -24,8 +24,6 @@ from lakelog.log.grammar import Int32
 
 SQL_LIMIT_BYTES = 64 * 1024
 LIMIT = 1000
-
-Path: TypeAlias = tuple[str, ...]
 
 
 class _Constraint(
@@ -70,7 +68,7 @@ class StatedConstraint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     kind: Literal["check", "primary-key", "unique", "foreign-key"]
     name: str
-    columns: tuple[Path, ...]
+    columns: tuple[ColumnPath, ...]
     rely: bool = False
     sql: str | None = None
     predicate: Expression | None = None
@@ -179,14 +177,14 @@ def _bound(asked: StatedConstraint, schema: Schema, case_sensitive: bool) -> Con
     assert_never(asked.kind)
 
 
-def refuse_collated_keys(constraints: Sequence[Constraint], id: int, path: Path, type: Type) -> None:
+def refuse_collated_keys(constraints: Sequence[Constraint], id: int, path: ColumnPath, type: Type) -> None:
     """Raise Unsupported if `id` is a column of a key, and `type` cannot be in a key."""
     for constraint in constraints:
         if not isinstance(constraint, CheckConstraint) and id in constraint.columns:
             _refuse_collated(constraint.name, path, type)
 
 
-def _refuse_collated(name: str, path: Path, type: Type) -> None:
+def _refuse_collated(name: str, path: ColumnPath, type: Type) -> None:
     if is_collated(type):
         raise Unsupported(
             f"the key {name} cannot have the column {dotted(path)}, which is {type}: keys are compared by their bytes; "
@@ -213,7 +211,7 @@ def _check(asked: StatedConstraint, schema: Schema, case_sensitive: bool) -> Che
     )
 
 
-def _meant(path: Path, schema: Schema, case_sensitive: bool) -> int:
+def _meant(path: ColumnPath, schema: Schema, case_sensitive: bool) -> int:
     """Return the id of the column or struct field that a name in a condition leads to: the last field along
     structs.
 
@@ -238,7 +236,7 @@ def _meant(path: Path, schema: Schema, case_sensitive: bool) -> int:
 def refuse_dependent(
     constraints: Sequence[Constraint],
     schema: Schema,
-    path: Path,
+    path: ColumnPath,
     what: str,
     *,
     case_sensitive: bool,

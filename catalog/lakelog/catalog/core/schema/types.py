@@ -38,6 +38,9 @@ COLLATED = "collated string"
 """The family of strings that are compared by a collation. Equal values may have different bytes."""
 BINARY_COLLATION = "UTF8_BINARY"
 
+ColumnPath: TypeAlias = tuple[str, ...]
+"""The names that lead from a column of a table to a part of it."""
+
 Scalar: TypeAlias = bool | int | float | str | None
 """A value in its JSON form (see `literals`)."""
 _COLLATED = re.compile(r"string collate (\w+)")

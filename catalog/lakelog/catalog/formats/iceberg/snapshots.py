@@ -33,8 +33,8 @@ from lakelog.catalog.formats.iceberg.avro_files import DATA
 from lakelog.catalog.formats.iceberg.avro_files import DELETES as VECTORS
 from lakelog.catalog.formats.iceberg.entries import EntryWriter, VectorBlob, blob_of
 from lakelog.catalog.formats.iceberg.manifests import (
-    Entry,
     KeyedEntry,
+    ManifestEntry,
     ManifestWriter,
     SnapshotChange,
     StoredManifest,
@@ -197,7 +197,7 @@ def snapshot_of(
     specs_by_id = {spec.id: spec for spec in (*old_specs.values(), *after.specs.values())}
     both = [manifest.table for manifest in (before, after) if manifest is not None]
 
-    def read(each: StoredManifest) -> Sequence[Entry]:
+    def read(each: StoredManifest) -> Sequence[ManifestEntry]:
         return avro_files.read(tree.bytes_of(each.path))
 
     maker = ManifestWriter(

@@ -8,7 +8,7 @@ replaced after its source was read is an error: after the copy, it must have the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from lakelog.catalog.core.files import DataFile, copy_suffix, file_path, hash_in, path_hash
-from lakelog.catalog.core.logs import TrackedLog
+from lakelog.catalog.core.logs import Progress, TrackedLog
 from lakelog.catalog.core.parquet import open_parquet
 from lakelog.catalog.core.state import TableState
 from lakelog.catalog.formats.imports.changes import is_same_object
@@ -27,8 +27,6 @@ from lakelog.log.errors import FormatError, InvalidInput, NotFound
 from lakelog.log.stores import ObjectStore, Stamp, copies_at_once, copy_object, list_stamps, stamp_of
 
 STAMPS_AT_ONCE = 16
-
-Progress = Callable[[str], None]
 
 
 def stamps_in(open_url: OpenUrl, folder: str) -> dict[str, Stamp]:

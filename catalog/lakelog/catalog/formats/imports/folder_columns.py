@@ -17,6 +17,7 @@ import msgspec
 from lakelog.catalog.core.schema import (
     DECIMAL_PRECISION_LIMIT,
     AtomicType,
+    ColumnPath,
     Field,
     ListType,
     MapType,
@@ -33,8 +34,6 @@ _WHOLE = re.compile(r"[+-]?\d+")
 _FLOATING = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?|NaN|[+-]?Infinity")
 _WHOLE_TYPES = ("byte", "short", "integer", "long")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-
-Path = tuple[str, ...]
 
 
 def partition_type(texts: Iterable[str | None]) -> AtomicType:
@@ -119,7 +118,7 @@ class FolderColumns:
     def schema(self) -> Schema:
         return Schema(fields=tuple(self._fields.values()), last_id=self._last_id)
 
-    def _merged(self, known: Field, other: Field, parent: Path, where: str) -> Field:
+    def _merged(self, known: Field, other: Field, parent: ColumnPath, where: str) -> Field:
         path = (*parent, known.name)
         if known.name != other.name:
             raise InvalidInput(
@@ -128,7 +127,7 @@ class FolderColumns:
             )
         return msgspec.structs.replace(known, type=self._type(known.type, other.type, path, where))
 
-    def _type(self, known: Type, other: Type, path: Path, where: str) -> Type:
+    def _type(self, known: Type, other: Type, path: ColumnPath, where: str) -> Type:
         match known, other:
             case AtomicType(), AtomicType() if is_widening(other, known):
                 return known
@@ -150,7 +149,7 @@ class FolderColumns:
             "both as one type. Import the files of one kind, or insert the rows by a query"
         )
 
-    def _struct(self, known: StructType, other: StructType, path: Path, where: str) -> StructType:
+    def _struct(self, known: StructType, other: StructType, path: ColumnPath, where: str) -> StructType:
         fields = {field.name.lower(): field for field in known.fields}
         for field in other.fields:
             present = fields.get(field.name.lower())

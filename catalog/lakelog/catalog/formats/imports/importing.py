@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from lakelog.catalog.choices import SNAPSHOT
 from lakelog.catalog.core.files import DataFile
-from lakelog.catalog.core.logs import NameTree, TableHead
+from lakelog.catalog.core.logs import NameTree, Progress, TableHead
 from lakelog.catalog.core.parquet import leftovers
 from lakelog.catalog.core.schema import Schema, warn_of_import
 from lakelog.catalog.errors import DoneInPart
@@ -25,8 +25,6 @@ from lakelog.log.errors import InvalidInput, Unsupported
 FORMATS = ("iceberg", "delta", "parquet")
 MIGRATE = "migrate"
 VERSIONS_MAX = 10_000
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ class BackupObject:
     target: str | None
 
 
-Done = tuple[int, str]
+PartResult = tuple[int, str]
 """The size of an object and its SHA-256. The hash is "" if the object is missing."""
 
 
@@ -37,7 +37,7 @@ class BackupEngine(Protocol):
         """Return the next part of at most so many objects, [] if all are done."""
         ...
 
-    def note(self, part: Sequence[BackupObject], done: Sequence[Done]) -> None:
+    def note(self, part: Sequence[BackupObject], done: Sequence[PartResult]) -> None:
         """Record the results of a part. Raises FormatError for an object with the wrong content."""
         ...
 
@@ -67,7 +67,7 @@ class ToBackUp:
             for key in _popped(self._todo, most)
         ]
 
-    def note(self, part: Sequence[BackupObject], done: Sequence[Done]) -> None:
+    def note(self, part: Sequence[BackupObject], done: Sequence[PartResult]) -> None:
         copies = []
         for item, (size, sha256) in zip(part, done, strict=True):
             if not sha256:
@@ -96,7 +96,7 @@ class ToVerify:
             BackupObject(key, f"{self._place.store.url}/{key}", None) for key in _popped(self._todo, most)
         ]
 
-    def note(self, part: Sequence[BackupObject], done: Sequence[Done]) -> None:
+    def note(self, part: Sequence[BackupObject], done: Sequence[PartResult]) -> None:
         self.found |= {item.key: sha256 for item, (_, sha256) in zip(part, done, strict=True)}
 
 
@@ -115,7 +115,7 @@ class ToRestore:
             for key in _popped(self._todo, most)
         ]
 
-    def note(self, part: Sequence[BackupObject], done: Sequence[Done]) -> None:
+    def note(self, part: Sequence[BackupObject], done: Sequence[PartResult]) -> None:
         for item, (_, sha256) in zip(part, done, strict=True):
             if sha256 != self._known[item.key].sha256:
                 # With the right size, the next run might take it for a restored object.

@@ -27,6 +27,7 @@ from lakelog.catalog.core.files import (
 from lakelog.catalog.core.logs import (
     NothingToDo,
     OperationFacts,
+    Progress,
     TableHead,
     TrackedLog,
     check_conflicts,
@@ -43,8 +44,6 @@ from lakelog.log.stores import copies_at_once, copy_object, is_copied_by_server
 
 FILES_AT_ONCE = 256
 """The number of files that are copied for one commit."""
-
-Progress = Callable[[str], None]
 
 CopyFiles = Callable[[Sequence[tuple[str, str, int]]], None]
 """Copies objects entirely and durably. Each has its URL, the URL of its copy, and its size in bytes."""

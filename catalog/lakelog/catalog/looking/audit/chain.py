@@ -27,7 +27,7 @@ _VERSION = re.compile(r"([0-9]{20})\.json")
 _SEARCHED_FROM_VERSIONS = 256
 """Below this number of versions, reading all of them is faster than searching for a time."""
 
-Read: TypeAlias = Commit | Tombstone | str
+ReadVersion: TypeAlias = Commit | Tombstone | str
 """The object at a version: an entry, or the reason why none can be read, as text."""
 
 
@@ -172,7 +172,7 @@ def _buried_by_now(log: Log[Any]) -> int:
 
 def _with_following(
     log: Log[Any], first: int, last: int, head: int, newest_first: bool, batch: int
-) -> Iterator[tuple[int, Read, Read | None]]:
+) -> Iterator[tuple[int, ReadVersion, ReadVersion | None]]:
     """Yield each version with the version after it, None after the head."""
     if newest_first:
         next_entry = _read(log, last + 1, last + 1)[0] if last < head else None
@@ -182,7 +182,7 @@ def _with_following(
                 yield version, entry, next_entry
                 next_entry = entry
         return
-    previous_entry: Read | None = None
+    previous_entry: ReadVersion | None = None
     until = min(last + 1, head)
     for start in range(first, until + 1, batch):
         for version, entry in enumerate(_read(log, start, min(start + batch - 1, until)), start):
@@ -193,14 +193,14 @@ def _with_following(
         yield last, previous_entry, None
 
 
-def _read(log: Log[Any], first: int, last: int) -> list[Read]:
+def _read(log: Log[Any], first: int, last: int) -> list[ReadVersion]:
     return [
         _decoded(log, version, data)
         for version, data in enumerate(log.replay.get_versions(range(first, last + 1)), first)
     ]
 
 
-def _decoded(log: Log[Any], version: int, data: bytes | None) -> Read:
+def _decoded(log: Log[Any], version: int, data: bytes | None) -> ReadVersion:
     if data is None:
         return f"{log.replay.at(log.keys.commit(version))} is missing"
     try:
@@ -219,7 +219,7 @@ class _Chain:
         self.verify = verify
 
     def checked(
-        self, version: int, this: Read, following: Read | None, newest_first: bool
+        self, version: int, this: ReadVersion, following: ReadVersion | None, newest_first: bool
     ) -> list[AuditedVersion]:
         """Return the entries for a version and for its link with the `following` version, in the requested
         order."""
@@ -239,7 +239,7 @@ class _Chain:
             entries += self._of_entry(this, following)
         return entries if newest_first else entries[::-1]
 
-    def _of_entry(self, entry: Commit | Tombstone, following: Read | None) -> list[AuditedVersion]:
+    def _of_entry(self, entry: Commit | Tombstone, following: ReadVersion | None) -> list[AuditedVersion]:
         entries = (
             [AuditedVersion(entry.version, problem=problem) for problem in self._misfits(entry)]
             if self.verify
@@ -256,7 +256,7 @@ class _Chain:
         effect = effective(entry, settlement)
         return entries if effect is None else [*entries, AuditedVersion(entry.version, entry=effect)]
 
-    def _settled(self, intent: Commit, following: Read | None) -> SettledIntent | None:
+    def _settled(self, intent: Commit, following: ReadVersion | None) -> SettledIntent | None:
         """Return the outcome of an intent.
 
         The commit after it says so, else the decision. None while undecided.

@@ -40,7 +40,7 @@ from lakelog.catalog.core.schema import (
     with_children,
 )
 from lakelog.catalog.core.writes import wider_type
-from lakelog.catalog.looking.changelog.file_diffs import ENTRY, Entry, FileDiff, FileDiffs, file_diffs
+from lakelog.catalog.looking.changelog.file_diffs import ENTRY, FileDiff, FileDiffs, FileEntry, file_diffs
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ class Changelog:
         mask = may_match(pa.table(columns), bound, ()).to_pylist()
         return [part for part, keep in zip(parts, mask, strict=True) if keep]
 
-    def _entries(self, part: tuple[FileDiff, str]) -> Iterator[tuple[FileDiff, str, list[Entry]]]:
+    def _entries(self, part: tuple[FileDiff, str]) -> Iterator[tuple[FileDiff, str, list[FileEntry]]]:
         diff, change = part
         whole = diff.added if change == INSERT else diff.removed
         yield diff, change, list(whole)
@@ -298,7 +298,7 @@ class Changelog:
             if rows:
                 yield diff, change, [_only(new, rows)]
 
-    def _difference(self, old: Entry, new: Entry) -> tuple[BitMap, BitMap]:
+    def _difference(self, old: FileEntry, new: FileEntry) -> tuple[BitMap, BitMap]:
         """Return the positions of rows deleted only in `new`, and of rows deleted only in `old`."""
         old_deletes, new_deletes = (
             read_vector(
@@ -364,7 +364,7 @@ class Changelog:
                 )
 
 
-def as_change(entry: Entry, change: str, version: int, time_us: int, name: str) -> Entry:
+def as_change(entry: FileEntry, change: str, version: int, time_us: int, name: str) -> FileEntry:
     """Return the entry of a file whose rows are all the same kind of change, in a version of the table
     `name`.
 
@@ -383,12 +383,12 @@ def as_change(entry: Entry, change: str, version: int, time_us: int, name: str) 
     return {**entry, CONSTANTS: constants_to_json(constants)}
 
 
-def _physical_rows(entry: Entry) -> int:
+def _physical_rows(entry: FileEntry) -> int:
     deleted_rows = 0 if entry[DELETES] is None else deletes_from_json(entry[DELETES]).rows
     return int(entry["rows"]) + deleted_rows
 
 
-def _only(entry: Entry, rows: BitMap) -> Entry:
+def _only(entry: FileEntry, rows: BitMap) -> FileEntry:
     """Return the entry of a file with only these rows live."""
     from pyroaring import BitMap
 
