@@ -30,6 +30,7 @@ from lakelog.catalog.core.files.data_file import (
     names_from_json,
 )
 from lakelog.catalog.core.files.deletion_vectors import DeletionVector, deletes_from_json
+from lakelog.catalog.core.files.file_set import Specs
 from lakelog.catalog.core.files.live_rows import LiveRows, Numbers
 from lakelog.catalog.core.files.row_ids import ROW_ID, ROW_VERSION, UNCOMMITTED
 from lakelog.catalog.core.files.statistics import MeasuredColumn, footer_statistics
@@ -38,7 +39,7 @@ from lakelog.catalog.core.parquet.opening import open_parquet
 from lakelog.catalog.core.parquet.read_ahead import in_order
 from lakelog.catalog.core.parquet.reshape import OwnColumns, to_logical
 from lakelog.catalog.core.planning.bound import Bound, terms
-from lakelog.catalog.core.planning.pruning import Specs, may_match
+from lakelog.catalog.core.planning.pruning import may_match
 from lakelog.catalog.core.planning.row_filter import evaluate
 from lakelog.catalog.core.schema.arrow_types import schema_to_arrow, type_from_arrow
 from lakelog.catalog.core.schema.literals import value_type

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.core.files.data_file import BASE_SCHEMA, DataFile, is_planned
-from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.files.file_set import FileSet, Specs
 from lakelog.catalog.core.files.file_tables import joined
 from lakelog.catalog.core.files.leaves import Fetch
 from lakelog.catalog.core.files.manifests import FileChoice
 from lakelog.catalog.core.planning.bound import Bound, ConstantCondition, of_columns, terms, unknown_parts
 from lakelog.catalog.core.planning.file_facts import ManifestFacts, array_of, partition_values, specs_list
-from lakelog.catalog.core.planning.pruning import Specs, match, may_match
+from lakelog.catalog.core.planning.pruning import match, may_match
 from lakelog.catalog.core.planning.top_rows import TopRows, may_be_first
 from lakelog.catalog.core.schema.literals import from_arrow, to_arrow, value_type
 from lakelog.catalog.core.schema.partitioning import PartitionField, PartitionSpec

@@ -49,9 +49,8 @@ from lakelog.catalog.formats.imports.folder_columns import (
     value_text,
 )
 from lakelog.catalog.formats.imports.folder_table import KnownFolder
-from lakelog.catalog.formats.imports.iceberg import OpenUrl
 from lakelog.catalog.formats.imports.source import SourceVersion
-from lakelog.log import canonical_url
+from lakelog.log import OpenUrl, canonical_url
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 from lakelog.log.parallel import in_threads
 from lakelog.log.stores import ObjectStore

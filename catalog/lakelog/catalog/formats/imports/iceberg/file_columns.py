@@ -27,8 +27,8 @@ from lakelog.catalog.core.schema import (
     is_widening,
     type_from_arrow,
 )
-from lakelog.catalog.formats.imports.iceberg.documents import OpenUrl
 from lakelog.catalog.formats.imports.iceberg.manifests import IcebergEntry
+from lakelog.log import OpenUrl
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 _TIMES = ("date", "timestamp", "timestamp_ntz")

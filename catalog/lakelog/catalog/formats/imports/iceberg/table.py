@@ -18,13 +18,7 @@ from lakelog.catalog.core.schema import Schema, with_schema
 from lakelog.catalog.formats.iceberg.avro_files import DATA
 from lakelog.catalog.formats.imports.bounds import with_bounds_of
 from lakelog.catalog.formats.imports.iceberg.deleted_rows import DeletedRows
-from lakelog.catalog.formats.imports.iceberg.documents import (
-    Document,
-    OpenUrl,
-    as_metadata,
-    document_of,
-    place_of,
-)
+from lakelog.catalog.formats.imports.iceberg.documents import Document, as_metadata, document_of, place_of
 from lakelog.catalog.formats.imports.iceberg.file_columns import FooterReader
 from lakelog.catalog.formats.imports.iceberg.manifests import (
     IcebergChange,
@@ -39,6 +33,7 @@ from lakelog.catalog.formats.imports.iceberg.schemas import (
     specs_from,
 )
 from lakelog.catalog.formats.imports.source import SourceVersion
+from lakelog.log import OpenUrl
 from lakelog.log.errors import FormatError, NotFound, Unsupported
 from lakelog.log.parallel import in_threads
 

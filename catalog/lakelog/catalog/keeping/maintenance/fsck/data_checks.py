@@ -30,11 +30,11 @@ from lakelog.catalog.core.files import (
     names_from_json,
 )
 from lakelog.catalog.core.logs import read_vector
-from lakelog.catalog.core.parquet import MAGIC, OpenUrl, open_parquet
+from lakelog.catalog.core.parquet import MAGIC, open_parquet
 from lakelog.catalog.core.schema import AtomicType, Field, Schema, type_from_arrow, value_type
 from lakelog.catalog.keeping.maintenance.fsck.judges import facts_of
 from lakelog.catalog.keeping.maintenance.fsck.retained import DataFileFacts
-from lakelog.log import ObjectStore
+from lakelog.log import ObjectStore, OpenUrl
 from lakelog.log.checks.findings import Findings
 from lakelog.log.costs import TallyThreads
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, StorageError
