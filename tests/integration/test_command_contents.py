@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from tests.integration.printing import objects, printed_by
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, col
 from lakelog.cli.main import run
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
@@ -75,6 +75,8 @@ def test_as_many_as_no_list_has_are_all(lakelog: Any) -> None:
         lakelog(*command, "shop.orders", "--limit", many)
     lakelog("inspect", "shop.orders", "refs", "--limit", many)
     lakelog("audit", "--limit", many)
+    lakelog("sql", "SELECT 1", "--limit", many)
+    lakelog("diff", "shop.orders", "1", "--rows", "--limit", many)
     assert len(json.loads(lakelog("view", "shop.orders", "--versions", many, "--json"))["changes"]) == 4
 
 
@@ -124,6 +126,26 @@ def test_diff_compares_what_the_table_was(lakelog: Any) -> None:
     assert "named label" in text and "+1" in text
     assert "Nothing of its definition differs" in lakelog("diff", "shop.orders", "1", "3")
     assert "hunter" not in text and "has no version 9" in lakelog("diff", "shop.orders", "2", "9", code=1)
+
+
+def test_diff_shows_the_rows_that_differ(catalog: Catalog, lakelog: Any) -> None:
+    table = catalog.load_table("shop.orders")
+    first = table.version
+    table.delete(col("id") == 1).update({"label": "'new'"}, col("id") == 2).append(pa.table({"id": [9]}))
+    rows_of = ("diff", "shop.orders", str(first), "--rows")
+    lines = [line.split() for line in lakelog(*rows_of).splitlines() if line[:1] in "+−<>"]
+    assert sorted((line[0], line[1]) for line in lines if line) == [
+        ("+", "9"),
+        ("<", "2"),
+        (">", "2"),
+        ("−", "1"),
+    ]
+    assert [line[2] for line in lines if line and line[0] == ">"] == ["new"]
+    answer = json.loads(lakelog(*rows_of, "--json", "--limit", "1"))
+    assert len(answer["rows"]) == 1 and answer["more"] and answer["columns"][:2] == ["_change_type", "id"]
+    newest = str(catalog.load_table("shop.orders").version)
+    assert "No row differs" in lakelog("diff", "shop.orders", newest, "--rows")
+    assert "from an older version" in lakelog("diff", "shop.orders", newest, str(first), "--rows", code=1)
 
 
 def test_restore_makes_a_new_version_and_can_be_undone(catalog: Catalog, lakelog: Any) -> None:

@@ -113,6 +113,7 @@ def test_a_click_on_a_version_shows_its_commit(started: Any, pages: Path) -> Non
     page.tab.locator(".row").nth(numbers.index("3")).click()
     detail = page.tab.locator("#detail").inner_text()
     assert "Version 3" in detail and "append: +1 row in 1 file" in detail and "commit" in detail
+    assert "lakelog restore shop.orders 2" in detail and "lakelog restore shop.orders 3" in detail
     page.tab.locator(".row").nth(numbers.index("5")).click()
     detail = page.tab.locator("#detail").inner_text()
     assert "It was prepared on version 2 and committed as version 5" in detail and "joan" in detail

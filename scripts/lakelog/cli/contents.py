@@ -26,6 +26,7 @@ from lakelog.cli.options import (
     version_option,
     with_columns,
 )
+from lakelog.log.errors import InvalidInput
 
 Kept = TypeVar("Kept")
 
@@ -33,6 +34,7 @@ CELL_MAX = 10_000
 """The most characters of a cell that `lakelog sql` prints for people."""
 
 _SIGNS = {"added": "+", "removed": "−", "changed": "~"}
+_ROW_SIGNS = {"insert": "+", "delete": "−", "update_preimage": "<", "update_postimage": ">"}
 
 
 @click.command()
@@ -71,16 +73,28 @@ def head(
 @click.argument("table", type=TABLE)
 @click.argument("first", metavar="VERSION", type=click.IntRange(min=1))
 @click.argument("last", metavar="[VERSION]", type=click.IntRange(min=1), required=False)
+@click.option("--rows", "with_rows", is_flag=True, help="Show the rows that differ instead.")
+@limit_option("rows", 1000)
 @takes_place
-def diff(place: Place, table: str, first: int, last: int | None) -> None:
+def diff(place: Place, table: str, first: int, last: int | None, with_rows: bool, limit: int) -> None:
     """Show the differences between two versions of a table.
 
     It compares columns by their ids, so a renamed column is shown as renamed. It also compares properties,
     partitioning, order and constraints, and the numbers of rows, files and bytes. Without the second VERSION, the
-    newest is taken. No row is read: CHANGES in SQL and Table.changes in Python give the rows.
+    newest is taken. No row is read, except with --rows.
+
+    \b
+    With --rows, the signs mean:
+      +  an inserted row
+      −  a deleted row
+      <  an updated row, as it was
+      >  an updated row, as it is
     """
     first_table = load(place, table, first)
     last_table = load(place, table, last)
+    if with_rows:
+        _show_changed_rows(place, first_table, last_table, limit)
+        return
     changes = differences(
         definition_of(first_table.metadata, first_table.version),
         definition_of(last_table.metadata, last_table.version),
@@ -113,6 +127,34 @@ def diff(place: Place, table: str, first: int, last: int | None) -> None:
         ],
         empty="",
     )
+
+
+def _show_changed_rows(place: Place, first_table: Table, last_table: Table, limit: int) -> None:
+    first, last = first_table.version, last_table.version
+    if first > last:
+        raise InvalidInput(f"rows are compared from an older version to a newer: give {last} before {first}")
+    names = [field.name for field in last_table.schema.fields]
+    changes = None
+    if first < last:
+        changes = last_table.changes(first + 1, last, ["_change_type", *names], net=True, updates=True)
+    every_row = iter(()) if changes is None else answer.each_row(changes.to_reader())
+    rows = islice(every_row, limit)
+    if place.as_json:
+        with answer.stored_lists() as lists:
+            lists.store(rows)
+            head_members = {"first": first, "last": last, "columns": ["_change_type", *names]}
+            lists.print(head_members, "rows", {"more": next(every_row, None) is not None})
+        return
+    cells, is_any_cut = _short_cells((_ROW_SIGNS[kind], *values) for kind, *values in rows)
+    answer.rows(("", *names), cells, empty=f"No row differs between version {first} and version {last}.")
+    _say_what_is_left_out(is_any_cut, next(every_row, None) is not None, limit)
+
+
+def _say_what_is_left_out(is_any_cut: bool, more: bool, limit: int) -> None:
+    if is_any_cut:
+        answer.say(f"Cells are cut after {CELL_MAX:,} characters: --json has all of them.", err=True)
+    if more:
+        answer.say(f"There are more rows: give a --limit above {limit:,}.", err=True)
 
 
 @click.command()
@@ -159,17 +201,14 @@ def sql(place: Place, query: str, limit: int, as_of: str | None) -> None:
     of_the_past = as_of is not None
     if place.as_json:
         with answer.stored_lists() as lists:
-            stored = query_result(catalog, query, limit, lists.store, of_the_past=of_the_past)
-            before = {"versions": stored.versions, "columns": stored.schema.names}
-            lists.print(before, "rows", {"more": stored.more})
+            stored_result = query_result(catalog, query, limit, lists.store, of_the_past=of_the_past)
+            head_members = {"versions": stored_result.versions, "columns": stored_result.schema.names}
+            lists.print(head_members, "rows", {"more": stored_result.more})
         return
     result = query_result(catalog, query, limit, _short_cells, cell_max=CELL_MAX + 1, of_the_past=of_the_past)
     cells, is_any_cut = result.rows
     answer.rows(result.schema.names, cells, empty="No rows.")
-    if is_any_cut:
-        answer.say(f"Cells are cut after {CELL_MAX:,} characters: --json has all of them.", err=True)
-    if result.more:
-        answer.say(f"There are more rows: give a --limit above {limit:,}.", err=True)
+    _say_what_is_left_out(is_any_cut, result.more, limit)
     if result.versions:
         answer.say(f"Read {result.read}.", err=True)
 
@@ -178,7 +217,7 @@ COMMANDS = (head, sql, diff, restore)
 
 
 def _short_cells(rows: Iterator[tuple[Any, ...]]) -> tuple[list[list[str]], bool]:
-    """Return rows as texts for people, and whether one of them is cut."""
+    """Return rows as texts for people, and whether any text is cut."""
     is_any_cut = False
     texts = []
     for row in rows:
@@ -190,7 +229,7 @@ def _short_cells(rows: Iterator[tuple[Any, ...]]) -> tuple[list[list[str]], bool
 
 @dataclass(frozen=True, slots=True)
 class QueryResult(Generic[Kept]):
-    """What was kept of the first rows of an answer, whether there are more, and the version of each table that
+    """The first rows of an answer in a caller's form, whether there are more, and the version of each table that
     was read."""
 
     schema: pa.Schema
@@ -215,8 +254,8 @@ def query_result(
 ) -> QueryResult[Kept]:
     """Answer a query over tables at the same moment. Raises InvalidInput for a mistake in it.
 
-    `keep` receives at most `limit` rows, of which few are in memory at once, and returns what to keep of them. It need
-    not read all. Strings and binaries have at most `cell_max` characters or bytes, if that is given. `began` receives
+    `keep` receives at most `limit` rows, of which few are in memory at once, and returns the rows of the result. It
+    need not read all. Strings and binaries have at most `cell_max` characters or bytes, if that is given. `began` receives
     the function that interrupts the query (see `answer_of`).
     """
     versions: dict[str, int] = {}
