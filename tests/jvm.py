@@ -2,7 +2,7 @@
 
 Half of the start of a Spark is the loading and checking of some ten thousand classes. `python -m tests.jvm` builds the
 adapter's jar, and makes an archive of these classes, once for an environment. A JVM that finds another class path or
-another Java than the archive was made with starts without it, as does one where there is none. No test may depend on
+another Java than the archive was made with starts without it, as does one if there is none. No test may depend on
 it.
 """
 

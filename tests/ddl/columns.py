@@ -1,7 +1,7 @@
 """Columns of the model: a tree in which everything has a number of its own that is never given twice.
 
 A row keeps its values by these numbers as it was written, for ever; how it looks is decided when it is shown, by the
-columns of some version. Types are in Spark's JSON where they are asked for, and `Type` here.
+columns of some version. Types are in Spark's JSON if they are asked for, and `Type` here.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Model:
     lives: int = 1
 
     def after(self, step: Step) -> tuple[State, bool]:
-        """Return the table after `step`, and whether lakelog may also refuse it. Refused where it has to."""
+        """Return the table after `step`, and whether lakelog may also refuse it. Refused if it has to."""
         match step["do"]:
             case "alter":
                 state, sure = self.state, True

@@ -253,7 +253,7 @@ def _transformed(name: str, by: str) -> dict[str, Any]:
 
 
 def draw_condition(draw: Draw, columns: tuple[Column, ...]) -> Condition | None:
-    """Return a condition on a top-level column; None where there is none to compare."""
+    """Return a condition on a top-level column; None if there is none to compare."""
     flat = [column for column in columns if isinstance(column.type, str)]
     if not flat:
         return None

@@ -21,7 +21,7 @@ _SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
 
 def path_of_browser() -> str:
-    """Return the path of the browser; the test that needs it is skipped, with a loud reason, where there is none."""
+    """Return the path of the browser; the test that needs it is skipped, with a loud reason, if there is none."""
     given_text = os.environ.get(VARIABLE)
     if given_text:
         assert shutil.which(given_text), f"{VARIABLE} is {given_text}, which is not a program"

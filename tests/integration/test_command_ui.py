@@ -1,4 +1,4 @@
-"""`lakelog ui`: what its server answers, to whom, and what it never does."""
+"""`lakelog ui`: the answers of its server, who gets them, and limits that it keeps."""
 
 from __future__ import annotations
 

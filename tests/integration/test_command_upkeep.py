@@ -1,4 +1,4 @@
-"""`lakelog health` and `lakelog maintain`: what they say, in both forms, and what they do."""
+"""`lakelog health` and `lakelog maintain`: their answers in both forms, and their work."""
 
 from __future__ import annotations
 

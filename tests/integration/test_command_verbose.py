@@ -1,4 +1,4 @@
-"""`--verbose`: what a command cost stands on stderr, and its answer is what it is without."""
+"""`--verbose` prints a command's cost on stderr, and leaves its answer unchanged."""
 
 from __future__ import annotations
 

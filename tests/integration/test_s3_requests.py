@@ -1,4 +1,4 @@
-"""What is counted of requests to S3 is what goes over the wire, also where the client library sends it again."""
+"""Counted requests to S3 are those on the wire, even if the client library repeats a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What histories are about: the rows of one table, the names of one namespace, the balances of three tables.
+"""The subjects of histories: the rows of a table, the names of a namespace, the balances of three tables.
 
 A subject draws an operation, which is a plain value, and performs it. `check/models.go` says which answers are right.
 An operation with a token or a stage may be performed again by another process: that is a retry.

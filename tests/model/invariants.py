@@ -466,7 +466,7 @@ def loaded_by_name(checks: Checks, content: int, view: View, namespace: str, nam
 
 @holds_of("streamed")
 def stream_has_one_past(checks: Checks, content: int, place: str, version: int, hash: Any) -> str | None:
-    """A stream goes on behind a version only where that is the commit that it has read"""
+    """A stream goes on behind a version only if that is the commit that it has read"""
     commit = checks.truths(content)[place].commits[version - 1]
     if commit.attempt != hash:
         return f"a stream goes on behind version {version} of {place}, which is {commit.cid}, and has read another one"

@@ -1,4 +1,4 @@
-"""What must hold where changes share a version, and of proposals. See `invariants.py` for the form."""
+"""What must hold if changes share a version, and of proposals. See `invariants.py` for the form."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def changes_of(view: View, proposals: tuple[Proposal, ...], known: Known) -> tup
 def one_more(
     view: View, changes: tuple[Change, ...], request: Request, why: str | None = None
 ) -> tuple[Change, ...]:
-    """The changes with one more, applied or refused; without it where it has to wait for the next version."""
+    """The changes with one more, applied or refused; without it if it has to wait for the next version."""
     if why is None:
         why = refusal(request, after_changes(view, changes) if on(Rule.SHARED_IN_TURN) else view)
     if why is None and on(Rule.SHARED_APART) and removed(request.events) & added(changes):

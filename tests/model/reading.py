@@ -1,4 +1,4 @@
-"""How a log is read: from the hint, from the bases, and on from a view; one log or several at one cut."""
+"""How a log is read: from the hint, from the bases, or on from a view. Several logs are read at a single cut."""
 
 from __future__ import annotations
 

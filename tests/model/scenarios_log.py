@@ -97,7 +97,7 @@ def retrying_meanwhile(full: bool) -> Scenario:
 
 
 def retrying_after_expiry(full: bool) -> Scenario:
-    """A request is retried, or goes on, where expiry has been."""
+    """A request is retried, or goes on, if expiry has been."""
     actors = (
         Actor("writer 1", writer("w1", "one", tries=2)),
         Actor(

@@ -16,7 +16,7 @@ WITH_FILE = (begun("A", FILE), partial(put, ("file", "A", "f", 0), "data"))
 
 
 def removal(cid: str, **more: Any) -> Request:
-    """A change that is refused where the file f is gone."""
+    """A change that is refused if the file f is gone."""
     return Request(cid, "A", "A", (("applied", cid), ("remove", "f", 0)), **more)
 
 
@@ -86,7 +86,7 @@ def proposing(full: bool) -> Scenario:
 
 
 def racing(full: bool) -> Scenario:
-    """Writers try a put first, and propose also where they do not know what became of it."""
+    """Writers try a put first, and propose even if they do not know what became of it."""
     actors = (
         Actor("writer 1", partial(sharing.race_and_propose, "w1", opened("A"), append("one"), 3)),
         Actor(

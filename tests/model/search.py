@@ -173,7 +173,7 @@ class Search:
         return self._result(order, steps, depths[-1], began, done_count == len(order), ())
 
     def alone(self, make: Callable[[], Program], content: int) -> tuple[int, tuple[Report, ...] | None]:
-        """Run a program undisturbed: the content after it and its reports, or None where it never ends."""
+        """Run a program undisturbed: the content after it and its reports, or None if it never ends."""
         state = self.machine.start(make)
         reports: tuple[Report, ...] = ()
         for _ in range(400):

@@ -158,7 +158,7 @@ def follow(me: str, view: View, proposal: Proposal, again: bool, impatient: bool
 
 
 def race_and_propose(me: str, view: View, request: Request, width: int) -> Program:
-    """Try one put, and propose where that is lost, or where it is not known what became of it."""
+    """Try one put, and propose if that is lost, or if it is not known what became of it."""
     mine = draft(view, request, me, 0)
     found = yield from place(log_key(view.place, mine.version), mine, 1)
     if found == mine:

@@ -1,4 +1,4 @@
-"""What stands in the store, the state that commits fold to, and what may be written on it. Pure.
+"""The contents of the store, the state that commits fold to, and the changes that may be written on it. Pure.
 
 Objects are small: a commit's attempt id stands for its hash, a table's rows are the ids of the changes that made
 them, and a log id is a word. Keys are tuples: ("log", place, version), ("hint", place), ("base", place, number),
@@ -190,7 +190,7 @@ def proof(places: tuple[str, ...], index: int) -> tuple[Any, ...]:
 
 
 def proven(place: str, index: int, count: int, hashes: tuple[Any, ...]) -> Any:
-    """The root of the list of that count which has the place there, by a proof; None where that proves nothing."""
+    """The root of the list of that count which has the place there, by a proof; None if that proves nothing."""
     if count == 1:
         return ("leaf", place) if index == 0 and not hashes else None
     remaining_number = _left_of(count)
@@ -269,7 +269,7 @@ def fold(state: State, events: tuple[Event, ...]) -> State:
 
 
 def applied(view: View, commit: Commit, outcome: str, time: int) -> View | None:
-    """The view after the commit; None where the commit does not continue it."""
+    """The view after the commit; None if the commit does not continue it."""
     if commit.version != view.version + 1 or commit.prev != view.hash or outcome == DAMAGED.outcome:
         return None
     settles = (outcome, time) if commit.intent is not None else None

@@ -86,7 +86,7 @@ def decided(log: str, found: Commit, may: May = None) -> Program:
 
 def step_over(view: View, found: Any, cid: str, may: May = None) -> Program:
     """The view behind what was found after it; "mine" if that is the change itself, "refused" if that refuses it for
-    good, "damage" if it cannot be read, "denied" where a right is missing to go on."""
+    good, "damage" if it cannot be read, "denied" if a right is missing to go on."""
     if isinstance(found, Tombstone):
         newer = yield from jump(view, found)
         if newer is None or newer.version < found.version:
@@ -144,7 +144,7 @@ def put_one(
 ) -> Program:
     """Put the request, as a commit or as an intent, behind the view or whatever has come after it.
 
-    Where it is made `again`, an attempt before it may have left a proposal: then its refusal is put, too.
+    If it is made `again`, an attempt before it may have left a proposal: then its refusal is put, too.
     """
     why = refusal(request, view)
     while True:

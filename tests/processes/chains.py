@@ -23,7 +23,7 @@ _BATCH = 64
 
 @dataclass
 class Chain:
-    """One log. `effects` are its entries without aborted intents, at the time of their transaction where they are part
+    """One log. `effects` are its entries without aborted intents, at the time of their transaction if they are part
     of one; `commits` are those of which more than a tombstone is left."""
 
     prefix: str
@@ -161,7 +161,7 @@ def _follow(found: Warehouse, chain: Chain, key: str, entry: Commit | Tombstone)
 
 
 def _decided(found: Warehouse, chain: Chain, entry: Commit) -> Commit | None:
-    """Return an intent as it counts; None where it was aborted. An undecided one is noted as wrong."""
+    """Return an intent as it counts; None if it was aborted. An undecided one is noted as wrong."""
     assert entry.intent is not None
     key = entry.intent.decision
     data = found.store.get(key)

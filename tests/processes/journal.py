@@ -1,4 +1,4 @@
-"""What each writer said before it asked, and what it was answered: the only witness of a process that was killed.
+"""Each writer's requests, noted before they are sent, and their answers. It is the only witness of a killed process.
 
 A process appends to a file of its own, one JSON object a line, forced to disk. A line is either an intent, written
 before anything is asked for, or an answer. An intent without an answer is of a request whose process died.

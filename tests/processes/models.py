@@ -1,4 +1,4 @@
-"""What a log should amount to: its commits in their order, each doing exactly what its request says.
+"""The expected state of a log: its commits in order, each with exactly the effect of its request.
 
 A commit that no journal knows was made by Spark, whose statements cannot be given ids: its rows show which it was.
 """
@@ -205,7 +205,7 @@ class TableModel:
         return []
 
     def _check_all_rows(self, requests: Requests) -> None:
-        """Where rows were only ever added, all of them are there, expired versions or not."""
+        """If rows were only ever added, all of them are there, expired versions or not."""
         where = f" of {self.chain.prefix}"
         keys = [
             key for key, places in self.checked.happened.items() if any(p.endswith(where) for p in places)

@@ -80,7 +80,7 @@ def isolation(kind: str) -> str | None:
 
 
 def draw(catalog: CatalogNames, kind: str, rng: random.Random) -> Plan | None:
-    """Read some cells in `catalog`, a transaction, and decide what to change. None where nothing can be."""
+    """Read some cells in `catalog`, a transaction, and decide what to change. None if nothing can be."""
     return {BANK: _transfer, RING: _relink, DUTY: _take_turns}[kind](catalog, rng)
 
 

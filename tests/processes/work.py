@@ -1,4 +1,4 @@
-"""What writers do: requests that are prepared, noted, and performed; by another process again where that died.
+"""What writers do: requests that are prepared, noted, and performed; by another process again if that died.
 
 A request is a plain value that holds its commit id, so that performing it twice is a retry. `prepare` reads only.
 """
@@ -43,7 +43,7 @@ class Work:
         """What the last request is to commit, if that is a transaction."""
 
     def prepare(self, key: str) -> Request | None:
-        """Return a request, or None where what was drawn makes no sense right now."""
+        """Return a request, or None if what was drawn makes no sense right now."""
         kinds: Sequence[Callable[[str], Request | None]]
         self.transaction = None
         kinds, weights = zip(*self._kinds().items(), strict=True)

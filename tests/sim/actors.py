@@ -220,7 +220,7 @@ def sealer(world: World) -> Callable[[], None]:
 
 
 def reopen(world: World, log: Log[State]) -> None:
-    """Create the log anew where it is sealed, and retry where the answer was lost."""
+    """Create the log anew if it is sealed, and retry if the answer was lost."""
     log_id = world.new_id()
     operation = Operation(id=f"reopen {log_id}", commit_id=world.new_id(), log_id=log_id, created=True)
     world.operations.append(operation)
@@ -267,7 +267,7 @@ def reader(world: World, name: str, reads: int) -> Callable[[], None]:
 
 
 def read_operations(world: World, log: Log[State], view: LogView[State]) -> None:
-    """Read all manifests of the view, loading anew where expiry came in between."""
+    """Read all manifests of the view, loading anew if expiry came in between."""
     for _ in range(RELOADS_MAX):
         bases = world.last_base()
         names = [chunk.name for chunk in view.state.chunks if chunk.name]

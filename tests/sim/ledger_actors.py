@@ -209,7 +209,7 @@ def decide(
 
 
 def creator(world: Ledgers, name: str, times: int) -> Callable[[], None]:
-    """Create the table anew where it is sealed, and retry where the answer was lost."""
+    """Create the table anew if it is sealed, and retry if the answer was lost."""
 
     def work() -> None:
         desk = Desk(world, name)

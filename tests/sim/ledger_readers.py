@@ -121,7 +121,7 @@ def is_same_cut(before: Views, after: Views) -> bool:
 
 
 def cut(world: Ledgers, logs: dict[str, Log[Ledger]], views: Views, settled: bool) -> Views:
-    """Collect, re-check, repeat until a pass changes nothing. Where `settled`, wait for the undecided too."""
+    """Collect, re-check, repeat until a pass changes nothing. If `settled`, wait for the undecided too."""
     for _ in range(PASSES_MAX):
         if settled:
             views_after = {name: logs[name].refresh_settled(view) for name, view in views.items()}

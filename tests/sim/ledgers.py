@@ -1,4 +1,4 @@
-"""The second world: several logs in one store, transactions between them, and what is known of each operation."""
+"""The second world: several logs in one store, transactions between them, and the known facts of each operation."""
 
 from __future__ import annotations
 

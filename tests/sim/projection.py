@@ -1,4 +1,4 @@
-"""What the simulated log is about: operations, claims that only one may make, and writes with a data object.
+"""The subject of the simulated log: operations, claims that a single operation may make, and writes with a data object.
 
 The operations themselves are in manifests, some of which every few versions replace, as a table's are.
 """

@@ -58,7 +58,7 @@ def _finds_counted(world: World) -> Iterator[None]:
 
 @contextmanager
 def _first_tries_known(world: World) -> Iterator[None]:
-    """Have each change be a retry where it is one: here the first tries have ids that were given, too."""
+    """Have each change be a retry if it is one: here the first tries have ids that were given, too."""
 
     def is_retried(cursor: Any) -> bool:
         return any(

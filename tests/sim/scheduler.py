@@ -1,4 +1,4 @@
-"""Real threads, exactly one of which runs at a time; a seed decides at each store call which one goes on.
+"""Real threads, of which a single one runs at a time. At each store call, a seed decides which thread goes on.
 
 The code under test is unchanged and synchronous. The actor that holds the baton runs until its next step; so a run is a
 function of its seed, and any interleaving of store calls can happen.

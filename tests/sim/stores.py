@@ -146,7 +146,7 @@ class UnreliableStore:
         return self._truth.open_input(key)
 
     def now_us(self, near: str = "") -> int | None:
-        """Known from any answer; where there was none yet, it is asked for."""
+        """Known from any answer; if there was none yet, it is asked for."""
         if not self._knows_time:
             self._begin()
             self._read_fault(near)

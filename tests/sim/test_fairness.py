@@ -1,4 +1,4 @@
-"""What writers that never stop get of one log, in virtual time: about the same each, and none waits for long."""
+"""Writers that never stop get similar shares of a log, in virtual time, and no writer waits for long."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def run(
 ) -> Measured:
     """Have writers commit one change after another for some seconds of virtual time, `pause_s` between two. What is
     measured begins after `warm_s`, and then all go on for a while after it has ended. With `files`, each puts one
-    before its change; with `rows`, it proposes what is in it instead, where its log proposes."""
+    before its change; with `rows`, it proposes what is in it instead, if its log proposes."""
     rng = random.Random(seed)
     scheduler = Scheduler(rng, steps_max=1_000_000_000)
     truth = MemoryStore(clock_us=lambda: 1_750_000_000_000_000 + scheduler.steps)

@@ -1,4 +1,4 @@
-"""One simulated world: the truth, the operations that were asked for, and what is known of each."""
+"""A simulated world: the truth, the requested operations, and the known facts of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges what clients saw of names: by the order of requests, and by the times of what was committed."""
+"""Judges the names that clients saw, by the order of requests and the times of commits."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What makes a removed protection show in few seeds: the ways that a run is about, or a seed that was seen to fail.
 
-Where clients do only what a protection is about, they do it to each other soon (`CatalogWorld.chosen`). That holds
+If clients do only what a protection is about, they do it to each other soon (`CatalogWorld.chosen`). That holds
 whatever the schedules are. Seeds that were seen to fail save a search as long as schedules stay:
 `python -m tests.sim_catalog.late` looks for them again, and names those that have to be changed here. A test that has
 an old one still holds, after a search of seconds.

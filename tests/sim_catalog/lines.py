@@ -129,7 +129,7 @@ def rewrite(world: CatalogWorld, catalog: Catalog) -> None:
 
 
 def open_account(world: CatalogWorld, catalog: Catalog) -> None:
-    """Open an account on a line where it is not open there."""
+    """Open an account on a line if it is not open there."""
     table, account = a_line(world, catalog), FIRST_OPENED + world.rng.randrange(3)
     if account in where(table):
         return

@@ -1,4 +1,4 @@
-"""The catalog as a dictionary: what each request for names may do, and answer, if it happens at one moment.
+"""The catalog as a dictionary: the effects and answers that a request for names may have, if it happens at once.
 
 Things are distinguished by their ids, so that a table keeps its identity through renames, drops and restores.
 """
@@ -121,7 +121,7 @@ def _drop_space(state: State, name: str, cascade: bool) -> Iterator[tuple[Any, S
 
 
 def _undrop_space(state: State, name: str, to: str) -> Iterator[tuple[Any, State]]:
-    """One that was dropped under that name: which is meant is decided when it is looked up. Where that one was restored
+    """One that was dropped under that name: which is meant is decided when it is looked up. If that one was restored
     meanwhile, it is missing, though there may be another one."""
     spaces = [space for space in state.gone if space.name == name]
     if not spaces or state.space(to) is not None:
@@ -159,7 +159,7 @@ def _link(state: State, space_id: str, name: str, id: str, mark: str) -> Iterato
 def _replace(
     state: State, space_id: str, name: str, id: str, new_id: str, mark: str
 ) -> Iterator[tuple[Any, State]]:
-    """Replace a table, or, with a `new_id`, create one where it is gone."""
+    """Replace a table, or, with a `new_id`, create one if it is gone."""
     space = state.space_of(space_id)
     other_table = space.table(name) if space is not None else None
     if state.is_open(id):

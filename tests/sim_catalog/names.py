@@ -73,7 +73,7 @@ class Names:
     # Asking
 
     def ask(self, catalog: CatalogNames, asked: Asked, do: Do, commit_id: str | None = None) -> Any:
-        """Ask once, take down what was answered, and return it; None where that is not known, or nothing happened."""
+        """Ask once, take down what was answered, and return it; None if that is not known, or nothing happened."""
         world = self.world
         request = Request(asked, world.scheduler.running.name, world.tick())
         self.history.append(request)

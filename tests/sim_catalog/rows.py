@@ -223,7 +223,7 @@ def commit(
     removed: Sequence[str] = (),
     deletes: Sequence[tuple[str, int, int]] = (),
 ) -> tuple[Request, Table | None]:
-    """Return the request, and the table after it where it was acknowledged."""
+    """Return the request, and the table after it if it was acknowledged."""
     write: WriteRef = engine.begin_write(table)
     files = (
         parquet.written_files(table.table_head.tracked, table.metadata, write, arrow(rows)) if rows else []

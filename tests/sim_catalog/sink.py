@@ -124,7 +124,7 @@ def look(catalog: CatalogNames) -> dict[str, list[Row]]:
 
 
 def judge(tables: Mapping[str, Sequence[Row]]) -> str | None:
-    """Return what is wrong where these are the rows of the tables."""
+    """Return what is wrong if these are the rows of the tables."""
     for name in TABLES:
         rows = [each for each in tables[name] if each[0] != OTHERS]
         if len(set(rows)) < len(rows):

@@ -1,4 +1,4 @@
-"""The checker of histories by itself: what fits into one order of requests, and what does not."""
+"""Tests of the checker of histories: histories that fit into an order of requests, and histories that do not."""
 
 from __future__ import annotations
 

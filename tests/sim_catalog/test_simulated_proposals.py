@@ -1,4 +1,4 @@
-"""The catalog's simulation where clients that lose races propose what they do to others, which commit it for them."""
+"""The catalog's simulation with clients that lose races and propose their changes, which others commit for them."""
 
 from __future__ import annotations
 

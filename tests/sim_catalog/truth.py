@@ -67,7 +67,7 @@ class Truth:
             yield location, self._entries[key]
 
     def effective(self, commit: Commit) -> Commit | None:
-        """Return a commit as it counts, None where it has no effect (yet)."""
+        """Return a commit as it counts, None if it has no effect (yet)."""
         if commit.intent is None:
             return commit
         decision = self.decision(commit.intent)

@@ -1,4 +1,4 @@
-"""One simulated warehouse: the truth, its clients, what they asked for, and what they were answered."""
+"""A simulated warehouse: the truth, its clients, their requests, and the answers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class CatalogWorld:
         self.failures.append(f"{self.scheduler.running.name}: {text}")
 
     def chosen(self, ways: Mapping[str, float]) -> str:
-        """Return one of some ways to go on, by their weights; where the run is about some of them, one of those, each
+        """Return one of some ways to go on, by their weights; if the run is about some of them, one of those, each
         as often as the others."""
         remaining_numbers = {way: 1.0 for way in ways if way in self.about} or ways
         at = self.rng.random() * sum(remaining_numbers.values())
@@ -92,7 +92,7 @@ class CatalogWorld:
         return way
 
     def among(self, ways: Sequence[str]) -> str:
-        """As `chosen`, where each way is as likely as it is often there."""
+        """As `chosen`, but a way that is there twice is twice as likely."""
         return self.rng.choice([way for way in ways if way in self.about] or ways)
 
     def count(self, what: str) -> None:
@@ -221,7 +221,7 @@ class CatalogWorld:
     def transact(
         self, catalog: Catalog, title: str, isolation: str, body: Callable[[Transaction], None]
     ) -> Request | None:
-        """Do `body` in a transaction; None where that came to nothing before its commit. Raises what `body` does."""
+        """Do `body` in a transaction; None if that came to nothing before its commit. Raises what `body` does."""
         tx = catalog.begin(isolation)
         try:
             body(tx)

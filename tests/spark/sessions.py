@@ -31,7 +31,7 @@ def descriptions_of_jobs(spark: SparkSession, *, after: int = -1) -> list[str]:
 
 
 def last_job(spark: SparkSession) -> int:
-    """Return the id of the newest job, -1 where there is none. Spark keeps some jobs only: their count says little."""
+    """Return the id of the newest job, -1 if there is none. Spark keeps some jobs only: their count says little."""
     return max((job.jobId() for job in _jobs(spark)), default=-1)
 
 

@@ -310,7 +310,7 @@ hook("token", lambda original: lambda at, asked: os.kill(os.getpid(), signal.SIG
 
 
 def test_modules_of_the_folder_that_it_runs_in_are_not_imported(make_lake, tmp_path):
-    """Nor do they hide the installed ones where the driver has lakelog from there itself."""
+    """Nor do they hide the installed ones if the driver has lakelog from there itself."""
     ran = tmp_path / "ran"
     for name in ("msgspec", "platform", "pyarrow"):
         (tmp_path / f"{name}.py").write_text(f"open({str(ran)!r}, 'a').write({name!r})")

@@ -1,4 +1,4 @@
-"""Statements that read several tables read them at one moment, and change schema and data in one commit."""
+"""Statements that read several tables read them at the same moment. They change schema and data in a single commit."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Procedures through Spark: what CALL, SHOW and DESCRIBE make of what Python declares."""
+"""Procedures through Spark: CALL, SHOW and DESCRIBE of the procedures that Python declares."""
 
 import pytest
 from pyspark.errors import AnalysisException

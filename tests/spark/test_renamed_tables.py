@@ -1,6 +1,6 @@
 """Statements that write while their table is renamed, and its name given to another: none reaches the renamed one.
 
-They are planned again, and reach the table that has the name by then, or fail by name where that is not safe."""
+They are planned again, and reach the table that has the name by then, or fail by name if that is not safe."""
 
 from __future__ import annotations
 

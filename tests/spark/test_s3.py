@@ -80,7 +80,7 @@ def test_executors_copy_objects_on_s3(on_s3, tmp_path):
 def test_executors_delete_a_thousand_objects_of_a_bucket_by_one_request(
     on_s3, make_lake, warm, tmp_path, monkeypatch
 ):
-    """Also where S3 leaves some of them out at first."""
+    """Even if S3 leaves some of them out at first."""
     from moto.s3.models import s3_backends
     from moto.s3.responses import S3Response
 

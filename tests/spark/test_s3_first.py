@@ -1,4 +1,4 @@
-"""A first session with a warehouse on S3: what configure brings, and what an error says if it cannot."""
+"""A first session with a warehouse on S3: the settings of configure, and the error if they do not suffice."""
 
 from __future__ import annotations
 

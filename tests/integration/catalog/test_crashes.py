@@ -143,7 +143,7 @@ def quick(warehouse: str) -> Catalog:
 
 
 def look(catalog: Catalog) -> Look:
-    """All that a client can see; fails where it sees half of something."""
+    """All that a client can see; fails if it sees half of something."""
     seen: Look = {}
     pending_texts: list[tuple[str, ...]] = [()]
     while pending_texts:

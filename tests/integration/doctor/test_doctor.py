@@ -1,4 +1,4 @@
-"""What the doctor says of stores that each have one fault: the check that is about it, and how bad it is."""
+"""The doctor examines stores with a single fault each, and reports the right check and severity."""
 
 from __future__ import annotations
 

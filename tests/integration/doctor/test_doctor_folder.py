@@ -1,4 +1,4 @@
-"""What the doctor says of folders, and what it leaves there: also where it is interrupted, or was killed."""
+"""The doctor examines folders, and leaves nothing behind, even if it is interrupted or killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small warehouse with every kind of object, in which one can be replaced by a forged one that fits all others.
+"""A small warehouse with every kind of object. An object can be replaced by a forged object that fits all others.
 
 Whatever refers to an object by its hash (the next commit, snapshots, bases, a commit that names a sidecar, a root that
 names a manifest, a saved cut) is forged with it, so that nothing but the members themselves can give it away.

@@ -1,4 +1,4 @@
-"""What a client that may write one namespace forges there: nothing beside it is changed, locked or reported for it."""
+"""A client that may write a single namespace forges objects there. Nothing outside is changed, locked or reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users give may be as deep and as large as what is forged: it is refused with the limit in the message."""
+"""Input of users may be as deep and as large as forged objects. It is refused, with the limit in the message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of object, broken in every way: what fsck says, what readers get meanwhile, and what a repair costs.
+"""Every kind of object, damaged in every way: the report of fsck, the answers of readers, and the price of a repair.
 
 `python -m tests.integration.fsck.matrix` runs all of it and prints how much was tried and found.
 """
@@ -41,7 +41,7 @@ class Case:
 class Outcome:
     """What came of one case: findings that name a broken object, and questions that were answered wrong.
 
-    `worse` is what a repair has cost, None where there was nothing to repair.
+    `worse` is what a repair has cost, None if there was nothing to repair.
     """
 
     case: Case

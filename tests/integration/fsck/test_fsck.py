@@ -1,4 +1,4 @@
-"""What the check says of things that are lost, unfinished or left over, and what repair does about them."""
+"""The check reports lost, unfinished and left objects, and a repair deals with them."""
 
 from __future__ import annotations
 

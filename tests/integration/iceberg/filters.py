@@ -2,7 +2,7 @@
 
 Readers leave out files by what the export says of them: bounds, counts of NULLs, values of partitions. So each value is
 in a file beside others, in one that has it alone, and in one whose bounds begin or end with it. A reader that finds
-other rows, and the same ones where no file is left out, compares values in its own way: that is no fault of the export.
+other rows, and the same ones if no file is left out, compares values in its own way: that is no fault of the export.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def filled(catalog: Catalog, name: str, type: str, values: list[Any], partitioni
 
 
 def answers(type: str, *, all_of_them: bool) -> dict[str, set[str]]:
-    """Return what each reader makes of filters of a column of that type, nothing where it finds what lakelog finds: of
+    """Return what each reader makes of filters of a column of that type, nothing if it finds what lakelog finds: of
     all of them, and with all partitionings, or of some without any."""
     found: dict[str, set[str]] = {name: set() for name in FILTERING}
     for partitioning in partitionings(type) if all_of_them else [[]]:
@@ -162,7 +162,7 @@ def _answer(
 
 
 def _compared(column: Any, asked: Filter) -> Any:
-    """Return a comparison, where a column's operators make it."""
+    """Return a comparison, if a column's operators make it."""
     (value,) = asked.values
     return _OPERATORS[asked.op](column, value)
 

@@ -1,4 +1,4 @@
-"""Other projects' readers of Iceberg: what each of them finds in an exported table, in one form."""
+"""Other projects' readers of Iceberg. Their answers about an exported table have a common form."""
 
 from __future__ import annotations
 

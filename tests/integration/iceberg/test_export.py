@@ -1,4 +1,4 @@
-"""Exports of a table: what they cost, that exporters agree, what they refuse, and what maintenance does about them."""
+"""Exports of a table: their cost, agreement between exporters, refusals, and maintenance."""
 
 from __future__ import annotations
 

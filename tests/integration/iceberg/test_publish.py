@@ -214,7 +214,7 @@ def test_a_namespace_alone_has_a_tree_of_its_own(catalog: Catalog) -> None:
 def test_a_table_that_cannot_be_exported_now_stays_as_it_was_published(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch, has_export: bool
 ) -> None:
-    """Of a client that may not write beside the table; with an older export, and where it may not read that one."""
+    """Of a client that may not write beside the table; with an older export, and if it may not read that one."""
     from lakelog.catalog.formats import iceberg as module
 
     tree = Tree()

@@ -1,4 +1,4 @@
-"""A store of a scheme that lakelog does not have, as one of another vendor would be added: this module, and one entry.
+"""A store of a scheme that lakelog does not have, added as a vendor would add it: this module, and an entry.
 
 Its objects are in memory. It is a bucket in all that it says of itself: it copies by itself, has stamps, and serves
 all the places in a bucket by one store.

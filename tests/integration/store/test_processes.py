@@ -1,4 +1,4 @@
-"""Real processes on one folder, killed at any moment; and one that ends right after a commit."""
+"""Real processes on a folder, killed at any moment, and a process that ends right after a commit."""
 
 from __future__ import annotations
 

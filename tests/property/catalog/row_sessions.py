@@ -43,7 +43,7 @@ Effect = dict[int, tuple[Values | None, Values | None]]
 @dataclass(frozen=True)
 class Condition:
     """What a row has to satisfy, what an engine sends of it, which may hold for more rows, and what Python says of it,
-    which holds for the same ones; None where it has no form there."""
+    which holds for the same ones; None if it has no form there."""
 
     test: Test
     sent: Predicate | None
@@ -54,7 +54,7 @@ class Condition:
 class Statement:
     """`of` makes the rows after the statement of those before it; the keys it inserts may have been there before.
 
-    `python` does the same from Python, where that can be said there."""
+    `python` does the same from Python, if that can be said there."""
 
     operation: str
     condition: Condition

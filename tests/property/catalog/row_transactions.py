@@ -2,7 +2,7 @@
 
 A transaction begins, makes its statements one after the other, each on what it sees by then, and commits when others
 have gone on. What it reads is its own cut with its own changes, whatever others do. What is acknowledged must be what
-the same statements make of the rows at that moment. Where others have only moved rows, it must be acknowledged.
+the same statements make of the rows at that moment. If others have only moved rows, it must be acknowledged.
 """
 
 from __future__ import annotations

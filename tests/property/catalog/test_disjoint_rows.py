@@ -1,4 +1,4 @@
-"""Sessions that change rows at once: what is acknowledged is what the order of the commits makes of the rows."""
+"""Sessions that change rows at once: the rows are those that the acknowledged commits make, in their order."""
 
 from __future__ import annotations
 

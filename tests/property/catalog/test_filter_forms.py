@@ -85,7 +85,7 @@ def results(predicate: Predicate, schema: Schema, table: pa.Table) -> list[bool 
 
 
 def said(form: Any, predicate: Predicate) -> Any:
-    """Return the predicate in a form, or give the example up where the form cannot say it."""
+    """Return the predicate in a form, or give the example up if the form cannot say it."""
     try:
         return form(predicate)
     except (NotSaid, TypeError, OverflowError, pl.exceptions.PolarsError):

@@ -1,4 +1,4 @@
-"""Branches and tags made of whatever there is or was: a fast-forward loses nothing, and is done where nothing is lost.
+"""Branches and tags made of whatever there is or was: a fast-forward loses nothing, and is done if nothing is lost.
 
 Only what commits say is looked at: there are no data files here, which makes many histories quick.
 """
@@ -29,7 +29,7 @@ NAMES = ("a", "b", "c", "d")
 class Line:
     """A tag or branch, or main: its files, and all changes that led to them.
 
-    `id` is None for a tag. `of` is the id of the line that it was made of or of the past of, None where that was gone.
+    `id` is None for a tag. `of` is the id of the line that it was made of or of the past of, None if that was gone.
     """
 
     id: int | None

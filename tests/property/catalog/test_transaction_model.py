@@ -1,4 +1,4 @@
-"""Random serializable transactions among changes by others: as if theirs had come first, and its own one by one then.
+"""Random serializable transactions among other changes: their result is that of running after them, one at a time.
 
 The same changes are made in a second warehouse without any transaction. What each of them answers, and what there is
 in the end, has to be the same; or the transaction conflicts, and only the others' changes are there.

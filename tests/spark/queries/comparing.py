@@ -87,7 +87,7 @@ def settings(spark: SparkSession, conf: Conf) -> Iterator[None]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value that is equal and hashable where Spark's is the same: NaN too, and the two zeros are two."""
+    """Return a value that is equal and hashable if Spark's is the same: NaN too, and the two zeros are two."""
     match value:
         case Row() | tuple() | list():
             return tuple(plain(each) for each in value)

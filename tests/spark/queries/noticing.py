@@ -1,4 +1,4 @@
-"""Whether queries notice what is broken: each break has queries of its own kind until one of them differs by it.
+"""Tests whether queries notice each break. Each break has queries of its own kind until a query differs by it.
 
 A query counts if it differs with the break, and neither without it nor with that kind switched off. What the sound side
 hands down does not choose the queries: some breaks hand down what must not be.

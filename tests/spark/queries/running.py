@@ -1,4 +1,4 @@
-"""Runs many queries over many worlds, and reports: what was covered, what was different, and which switch ends it."""
+"""Runs many queries over many worlds, and reports coverage, differences, and the switch that ends each difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query as a tree: what is written for each side, what may stand in the place of a part, what it has to do with.
+"""A query as a tree: its text for each side, the possible replacements of a part, and its features.
 
 Trees are values. The generator makes them, the comparison writes them out, the shrinker replaces parts of them; none
 of that parses SQL. Parts know nothing of tables but their names.

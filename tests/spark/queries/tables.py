@@ -45,7 +45,7 @@ class State:
     rows: dict[int, Row] = field(default_factory=dict)
 
     def column(self, name: str) -> Column:
-        """KeyError where a step that was left out would have added it."""
+        """KeyError if a step that was left out would have added it."""
         return {column.name: column for column in self.columns}[name]
 
     def literals(self, rows: dict[int, Row]) -> list[str]:

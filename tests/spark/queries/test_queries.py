@@ -1,4 +1,4 @@
-"""Random queries over tables of many lives have the answers of plain Parquet tables; and where something that is handed
+"""Random queries over tables of many lives have the answers of plain Parquet tables; and if something that is handed
 down to scans is broken, some query notices. `scripts/queries` runs any other seeds."""
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ def recollated(text: str, type: str) -> str:
 
 
 def alike(text: str, type: str) -> str:
-    """Return the literal of another text that the collation holds equal to this one, where there is one."""
+    """Return the literal of another text that the collation holds equal to this one, if there is one."""
     change = (
         (lambda quoted: f"{quoted[0][:-1]} '") if "RTRIM" in type else lambda quoted: quoted[0].swapcase()
     )

@@ -1,4 +1,4 @@
-"""Random conditions over columns of every type, fields of structs too: what Spark hands down, and what it does not.
+"""Random conditions over columns of every type and fields of structs, to compare those that Spark hands down.
 
 They are texts of SQL, the same for every table with these columns. A condition may fail, as a cast may.
 """

@@ -1,4 +1,4 @@
-"""What lakelog decides about files from conditions as Spark hands them down, beside what Spark says of each row.
+"""Decisions of lakelog about files, by conditions as Spark hands them down, beside Spark's answer for each row.
 
 No statement changes anything here: one SELECT says of hundreds of conditions at once what they are of each row, and
 Spark's translation of them is decided by the functions that deletes, overwrites and scans decide by.
@@ -123,7 +123,7 @@ def _is_condition(lake: Lake, plain: str, condition: str) -> bool:
 
 
 def _handed_down(lake: Lake, query: str) -> list[Predicate | None]:
-    """Return the outputs of a query as Spark hands conditions down, None where it fails."""
+    """Return the outputs of a query as Spark hands conditions down, None if it fails."""
     adapter: Any = lake.spark._jvm.org.apache.spark.sql.lakelog
     outputs = lake.frame(query)._jdf.queryExecution().optimizedPlan().expressions()
     predicate: list[Predicate | None] = []

@@ -116,7 +116,7 @@ def test_many_row_groups_and_an_empty_result_are_no_exceptions(lake: Lake) -> No
 
 
 def test_what_footers_say_of_all_types_agrees_with_the_log(lake: Lake) -> None:
-    """The check compares a footer with the log's statistics only where it knows that the footer is whole."""
+    """The check compares a footer with the log's statistics only if it knows that the footer is whole."""
     lake.sql(
         """CREATE TABLE lake.t AS SELECT /*+ COALESCE(1) */ * FROM VALUES
         (true, 1Y, 2S, 3, 4L, 1.5F, -0.0D, 1.25BD, CAST('12345678901234567890.5' AS DECIMAL(38, 1)), repeat('ü', 90),

@@ -1,4 +1,4 @@
-"""Where a row is, and which one: the metadata columns `_file`, `_pos`, `_row_id` and `_version`."""
+"""The metadata columns `_file`, `_pos`, `_row_id` and `_version`: the place and identity of a row."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq

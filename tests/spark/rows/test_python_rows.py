@@ -1,4 +1,4 @@
-"""What Python computes of rows, and what it finds, is what Spark does for the same text and the same statement."""
+"""Python computes and finds the same rows as Spark, for the same text and the same statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans: what they read is right, and what they need not read they do not."""
+"""Scans read the right rows, and no file without need."""
 
 import shutil
 

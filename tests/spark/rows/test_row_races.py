@@ -1,4 +1,4 @@
-"""Changes of rows that race, from sessions and from Python: what was acknowledged is there once, what failed is not."""
+"""Changes of rows that race, from sessions and from Python: acknowledged changes exist once, failed changes do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of rows: which files they touch, what must not be lost or doubled, and what others did meanwhile."""
+"""Changes of rows: the files that they touch, no lost or doubled rows, and concurrent changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark's UI and EXPLAIN show of a scan: its files, the deleted rows in them, and what planning cost."""
+"""Spark's UI and EXPLAIN show the files of a scan, their deleted rows, and the cost of planning."""
 
 from __future__ import annotations
 

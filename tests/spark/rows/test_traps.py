@@ -14,7 +14,7 @@
 | files that are read in columns beside others | `test_rows.TestDeletionVectors.test_a_scan_that_is_as_wide…` |
 | absolute places of files in the log | here |
 | files of a scan's first plan, not of its last | `test_rows.test_files_without_matching_rows_are_left_alone` |
-| a runtime filter names NULL in a list, where it finds nothing | here |
+| a runtime filter names NULL in a list, if it finds nothing | here |
 | a rule of the analyzer that changes again what it has changed | here |
 """
 

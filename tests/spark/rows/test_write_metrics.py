@@ -1,4 +1,4 @@
-"""What Spark's page of statements says of a write: the rows that it has changed, and what its commit took."""
+"""Spark's page of statements shows the rows that a write has changed, and the cost of its commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Appending, overwriting, deleting: what rows a table holds afterwards, and what its commits say."""
+"""Appending, overwriting, deleting: the rows of the table afterwards, and the facts in its commits."""
 
 import datetime
 

@@ -53,7 +53,7 @@ def statements(page: Path) -> Iterator[Statement]:
 
 
 def programs(page: Path) -> Iterator[Statement]:
-    """Give the ```python blocks of a page in order, each with what it prints where a ```text block is right behind."""
+    """Give the ```python blocks of a page in order, each with what it prints if a ```text block is right behind."""
     text = page.read_text(encoding="utf-8")
     blocks = list(_BLOCK.finditer(text))
     for number, block in enumerate(blocks):

@@ -196,7 +196,7 @@ def test_limits_filters_new_keys_and_words_of_others(grown: Any) -> None:
 
 @pytest.mark.adapter
 def test_by_one_column_files_are_in_the_order_of_a_select(lake: Any) -> None:
-    """By that column, and then by the table's order: also where many rows have one value, and between files."""
+    """By that column, and then by the table's order: even if many rows have one value, and between files."""
     lake.sql(f"CREATE TABLE lake.t (a INT, b STRING, id BIGINT) CLUSTER BY (a) {SMALL}")
     lake.sql("ALTER TABLE lake.t WRITE ORDERED BY b DESC NULLS LAST, id")
     for first in (0, 6_000):

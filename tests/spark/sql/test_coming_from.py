@@ -72,7 +72,7 @@ def session(spark: SparkSession, python: str, tmp_path_factory) -> Iterator[tupl
 
 @pytest.fixture(scope="module")
 def fresh(session: tuple[SparkSession, Catalog]) -> Callable[[], None]:
-    """Makes the tables of the pages; nothing where they are as they were made."""
+    """Makes the tables of the pages; nothing if they are as they were made."""
     _, catalog = session
     made: dict[str, int] = {}
 

@@ -1,4 +1,4 @@
-"""Nothing of a table's size passes through the one Python process: executors read and write what statements rewrite.
+"""No data of a table's size passes through the Python process: executors read and write the rewritten files.
 
 The process is asked itself, as the one that tests can kill is a stand-in for it (see `tests.spark.warm`): it writes its
 id into a file. How much it has read and written is what the kernel counts of it, over all its files, pipes and sockets:

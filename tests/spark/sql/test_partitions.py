@@ -1,4 +1,4 @@
-"""Statements about partitions: what they do, what Spark's own catalog does with them, and what others see of it."""
+"""Statements about partitions: their effects, Spark's own catalog as a reference, and the view of other sessions."""
 
 from __future__ import annotations
 

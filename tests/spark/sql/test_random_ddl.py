@@ -212,7 +212,7 @@ def with_nulls(type: Any) -> Any:
 
 
 def to_arrow(frame: DataFrame) -> pa.Table:
-    """Return a frame's rows. PySpark fails by itself where a field that must not be NULL is in a struct that is."""
+    """Return a frame's rows. PySpark fails by itself if a field that must not be NULL is in a struct that is."""
     schema = StructType.fromJson(with_nulls(frame.schema.jsonValue()))
     return frame.select(*(frame[f"`{field.name}`"].cast(field.dataType) for field in schema)).toArrow()
 

@@ -1,4 +1,4 @@
-"""What is cached of a table of lakelog's: one that has several names, and what statements and frames see of it."""
+"""Cached tables of lakelog: tables with several names, and the rows that statements and frames see."""
 
 from __future__ import annotations
 

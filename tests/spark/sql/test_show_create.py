@@ -1,4 +1,4 @@
-"""SHOW CREATE TABLE: what it prints makes the same table, with what Spark's own command leaves out."""
+"""SHOW CREATE TABLE prints a statement that makes the same table, with details that Spark's command leaves out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an inbox can be full of, and what becomes of proposals where their author sleeps, or who combines them fails."""
+"""Inboxes full of anything, and the fate of proposals if their author sleeps or the combiner fails."""
 
 from __future__ import annotations
 

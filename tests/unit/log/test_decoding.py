@@ -1,4 +1,4 @@
-"""JSON of any writer: refused where it is too long, too deep or of too many values, before anything is made of it."""
+"""JSON of any writer: refused if it is too long, too deep or of too many values, before anything is made of it."""
 
 from __future__ import annotations
 

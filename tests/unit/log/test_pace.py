@@ -30,7 +30,7 @@ def looks(
     clock_s: float, late_s: float, versions: int, *, stands_still: bool = False
 ) -> tuple[list[float], list[int]]:
     """Return how late each version was found, and after how many looks in vain. The first is found `late_s` late, by a
-    client whose clock is ahead by `clock_s`. Where the log's time `stands_still`, it is ahead of all clocks."""
+    client whose clock is ahead by `clock_s`. If the log's time `stands_still`, it is ahead of all clocks."""
     now_s = 0.0
     pace = LogPace(lambda: now_s + clock_s, lambda: 0.5)
     lates, misses = [], []

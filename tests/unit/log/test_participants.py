@@ -1,4 +1,4 @@
-"""What an intent shows by itself: that its log takes part, and where the decision is; and what makes it void."""
+"""An intent shows that its log takes part, and the place of the decision. Other intents are void."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proposals: their keys and bytes, what is left alone, what a refusal does, and what is left over."""
+"""Proposals: their keys and bytes, ignored objects, refusals, and leftovers."""
 
 from __future__ import annotations
 

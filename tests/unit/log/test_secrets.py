@@ -1,4 +1,4 @@
-"""Secrets in texts and properties: what is masked, and what stays."""
+"""Secrets in texts and properties are masked, and other text stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of threads that share a version: what becomes of each, and what others see of them."""
+"""Changes of threads that share a version: the outcome of each, and the view of other clients."""
 
 from __future__ import annotations
 

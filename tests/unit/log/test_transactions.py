@@ -329,7 +329,7 @@ def test_the_patience_grows_with_the_participants() -> None:
 
 
 def test_what_reads_before_a_transaction_is_decided_on_what_it_left() -> None:
-    """A writer that lost to an intent is judged on its effect, and gets it only where it has one."""
+    """A writer that lost to an intent is judged on its effect, and gets it only if it has one."""
     store = Stopping()
     a, b = logs_in(store, "a", "b")
     view = a.load()

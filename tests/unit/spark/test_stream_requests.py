@@ -1,4 +1,4 @@
-"""What the adapter asks about streams: what that costs, and what a retry does."""
+"""The adapter's requests about streams: their cost, and retries."""
 
 from __future__ import annotations
 

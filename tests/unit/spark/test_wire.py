@@ -1,4 +1,4 @@
-"""The list of requests: what is generated from it is current, and what is not in it is refused."""
+"""The list of requests: its generated Scala is current, and unknown requests are refused."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def prepare(warehouse: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`run` changes something; `name` is what its token is taken for, None where it has none."""
+    """`run` changes something; `name` is what its token is taken for, None if it has none."""
 
     run: Callable[[Catalog, Token | None], object]
     name: str | None = None

@@ -1,4 +1,4 @@
-"""What an operation returns or raises is what is there: each of its requests fails in turn, in every way."""
+"""Operations return or raise the truth about the warehouse, if each of their requests fails in turn, in every way."""
 
 from __future__ import annotations
 

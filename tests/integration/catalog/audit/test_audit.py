@@ -1,4 +1,4 @@
-"""Who changed what: every commit of a warehouse in one order, and no damage passes unseen."""
+"""The audit has every commit of a warehouse in a single order, and reports all damage."""
 
 from __future__ import annotations
 

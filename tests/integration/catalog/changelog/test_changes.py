@@ -1,4 +1,4 @@
-"""Changes between versions, one kind of them at a time, and what cannot be shown."""
+"""Changes between versions, tested for each kind, and changes that cannot be shown."""
 
 from __future__ import annotations
 

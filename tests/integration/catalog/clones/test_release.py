@@ -1,4 +1,4 @@
-"""The end of a promise whose clone has lost its log: by a command that names it, and never where the clone is there."""
+"""The end of a promise whose clone has lost its log: by a command that names it, and never if the clone is there."""
 
 from __future__ import annotations
 

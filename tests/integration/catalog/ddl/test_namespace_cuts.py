@@ -1,4 +1,4 @@
-"""Saved cuts of one namespace: what they show, what they keep, and what becomes of them."""
+"""Saved cuts of a namespace: their contents, the versions that they keep, and their end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an erasure must leave alone, what it has to say, and the places where such rows were overlooked."""
+"""The data that an erasure leaves alone, its report, and places where erased rows were once overlooked."""
 
 from __future__ import annotations
 

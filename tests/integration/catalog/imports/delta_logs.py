@@ -113,7 +113,7 @@ class DeltaLog:
         (folder / LOG).mkdir(parents=True, exist_ok=True)
 
     def write(self, name: str, rows: pa.Table, **more: Any) -> dict[str, Any]:
-        """Write a data file, and return the action that adds it, by `uri` where its path has to be encoded."""
+        """Write a data file, and return the action that adds it, by `uri` if its path has to be encoded."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(rows, path)

@@ -1,4 +1,4 @@
-"""Columns of Delta tables: mapping by name and by id, types that were widened, what is noted, and what is refused."""
+"""Columns of Delta tables: mapping by name and by id, widened types, notes in the answer, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packs that a dump sorts anew, where another client has sorted them before and the old ones have expired."""
+"""Packs that a dump sorts anew, if another client has sorted them before and the old ones have expired."""
 
 from __future__ import annotations
 

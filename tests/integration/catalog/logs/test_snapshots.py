@@ -1,4 +1,4 @@
-"""The metadata table `snapshots`: what it sums up of each version is what is in it."""
+"""The metadata table `snapshots` sums up each version correctly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One version of a table with its log and its name: what is committed on it, and what that meets on the way."""
+"""A version of a table with its log and its name: commits on it, and the conflicts that they meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Old versions go, and nothing else: what is kept can be read as before; the dry run says what the real one does."""
+"""Expiry removes old versions only. Kept versions can be read as before, and the dry run reports what is done."""
 
 from __future__ import annotations
 

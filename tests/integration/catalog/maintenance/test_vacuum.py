@@ -1,4 +1,4 @@
-"""What no client can reach goes; what a retained version or a write under way may need stays, in all races."""
+"""Vacuum deletes files that no client can reach, and no file that a retained version or a running write may need."""
 
 from __future__ import annotations
 

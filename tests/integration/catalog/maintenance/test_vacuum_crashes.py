@@ -202,7 +202,7 @@ def test_a_cleaner_that_dies_leaves_everything_right_and_the_next_one_finishes(
 
 
 def finish(warehouse: str, clock: Clock, operation: Callable[[Catalog], None]) -> None:
-    """What a second run leaves behind, or the second after it where a limit has to pass anew."""
+    """What a second run leaves behind, or the second after it if a limit has to pass anew."""
     catalog = clock.client(warehouse)
     operation(catalog)
     readable = check(warehouse, clock)

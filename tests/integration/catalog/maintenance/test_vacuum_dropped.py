@@ -1,4 +1,4 @@
-"""What was dropped long ago is purged: from one commit on nothing brings it back, then all of it goes but its keys."""
+"""Vacuum purges tables that were dropped long ago. After a first commit they cannot be restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cleaners beside writers, in threads: what was acknowledged is there, what was refused is not, and nothing else is."""
+"""Cleaners beside writers, in threads: acknowledged writes exist, refused writes do not, and no other file is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of other writers in a table: what is taken, what is refused, and how they read whatever happens later."""
+"""Files of other writers in a table: accepted files, refused files, and reads after later changes."""
 
 from __future__ import annotations
 

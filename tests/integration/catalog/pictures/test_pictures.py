@@ -1,4 +1,4 @@
-"""Pictures of real logs: what they say is what happened, also where a log is damaged, and without secrets."""
+"""Pictures of real logs are true, even if a log is damaged, and have no secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constraints from Python: what is kept, what is held against rows, and who conflicts with whom."""
+"""Constraints from Python: storage, checks of rows, and conflicts."""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ def test_one_column_is_plainly_in_order(catalog: Catalog) -> None:
 
 
 def test_a_run_by_one_column_is_in_its_order_and_then_in_the_sort_order(catalog: Catalog) -> None:
-    """Also where its rows are sorted by pieces, and written by others."""
+    """Even if its rows are sorted by pieces, and written by others."""
     order = [{"transform": "identity", "column": ["part"], "direction": "desc", "nulls": "first"}]
     table = catalog.create_table("t", SCHEMA, cluster_by=["day"], sort_by=order, properties=SMALL)
     chance = random.Random(13)

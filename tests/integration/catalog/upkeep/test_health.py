@@ -1,4 +1,4 @@
-"""Health of real tables: what it says is so, it reads metadata alone, and its commands mend what they are for."""
+"""Health of real tables is right, reads metadata alone, and names commands that mend the fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maintenance by policy: it does what is due and nothing else, stops where it has to, and loses nothing."""
+"""Maintenance by policy: it does what is due and nothing else, stops if it has to, and loses nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics that Python computes anew: they say what is in the rows, and come by themselves where upkeep does."""
+"""Statistics that Python computes anew: they say what is in the rows, and come by themselves if upkeep does."""
 
 from __future__ import annotations
 

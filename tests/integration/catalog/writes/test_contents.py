@@ -1,4 +1,4 @@
-"""Changes of a table's rows by one or several writers, and what the conflict matrix makes of them."""
+"""Changes of a table's rows by one or several writers, and their conflicts by the matrix."""
 
 from __future__ import annotations
 

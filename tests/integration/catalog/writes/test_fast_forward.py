@@ -1,4 +1,4 @@
-"""Whether one line may become another: not where rows are lost, whatever a branch was made of."""
+"""Whether one line may become another: not if rows are lost, whatever a branch was made of."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def refused(table: Table, branch: str, to: str, why: str) -> None:
 
 
 def test_a_line_that_has_all_changes_of_another_stays_as_it_is_whatever_was_done_to_it(table: Table) -> None:
-    """As a merge in Git that is up to date: also where it has lost rows that the other one still shows."""
+    """As a merge in Git that is up to date: even if it has lost rows that the other one still shows."""
     new_table = table.create_branch("b").append(rows(2)).delete(col("id") <= 2)
     finished_table = new_table.fast_forward("main", "b")
     assert (finished_table.version, ids(finished_table), ids(finished_table.at(ref="b"))) == (

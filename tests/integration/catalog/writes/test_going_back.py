@@ -1,4 +1,4 @@
-"""Rollback and set-current-version from Python: what comes back, what stays, and what others see."""
+"""Rollback and set-current-version from Python: restored contents, kept contents, and the view of other clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Appends of a few rows by threads of one process: one file and one version for all that wait, and each its outcome."""
+"""Appends of a few rows by threads of a process share a file and a version. Each thread gets its own outcome."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_partitions_have_one_file_each(store: Gated, catalog: Catalog) -> None:
 def test_threads_that_never_stop_lose_and_double_nothing(
     store: Gated, table: Table, commit_lost: bool
 ) -> None:
-    """Where answers of puts are lost, what is appended is found again: no append fails."""
+    """If answers of puts are lost, what is appended is found again: no append fails."""
     numbers = iter(range(1_000_000))
 
     met = threading.Event()
@@ -398,7 +398,7 @@ def test_what_constraints_refuse_of_one_is_its_own_error(store: Gated, table: Ta
 
 @pytest.mark.parametrize("others", [0, 4])
 def test_values_of_identity_columns_are_given_once(store: Gated, catalog: Catalog, others: int) -> None:
-    """Also where another process takes values meanwhile, and one of the appends has its own."""
+    """Even if another process takes values meanwhile, and one of the appends has its own."""
     table = create(catalog, always=False)
     elsewhere = Catalog("memory://joint").load_table("t")
 

@@ -1,4 +1,4 @@
-"""Merge, upsert and update from Python: what they make of rows, and what they refuse."""
+"""Merge, upsert and update from Python: the resulting rows, and refusals."""
 
 from __future__ import annotations
 

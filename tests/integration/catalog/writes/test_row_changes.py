@@ -1,4 +1,4 @@
-"""Deleting and updating rows of files, alone: what is written, and what readers make of it."""
+"""Deleting and updating rows of files: the written files, and the rows that readers get."""
 
 from __future__ import annotations
 

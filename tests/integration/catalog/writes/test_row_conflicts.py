@@ -1,4 +1,4 @@
-"""Changes of rows against what others committed since they were prepared: what goes on, and what fails."""
+"""Changes of rows against commits since they were prepared: some go on, and others fail."""
 
 from __future__ import annotations
 

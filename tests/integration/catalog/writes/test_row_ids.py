@@ -40,7 +40,7 @@ def known(table: Table, **scan: object) -> Known:
 
 
 def copied(table: Table, write: WriteRef, ids: Sequence[int], own: Known, name: str | None) -> DataFile:
-    """Write a file as an engine does that copies rows (or updates them, where they get a name) with their ids."""
+    """Write a file as an engine does that copies rows (or updates them, if they get a name) with their ids."""
     fields = {field.name: field.physical for field in table.schema.fields}
     data = pa.table(
         {

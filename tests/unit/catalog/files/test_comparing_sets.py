@@ -1,4 +1,4 @@
-"""A replayed set of files and a stored one are compared by what they do not share: as exactly as if whole."""
+"""A replayed set of files and a stored set are compared by their differences, as exactly as if compared in whole."""
 
 from __future__ import annotations
 

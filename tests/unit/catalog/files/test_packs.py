@@ -155,7 +155,7 @@ def by_path(tables: Sequence[pa.Table]) -> dict[str, DataFile]:
 
 
 def rows_of(planned: pa.Table) -> dict[str, dict[str, Any]]:
-    """Return what a plan says of each file, by its path; a column may be missing where it says nothing."""
+    """Return what a plan says of each file, by its path; a column may be missing if it says nothing."""
     rows = planned.to_pylist()
     assert len({row["path"] for row in rows}) == len(rows)
     return {row["path"]: {name: value for name, value in row.items() if value is not None} for row in rows}
@@ -398,7 +398,7 @@ def test_what_is_taken_of_a_forged_leaf_is_an_error_that_names_it(
 def test_what_files_are_judged_by_in_a_forged_leaf_is_an_error_that_names_it(
     monkeypatch: pytest.MonkeyPatch, kind: str, other_type: bool
 ) -> None:
-    """Also where it has other types than the leaves that it is checked with, or is read with the files."""
+    """Even if it has other types than the leaves that it is checked with, or is read with the files."""
     monkeypatch.setattr(file_set, "FEW_LEAVES", 0)
     monkeypatch.setattr(manifests, "SELECTIVE", 1 if kind == "files" else 16)
     stored_objects, _ = a_pack()

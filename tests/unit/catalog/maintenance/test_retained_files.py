@@ -1,4 +1,4 @@
-"""What a check keeps of the files of all versions: enough to check each once, in parts, and to know what is needed."""
+"""The memory of a check for the files of all versions suffices to check each file once, in parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How rows are encoded: beside what is read and put, and with dictionaries only where they help."""
+"""How rows are encoded: beside what is read and put, and with dictionaries only if they help."""
 
 from __future__ import annotations
 

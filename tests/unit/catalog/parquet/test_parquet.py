@@ -130,7 +130,7 @@ def test_statistics_come_from_the_footer_and_count_nans() -> None:
 def test_floats_with_nan_have_no_bounds_in_a_file_for_readers_to_whom_nan_is_the_largest_number(
     tmp_path: Path,
 ) -> None:
-    """Also where NaN comes after the file was begun, and in nested columns; the log has their bounds."""
+    """Even if NaN comes after the file was begun, and in nested columns; the log has their bounds."""
     nan, n = float("nan"), 3
     parts = [
         {"n": [1, 2, 3], "f": [1.0, 2.0, -0.0], "g": [5.0] * n, "s": [{"x": 1.0, "i": 1}] * n},

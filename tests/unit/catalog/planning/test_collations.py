@@ -1,4 +1,4 @@
-"""What compares bytes does nothing for a column with a collation, also where its files have bounds from before."""
+"""What compares bytes does nothing for a column with a collation, even if its files have bounds from before."""
 
 from __future__ import annotations
 

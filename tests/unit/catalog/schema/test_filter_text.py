@@ -1,4 +1,4 @@
-"""Filters as text: what Spark's SQL means by them, and what is refused by its name."""
+"""Filters as text have the meaning of Spark's SQL, or are refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a commit did, from its events: also where a faulty client wrote them."""
+"""What a commit did, from its events: even if a faulty client wrote them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of a mapping that share what they have in common are what dicts would be, and stay so."""
+"""Versions of a mapping that share their common part equal dicts, and stay equal."""
 
 from __future__ import annotations
 
