@@ -101,10 +101,10 @@ class Model:
             case "create" | "replace":
                 return self.made(step), False
             case "rollback":
-                later_state = self.past[step["version"]]
+                past_state = self.past[step["version"]]
                 self.lives += 1
                 return replace(
-                    later_state, life=later_state.life if later_state.life == self.state.life else self.lives
+                    past_state, life=past_state.life if past_state.life == self.state.life else self.lives
                 ), False
             case "set-current":
                 return self._with_rows_of(self.past[step["version"]])

@@ -175,8 +175,8 @@ def test_any_two_versions_can_be_compared(started: Any, pages: Path) -> None:
         and lines[1].startswith("+ added column more")
     )
     catalog = Catalog(str(pages / "warehouse"))
-    later_tables = [catalog.load_table("shop.orders", version=version) for version in (1, 11)]
-    definitions = [definition_of(table.metadata, table.version) for table in later_tables]
+    past_tables = [catalog.load_table("shop.orders", version=version) for version in (1, 11)]
+    definitions = [definition_of(table.metadata, table.version) for table in past_tables]
     texts = [
         f"{difference.kind} {difference.what} {difference.name} {difference.before} {difference.after}"
         for difference in differences(*definitions)

@@ -255,8 +255,8 @@ def query_result(
     """Answer a query over tables at the same moment. Raises InvalidInput for a mistake in it.
 
     `keep` receives at most `limit` rows, of which few are in memory at once, and returns the rows of the result. It
-    need not read all. Strings and binaries have at most `cell_max` characters or bytes, if that is given. `began` receives
-    the function that interrupts the query (see `answer_of`).
+    need not read all. Strings and binaries have at most `cell_max` characters or bytes, if that is given. `began`
+    receives the function that interrupts the query (see `answer_of`).
     """
     versions: dict[str, int] = {}
     with ExitStack() as stack:

@@ -21,9 +21,9 @@ def test_the_lines_of_every_version_are_read() -> None:
     table = Catalog(str(GOLDEN)).load_table("t")
     versions = {}
     for version in range(1, table.version + 1):
-        later_table = table.at(version=version)
+        past_table = table.at(version=version)
         versions[version] = {
-            name: later_table.at(ref=name).row_count for name in ("main", *sorted(later_table.refs))
+            name: past_table.at(ref=name).row_count for name in ("main", *sorted(past_table.refs))
         }
     assert versions == {
         1: {"main": 0},

@@ -66,8 +66,8 @@ def handed(catalog: Catalog) -> Iterator[tuple[str, Any, list[int]]]:
     yield "scan", newer.scan(filter=(col("id") > 1) & (col("day") == DAY), columns=["id"], limit=9), [2, 3]
     yield "row ids", newer.scan(row_ids=True, filter="id = 1"), [1]
     yield "changes", newer.changes(newer.version, updates=True), [3]
-    later_catalog = Catalog(catalog._logs.warehouse, options=OPTIONS, as_of="cut")
-    yield "cut", later_catalog.load_table("t"), [1, 2, 3]
+    past_catalog = Catalog(catalog._logs.warehouse, options=OPTIONS, as_of="cut")
+    yield "cut", past_catalog.load_table("t"), [1, 2, 3]
 
 
 def test_other_processes_read_what_they_are_handed(catalog: Catalog) -> None:

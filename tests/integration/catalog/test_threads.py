@@ -125,8 +125,8 @@ def test_appends_of_threads_share_versions_and_each_stays_known(catalog: Catalog
     assert sorted(changes["id"].to_pylist()) == expected
     came = dict(zip(changes["id"].to_pylist(), changes["_commit_version"].to_pylist(), strict=True))
     for version in {*came.values()}:
-        later_rows = other_table.at(version=version).scan().to_arrow()["id"].to_pylist()
-        assert sorted(later_rows) == sorted(id for id, since in came.items() if since <= version)
+        past_rows = other_table.at(version=version).scan().to_arrow()["id"].to_pylist()
+        assert sorted(past_rows) == sorted(id for id, since in came.items() if since <= version)
 
 
 def test_a_write_that_is_committed_again_is_found_in_a_version_of_many(catalog: Catalog, client: Any) -> None:

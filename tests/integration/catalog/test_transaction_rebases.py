@@ -98,10 +98,10 @@ def test_a_read_of_the_past_in_a_transaction_is_of_that_version_also_after_an_ex
     reader = client()
     with reader.transaction() as tx:
         tx.load_table("t").append(rows(100))
-        later_table, current_table = tx.load_table("t").at(version=42), tx.load_table("t")
+        past_table, current_table = tx.load_table("t").at(version=42), tx.load_table("t")
         catalog.load_table("t").overwrite(rows(1000))
         catalog.expire("t", version=42, dry_run=False)
-        assert sorted(later_table.to_arrow()["id"].to_pylist()) == list(range(41))
+        assert sorted(past_table.to_arrow()["id"].to_pylist()) == list(range(41))
         assert sorted(current_table.to_arrow()["id"].to_pylist()) == [*range(45), 100]
 
 

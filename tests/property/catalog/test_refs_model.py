@@ -127,9 +127,9 @@ class RefsModel(RuleBasedStateMachine):
         version = None
         if not line.is_tag and data.draw(st.booleans()):
             version = data.draw(st.sampled_from(self.versions_of(name)))
-            later_line = self.past[version].lines[name]
+            past_line = self.past[version].lines[name]
             # Where it is the same all the same, it has what came in between, and was undone.
-            line = later_line if later_line.rows != line.rows else line
+            line = past_line if past_line.rows != line.rows else line
         table = self.table(client, name)
         make = table.create_tag if kind == "tag" else table.create_branch
         new_table = make(to, version, replace=True)

@@ -255,11 +255,11 @@ def test_a_function_means_the_same_under_another_name_of_the_catalog_and_as_of_a
     lake.sql("INSERT INTO lake.a.t VALUES (2)")
     lake.sql("CREATE FUNCTION lake.a.later() RETURNS INT RETURN 1")
     assert make_lake(lake.warehouse).sql("SELECT lake.a.top()") == [(2,)]
-    later_lake = make_lake(lake.warehouse, as_of="then")
-    assert later_lake.sql("SELECT lake.a.top()") == [(1,)]
-    assert later_lake.sql("SHOW USER FUNCTIONS IN lake.a") == [(f"{later_lake.name}.a.top",)]
+    past_lake = make_lake(lake.warehouse, as_of="then")
+    assert past_lake.sql("SELECT lake.a.top()") == [(1,)]
+    assert past_lake.sql("SHOW USER FUNCTIONS IN lake.a") == [(f"{past_lake.name}.a.top",)]
     with pytest.raises(Exception, match="read-only|as of"):
-        later_lake.sql("CREATE FUNCTION lake.a.new() RETURNS INT RETURN 1")
+        past_lake.sql("CREATE FUNCTION lake.a.new() RETURNS INT RETURN 1")
 
 
 def test_functions_are_used_in_views_tables_and_other_functions(lake):

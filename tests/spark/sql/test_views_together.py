@@ -71,9 +71,9 @@ def test_a_view_of_the_past_reads_the_tables_of_the_past(shop, make_lake):
     shop.sql("CALL lake.system.save_cut('then')")
     change(shop)
     assert shop.sorted("SELECT * FROM lake.a.near") == [(1,), (2,)]
-    later_lake = make_lake(shop.warehouse, as_of="then")
-    assert later_lake.sql("SELECT * FROM lake.a.near") == [(1,)]
-    assert later_lake.sql("SHOW VIEWS IN lake.a") == [("a", "near", False), ("a", "v", False)]
+    past_lake = make_lake(shop.warehouse, as_of="then")
+    assert past_lake.sql("SELECT * FROM lake.a.near") == [(1,)]
+    assert past_lake.sql("SHOW VIEWS IN lake.a") == [("a", "near", False), ("a", "v", False)]
     assert Catalog(shop.warehouse, as_of="then").load_view("a.v").text == f"SELECT id FROM {shop.name}.a.t"
     for statement in (
         "CREATE VIEW lake.a.y AS SELECT 1 AS x",
@@ -84,7 +84,7 @@ def test_a_view_of_the_past_reads_the_tables_of_the_past(shop, make_lake):
         "CALL lake.system.undrop_view('a.v')",
     ):
         with pytest.raises(Exception, match="as of|read-only"):
-            later_lake.sql(statement)
+            past_lake.sql(statement)
     assert shop.catalog.list_views("a") == [("a", "near"), ("a", "v"), ("a", "x")]
 
 

@@ -98,14 +98,14 @@ def _check_overtaken(log: Log[S], intent: Commit) -> None:
     )
 
 
-def _burial(log: Log[S], commit: Commit, settled: SettledIntent | None) -> Callable[[], None]:
-    key, stone = log.keys.commit(commit.version), encode(tombstone_of(commit, settled))
+def _burial(log: Log[S], commit: Commit, settled_intent: SettledIntent | None) -> Callable[[], None]:
+    key, stone = log.keys.commit(commit.version), encode(tombstone_of(commit, settled_intent))
     return lambda: log.store.put(key, stone)
 
 
-def tombstone_of(commit: Commit, settled: SettledIntent | None = None) -> Tombstone:
+def tombstone_of(commit: Commit, settled_intent: SettledIntent | None = None) -> Tombstone:
     """Return a commit's tombstone: only the facts that settle which commit won, and an intent's outcome."""
-    if (commit.intent is None) != (settled is None):
+    if (commit.intent is None) != (settled_intent is None):
         raise FormatError(
             f"version {commit.version} of log {commit.log_id} is an intent without an outcome, or has one and is none; "
             "restore the log's objects from one backup"
@@ -117,12 +117,14 @@ def tombstone_of(commit: Commit, settled: SettledIntent | None = None) -> Tombst
         commit_id=commit.commit_id,
         attempt_id=commit.attempt_id,
         prev=commit.prev,
-        time_us=settled.time_us if settled is not None and settled.outcome == COMMITTED else commit.time_us,
+        time_us=settled_intent.time_us
+        if settled_intent is not None and settled_intent.outcome == COMMITTED
+        else commit.time_us,
         seals=commit.seals,
         reopens=commit.reopens,
         restores=commit.restores,
         purges=commit.purges,
-        outcome="" if settled is None else settled.outcome,
+        outcome="" if settled_intent is None else settled_intent.outcome,
         applied=tuple(id_digest(change.commit_id) for change in commit.changes if change.refused is None),
         refused=tuple(id_digest(change.commit_id) for change in commit.changes if change.refused is not None),
         commit_hash=commit.hash,

@@ -252,5 +252,5 @@ def _error_page(status: int, message: str) -> HttpAnswer:
     return _html(status, page, {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"})
 
 
-def _with_headers(found: HttpAnswer) -> HttpAnswer:
-    return HttpAnswer(found.status, found.body, {**_HEADERS, **found.headers})
+def _with_headers(answer: HttpAnswer) -> HttpAnswer:
+    return HttpAnswer(answer.status, answer.body, {**_HEADERS, **answer.headers})

@@ -210,7 +210,7 @@ def seen(url: str) -> Seen:
             found.refs[name, ref] = ids(catalog, name, ref=ref)
     for namespace in all_namespaces(catalog):
         for cut in catalog.cuts(namespace):
-            later_catalog = Catalog(url, as_of=cut, as_of_namespace=namespace)
-            for name in all_tables(later_catalog):
-                found.cuts[(*namespace, cut), name] = ids(later_catalog, name)
+            past_catalog = Catalog(url, as_of=cut, as_of_namespace=namespace)
+            for name in all_tables(past_catalog):
+                found.cuts[(*namespace, cut), name] = ids(past_catalog, name)
     return found

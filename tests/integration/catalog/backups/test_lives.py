@@ -99,11 +99,11 @@ def check_lives(seed: int, folder: Path, *, steps: int, generations: int) -> Non
     assert at_last.names == was_state.names and was_state.versions.items() <= at_last.versions.items(), (
         f"seed {seed}: the source"
     )
-    later_without_cuts = without_cuts(seen(url), all_said)
+    past_without_cuts = without_cuts(seen(url), all_said)
     source = Catalog(first)
     source.expire(retain_last=1, dry_run=False)
     source.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False, trust_clock=True)
-    assert without_cuts(seen(url), all_said) == later_without_cuts, f"seed {seed}: a vacuum of the source"
+    assert without_cuts(seen(url), all_said) == past_without_cuts, f"seed {seed}: a vacuum of the source"
     check_whole(first, f"seed {seed}, the source at the end")
 
 

@@ -23,10 +23,10 @@ def set_back(warehouse: str, client: Callable[[], Catalog]) -> Catalog:
     catalog = client()
     table = catalog.create_table("t", SCHEMA).append(rows(1)).append(rows(2))
     store = MemoryStore.named(warehouse)
-    later_objects = dict(store._objects)
+    past_objects = dict(store._objects)
     assert table.version == 3
     table.append(rows(3)).append(rows(4))
-    store._objects = later_objects
+    store._objects = past_objects
     return catalog
 
 
@@ -63,7 +63,7 @@ def test_a_stream_that_has_read_what_is_gone_stops_before_and_after_others_have_
 ) -> None:
     table = client().create_table("t", SCHEMA).append(rows(1)).append(rows(2))
     store = MemoryStore.named(warehouse)
-    later_objects = dict(store._objects)
+    past_objects = dict(store._objects)
 
     def stream() -> TableStream:
         table = client().load_table("t")
@@ -77,7 +77,7 @@ def test_a_stream_that_has_read_what_is_gone_stops_before_and_after_others_have_
     assert at(from_there) == from_there
     table.append(rows(3)).append(rows(4))
     checkpoint = at(started_json)
-    store._objects = later_objects
+    store._objects = past_objects
     # What was read is there as it was; what comes is read.
     client().load_table("t").append(rows(5))
     assert at(from_there) != from_there
@@ -111,10 +111,10 @@ def test_a_stream_that_writes_stops_where_its_batches_are_gone(
     table.append(rows(1), batch=batch(0, None))
     first = mark()
     store = MemoryStore.named(warehouse)
-    later_objects = dict(store._objects)
+    past_objects = dict(store._objects)
     client().load_table("t").append(rows(2), batch=batch(1, first))
     second = mark()
-    store._objects = later_objects
+    store._objects = past_objects
     # The checkpoint is past the table: of batch 1 it sends nothing again.
     for number in (1, 2):
         with pytest.raises(

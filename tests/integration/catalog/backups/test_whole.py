@@ -96,10 +96,10 @@ def test_a_saved_cut_without_its_clone_shows_all_else_and_says_what_it_lacks(
     assert (
         "Not in the backup: `a`.`q` in the saved cut monday, which shows all else." in capsys.readouterr().out
     )
-    later_catalog = Catalog(str(tmp_path / "copy"), as_of="monday")
-    assert ids(later_catalog, "a.p") == [1, 2]
+    past_catalog = Catalog(str(tmp_path / "copy"), as_of="monday")
+    assert ids(past_catalog, "a.p") == [1, 2]
     with pytest.raises(InvalidInput, match="the saved cut cannot show .* has no clones in the saved cuts"):
-        later_catalog.load_table("a.q")
+        past_catalog.load_table("a.q")
     assert ids(Catalog(str(tmp_path / "copy")), "a.q") == [1, 2]
 
 

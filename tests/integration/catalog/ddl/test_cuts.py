@@ -35,13 +35,13 @@ def test_a_catalog_as_of_a_time_shows_what_was_there_also_what_was_dropped(
 ) -> None:
     catalog.create_namespace("a", {"k": "1"})
     catalog.create_table("a.t", SCHEMA).append(rows(1))
-    later_time = catalog.create_table("a.u", SCHEMA).append(rows(5)).committed_at
+    past_time = catalog.create_table("a.u", SCHEMA).append(rows(5)).committed_at
     catalog.load_table("a.t").append(rows(2))
     catalog.alter_namespace("a", set={"k": "2"})
     catalog.rename_table("a.t", "a.renamed")
     catalog.create_namespace("later")
     catalog.drop_namespace("a", cascade=True)
-    old = as_of(warehouse, later_time)
+    old = as_of(warehouse, past_time)
     assert old.list_namespaces() == [("a",)]
     assert old.list_tables("a") == [("a", "t"), ("a", "u")]
     assert old.load_namespace("a") == {"k": "1"}

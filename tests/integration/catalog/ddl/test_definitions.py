@@ -213,14 +213,14 @@ def test_the_past_shows_them_as_they_were(catalog):
     engine.create_view(catalog, "n.v", ONE)
     catalog.save_cut("then")
     engine.create_view(catalog, "n.v", TWO, or_replace=True)
-    later_catalog = Catalog(catalog.warehouse, as_of="then")
-    assert later_catalog.load_view("n.v") == ONE
+    past_catalog = Catalog(catalog.warehouse, as_of="then")
+    assert past_catalog.load_view("n.v") == ONE
     for change in (
-        lambda: engine.create_view(later_catalog, "n.w", ONE),
-        lambda: engine.replace_view(later_catalog, "n.v", TWO),
-        lambda: later_catalog.rename_view("n.v", "n.w"),
-        lambda: later_catalog.drop_view("n.v"),
-        lambda: later_catalog.undrop_view("n.v"),
+        lambda: engine.create_view(past_catalog, "n.w", ONE),
+        lambda: engine.replace_view(past_catalog, "n.v", TWO),
+        lambda: past_catalog.rename_view("n.v", "n.w"),
+        lambda: past_catalog.drop_view("n.v"),
+        lambda: past_catalog.undrop_view("n.v"),
     ):
         with pytest.raises(Unsupported, match="read-only|as of"):
             change()

@@ -85,13 +85,12 @@ def test_definitions_are_those_of_each_version(catalog: Catalog) -> None:
     definitions = catalog.picture("shop.orders").facts.definitions
     assert [definition.version for definition in definitions] == [1, 3, 5, 6]
     for definition in definitions:
-        later_table = catalog.load_table("shop.orders", version=definition.version)
+        past_table = catalog.load_table("shop.orders", version=definition.version)
         assert [column.name for column in definition.columns] == [
-            field.name for field in later_table.schema.fields
+            field.name for field in past_table.schema.fields
         ]
         assert (
-            definition.properties == dict(later_table.properties)
-            and definition.comment == later_table.comment
+            definition.properties == dict(past_table.properties) and definition.comment == past_table.comment
         )
     newest = catalog.picture("shop.orders", versions=2).facts
     assert [definition.version for definition in newest.definitions] == [4, 5, 6]

@@ -255,8 +255,8 @@ def test_the_past_has_the_refs_of_its_time(table: Table) -> None:
     assert current_table.inspect("refs").read_all().to_pylist() == [
         {"name": "main", "type": "BRANCH", "version": current_table.version}
     ]
-    later_table = current_table.at(version=branch.version)
-    assert [row["name"] for row in later_table.inspect("refs").read_all().to_pylist()] == ["main", "b"]
+    past_table = current_table.at(version=branch.version)
+    assert [row["name"] for row in past_table.inspect("refs").read_all().to_pylist()] == ["main", "b"]
     with pytest.raises(InvalidInput, match="the past is read-only"):
         current_table.at(version=version, ref="b").append(rows(5))
 

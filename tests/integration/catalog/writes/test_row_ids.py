@@ -92,11 +92,11 @@ def test_no_id_is_given_twice(catalog: Catalog, table: Table) -> None:
     seen: set[int | None] = set()
     table = table.append(rows(1, 2))
     seen |= {id for id, _ in known(table).values()}
-    later_version = table.version
+    past_version = table.version
     for change in (
         lambda: table.overwrite(rows(3, 4)),
         lambda: table.refresh().truncate().append(rows(5)),
-        lambda: table.refresh().rollback_to_version(later_version).append(rows(6)),
+        lambda: table.refresh().rollback_to_version(past_version).append(rows(6)),
     ):
         current_table = change()
         new = {id for row, (id, _) in known(current_table).items() if row > 2}

@@ -45,15 +45,15 @@ def all_files(tracked: TrackedLog[TableState], view: LogView[TableState]) -> pa.
 
 
 def files_only_in(
-    tracked: TrackedLog[TableState], here: LogView[TableState], there: LogView[TableState]
+    tracked: TrackedLog[TableState], own_view: LogView[TableState], other_view: LogView[TableState]
 ) -> pa.Table:
     """Return the files of a view that the other view lacks, or has with another write or vector.
 
     Another write may have other columns, and another vector other deleted rows.
     """
-    if here.state.files is there.state.files:
+    if own_view.state.files is other_view.state.files:
         return empty()
-    files, other_files = (all_files(tracked, view) for view in (here, there))
+    files, other_files = (all_files(tracked, view) for view in (own_view, other_view))
     return files.filter(pc.invert(pc.is_in(file_keys(files), value_set=file_keys(other_files))))
 
 

@@ -162,9 +162,9 @@ class _Conform:
             array = self._cast(array, type, target, path)
         return _within_length(array, type, path) if type.family in ("char", "varchar") else array
 
-    def mismatch(self, found: pa.DataType, type: Type, path: ColumnPath) -> Exception:
+    def mismatch(self, data_type: pa.DataType, type: Type, path: ColumnPath) -> Exception:
         return InvalidInput(
-            f"the column {dotted(path)} is of type {type}, and the data has {found}: convert it"
+            f"the column {dotted(path)} is of type {type}, and the data has {data_type}: convert it"
         )
 
     def _cast(self, array: pa.Array, type: AtomicType, target: pa.DataType, path: ColumnPath) -> pa.Array:

@@ -171,12 +171,12 @@ def read_footer(
 
 
 @lru_cache(maxsize=1024)
-def _shape(serialized: bytes) -> tuple[StructType, str | None, bool]:
+def _shape(serialized_data: bytes) -> tuple[StructType, str | None, bool]:
     """Return the columns of an Arrow schema, the first with nanoseconds, and whether any are timestamps.
 
     Most files of a folder have the same schema, which is read once.
     """
-    arrow = pa.ipc.read_schema(pa.py_buffer(serialized))
+    arrow = pa.ipc.read_schema(pa.py_buffer(serialized_data))
     fine = next((column.name for column in arrow if _has(_is_fine, column.type)), None)
     columns = [
         Field(name=column.name, type=type_from_arrow(column.type, (column.name,)), nullable=column.nullable)

@@ -396,12 +396,12 @@ class _Reading:
         mask = may_match(files_to_arrow(parts, self._as_written(columns), ()), self._predicate, ())
         return [group for group, keep in zip(groups, mask.to_pylist(), strict=True) if keep]
 
-    def _measured(self, written: pa.Schema) -> list[MeasuredColumn]:
+    def _measured(self, schema: pa.Schema) -> list[MeasuredColumn]:
         """Return the needed columns that may have statistics, with the types that they have in the file."""
         columns: list[MeasuredColumn] = []
         for field in self._fields:
-            if isinstance(field.type, AtomicType) and field.physical in written.names:
-                type = type_from_arrow(written.field(field.physical).type, (field.name,))
+            if isinstance(field.type, AtomicType) and field.physical in schema.names:
+                type = type_from_arrow(schema.field(field.physical).type, (field.name,))
                 if isinstance(type, AtomicType) and value_type(type) is not None:
                     columns.append(MeasuredColumn(field.id, field.physical, type))
         return columns

@@ -49,7 +49,7 @@ class ReshapingRules(Protocol):
     def check(self, array: pa.Array, field: Field, owners: pa.Array | None, path: ColumnPath) -> None:
         """Check the values of a field before they are converted; `owners` are the structs that hold them."""
 
-    def mismatch(self, found: pa.DataType, type: Type, path: ColumnPath) -> Exception:
+    def mismatch(self, data_type: pa.DataType, type: Type, path: ColumnPath) -> Exception:
         """Return the error for a value that is not the expected struct, list or map."""
 
 
@@ -276,9 +276,9 @@ class _FromFile:
     def check(self, array: pa.Array, field: Field, owners: pa.Array | None, path: ColumnPath) -> None:
         pass
 
-    def mismatch(self, found: pa.DataType, type: Type, path: ColumnPath) -> Exception:
+    def mismatch(self, data_type: pa.DataType, type: Type, path: ColumnPath) -> Exception:
         return FormatError(
-            f"the column {dotted(path)} is {found} in a data file and {type} in the table's schema"
+            f"the column {dotted(path)} is {data_type} in a data file and {type} in the table's schema"
         )
 
 

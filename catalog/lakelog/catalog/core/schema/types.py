@@ -268,9 +268,9 @@ def walk(fields: tuple[Field, ...], path: tuple[str, ...] = ()) -> Iterator[tupl
         yield from walk(children(field.type), field_path)
 
 
-def same_shape(one: Type, other: Type) -> bool:
+def same_shape(first_type: Type, other_type: Type) -> bool:
     """Return whether two types are equal, ignoring ids, physical names, comments, defaults and metadata."""
-    return list(_shape(one)) == list(_shape(other))
+    return list(_shape(first_type)) == list(_shape(other_type))
 
 
 def _shape(type: Type) -> Iterator[object]:

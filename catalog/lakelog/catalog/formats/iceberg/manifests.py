@@ -107,15 +107,19 @@ class ManifestWriter:
     first_rows: Callable[[Sequence[str]], Sequence[int | None]]
 
     def changed(
-        self, stored: Sequence[StoredManifest], change: SnapshotChange, spec: PartitionSpec, content: int
+        self,
+        stored_manifests: Sequence[StoredManifest],
+        change: SnapshotChange,
+        spec: PartitionSpec,
+        content: int,
     ) -> list[StoredManifest]:
         """Return the manifests of one content and partitioning after a change.
 
-        `stored` are the manifests before.
+        `stored_manifests` are the manifests before.
         """
         parts = [
             _Part(manifest.start, manifest)
-            for manifest in sorted(stored, key=lambda manifest: manifest.start)
+            for manifest in sorted(stored_manifests, key=lambda manifest: manifest.start)
             if manifest.live
         ]
         starts = [part.start for part in parts]

@@ -48,14 +48,14 @@ class SourceCopies:
         tracked: TrackedLog[TableState],
         open_url: OpenUrl,
         progress: Progress,
-        known: Iterable[DataFile] = (),
+        known_files: Iterable[DataFile] = (),
         stamps: Mapping[str, Stamp] | None = None,
     ) -> None:
         self._tracked = tracked
         self._open_url = open_url
         self._progress = progress
         self._stamps = stamps or {}
-        self._known = {key: file for file in known if (key := hash_in(file.path)) is not None}
+        self._known = {key: file for file in known_files if (key := hash_in(file.path)) is not None}
         self._left: dict[str, DataFile] = {}
 
     def originals(self) -> Mapping[str, DataFile]:
@@ -125,19 +125,19 @@ class SourceCopies:
         return originals.keys()
 
     def _stamps_of(
-        self, left: Mapping[str, DataFile], opened: Mapping[str, tuple[ObjectStore, str]]
+        self, remaining_files: Mapping[str, DataFile], opened: Mapping[str, tuple[ObjectStore, str]]
     ) -> dict[str, Stamp | None]:
         """Return the stamps of the originals, by the paths of the copies."""
 
         def one(path: str) -> Stamp | None:
-            file = left[path]
+            file = remaining_files[path]
             if file.path in self._stamps:
                 return self._stamps[file.path]
             with _not_gone(file):
                 return stamp_of(*opened[path])
 
         with TallyThreads(STAMPS_AT_ONCE, thread_name_prefix="lakelog-stamps") as pool:
-            return dict(zip(left, pool.map(one, left), strict=True))
+            return dict(zip(remaining_files, pool.map(one, remaining_files), strict=True))
 
 
 @contextmanager
@@ -159,8 +159,8 @@ def _replaced(file: DataFile, why: str) -> InvalidInput:
 class _Originals(Mapping[str, DataFile]):
     """Known copies, looked up by the path of the original. The originals' paths themselves are not known."""
 
-    def __init__(self, known: Mapping[str, DataFile]) -> None:
-        self._known = dict(known)
+    def __init__(self, known_files: Mapping[str, DataFile]) -> None:
+        self._known = dict(known_files)
 
     def __getitem__(self, path: str) -> DataFile:
         return msgspec.structs.replace(self._known[path_hash(path)], path=path)

@@ -225,14 +225,14 @@ class _Importing:
         return merged_drafts(drafts)
 
 
-def _grows(tracked: TrackedLog[TableState], before: DataFile, after: DataFile) -> bool:
+def _grows(tracked: TrackedLog[TableState], file_before: DataFile, file_after: DataFile) -> bool:
     """Return whether more rows of a file are deleted, and no row came back."""
 
     def deleted(file: DataFile) -> BitMap:
         return read_vector(tracked.store, tracked.prefix, file.deletes, file.physical_rows)
 
-    return deleted(before) < deleted(after)
+    return deleted(file_before) < deleted(file_after)
 
 
-def _with_deletes(before: DataFile, after: DataFile) -> DataFile:
-    return msgspec.structs.replace(before, rows=after.rows, deletes=after.deletes)
+def _with_deletes(file_before: DataFile, file_after: DataFile) -> DataFile:
+    return msgspec.structs.replace(file_before, rows=file_after.rows, deletes=file_after.deletes)

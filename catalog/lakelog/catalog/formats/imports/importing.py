@@ -130,7 +130,7 @@ def _opened(
     source: str,
     format: str,
     time_zone: str | None,
-    known: KnownFolder | None,
+    known_folder: KnownFolder | None,
     progress: Progress,
 ) -> ImportSource:
     # Code that reads a format is loaded by its imports only, and not with each catalog.
@@ -147,7 +147,7 @@ def _opened(
         case "parquet":
             from lakelog.catalog.formats.imports.parquet_folder import ParquetFolder
 
-            return ParquetFolder(source, open_url, progress, known)
+            return ParquetFolder(source, open_url, progress, known_folder)
         case _:
             raise Unsupported(
                 f"a source of the format {format} cannot be imported: use one of {', '.join(FORMATS)}"

@@ -150,9 +150,13 @@ def _copied(
     new = {path: sizes[path] for path in originals if path_hash(path) not in known and path in sizes}
     _copy(line, {path: places[path] for path in new}, new, copy)
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         check_conflicts(
-            OperationKind.MATERIALIZE, view, passed, OperationFacts(line.version, None, no_files), line.name
+            OperationKind.MATERIALIZE,
+            view,
+            passed_commits,
+            OperationFacts(line.version, None, no_files),
+            line.name,
         )
         entries = line.at(view).entries(originals)
         if not entries:

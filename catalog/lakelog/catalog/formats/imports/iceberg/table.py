@@ -87,11 +87,11 @@ class IcebergTable:
             return
         yield from self._read(snapshots, {}, None)
 
-    def live(self, known: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
+    def live(self, known_files: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
         snapshots = self._ancestors(1)
         if not snapshots:
             return self._version(None, self._schema, (), ())
-        return next(self._read(snapshots, known, columns))
+        return next(self._read(snapshots, known_files, columns))
 
     def _ancestors(self, newest: int) -> list[Mapping[str, Any]]:
         """Return the current snapshot and its ancestors that still exist, oldest first."""
@@ -114,7 +114,7 @@ class IcebergTable:
     def _read(
         self,
         snapshots: list[Mapping[str, Any]],
-        known: Mapping[str, DataFile],
+        known_files: Mapping[str, DataFile],
         columns: Schema | None,
     ) -> Iterator[SourceVersion]:
         if any(snapshot.get("key-id") is not None for snapshot in snapshots):
@@ -139,7 +139,7 @@ class IcebergTable:
                 self._schema if is_last else self._schemas.get(snapshot.get("schema-id", -1), self._schema)
             )
             came, lost_names = files.changed(change)
-            entries = self._entries(came, files, schema, known, columns)
+            entries = self._entries(came, files, schema, known_files, columns)
             yield self._version(snapshot, schema, entries, lost_names)
 
     def _version(
@@ -167,7 +167,7 @@ class IcebergTable:
         names: Sequence[str],
         files: _Files,
         schema: Schema,
-        known: Mapping[str, DataFile],
+        known_files: Mapping[str, DataFile],
         columns: Schema | None,
     ) -> list[DataFile]:
         def footer(name: str) -> DataFile:
@@ -191,7 +191,7 @@ class IcebergTable:
         new = []
         same: dict[int, tuple[Schema, list[DataFile]]] = {}
         for name in names:
-            old_entry, old_columns = files.read.get(name) or (known.get(name), columns)
+            old_entry, old_columns = files.read.get(name) or (known_files.get(name), columns)
             if (
                 old_entry is None
                 or old_columns is None
@@ -248,10 +248,10 @@ class _Files:
     `read` has entries of files whose footers are known, with the columns at that time.
     """
 
-    def __init__(self, deleted: DeletedRows) -> None:
+    def __init__(self, deleted_rows: DeletedRows) -> None:
         self.data: dict[str, IcebergEntry] = {}
         self.read: dict[str, tuple[DataFile, Schema]] = {}
-        self._deleted = deleted
+        self._deleted = deleted_rows
 
     def changed(self, change: IcebergChange) -> tuple[list[str], list[str]]:
         """Return the data files that came and that are gone. A file whose deleted rows changed is in both."""
