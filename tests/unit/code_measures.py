@@ -55,10 +55,11 @@ NOUNS = frozenset(_NOUNS.split())
 
 @dataclass
 class Room:
-    """Docstrings, and how often functions bind a local variable of a name."""
+    """Docstrings, and how often functions bind a local variable or have a parameter of a name."""
 
     docstrings: list[str] = field(default_factory=list)
     variables: Counter[str] = field(default_factory=Counter)
+    parameters: Counter[str] = field(default_factory=Counter)
 
     @property
     def prose(self) -> Measures:
@@ -66,8 +67,16 @@ class Room:
 
     @property
     def vague_percent(self) -> float:
-        vague = sum(count for name, count in self.variables.items() if is_vague(name))
-        return 100 * vague / max(1, self.variables.total())
+        return _vague_percent(self.variables)
+
+    @property
+    def vague_parameters_percent(self) -> float:
+        return _vague_percent(self.parameters)
+
+
+def _vague_percent(names: Counter[str]) -> float:
+    vague = sum(count for name, count in names.items() if is_vague(name))
+    return 100 * vague / max(1, names.total())
 
 
 def is_vague(name: str) -> bool:
@@ -139,6 +148,8 @@ def walk(scope: ast.AST, room: Room) -> None:
                 nodes.append(child)
     if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
         room.variables.update(name for name in bound if not name.startswith("_"))
+        parameters = (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)
+        room.parameters.update(part.arg for part in parameters if not part.arg.startswith("_"))
 
 
 def main() -> None:
@@ -147,6 +158,7 @@ def main() -> None:
         often = ", ".join(f"{word} {prose.per_thousand(word):.2f}" for word in ("what", "where", "one", "if"))
         print(
             f"{name}: {prose.words_a_sentence:.2f} words a sentence, {prose.long_percent:.2f} % long, {often};"
+            f" {room.vague_parameters_percent:.2f} % of {room.parameters.total()} parameters are vague;"
             f" {room.vague_percent:.2f} % of {room.variables.total()} variables are vague:",
             ", ".join(f"{word} {count}" for word, count in room.variables.most_common() if is_vague(word))[
                 :200
