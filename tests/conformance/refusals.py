@@ -380,16 +380,16 @@ def _damaged(objects: Objects, damage: Damage) -> tuple[Objects, list[str]]:
     if damage.as_bytes:
         return {key: bytes(damage.change(objects[key]))}, []  # type: ignore[call-overload]
 
-    def edited(body: bytes) -> bytes:
+    def edited_data(body: bytes) -> bytes:
         stored = json.loads(body + b"}")
         assert damage.change is not None
         damage.change(stored)
         return json.dumps(stored, ensure_ascii=False, separators=(",", ":")).encode()[:-1]
 
-    return _rehashed(objects, key, edited), []
+    return _rehashed_objects(objects, key, edited_data), []
 
 
-def _rehashed(objects: Objects, key: str, edited: Callable[[bytes], bytes]) -> Objects:
+def _rehashed_objects(objects: Objects, key: str, edited: Callable[[bytes], bytes]) -> Objects:
     folder = key.partition("_log/")[0]
     own = {other_text: data for other_text, data in objects.items() if other_text.startswith(folder)}
     data_after = rehashed(own, lambda other, body: edited(body) if other == key else body)

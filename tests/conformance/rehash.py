@@ -54,7 +54,7 @@ def rehashed(objects: Objects, edit: Edit) -> Objects:
         if new != old:
             replaced_data[old] = new
     prefixes = {old[:16].decode(): new[:16].decode() for old, new in replaced_data.items()}
-    return {_renamed(key, prefixes): data for key, data in result.items()}
+    return {_renamed_text(key, prefixes): data for key, data in result.items()}
 
 
 def moved(objects: Objects, old: str, new: str) -> Objects:
@@ -74,6 +74,6 @@ def _in_order(objects: Objects) -> Iterator[str]:
             yield key
 
 
-def _renamed(key: str, prefixes: dict[str, str]) -> str:
+def _renamed_text(key: str, prefixes: dict[str, str]) -> str:
     match = _SNAPSHOT.fullmatch(key)
     return key if match is None else f"{match[1]}{prefixes.get(match[2], match[2])}{match[3]}"

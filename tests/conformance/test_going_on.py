@@ -30,7 +30,7 @@ def rows_of(warehouse: str, path: list[str], *way: str) -> list[str]:
     return sorted(json.dumps(row) for row in answer["rows"])
 
 
-def written(table: Table) -> int:
+def written_number(table: Table) -> int:
     """Append the table's own first row once more, and return the number of rows that came."""
     rows = table.to_arrow().slice(0, 1)
     table.append(rows)
@@ -46,7 +46,7 @@ def test_a_warehouse_of_the_kit_is_written_maintained_and_checked(name: str, tmp
     rows: dict[str, Any] = {}
     for path in lakelog_reader.answer([warehouse, "tables"]):
         rows_before = rows_of(warehouse, path)
-        count = written(catalog.load_table(tuple(path)))
+        count = written_number(catalog.load_table(tuple(path)))
         rows_after = rows_of(warehouse, path)
         assert len(rows_after) == len(rows_before) + count and set(rows_after) == set(rows_before)
         table = catalog.load_table(tuple(path)).create_tag("went-on").compact()

@@ -96,7 +96,7 @@ types: st.SearchStrategy[Any] = st.sampled_from(list(VALUES)) | st.recursive(
 
 
 def first_step(draw: Draw) -> Step:
-    return _made(draw, "create")
+    return _new_step(draw, "create")
 
 
 def draw_step(draw: Draw, model: Model) -> Step:
@@ -121,12 +121,12 @@ def draw_step(draw: Draw, model: Model) -> Step:
         case "rollback" | "set-current":
             return {"do": kind, "version": draw(st.sampled_from(sorted(model.past)))}
         case "create" | "replace":
-            return _made(draw, kind)
+            return _new_step(draw, kind)
         case _:
             return {"do": kind}
 
 
-def _made(draw: Draw, kind: str) -> Step:
+def _new_step(draw: Draw, kind: str) -> Step:
     fields = draw(fields_of(types, most=3))
     usable = [field["name"] for field in fields if field["type"] in TRANSFORMS["identity"]]
     by = draw(st.lists(st.sampled_from(usable), max_size=1)) if usable and len(fields) > 1 else []

@@ -36,7 +36,7 @@ def run(example: Path, folder: Path, *arguments: str, libraries: Path | None = N
     return process.stdout
 
 
-def installed(example: Path) -> Path:
+def installed_path(example: Path) -> Path:
     """Return a folder with what the example needs beside lakelog, which is kept for the same requirements."""
     requirements = (example / "requirements.txt").read_bytes()
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -58,7 +58,7 @@ def installed(example: Path) -> Path:
 
 def test_dbt_runs_models_snapshots_and_tests_on_lakelog_tables(tmp_path: Path) -> None:
     example = EXAMPLES / "dbt"
-    text = run(example, tmp_path, str(tmp_path / "warehouse"), libraries=installed(example))
+    text = run(example, tmp_path, str(tmp_path / "warehouse"), libraries=installed_path(example))
     assert text.count("Completed successfully") == 6
     assert re.search(r"\| +3\| +joan\|570\.00\| +6\|", text), text
     assert len(re.findall(r"\| +3\| +joan\| +(?:Paris|Berlin)\|", text)) == 2
@@ -76,7 +76,7 @@ def test_openlineage_names_the_tables_that_a_statement_reads_and_writes(tmp_path
 
 def test_dagster_keeps_assets_and_their_partitions_as_versions_of_tables(tmp_path: Path) -> None:
     example = EXAMPLES / "dagster"
-    text = run(example, tmp_path, str(tmp_path / "warehouse"), libraries=installed(example))
+    text = run(example, tmp_path, str(tmp_path / "warehouse"), libraries=installed_path(example))
     assert "shop.orders 2026-01-02: version 5" in text, text
     assert text.count("no_total_is_negative: passed") == 2
     line_before, line_after = (line for line in text.splitlines() if line.startswith("version "))

@@ -102,12 +102,12 @@ def add(draft: Draft) -> Callable[..., Draft]:
 def build_alone(log: Log[tuple[str, ...]]) -> None:
     """Commits, a sidecar, a fence, a snapshot, the hint, a base, tombstones, a seal, and a commit that reopens."""
     view = log.create(Draft(events=({"line": "first"}, {"line": 'ünï "quoted"'})), log_id="l" * 26)
-    view = shared(log, view, ("one of two", "two of two"))
+    view = shared_view(log, view, ("one of two", "two of two"))
     view = log.commit(view, add(Draft(events=({"blob": 0},), blobs=(b"from a sidecar",)))).view
     expire(log, 3)
     view = log.load()
     view = log.commit(view, add(Draft(events=({"line": "third"},), write=WriteRef(id="w1", version=3)))).view
-    view = shared(log, view, ("by another thread", "by a third one"))
+    view = shared_view(log, view, ("by another thread", "by a third one"))
     view = log.commit(view, add(Draft(events=({"blob": 0},), blobs=(b"kept sidecar",), fence=4))).view
     log.snapshot(view)
     view = log.commit(view, add(Draft(events=({"line": "last", "n": [1, 2.5, None, True]},)))).view
@@ -115,7 +115,7 @@ def build_alone(log: Log[tuple[str, ...]]) -> None:
     log.create(Draft(events=({"line": "anew"},)), log_id="m" * 26)
 
 
-def shared(
+def shared_view(
     log: Log[tuple[str, ...]], view: LogView[tuple[str, ...]], lines: Sequence[str]
 ) -> LogView[tuple[str, ...]]:
     """Put a version of several changes, the last of which has a write."""

@@ -175,27 +175,27 @@ def of_bash(line: str, warehouse: str) -> dict[str, str]:
     }
 
 
-def offered(printed: str) -> list[str]:
+def offered_texts(printed: str) -> list[str]:
     return [line.partition(",")[2] for line in printed.splitlines() if line]
 
 
 def test_shells_complete_commands_options_and_names(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def completed(line: str, warehouse: str) -> list[str]:
+    def completed_texts(line: str, warehouse: str) -> list[str]:
         for name, value in of_bash(line, warehouse).items():
             monkeypatch.setenv(name, value)
         with pytest.raises(SystemExit):
             run([])
         printed = capsys.readouterr()
         assert printed.err == ""
-        return offered(printed.out)
+        return offered_texts(printed.out)
 
-    assert completed("lakelog vi", catalog.warehouse) == ["view"]
-    assert completed("lakelog history --g", catalog.warehouse) == ["--graph"]
-    assert completed("lakelog view sh", catalog.warehouse) == ["shop."]
-    assert completed("lakelog view shop.o", catalog.warehouse) == ["shop.orders"]
-    assert completed("lakelog view shop.", "/nowhere/at/all") == []
+    assert completed_texts("lakelog vi", catalog.warehouse) == ["view"]
+    assert completed_texts("lakelog history --g", catalog.warehouse) == ["--graph"]
+    assert completed_texts("lakelog view sh", catalog.warehouse) == ["shop."]
+    assert completed_texts("lakelog view shop.o", catalog.warehouse) == ["shop.orders"]
+    assert completed_texts("lakelog view shop.", "/nowhere/at/all") == []
 
 
 def test_bash_is_offered_no_name_that_it_would_run(catalog: Catalog) -> None:
@@ -204,7 +204,7 @@ def test_bash_is_offered_no_name_that_it_would_run(catalog: Catalog) -> None:
     command = [sys.executable, "-m", "lakelog.cli"]
     environment = os.environ | of_bash("lakelog view shop.", catalog.warehouse)
     process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert offered(process.stdout) == ["shop.orders"] and process.stderr == ""
+    assert offered_texts(process.stdout) == ["shop.orders"] and process.stderr == ""
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -305,14 +305,14 @@ def test_the_browser_gets_an_address_that_leads_to_the_page_once(
 ) -> None:
     answers: list[tuple[int, str | None]] = []
 
-    def opened(url: str) -> bool:
+    def opened_flag(url: str) -> bool:
         for _ in range(2):
             response, _ = requested(url, urlsplit(url).path)
             answers.append((response.status, response.headers["Location"]))
         _thread.interrupt_main()
         return True
 
-    monkeypatch.setattr(webbrowser, "open", opened)
+    monkeypatch.setattr(webbrowser, "open", opened_flag)
     assert ended_by_ctrl_c(["ui", "--warehouse", catalog.warehouse]) == 0
     address = urlsplit(capsys.readouterr().out.strip())
     assert answers == [(302, address.path), (404, None)]

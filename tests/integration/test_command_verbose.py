@@ -50,12 +50,12 @@ def test_all_requests_of_a_command_are_printed_beside_its_answer(
 ) -> None:
     stores: list[CountingStore] = []
 
-    def opened(url: str, options: dict[str, str]) -> ObjectStore:
+    def opened_store(url: str, options: dict[str, str]) -> ObjectStore:
         stores.append(CountingStore(open_store(url, options)))
         return stores[-1]
 
-    monkeypatch.setattr(places, "open_store", opened)
-    monkeypatch.setattr(inspection, "open_store", opened)
+    monkeypatch.setattr(places, "open_store", opened_store)
+    monkeypatch.setattr(inspection, "open_store", opened_store)
     assert run([*command, "--warehouse", warehouse, "--verbose"]) == code
     answer, text = capsys.readouterr()
     assert all(map(json.loads, answer.splitlines()))

@@ -82,7 +82,7 @@ def test_the_example_of_errors_starts_over_after_a_conflict_and_never_writes_twi
             load(Catalog(warehouse), "lab.people").append(pa.table({"id": [1], "name": ["eve"]}))
         return loaded_table
 
-    def unanswered(self: Table, *arguments: object, **named: object) -> Table:
+    def unanswered_table(self: Table, *arguments: object, **named: object) -> Table:
         nonlocal calls
         calls += 1
         table = overwrite(self, *arguments, **named)  # type: ignore[arg-type]
@@ -91,7 +91,7 @@ def test_the_example_of_errors_starts_over_after_a_conflict_and_never_writes_twi
         return table
 
     monkeypatch.setattr(Catalog, "load_table", overtaken)
-    monkeypatch.setattr(Table, "overwrite", unanswered)
+    monkeypatch.setattr(Table, "overwrite", unanswered_table)
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     version_before = load(Catalog(warehouse), "lab.people").version
     capsys.readouterr()

@@ -91,7 +91,7 @@ def test_programs_find_a_list_of_the_pages_and_all_of_them_in_one_file(site: Pat
     assert set(places) <= set(re.findall(r"\]\(([^()]+)\): ", listing))
 
 
-def found(site: Path, query: str) -> list[str]:
+def found_texts(site: Path, query: str) -> list[str]:
     """Return the pages that the search finds, the best first, by the fields and boosts in its index.
 
     As in the browser, each word may be the beginning of one, and all words have to be there.
@@ -139,7 +139,7 @@ def found(site: Path, query: str) -> list[str]:
     ],
 )
 def test_the_words_that_users_type_lead_to_guides(site: Path, query: str, guide: str) -> None:
-    pages = found(site, query)
+    pages = found_texts(site, query)
     assert guide in pages[:2], pages[:5]
     assert not [page for page in pages if page.startswith("design/")]
 

@@ -219,12 +219,12 @@ def writer_gets_through(checks: Checks, content: int, reported: frozenset[Any]) 
         _, reports = checks.search.alone(partial(writing.begin_and_commit, "solo", request, may=may), content)
         if reports is None or not reports or reports[-1].what == "view":
             return f"a writer of {place} never ends"
-        if reports[-1].what == "failed" and head.status == "open" and _decided(truth):
+        if reports[-1].what == "failed" and head.status == "open" and _is_decided(truth):
             return f"a writer of {place} fails"
     return None
 
 
-def _decided(truth: Truth) -> bool:
+def _is_decided(truth: Truth) -> bool:
     return "undecided" not in truth.outcomes
 
 

@@ -87,17 +87,17 @@ def proposals_get_through(checks: Checks, content: int, reported: frozenset[Any]
     for key in checks.store.contents[content]:
         name = checks.store.keys[key]
         found = checks.store.get(content, name) if name[0] == "inbox" else None
-        if isinstance(found, Proposal) and not decided(checks, content, found):
+        if isinstance(found, Proposal) and not is_decided(checks, content, found):
             truth = checks.truths(content)[name[1]]
             number_after = checks.search.alone(
                 partial(sharing.combine, "solo", slim(truth.views[found.seen])), content
             )[0]
-            if not decided(checks, number_after, found):
+            if not is_decided(checks, number_after, found):
                 return f"the proposal of {found.request.cid} is left by a combiner"
     return None
 
 
-def decided(checks: Checks, content: int, proposal: Proposal) -> bool:
+def is_decided(checks: Checks, content: int, proposal: Proposal) -> bool:
     """Whether the fate of a proposal is known, or never will be."""
     truth: Truth = checks.truths(content)[proposal.request.place]
     if truth.head is None or truth.head.version >= proposal.until or "undecided" in truth.outcomes:

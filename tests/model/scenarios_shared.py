@@ -154,7 +154,7 @@ def proposing_again(full: bool) -> Scenario:
     return Scenario("proposed again", actors, (begun("A"),), faults=1 if full else 0)
 
 
-def toggling(*others: Actor) -> tuple[Actor, ...]:
+def toggling_actors(*others: Actor) -> tuple[Actor, ...]:
     """A client makes the change impossible, and then possible again."""
     removed_request = Request("away", "A", "A", (("remove", "f", 0),))
     back = Request("back", "A", "A", (FILE,))
@@ -167,7 +167,7 @@ def toggling(*others: Actor) -> tuple[Actor, ...]:
 def refusing(full: bool) -> Scenario:
     """A proposal is refused, and would be possible a version later."""
     view = opened("A", FILE)
-    actors = toggling(
+    actors = toggling_actors(
         Actor("proposer", proposer("p1", removal("one"), 5, view, impatient=full)),
         Actor("combiner 1", combiner("k1", view)),
         Actor("combiner 2", combiner("k2", view), like="combiner 1"),
@@ -178,7 +178,7 @@ def refusing(full: bool) -> Scenario:
 def retrying_a_proposal(full: bool) -> Scenario:
     """A proposer dies, and a retry is refused while its proposal lies there."""
     view = opened("A", FILE)
-    actors = toggling(
+    actors = toggling_actors(
         Actor("proposer", proposer("p1", removal("one"), 5, view)),
         Actor(
             "proposer again",

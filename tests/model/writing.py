@@ -152,7 +152,7 @@ def put_one(
         if why is None or writes_down:
             mine = draft(view, request, me, clock, intent, fence)
             if writes_down:
-                mine = refusing(mine, request, why)
+                mine = refusing_commit(mine, request, why)
             found = yield from place(log_key(view.place, mine.version), mine, tries)
             if found is None:
                 return Done("unknown")
@@ -183,7 +183,7 @@ def put_one(
             why = refusal(request, view)
 
 
-def refusing(commit: Commit, request: Request, why: str) -> Commit:
+def refusing_commit(commit: Commit, request: Request, why: str) -> Commit:
     """The commit that says that the request is refused for good, in place of the one that would do it."""
     change = Change(request.cid, request.events + request.needs, why, request.write)
     return commit._replace(cid=f"refusal of {request.cid}", events=(), changes=(change,))

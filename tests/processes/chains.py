@@ -142,7 +142,7 @@ def _follow(found: Warehouse, chain: Chain, key: str, entry: Commit | Tombstone)
     opens = entry.reopens or entry.restores or entry.purges
     effect = entry
     if isinstance(entry, Commit) and entry.intent is not None:
-        outcome = _decided(found, chain, entry)
+        outcome = _decided_commit(found, chain, entry)
         if outcome is None:
             chain.entries.append(entry)
             return
@@ -160,7 +160,7 @@ def _follow(found: Warehouse, chain: Chain, key: str, entry: Commit | Tombstone)
         _check_sidecars(found, chain, effect)
 
 
-def _decided(found: Warehouse, chain: Chain, entry: Commit) -> Commit | None:
+def _decided_commit(found: Warehouse, chain: Chain, entry: Commit) -> Commit | None:
     """Return an intent as it counts; None if it was aborted. An undecided one is noted as wrong."""
     assert entry.intent is not None
     key = entry.intent.decision

@@ -401,7 +401,7 @@ def vandal(world: World, deeds: int) -> Callable[[], None]:
             elif deed_text == "old":
                 world.truth.put(world.keys.latest, world.rng.choice(old))
             else:
-                broken_data = damaged(world, data, deed_text)
+                broken_data = damaged_data(world, data, deed_text)
                 world.damaged.add(broken_data)
                 world.truth.put(key, broken_data)
             world.count(f"vandalism: {deed_text}")
@@ -409,7 +409,7 @@ def vandal(world: World, deeds: int) -> Callable[[], None]:
     return work
 
 
-def damaged(world: World, data: bytes, deed: str) -> bytes:
+def damaged_data(world: World, data: bytes, deed: str) -> bytes:
     if deed == "cut":
         return data[: world.rng.randint(0, len(data) - 1)]
     if deed == "bend":

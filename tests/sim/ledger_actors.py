@@ -181,7 +181,7 @@ def ask(world: Ledgers, desk: Desk, operation: Operation) -> None:
 def decide(
     world: Ledgers, operation: Operation, name: str
 ) -> Callable[[LogView[Ledger], Sequence[Commit]], Draft]:
-    def judged(view: LogView[Ledger], passed: Sequence[Commit]) -> Draft:
+    def judged_draft(view: LogView[Ledger], passed: Sequence[Commit]) -> Draft:
         world.check_view(name, view, "what decide was given")
         facts = world.known(name)[operation.bases[name] : view.version]
         expected = [(fact.commit.version, fact.time_us) for fact in facts if fact.has_effect]
@@ -205,7 +205,7 @@ def decide(
             purges=deed_text == "purges",
         )
 
-    return judged
+    return judged_draft
 
 
 def creator(world: Ledgers, name: str, times: int) -> Callable[[], None]:

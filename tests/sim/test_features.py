@@ -41,7 +41,7 @@ def nothing(*given: Any, **named: Any) -> None:
     return None
 
 
-def unnamed(names: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+def unnamed_texts(names: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
     return new
 
 
@@ -50,7 +50,7 @@ def unnamed(names: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
     [
         (format, "check_features", nothing),
         (replay, "check_features", nothing),
-        (view, "_with", unnamed),
+        (view, "_with", unnamed_texts),
     ],
 )
 def test_some_seed_fails_once_a_protection_is_removed(

@@ -26,7 +26,7 @@ def look(names: Names, catalog: CatalogNames) -> None:
     """See what a name stands for, or which names of a namespace stand for something."""
     kind, path = names.world.rng.choice(KINDS), names.path()
     if names.world.rng.random() < 0.3:
-        names.ask(catalog, Asked("list defined", (kind, path[0])), partial(listed, kind, path[0]))
+        names.ask(catalog, Asked("list defined", (kind, path[0])), partial(listed_texts, kind, path[0]))
     else:
         names.ask(catalog, Asked("meaning", (kind, path)), partial(meaning, kind, path))
 
@@ -158,7 +158,7 @@ def meaning(kind: str, path: Path, catalog: CatalogNames) -> str:
     return catalog.load_function(full(path)).body
 
 
-def listed(kind: str, name: str, catalog: CatalogNames) -> tuple[str, ...]:
+def listed_texts(kind: str, name: str, catalog: CatalogNames) -> tuple[str, ...]:
     texts = (catalog.list_views if kind == VIEW else catalog.list_functions)((name,) if name else ())
     return tuple(path[-1] for path in texts)
 

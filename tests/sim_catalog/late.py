@@ -127,7 +127,7 @@ def kind_of(mutation: str) -> str | None:
     return next((kind for kind, mutations in of.items() if mutation in mutations), None)
 
 
-def _changed() -> Iterator[str]:
+def _changed_texts() -> Iterator[str]:
     for mutation in sorted(MUTATIONS):
         start_time = time.process_time()
         seed = noticing(mutation)
@@ -136,5 +136,5 @@ def _changed() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    for line in _changed():
+    for line in _changed_texts():
         print(line, flush=True)

@@ -44,14 +44,14 @@ def first_misfit(history: Sequence[Request], initial: State) -> list[Request]:
     low, high = 0, len(ends)
     while low + 1 < high:  # the first `low` answers fit, the first `high` do not
         middle = (low + high) // 2
-        if _fits(_beginning(history, ends[middle - 1]), initial):
+        if _fits(_beginning_requests(history, ends[middle - 1]), initial):
             low = middle
         else:
             high = middle
-    return sorted(_beginning(history, ends[high - 1]), key=lambda request: request.begun_at)
+    return sorted(_beginning_requests(history, ends[high - 1]), key=lambda request: request.begun_at)
 
 
-def _beginning(history: Sequence[Request], until: int) -> list[Request]:
+def _beginning_requests(history: Sequence[Request], until: int) -> list[Request]:
     """Return what had been asked until then; what had not been answered yet is without an answer."""
     return [
         request if request.ended_at <= until else Request(request.asked, request.by, request.begun_at)

@@ -155,7 +155,7 @@ class Names:
         rng = self.world.rng
         if rng.random() < 0.3:
             space = rng.choice(SPACES)
-            self.ask(catalog, Asked("list", (space,)), partial(listed, space))
+            self.ask(catalog, Asked("list", (space,)), partial(listed_texts, space))
             return
         path = self.path()
         tables: list[Table] = []
@@ -360,7 +360,7 @@ class Names:
             return
         request = Asked("transaction", (tuple(steps),))
         try:
-            self.ask(catalog, request, lambda catalog: committed(tx), tx.commit_id)
+            self.ask(catalog, request, lambda catalog: committed_text(tx), tx.commit_id)
         finally:
             # No other client can retry it.
             self.pending = [one for one in self.pending if one.commit_id != tx.commit_id]
@@ -404,7 +404,7 @@ def mark_of(catalog: CatalogNames, table: Table) -> str:
     return other_table.properties["mark"] if other_table.id == table.id else MISSING
 
 
-def committed(tx: Transaction) -> str:
+def committed_text(tx: Transaction) -> str:
     for _ in range(world.ASKS_MAX - 1):
         try:
             tx.commit()
@@ -446,7 +446,7 @@ def full(path: Path) -> tuple[str, ...]:
     return (*space(path[0]), path[1])
 
 
-def listed(name: str, catalog: CatalogNames) -> tuple[str, ...]:
+def listed_texts(name: str, catalog: CatalogNames) -> tuple[str, ...]:
     return tuple(path[-1] for path in catalog.list_tables(space(name)))
 
 

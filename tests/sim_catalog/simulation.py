@@ -133,10 +133,10 @@ def module_of(what: str) -> ModuleType:
 def check(world: CatalogWorld, what: str, catalog: CatalogNames) -> str | None:
     """Return what is wrong in what a catalog shows."""
     module = module_of(what)
-    return allowed(world, module.judge(module.look(catalog)))
+    return allowed_text(world, module.judge(module.look(catalog)))
 
 
-def allowed(world: CatalogWorld, problem: str | None) -> str | None:
+def allowed_text(world: CatalogWorld, problem: str | None) -> str | None:
     """Return a problem unless it is one that snapshot isolation does not prevent."""
     if problem != duty.NO_DOCTOR or world.isolation != SNAPSHOT:
         return problem
@@ -150,7 +150,7 @@ def at_the_end(world: CatalogWorld, checks: dict[str, Check]) -> list[str]:
     texts = [f"at the end {problem}" for check in checks.values() if (problem := check(calm))]
     for time_us, tables in world.truth.history():
         for which_check in checks if time_us >= world.founded_us else ():
-            problem = allowed(world, module_of(which_check).judge(tables))
+            problem = allowed_text(world, module_of(which_check).judge(tables))
             if problem:
                 texts.append(f"by the times of all commits, at {time_us} {problem}")
     if not world.weather.fault and not world.weather.crash and CROWD not in checks:

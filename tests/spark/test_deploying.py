@@ -187,11 +187,11 @@ def submitted(
     text = run([*submit, "--class", "App", *options, *arguments(settings), str(app)], SPARK_HOME=str(HOME))
     ended: list[Mapping[str, Any]] = []
 
-    def done() -> bool:
+    def done_flag() -> bool:
         ended[:] = [each for each in asked(page)["completeddrivers"] if each["id"] not in ids_before]
         return bool(ended)
 
-    waited(done, folder)
+    waited(done_flag, folder)
     reported_folder = folder / "work" / ended[0]["id"] / "stderr"
     return ended[0]["state"], text + reported_folder.read_text(errors="replace")
 

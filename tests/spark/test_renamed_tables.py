@@ -25,10 +25,10 @@ from lakelog.catalog import Catalog
 
 @pytest.fixture
 def tables(lake: Lake) -> Lake:
-    return filled(lake)
+    return filled_lake(lake)
 
 
-def filled(lake: Lake) -> Lake:
+def filled_lake(lake: Lake) -> Lake:
     lake.sql("CREATE NAMESPACE lake.n")
     lake.sql("CREATE TABLE lake.n.t (id INT, v INT)")
     lake.sql("INSERT INTO lake.n.t SELECT /*+ COALESCE(1) */ * FROM VALUES (1, 1), (2, 2), (3, 3)")
@@ -138,7 +138,7 @@ for method in ("commit_stage", "delete", "truncate"):
 def test_so_do_statements_that_compute_no_rows(make_lake: Any, warm: Any, tmp_path: Path) -> None:
     armed_path, warehouse = tmp_path / "armed", tmp_path / "warehouse"
     program = warm.program(tmp_path, SWAPPED.format(armed=str(armed_path), warehouse=str(warehouse)))
-    lake = filled(make_lake(str(warehouse), python=program))
+    lake = filled_lake(make_lake(str(warehouse), python=program))
     columns = "(z INT)"
     for statement in (
         "TRUNCATE TABLE lake.n.t", "DELETE FROM lake.n.t", "DELETE FROM lake.n.t AS x WHERE id > 0",

@@ -76,7 +76,7 @@ except InvalidInput as error:
 """
 
 
-def done(
+def done_text(
     program: str, tmp_path: Path, server: S3Server, *, env: dict[str, str] | None = None, **given: Any
 ) -> str:
     """Return what a program prints that has a warehouse on S3."""
@@ -95,13 +95,13 @@ def done(
 
 
 def test_checkpoints_need_no_setting_of_their_own(tmp_path: Path, lakelog_s3: S3Server) -> None:
-    done(
+    done_text(
         CHECKPOINTS, tmp_path, lakelog_s3, settings=s3a_settings(), checkpoints=f"checkpoints-{tmp_path.name}"
     )
 
 
 def test_without_s3a_nothing_is_created(tmp_path: Path, lakelog_s3: S3Server) -> None:
-    text = done(WITHOUT_S3A, tmp_path, lakelog_s3, options={"s3a": False})
+    text = done_text(WITHOUT_S3A, tmp_path, lakelog_s3, options={"s3a": False})
     assert text.count(packages_line()) == 2
     catalog = Catalog(f"s3://lakelog/line-{tmp_path.name}", options=lakelog_s3.options)
     with pytest.raises(NoSuchWarehouse):
@@ -109,7 +109,7 @@ def test_without_s3a_nothing_is_created(tmp_path: Path, lakelog_s3: S3Server) ->
 
 
 def test_a_spark_that_started_without_s3a_is_refused(tmp_path: Path, lakelog_s3: S3Server) -> None:
-    text = done(TOO_LATE, tmp_path, lakelog_s3, folder=str(tmp_path / "lake"))
+    text = done_text(TOO_LATE, tmp_path, lakelog_s3, folder=str(tmp_path / "lake"))
     assert text.count(packages_line()) == 2
 
 
@@ -118,7 +118,9 @@ def test_a_machine_without_a_network_gets_the_packages_by_name(tmp_path: Path, l
         f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort=9" for scheme in ("http", "https")
     )
     env = {"JAVA_TOOL_OPTIONS": f"{nowhere} -Duser.home={tmp_path}"}
-    text = done(OFFLINE, tmp_path, lakelog_s3, env=env, settings={"spark.jars.ivy": str(tmp_path / "ivy")})
+    text = done_text(
+        OFFLINE, tmp_path, lakelog_s3, env=env, settings={"spark.jars.ivy": str(tmp_path / "ivy")}
+    )
     assert packages_line() in text and "s3a=False" in text
 
 

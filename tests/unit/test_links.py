@@ -17,7 +17,7 @@ FILE = re.compile(r"[\w./-]*\w\.(?:py|scala|md|toml|sh)")
 NAME = re.compile(r"lakelog\.(?:log|catalog|spark|testing|cli)(?:\.\w+)*")
 
 
-def tracked() -> list[str]:
+def tracked_texts() -> list[str]:
     process = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -28,11 +28,11 @@ def tracked() -> list[str]:
     return [path for path in process.stdout.splitlines() if (ROOT / path).is_file()]
 
 
-FILES = [f"/{path}" for path in tracked()]
+FILES = [f"/{path}" for path in tracked_texts()]
 
 
 def pages() -> list[str]:
-    return [path for path in tracked() if path.endswith(".md")]
+    return [path for path in tracked_texts() if path.endswith(".md")]
 
 
 def anchors(page: Path) -> set[str]:
@@ -44,7 +44,7 @@ def anchors(page: Path) -> set[str]:
     }
 
 
-def broken(page: Path) -> list[str]:
+def broken_texts(page: Path) -> list[str]:
     found = []
     for target in re.findall(r"\]\(([^)\s]+)\)", CODE.sub("", page.read_text(encoding="utf-8"))):
         if re.match(r"[a-z]+:", target):
@@ -85,7 +85,7 @@ def is_there(name: str) -> bool:
 
 @pytest.mark.parametrize("page", pages())
 def test_the_links_of_a_page_lead_somewhere(page: str) -> None:
-    assert broken(ROOT / page) == []
+    assert broken_texts(ROOT / page) == []
 
 
 @pytest.mark.parametrize("page", pages())
@@ -112,7 +112,7 @@ def test_a_link_to_nothing_is_found(tmp_path: Path) -> None:
     page.write_text(
         "# `One`, and two\n[x](b.md) [y](#one-and-two) [z](#three) [w](https://e.org) [v](a.md#one-and-two)"
     )
-    assert broken(page) == ["b.md", "#three"]
+    assert broken_texts(page) == ["b.md", "#three"]
 
 
 def test_a_name_of_nothing_is_found(tmp_path: Path) -> None:

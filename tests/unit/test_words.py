@@ -52,11 +52,11 @@ def matches(text: str) -> Iterator[tuple[re.Match[str], str]]:
     """Yield what a text should not have, at its place in the text, with what to write instead."""
     words = text.replace("_", " ")
     for pattern, better in BANNED.items():
-        for match in re.finditer(spaced(pattern), words, re.IGNORECASE):
+        for match in re.finditer(spaced_text(pattern), words, re.IGNORECASE):
             yield match, better
 
 
-def spaced(pattern: str) -> str:
+def spaced_text(pattern: str) -> str:
     """Return the pattern for a text in which words may stand on two lines."""
     return pattern.replace(" ", r"\s+")
 
@@ -70,7 +70,7 @@ def prose(markdown: str) -> str:
     return re.sub(spans, lambda span: re.sub(r"[^\n]", " ", span[0]), without_blocks, flags=re.S)
 
 
-def tracked(*endings: str) -> list[str]:
+def tracked_texts(*endings: str) -> list[str]:
     process = subprocess.run(
         [
             "git",
@@ -90,10 +90,14 @@ def tracked(*endings: str) -> list[str]:
 
 def commands() -> list[str]:
     """Return the scripts that are called by a name without an ending."""
-    return [path for path in tracked() if path.startswith((".ci/", "scripts/")) and not Path(path).suffix]
+    return [
+        path for path in tracked_texts() if path.startswith((".ci/", "scripts/")) and not Path(path).suffix
+    ]
 
 
-@pytest.mark.parametrize("path", [*tracked(".md", ".py", ".scala", ".sh", ".toml", ".yml"), *commands()])
+@pytest.mark.parametrize(
+    "path", [*tracked_texts(".md", ".py", ".scala", ".sh", ".toml", ".yml"), *commands()]
+)
 def test_a_file_is_in_plain_english(path: str) -> None:
     assert findings(path) == []
 

@@ -39,15 +39,15 @@ def plain(folder: Path, name: str = "t") -> Table:
     return Catalog(folder / "w").create_table(name, SCHEMA).append(ROWS)
 
 
-def altered(*changes: dict[str, Any]) -> Scenario:
+def altered_scenario(*changes: dict[str, Any]) -> Scenario:
     return lambda folder: plain(folder).alter(list(changes))
 
 
-def added(type: str, **more: Any) -> Scenario:
-    return altered({"change": "add-column", "name": ["x"], "type": type, **more})
+def added_scenario(type: str, **more: Any) -> Scenario:
+    return altered_scenario({"change": "add-column", "name": ["x"], "type": type, **more})
 
 
-def created(field: Field, *more: Field) -> Scenario:
+def created_scenario(field: Field, *more: Field) -> Scenario:
     return lambda folder: Catalog(folder / "w").create_table("t", assign_ids((field, *more)))
 
 
@@ -89,13 +89,13 @@ def clone_of_clone(folder: Path) -> Table:
     return Catalog(folder / "w").clone("of", "t")
 
 
-def promising(folder: Path) -> Table:
+def promising_table(folder: Path) -> Table:
     table = plain(folder)
     Catalog(folder / "w").clone("t", "copy")
     return table.refresh()
 
 
-def erased(folder: Path) -> Table:
+def erased_table(folder: Path) -> Table:
     plain(folder)
     catalog = Catalog(folder / "w")
     catalog.forget("t", col("id") == 2, dry_run=False)
@@ -106,7 +106,7 @@ def of_import(folder: Path) -> Table:
     return imported(folder, source_with_two_files(folder / "source")).load_table("t")
 
 
-def adopting(folder: Path) -> Table:
+def adopting_table(folder: Path) -> Table:
     catalog = imported(folder, source_with_two_files(folder / "source"))
     end(folder / "source")
     catalog.adopt_files("t", dry_run=False)
@@ -115,7 +115,7 @@ def adopting(folder: Path) -> Table:
 
 def restored(folder: Path) -> Table:
     """A table that a rollback gives its columns back."""
-    table = added("string collate UTF8_LCASE")(folder)
+    table = added_scenario("string collate UTF8_LCASE")(folder)
     return table.rollback_to_version(table.version - 1).rollback_to_version(table.version)
 
 
@@ -129,23 +129,29 @@ SCENARIOS: dict[str, Scenario] = {
     features.DELETION_VECTORS: vectors,
     features.ABSOLUTE_PATHS: of_clone,
     features.FOREIGN_FILES: foreign,
-    features.COLUMN_DEFAULTS: added("long", default={"current": "1", "exists": {"type": "long", "value": 1}}),
-    features.TYPE_WIDENING: altered({"change": "update-column-type", "name": ["id"], "type": "long"}),
-    features.COLLATIONS: added("string collate UTF8_LCASE"),
-    features.VARIANTS: added("variant"),
-    features.INTERVALS: added("interval day to second"),
-    features.TIMES: added("time(6)"),
-    features.WRITE_DEFAULTS: created(Field(name="x", type=LONG, default=Default(current="1"))),
-    features.GENERATED_COLUMNS: created(GENERATED, Field(name="y", type=LONG)),
-    features.IDENTITY_COLUMNS: created(Field(name="x", type=LONG, nullable=False, identity=IDENTITY)),
-    features.TEXT_LENGTHS: added("varchar(3)"),
-    features.CHECKS: altered({"change": "add-constraint", "constraint": CHECK}),
+    features.COLUMN_DEFAULTS: added_scenario(
+        "long", default={"current": "1", "exists": {"type": "long", "value": 1}}
+    ),
+    features.TYPE_WIDENING: altered_scenario(
+        {"change": "update-column-type", "name": ["id"], "type": "long"}
+    ),
+    features.COLLATIONS: added_scenario("string collate UTF8_LCASE"),
+    features.VARIANTS: added_scenario("variant"),
+    features.INTERVALS: added_scenario("interval day to second"),
+    features.TIMES: added_scenario("time(6)"),
+    features.WRITE_DEFAULTS: created_scenario(Field(name="x", type=LONG, default=Default(current="1"))),
+    features.GENERATED_COLUMNS: created_scenario(GENERATED, Field(name="y", type=LONG)),
+    features.IDENTITY_COLUMNS: created_scenario(
+        Field(name="x", type=LONG, nullable=False, identity=IDENTITY)
+    ),
+    features.TEXT_LENGTHS: added_scenario("varchar(3)"),
+    features.CHECKS: altered_scenario({"change": "add-constraint", "constraint": CHECK}),
     features.BRANCHES: lambda folder: plain(folder).create_tag("one"),
     features.STREAMS: lambda folder: plain(folder).append(ROWS, batch=StreamBatch(stream="s", number=0)),
     features.IMPORTS: of_import,
-    features.ADOPTION: adopting,
-    features.CLONES: promising,
-    features.ERASURE: erased,
+    features.ADOPTION: adopting_table,
+    features.CLONES: promising_table,
+    features.ERASURE: erased_table,
 }
 OTHERWISE: dict[str, tuple[Scenario, set[str]]] = {
     "plain": (plain, set()),
@@ -156,12 +162,12 @@ OTHERWISE: dict[str, tuple[Scenario, set[str]]] = {
         {"absolute-paths", "clones", "deletion-vectors", "type-widening"},
     ),
     "widened parts": (widened_parts, {"type-widening"}),
-    "widened texts": (added("varchar(3)"), {"text-lengths"}),
+    "widened texts": (added_scenario("varchar(3)"), {"text-lengths"}),
     "rolled back": (restored, {"collations"}),
 }
 
 
-def named(table: Table) -> set[str]:
+def named_texts(table: Table) -> set[str]:
     return {*table.features, *table.writer_features}
 
 
@@ -196,14 +202,14 @@ def test_a_log_names_a_feature_from_the_version_on_that_uses_it(tmp_path: Path, 
     table = (
         Catalog(tmp_path / "w").load_table("t").alter([{"change": "set-property", "key": "a", "value": "b"}])
     )
-    assert name in named(table)
+    assert name in named_texts(table)
     check(tmp_path)
 
 
 @pytest.mark.parametrize("what", OTHERWISE)
 def test_whatever_made_a_table_it_names_exactly_what_it_uses(tmp_path: Path, what: str) -> None:
     scenario, expected = OTHERWISE[what]
-    assert named(scenario(tmp_path)) == expected
+    assert named_texts(scenario(tmp_path)) == expected
     check(tmp_path)
 
 
@@ -258,7 +264,7 @@ def test_the_minimal_client_reads_and_appends_to_a_plain_table(
     for projection in (TableProjection, NamespaceProjection):
         monkeypatch.setattr(projection, "known_features", frozenset())
     table = Catalog(tmp_path / "w").load_table("t").append(ROWS)
-    assert table.to_arrow().num_rows == 6 and named(table) == set()
+    assert table.to_arrow().num_rows == 6 and named_texts(table) == set()
 
 
 def test_a_saved_cut_is_named_in_its_namespace(tmp_path: Path) -> None:

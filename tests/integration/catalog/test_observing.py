@@ -55,7 +55,7 @@ def observed(warehouse: str, seen: Seen) -> Catalog:
     return catalog
 
 
-def counted(catalog: Catalog) -> CountingStore:
+def counted_store(catalog: Catalog) -> CountingStore:
     """Count the requests of a catalog by another piece than the one that its records come from."""
     stores = engine.places(catalog).stores
     store = stores[engine.places(catalog).warehouse] = CountingStore(stores[engine.places(catalog).warehouse])
@@ -150,7 +150,7 @@ def test_requests_and_bytes_are_those_that_a_counting_store_counts(
     for operation, run in costs():
         seen = Seen()
         catalog = Catalog(place, observe=seen, log_options=LogOptions(snapshot_every_versions=5))
-        store = counted(catalog)
+        store = counted_store(catalog)
         run(catalog)
         wait_for_background()
         assert operation in {observation.operation for observation in seen}
@@ -205,7 +205,7 @@ def test_threads_that_share_versions_have_a_record_each_and_no_request_is_counte
     observed: Catalog, warehouse: str, seen: Seen
 ) -> None:
     catalog = Catalog(warehouse, observe=seen)
-    store = counted(catalog)
+    store = counted_store(catalog)
     table = catalog.load_table("a.t")
     wait_for_background()
     store.reset()
@@ -238,7 +238,7 @@ def test_upkeep_by_a_writer_is_a_record_of_the_background(
     observed.create_table("a.kept", SCHEMA, properties={"lakelog.maintenance": "auto"})
     wait_for_background()
     catalog = Catalog(warehouse, observe=seen)
-    store = counted(catalog)
+    store = counted_store(catalog)
     seen.clear()
     seen.background.clear()
     table = catalog.load_table("a.kept")

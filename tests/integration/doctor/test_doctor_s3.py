@@ -196,19 +196,19 @@ def test_object_lock_is_reported_and_that_its_retention_refuses_writes(clients: 
 def test_uploads_in_parts_that_a_server_refuses_are_bad(
     store: S3Store, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def found() -> list[str]:
+    def found_texts() -> list[str]:
         return [str(check.verdict) for check in bucket.parts(store, "k")]
 
     monkeypatch.setattr(bucket, "PART_SIZE_BYTES", 6 * 1024 * 1024)
-    assert found() == ["good", "good", "good"]
+    assert found_texts() == ["good", "good", "good"]
     proxy.refuse = lambda command, path, size: (
         (400, "EntityTooLarge") if "partNumber" in path and size > 6_000_000 else None
     )
-    assert found() == ["good", "bad", "good"]
+    assert found_texts() == ["good", "bad", "good"]
     proxy.refuse = lambda command, path, size: (501, "NotImplemented") if "uploads" in path else None
-    assert found() == ["bad", "bad", "warning"]
+    assert found_texts() == ["bad", "bad", "warning"]
     proxy.refuse = lambda command, path, size: (403, "AccessDenied") if command == "DELETE" else None
-    assert found() == ["good", "good", "warning"]
+    assert found_texts() == ["good", "good", "warning"]
     call = store.call
     monkeypatch.setattr(
         store,
@@ -218,7 +218,7 @@ def test_uploads_in_parts_that_a_server_refuses_are_bad(
         ),
     )
     proxy.refuse = lambda command, path, size: None
-    assert found() == ["bad", "bad", "good"]
+    assert found_texts() == ["bad", "bad", "good"]
 
 
 def test_a_gateway_that_takes_small_requests_only_is_bad(

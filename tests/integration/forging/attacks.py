@@ -465,11 +465,11 @@ def main(every: int) -> None:
     failed_number = 0
     with tempfile.TemporaryDirectory() as folder:
         for url in (folder, "memory://bad-keys"):
-            failed_number += _said(f"keys of {url.partition(':')[0]}", takes_bad_keys(url))
-    failed_number += _said("ids of a caller", token_that_leads_elsewhere())
+            failed_number += _said_number(f"keys of {url.partition(':')[0]}", takes_bad_keys(url))
+    failed_number += _said_number("ids of a caller", token_that_leads_elsewhere())
     tried_attacks = list(ATTACKS)[::every]
     for name in tried_attacks:
-        failed_number += _said(name, held(name))
+        failed_number += _said_number(name, held(name))
         MemoryStore._named.clear()
     print(
         f"{len(tried_attacks) + 3} attacks, {failed_number} not held off, with{'' if __debug__ else 'out'} asserts"
@@ -477,7 +477,7 @@ def main(every: int) -> None:
     sys.exit(failed_number > 0)
 
 
-def _said(name: str, wrong: list[str]) -> int:
+def _said_number(name: str, wrong: list[str]) -> int:
     for text in wrong:
         print(f"{name}: {text}")
     return bool(wrong)

@@ -193,7 +193,7 @@ def _memory(name: str) -> int:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith(f"{name}:"))
 
 
-def tried(world: World, case: Case, number: int, usual: dict[str, tuple[float, int]]) -> list[str]:
+def tried_texts(world: World, case: Case, number: int, usual: dict[str, tuple[float, int]]) -> list[str]:
     """Return what was wrong in a case."""
     world.restore()
     case.forge(world)
@@ -223,7 +223,7 @@ def tried(world: World, case: Case, number: int, usual: dict[str, tuple[float, i
             )
     world.store._objects.clear()
     world.store._objects.update(forged_objects)
-    return wrong + _rest(world, case)
+    return wrong + _remaining_texts(world, case)
 
 
 def _is_named(world: World, text: str) -> bool:
@@ -233,7 +233,7 @@ def _is_named(world: World, text: str) -> bool:
     return world.url in text or "the data file" in text or any(len(id) > 8 and id in text for id in ids)
 
 
-def _rest(world: World, case: Case) -> list[str]:
+def _remaining_texts(world: World, case: Case) -> list[str]:
     """Return what is no longer checked of a table that is not forged, and does not lie below what is."""
     broken = (world.places["a.t"], world.places["a.old"], world.places["a"], "_cut")
     if not case.key.startswith(broken) and "_txn/" not in case.key:
@@ -345,7 +345,7 @@ def main() -> None:
         if arguments.only not in case.name or number % arguments.every:
             continue
         print(f"trying {case.name[:150]}", file=sys.stderr, flush=True)
-        wrong = tried(world, case, number, usual)
+        wrong = tried_texts(world, case, number, usual)
         counts[kind_of(case.key)] += 1
         failed_number += bool(wrong)
         for text in wrong:

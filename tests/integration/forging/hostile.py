@@ -140,14 +140,14 @@ def bomb(size: int = 400_000_000) -> bytes:
     return arrow_lists._written(pa.table({"size": zeros}), "zstd")
 
 
-def _doubled(table: pa.Table) -> bytes:
+def _doubled_data(table: pa.Table) -> bytes:
     arrays = [*table.columns, table.column("path")]
     return arrow_lists._written(pa.Table.from_arrays(arrays, [*table.column_names, "path"]), "zstd")
 
 
 LISTS: dict[str, Callable[[pa.Table], bytes]] = {
     "that expands to 400 MB": lambda table: bomb(),
-    "with a column twice": _doubled,
+    "with a column twice": _doubled_data,
     "without columns": lambda table: arrow_lists._written(table.select([]), "zstd"),
     "without paths": lambda table: arrow_lists._written(table.drop_columns(["path"]), "zstd"),
     "of numbers as paths": _with("path", lambda rows: pa.array([1] * rows)),

@@ -98,10 +98,10 @@ class Busy:
     def check(self, before: Callable[[], None] = lambda: None) -> Findings:
         """Check all of it; `before` is called ahead of each request."""
 
-        def opened(url: str, options: dict[str, str]) -> ObjectStore:
+        def opened_store(url: str, options: dict[str, str]) -> ObjectStore:
             return Between(open_store(url, options), before)
 
-        with mock.patch.object(places, "open_store", opened):
+        with mock.patch.object(places, "open_store", opened_store):
             logs = LogCache(WarehouseStores(self.warehouse, {}), {}, OPTIONS)
             return check_warehouse(logs, deep=True, all_versions=True)
 

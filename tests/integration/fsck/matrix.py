@@ -79,9 +79,9 @@ def cases(world: World) -> Iterator[Case]:
     kinds = {key: kind_of(key, data) for key, data in objects.items()}
     for key, data in objects.items():
         yield from _alone(world, key, kinds[key], data)
-        yield from _copied(world, key, kinds)
+        yield from _copied_cases(world, key, kinds)
     for key in objects:
-        yield from _swapped(world, key, kinds)
+        yield from _swapped_cases(world, key, kinds)
 
 
 def _alone(world: World, key: str, kind: str, data: bytes) -> Iterator[Case]:
@@ -100,7 +100,7 @@ def _alone(world: World, key: str, kind: str, data: bytes) -> Iterator[Case]:
         yield Case(kind, f"flip bit {flip % 8} of byte {at} in", (key,), flip_bit)
 
 
-def _copied(world: World, key: str, kinds: dict[str, str]) -> Iterator[Case]:
+def _copied_cases(world: World, key: str, kinds: dict[str, str]) -> Iterator[Case]:
     """Copy an object to the next number of its sequence, whether something is there or not."""
     match = re.search(r"(?<=/)(\d{20})(?=[.-])", f"/{key}")
     if match is None or kinds[key] == "data file":
@@ -112,7 +112,7 @@ def _copied(world: World, key: str, kinds: dict[str, str]) -> Iterator[Case]:
     )
 
 
-def _swapped(world: World, key: str, kinds: dict[str, str]) -> Iterator[Case]:
+def _swapped_cases(world: World, key: str, kinds: dict[str, str]) -> Iterator[Case]:
     """Swap an object with the next of its kind, and with the one at the same place in another log."""
     same_kinds = sorted(
         other_kind for other_kind in kinds if kinds[other_kind] == kinds[key] and other_kind > key

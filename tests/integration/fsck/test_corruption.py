@@ -40,18 +40,18 @@ def test_corruptions_are_named_and_never_believed_and_repair_costs_nothing(world
     chosen_cases = [
         case for number, cases in enumerate(of_kind.values()) for case in cases[number % len(cases) :: EVERY]
     ]
-    tally = tried(world, chosen_cases)
+    tally = tried_tally(world, chosen_cases)
     assert sum(tally.tried.values()) >= 20 and len(tally.tried) == len(of_kind)
 
 
 @pytest.mark.slow
 def test_every_corruption_is_named_and_never_believed_and_repair_costs_nothing(world: World) -> None:
-    tally = tried(world, list(cases(world)))
+    tally = tried_tally(world, list(cases(world)))
     kinds = "base commit cut data-file decision hint intent manifest sidecar snapshot tombstone vectors"
     assert tally.tried.keys() == {kind.replace("-", " ") for kind in kinds.split()}
 
 
-def tried(world: World, chosen: list[Case]) -> Tally:
+def tried_tally(world: World, chosen: list[Case]) -> Tally:
     tally, unexpected_texts = Tally(), list[str]()
     for case in chosen:
         outcome = run(world, case)

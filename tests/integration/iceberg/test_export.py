@@ -99,24 +99,24 @@ def test_what_another_program_writes_into_an_export_is_not_continued(catalog: Ca
     folder = Path(own.url).parent
     document = metadata(own.url)
 
-    def changed(**members: Any) -> bytes:
+    def changed_data(**members: Any) -> bytes:
         return json.dumps(document | members).encode()
 
     foreign = {**document["snapshots"][-1], "snapshot-id": 999, "sequence-number": 999}
     main = {"snapshot-id": 999, "type": "branch"}
     for number, data in enumerate(
         (
-            changed(
+            changed_data(
                 **{
                     "snapshots": [*document["snapshots"], foreign],
                     "current-snapshot-id": 999,
                     "refs": {"main": main},
                 }
             ),
-            changed(snapshots=None),
-            changed(**{"last-column-id": "x"}),
-            changed(properties={**document["properties"], "lakelog.version": "²"}),
-            changed(properties={**document["properties"], "lakelog.digest": 7}),
+            changed_data(snapshots=None),
+            changed_data(**{"last-column-id": "x"}),
+            changed_data(properties={**document["properties"], "lakelog.version": "²"}),
+            changed_data(properties={**document["properties"], "lakelog.digest": 7}),
         )
     ):
         Path(folder, f"v{2 * number + 2}.metadata.json").write_bytes(data)
@@ -401,14 +401,14 @@ def test_times_before_1970_are_found_in_partitions_by_day_and_month(catalog: Cat
     partitioned = {"change": "set-partitioning", "fields": [{"transform": transform, "column": ["v"]}]}
     table = table.alter([partitioned])
 
-    def found() -> list[list[int]]:
+    def found_numbers() -> list[list[int]]:
         return [filters.by_duckdb(table.location, filters.Filter("=", (time,))) for time in times]
 
     table = table.append(pa.table({"id": [2, 3], "v": times[2:]}))
     table.export_iceberg()
     table = table.append(pa.table({"id": [0, 1], "v": times[:2]}))
     url = table.export_iceberg().url
-    assert found() == [[0], [1], [2], [3]]
+    assert found_numbers() == [[0], [1], [2], [3]]
     fields = {
         partition_spec["spec-id"]: len(partition_spec["fields"])
         for partition_spec in metadata(url)["partition-specs"]
@@ -417,4 +417,4 @@ def test_times_before_1970_are_found_in_partitions_by_day_and_month(catalog: Cat
     assert sorted(by_fields) == [0, 0, 1, 1], "others are found by their partitions"
     table = table.delete(col("id").is_in([1, 2])).append(pa.table({"id": [10], "v": [times[1]]}))
     table.export_iceberg()
-    assert found() == [[0], [10], [], [3]]
+    assert found_numbers() == [[0], [10], [], [3]]

@@ -67,7 +67,7 @@ def test_the_page_says_what_it_makes_of_each_feature(spark: Worker, read: Reader
 
 def test_it_reads_before_a_server_of_a_warehouse(spark: Worker, tmp_path: Path) -> None:
     warehouse = str(tmp_path / "w")
-    table = filled(Catalog(warehouse)).create_branch("side")
+    table = filled_table(Catalog(warehouse)).create_branch("side")
     with served(warehouse) as url:
         named(spark, "served", uri=url)
         assert [row[0] for row in spark.check("SHOW NAMESPACES IN served")] == ["shop"]
@@ -88,7 +88,7 @@ def test_it_reads_before_a_server_of_a_warehouse(spark: Worker, tmp_path: Path) 
 def test_it_reads_a_published_tree(spark: Worker) -> None:
     with moto_server() as server, server.credentials():
         warehouse = f"s3://lake/{uuid.uuid4().hex}"
-        filled(Catalog(warehouse, options=server.options))
+        filled_table(Catalog(warehouse, options=server.options))
         place = ["--warehouse", warehouse, "--endpoint", server.endpoint, "--region", server.region]
         assert run(["publish", *place, "--path-style"]) == 0
         files = {
@@ -110,7 +110,7 @@ def test_it_reads_a_published_tree(spark: Worker) -> None:
         assert Catalog(warehouse, options=server.options).load_table("shop.orders").row_count == 2
 
 
-def filled(catalog: Catalog) -> Table:
+def filled_table(catalog: Catalog) -> Table:
     catalog.create_namespace("shop", properties={"comment": "of tea"})
     catalog.create_namespace(("shop", "old"))
     table = catalog.create_table("shop.orders", ID).append(pa.table({"id": [1, 2, 3]}))

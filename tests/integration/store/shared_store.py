@@ -62,8 +62,8 @@ def shared_scheme() -> Iterator[dict[str, SharedStore]]:
     """Register the scheme `shared` until the block ends; give the stores that were opened, by their roots."""
     stores: dict[str, SharedStore] = {}
 
-    def opened(root: str, _options: Mapping[str, str]) -> ObjectStore:
+    def opened_store(root: str, _options: Mapping[str, str]) -> ObjectStore:
         return stores.setdefault(root, SharedStore(root))
 
-    with mock.patch.dict(SCHEMES, shared=StoreScheme(open=opened, aliases=("share",), is_shared=True)):
+    with mock.patch.dict(SCHEMES, shared=StoreScheme(open=opened_store, aliases=("share",), is_shared=True)):
         yield stores

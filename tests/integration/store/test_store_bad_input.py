@@ -83,12 +83,12 @@ def test_a_commit_whose_folder_could_not_be_synced_is_settled_by_reading_it(
 def test_a_read_only_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.open
 
-    def denied(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
+    def denied_number(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
         if flags & os.O_CREAT:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         return real(path, flags, *args, **kwargs)
 
-    monkeypatch.setattr(os, "open", denied)
+    monkeypatch.setattr(os, "open", denied_number)
     with pytest.raises(PermissionDenied, match=f"may not write {tmp_path}.*give this user the right"):
         create(LocalStore(str(tmp_path)))
 

@@ -89,7 +89,7 @@ def _pattern(op: str, text: FilterLiteral, dialect: _Dialect) -> str:
     return f"{dialect.quoted(_LIKE[op].format(escaped_text))} ESCAPE '!'"
 
 
-def _quoted(text: str) -> str:
+def _quoted_text(text: str) -> str:
     return _duckdb_quoted(text.replace("\\", "\\\\"))
 
 
@@ -113,7 +113,7 @@ def _text_of_literal(literal: FilterLiteral) -> str:
         case Decimal():
             return f"{value:f}BD"
         case str():
-            return _quoted(value)
+            return _quoted_text(value)
         case bytes():
             return f"X'{value.hex()}'"
         case dt.datetime():
@@ -142,7 +142,7 @@ def _duckdb_of_literal(literal: FilterLiteral) -> str:
     return _text_of_literal(literal)
 
 
-_SPARK = _Dialect("`", "<=>", _text_of_literal, _quoted, ("string", None))
+_SPARK = _Dialect("`", "<=>", _text_of_literal, _quoted_text, ("string", None))
 _DUCKDB = _Dialect('"', "IS NOT DISTINCT FROM", _duckdb_of_literal, _duckdb_quoted, ("string",))
 
 

@@ -170,14 +170,14 @@ def holds(predicate: Any, row: Mapping[str, Any], types: Mapping[str, str]) -> b
     if op == "IN":
         if not other_values:
             return False
-        results = [_compared("=", left_value, each) for each in other_values]
+        results = [_is_compared("=", left_value, each) for each in other_values]
         return True if True in results else None if None in results else False
     (right,) = other_values
     if op == "<=>":
         return (
             left_value is None and right is None
             if left_value is None or right is None
-            else _compared("=", left_value, right)
+            else _is_compared("=", left_value, right)
         )
     if left_value is None or right is None:
         return None
@@ -188,7 +188,7 @@ def holds(predicate: Any, row: Mapping[str, Any], types: Mapping[str, str]) -> b
             "CONTAINS": left_value.__contains__,
         }
         return bool(found[op](right))
-    return _compared(op, left_value, right)
+    return _is_compared(op, left_value, right)
 
 
 class Double(Fraction):
@@ -258,7 +258,7 @@ def _number(value: Any, type: str) -> Any:
     return Double(value) if type in ("float", "double") else Fraction(value)
 
 
-def _compared(op: str, left: Any, right: Any) -> bool | None:
+def _is_compared(op: str, left: Any, right: Any) -> bool | None:
     if left is None or right is None:
         return None
     if isinstance(left, Double) or isinstance(right, Double):

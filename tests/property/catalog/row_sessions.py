@@ -161,7 +161,7 @@ class World:
             if self.rng.random() < 0.5:
                 self.rng.shuffle(rows)
             if rows:
-                files = [renamed(table, write, file, number) for file in write_rows(table, write, rows)]
+                files = [renamed_file(table, write, file, number) for file in write_rows(table, write, rows)]
                 groups.append(RewrittenFiles(removed_paths, files))
 
         def commit() -> None:
@@ -369,7 +369,7 @@ def random_statement(rng: random.Random, isolation: str) -> Statement:
         )
     group, more = rng.choice((None, rng.randrange(GROUPS))), rng.randint(1, 2)
 
-    def updated(rows: Rows) -> Rows:
+    def updated_rows(rows: Rows) -> Rows:
         new = {
             k: (r[0] if group is None else group, r[1] + more)
             for k, r in rows.items()
@@ -381,7 +381,7 @@ def random_statement(rng: random.Random, isolation: str) -> Statement:
     return Statement(
         kind,
         condition,
-        updated,
+        updated_rows,
         python=None if predicate is None else lambda table: table.update(values, predicate),
     )
 
@@ -394,7 +394,7 @@ def random_merge(rng: random.Random, isolation: str) -> Statement:
     deletes = rng.random() < 0.2
     group = rng.random() < 0.5
 
-    def merged(rows: Rows) -> Rows:
+    def merged_rows(rows: Rows) -> Rows:
         new = dict(rows)
         for key, value in source.items():
             if key in rows:
@@ -424,7 +424,7 @@ def random_merge(rng: random.Random, isolation: str) -> Statement:
         return merge.execute()
 
     return Statement(
-        "merge", Condition(lambda k, r: k in source, sent_predicate, None), merged, python=by_python
+        "merge", Condition(lambda k, r: k in source, sent_predicate, None), merged_rows, python=by_python
     )
 
 
@@ -474,7 +474,7 @@ def write_rows(table: Table, write: WriteRef, rows: list[Any]) -> list[DataFile]
     )  # fmt: skip
 
 
-def renamed(table: Table, write: WriteRef, file: DataFile, number: int) -> DataFile:
+def renamed_file(table: Table, write: WriteRef, file: DataFile, number: int) -> DataFile:
     """Return a file under a name of its own: each call of `write_rows` begins to count its files anew."""
     store, prefix, path = (
         table.table_head.tracked.store,

@@ -56,7 +56,7 @@ ROWS = st.lists(
 )
 
 
-def same(one, other) -> bool:
+def is_same(one, other) -> bool:
     return one == other or (one != one and other != other)
 
 
@@ -138,7 +138,7 @@ def check(table, held, wanted, *, must):
     assert aggregates is not None or not must, wanted
     if aggregates is not None:
         assert aggregates.num_rows == 1
-        assert same(aggregates["0"][0].as_py(), truth(held, wanted)), (wanted, aggregates)
+        assert is_same(aggregates["0"][0].as_py(), truth(held, wanted)), (wanted, aggregates)
 
 
 def check_groups(table, held, wanted, *, must):

@@ -115,13 +115,13 @@ def check_changes(table: Table, before: int, after: int) -> None:
     other_rows, own_rows = rows_at(table, before, after), rows_at(table, after, after)
     every = table.changes(before + 1, after)
     check_said(every._log, read(table, every._log.plan(), every._log))
-    assert applied(other_rows, every.to_arrow()) == own_rows
+    assert applied_rows(other_rows, every.to_arrow()) == own_rows
     updates = table.changes(before + 1, after, updates=True).to_arrow()
-    assert applied(other_rows, updates) == own_rows
+    assert applied_rows(other_rows, updates) == own_rows
     check_halves(updates, halves=("update_preimage", "update_postimage"), by=["_row_id", "_commit_version"])
     for has_names in (False, True):
         net = table.changes(before + 1, after, net=True, updates=has_names).to_arrow()
-        assert applied(other_rows, net, net=True) == own_rows
+        assert applied_rows(other_rows, net, net=True) == own_rows
         halves = ("update_preimage", "update_postimage") if has_names else ("delete", "insert")
         check_halves(net, halves=halves, by=["_row_id"])
 
@@ -147,7 +147,7 @@ def check_halves(changes: pa.Table, *, halves: tuple[str, str], by: list[str]) -
     assert all(len(types) == 1 or sorted(types) == sorted(halves) for types in found.values())
 
 
-def applied(rows: dict[int, Row], changes: pa.Table, *, net: bool = False) -> dict[int, Row]:
+def applied_rows(rows: dict[int, Row], changes: pa.Table, *, net: bool = False) -> dict[int, Row]:
     """Apply changes to rows by their ids. What is deleted has to be there as the change has it."""
     rows = dict(rows)
     versions, types = (changes[name].to_pylist() for name in ("_commit_version", "_change_type"))

@@ -28,7 +28,9 @@ KINDS = [
 ]
 
 
-def played(seeds: Iterable[int], isolation: str, mode: str, *, from_python: bool = False) -> Counter[str]:
+def played_counts(
+    seeds: Iterable[int], isolation: str, mode: str, *, from_python: bool = False
+) -> Counter[str]:
     totals: Counter[str] = Counter()
     for seed in seeds:
         world = World(seed, isolation, mode, from_python)
@@ -43,7 +45,7 @@ def over_others(totals: Counter[str]) -> int:
 
 @pytest.mark.parametrize(("isolation", "mode"), KINDS)
 def test_statements_of_seven_sessions_happen_in_the_order_of_their_commits(isolation: str, mode: str) -> None:
-    totals = played(SHORT, isolation, mode)
+    totals = played_counts(SHORT, isolation, mode)
     assert over_others(totals) > totals["needless conflicts"], totals
     for operation in ("merge", "update"):
         assert totals[f"over others: {operation}"] and totals[f"conflict: {operation}"], (operation, totals)
@@ -54,7 +56,7 @@ def test_statements_of_seven_sessions_happen_in_the_order_of_their_commits(isola
 def test_merges_and_updates_from_python_happen_in_the_order_of_their_commits(
     isolation: str, mode: str
 ) -> None:
-    totals = played(OF_PYTHON, isolation, mode, from_python=True)
+    totals = played_counts(OF_PYTHON, isolation, mode, from_python=True)
     for operation in ("merge", "update"):
         assert totals[f"from Python: {operation}"], (operation, totals)
     assert totals["over others: merge"] and totals["conflict: merge"], totals
@@ -65,7 +67,7 @@ def test_merges_and_updates_from_python_happen_in_the_order_of_their_commits(
 def test_merges_and_updates_of_many_runs_from_python_happen_in_the_order_of_their_commits(
     isolation: str, mode: str
 ) -> None:
-    totals = played(range(OF_PYTHON.stop, 150), isolation, mode, from_python=True)
+    totals = played_counts(range(OF_PYTHON.stop, 150), isolation, mode, from_python=True)
     assert totals["over rewritten files"], totals
 
 
@@ -74,7 +76,7 @@ def test_merges_and_updates_of_many_runs_from_python_happen_in_the_order_of_thei
 def test_statements_of_hundreds_of_runs_happen_in_the_order_of_their_commits(
     isolation: str, mode: str
 ) -> None:
-    totals = played(FULL, isolation, mode)
+    totals = played_counts(FULL, isolation, mode)
     assert totals["ways back"], totals
 
 

@@ -56,7 +56,7 @@ def file_numbered(number: int) -> DataFile:
     return DataFile(path=f"data/{number}", size_bytes=number + 1, rows=number % 7, stats=stats, write_id="w")
 
 
-def _loaded(root: FileSetRoot, kept: ManifestSet) -> FileSet:
+def _loaded_set(root: FileSetRoot, kept: ManifestSet) -> FileSet:
     """Return the set that a snapshot has."""
     bounds = decode_bounds(encode_bounds(list(kept.bounds().values())))
     numbers = PackNumbers()
@@ -117,11 +117,11 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
             self.files.stored(kept)
             again = self.files.dump(self.version + 1)
             assert again[:2] == (root, {}), "what is unchanged is not written again"
-        loaded = _loaded(root, kept)
+        loaded = _loaded_set(root, kept)
         self._check(loaded, self.model)
         assert ManifestComparison(self.fetch).with_wrong_bounds(loaded) is None
         if reload:
-            self.files = _loaded(root, kept)
+            self.files = _loaded_set(root, kept)
 
     @rule()
     def remember(self) -> None:
@@ -137,7 +137,7 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
         root, blobs, kept = tag.dump(self.version + 1 + ahead, self.fetch)
         self.objects |= blobs
         tag.stored(kept)
-        self._check(_loaded(root, kept), model)
+        self._check(_loaded_set(root, kept), model)
         self.dump(readable=True, durable=durable, reload=False)
 
     @rule()

@@ -72,7 +72,7 @@ def manifests_of_few_files() -> Iterator[None]:
         yield
 
 
-def beside(column: str) -> str:
+def beside_text(column: str) -> str:
     return "number" if column != "number" else "text"
 
 
@@ -96,7 +96,7 @@ def specs(draw: st.DrawFn, schema: Schema) -> list[PartitionSpec]:
 @every_column
 @given(data=st.data())
 def test_every_row_gets_the_result_of_sql(column: str, data: st.DataObject) -> None:
-    names = (column, beside(column))
+    names = (column, beside_text(column))
     rows_, predicate = data.draw(rows(names)), data.draw(predicates(names))
     types = {name: TYPES[name] for name in names}
     schema = schema_of(types)
@@ -116,13 +116,13 @@ def test_a_filter_survives_json(predicate: Predicate) -> None:
 @a_few
 @given(data=st.data())
 def test_files_are_judged_without_a_guess(column: str, data: st.DataObject) -> None:
-    names = (column, beside(column))
+    names = (column, beside_text(column))
     types = {name: TYPES[name] for name in names}
     schema = schema_of(types)
     rows_, specs_ = data.draw(rows(names)), data.draw(specs(schema))
     store, files = MemoryStore(), list[DataFile]()
     for index, spec in enumerate(specs_):
-        files += _written(store, f"w{index}", rows_[index :: len(specs_)], schema, spec)
+        files += _written_files(store, f"w{index}", rows_[index :: len(specs_)], schema, spec)
     files = [_partly_deleted(store, _forgetful(file, data), data) for file in files]
     table = joined([files_to_arrow(files, schema, specs_)])
     _check(store, table, data.draw(several(names)), schema, types, specs_)
@@ -139,10 +139,14 @@ def test_statistics_of_a_narrower_type_are_understood(column: str, data: st.Data
     filters = [predicate for predicate in data.draw(several(names)) if binds(predicate, schema_after)]
     store = MemoryStore()
     old = files_to_arrow(
-        _written(store, "old", data.draw(rows(names)), schema_before, PartitionSpec()), schema_before, ()
+        _written_files(store, "old", data.draw(rows(names)), schema_before, PartitionSpec()),
+        schema_before,
+        (),
     )
     widened = [_widened(row) for row in data.draw(rows(names))]
-    new = files_to_arrow(_written(store, "new", widened, schema_after, PartitionSpec()), schema_after, ())
+    new = files_to_arrow(
+        _written_files(store, "new", widened, schema_after, PartitionSpec()), schema_after, ()
+    )
     for tables in ([old, new], [new, old]):
         _check(store, joined(tables), filters, schema_after, wider, [PartitionSpec()])
 
@@ -156,7 +160,7 @@ def _widened(row: dict[str, Any]) -> dict[str, Any]:
     return row if day is None else {**row, "day": dt.datetime(day.year, day.month, day.day)}
 
 
-def _written(
+def _written_files(
     store: MemoryStore, write_id: str, data: list[dict[str, Any]], schema: Schema, spec: PartitionSpec
 ) -> list[DataFile]:
     reader = pa.Table.from_pylist(data, schema=schema_to_arrow(schema)).to_reader()

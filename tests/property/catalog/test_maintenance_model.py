@@ -109,14 +109,14 @@ def truncate(world: World, catalog: Catalog, name: str, pick: int) -> None:
 
 
 def replace(world: World, catalog: Catalog, name: str, pick: int) -> None:
-    def staged(table: Table, n: int) -> Table:
+    def staged_table(table: Table, n: int) -> Table:
         stage = engine.stage(catalog, "replace", name, SCHEMA)
         metadata = msgspec.structs.replace(table.metadata, schema=stage.schema, specs=(stage.spec,))
         return engine.commit_stage(
             catalog, stage, written_files(table.table_head.tracked, metadata, stage.write, rows(n))
         )
 
-    change(world, catalog, name, staged, lambda old, n: [n])
+    change(world, catalog, name, staged_table, lambda old, n: [n])
 
 
 def begin(world: World, catalog: Catalog, name: str, pick: int) -> None:

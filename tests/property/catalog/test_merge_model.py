@@ -228,7 +228,7 @@ class World:
         """Hold the table against rows of which those that were changed have no version, and new ones no id."""
         state, version = self.seen(), self.table.version
         self.check_counts(before, expected)
-        if shown(state) == shown(self.rows):
+        if shown_counts(state) == shown_counts(self.rows):
             assert version == before.version, "a merge that changes nothing makes no version"
         filled_rows = [
             row if row["_row_version"] is not None else {**row, "_row_version": version} for row in expected
@@ -237,7 +237,7 @@ class World:
         kept = [
             {**row, "_row_id": row["_row_id"] if row["_row_id"] in known_row_ids else None} for row in state
         ]
-        assert shown(kept) == shown(filled_rows)
+        assert shown_counts(kept) == shown_counts(filled_rows)
         fresh = [row["_row_id"] for row in state if row["_row_id"] not in known_row_ids]
         assert len(set(fresh)) == len(fresh) and all(id is not None for id in fresh)
         self.rows = state
@@ -287,9 +287,9 @@ def model(
         twice = twice or len(numbers) > 1
         new: Row | None = row
         for at in numbers:
-            new = None if new is None else changed(row, source[at], matched)
+            new = None if new is None else changed_row(row, source[at], matched)
         if not numbers:
-            new = changed(row, NOTHING, not_matched_by_source)
+            new = changed_row(row, NOTHING, not_matched_by_source)
         after += [] if new is None else [new]
     for at, each in enumerate(source):
         clause = next((c for c in not_matched if c.test(NOTHING, each)), None)
@@ -300,7 +300,7 @@ def model(
     return after, twice
 
 
-def changed(row: Row, source: Row, clauses: Sequence[Clause]) -> Row | None:
+def changed_row(row: Row, source: Row, clauses: Sequence[Clause]) -> Row | None:
     clause = next((c for c in clauses if c.test(row, source)), None)
     if clause is None:
         return row
@@ -309,7 +309,7 @@ def changed(row: Row, source: Row, clauses: Sequence[Clause]) -> Row | None:
     return {**row, **{name: of(row, source) for name, of in clause.values.items()}, "_row_version": None}
 
 
-def shown(rows: Sequence[Row]) -> Counter[str]:
+def shown_counts(rows: Sequence[Row]) -> Counter[str]:
     return Counter(repr([row[name] for name in (*SCHEMA.names, "_row_id", "_row_version")]) for row in rows)
 
 

@@ -76,7 +76,7 @@ def values(table: Table, row: dict[str, Any]) -> dict[str, Any]:
     return dict(zip(fields_of(table.metadata), key(table, row), strict=True))
 
 
-def shown(rows: Sequence[dict[str, Any]]) -> list[str]:
+def shown_texts(rows: Sequence[dict[str, Any]]) -> list[str]:
     return sorted(str([row[name] for name in ("id", "k", "x")] + [str(row["at"])]) for row in rows)
 
 
@@ -172,12 +172,12 @@ def test_a_table_of_many_partitionings_is_its_rows(
             assert error.kind != "nothing-to-do"
             event(f"{kind} refused: {type(error).__name__}")
     table = model.table
-    assert shown(table.to_arrow().to_pylist()) == shown(model.rows)
+    assert shown_texts(table.to_arrow().to_pylist()) == shown_texts(model.rows)
     _check_filters(model, data)
     _check_partitions(model)
     again = Catalog(catalog.warehouse).load_table("t")
     for version, rows in model.versions.items():
-        assert shown(again.at(version=version).to_arrow().to_pylist()) == shown(rows)
+        assert shown_texts(again.at(version=version).to_arrow().to_pylist()) == shown_texts(rows)
 
 
 def _check_filters(model: Model, data: st.DataObject) -> None:
@@ -188,7 +188,9 @@ def _check_filters(model: Model, data: st.DataObject) -> None:
         else:
             below = [row for row in model.rows if row[name] is not None and row[name] <= value]
             wanted_rows, condition = below, col(name) <= value
-        assert shown(model.table.scan(filter=condition).to_arrow().to_pylist()) == shown(wanted_rows)
+        assert shown_texts(model.table.scan(filter=condition).to_arrow().to_pylist()) == shown_texts(
+            wanted_rows
+        )
 
 
 def _check_partitions(model: Model) -> None:

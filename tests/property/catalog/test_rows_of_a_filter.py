@@ -154,7 +154,7 @@ def keys(table: Table) -> set[tuple[int, int]]:
     return set(zip(rows["k"].to_pylist(), rows["u"].to_pylist(), strict=True))
 
 
-def built(rows: list[dict[str, Any]], layout: Any, mode: str, at_once: int) -> Table:
+def built_table(rows: list[dict[str, Any]], layout: Any, mode: str, at_once: int) -> Table:
     by = [] if layout is None else [{"transform": layout[0], "column": layout[1], "args": layout[2]}]
     table = Catalog(f"memory://{uuid.uuid4().hex}").create_table(
         "t",
@@ -181,7 +181,7 @@ def built(rows: list[dict[str, Any]], layout: Any, mode: str, at_once: int) -> T
 def test_a_filter_changes_the_rows_of_which_it_is_true(
     rows: list[dict[str, Any]], some: list[Predicate], layout: Any, mode: str, at_once: int
 ) -> None:
-    table = built(rows, layout, mode, at_once)
+    table = built_table(rows, layout, mode, at_once)
     start, all_pairs = table.version, {(row["k"], row["u"]) for row in rows}
     new = pa.table({"k": pa.array([99], pa.int32()), "u": pa.array([7], pa.int32())})
     for number, predicate in enumerate(some):
@@ -213,7 +213,7 @@ def test_texts_are_compared_beside_a_char_as_if_they_were_as_long(text: str) -> 
         "fixed": "a",
         "st": dict.fromkeys(FIELDS) | {"fixed": "a"},
     }
-    table = built([row], None, "merge-on-read", 1)
+    table = built_table([row], None, "merge-on-read", 1)
     equal = Predicate("=", (Column(("fixed",)), literal(text)))
     nested_predicate = Predicate("=", (Column(("st", "fixed")), literal(text)))
     assert table.scan(filter=equal).to_arrow().num_rows == 1

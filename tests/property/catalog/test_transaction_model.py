@@ -151,7 +151,7 @@ KINDS = [*OF_CATALOG, *OF_TABLE, *QUESTIONS]
 WITHOUT_UNDROP = [kind for kind in KINDS if kind != "undrop"]
 
 
-def numbered(first: int, found: list[Step]) -> list[Step]:
+def numbered_steps(first: int, found: list[Step]) -> list[Step]:
     return [Step(**{**_fields(step), "number": first + i}) for i, step in enumerate(found)]
 
 
@@ -184,11 +184,12 @@ def _compare(first: list[Step], own: list[Step], others: list[tuple[int, Step]])
             catalog.create_namespace(namespace)
             table = catalog.create_table((*namespace, "t"), SCHEMA, partition_by=["region"])
             table.append(pa.table({"id": [1, 2], "region": ["EU", "US"]}))
-    for step in numbered(100, first):
+    for step in numbered_steps(100, first):
         assert answer(together, step) == answer(alone, step)
-    own, client = numbered(1000, own), Catalog(together.warehouse)
+    own, client = numbered_steps(1000, own), Catalog(together.warehouse)
     late = sorted(
-        zip([at for at, _ in others], numbered(2000, [step for _, step in others]), strict=True), key=_at
+        zip([at for at, _ in others], numbered_steps(2000, [step for _, step in others]), strict=True),
+        key=_at,
     )
     theirs: list[object] = []
     tx = together.begin("serializable")

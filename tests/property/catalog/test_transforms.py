@@ -66,37 +66,38 @@ TIMES = ("date", "timestamp_ntz")
 
 
 def murmur3(data: bytes) -> int:
-    def rotated(x: int, by: int) -> int:
+    def rotated_number(x: int, by: int) -> int:
         return ((x << by) | (x >> (32 - by))) & 0xFFFFFFFF
 
-    def scrambled(x: int) -> int:
-        return rotated(x * 0xCC9E2D51 & 0xFFFFFFFF, 15) * 0x1B873593 & 0xFFFFFFFF
+    def scrambled_number(x: int) -> int:
+        return rotated_number(x * 0xCC9E2D51 & 0xFFFFFFFF, 15) * 0x1B873593 & 0xFFFFFFFF
 
     hash, count = 0, len(data) // 4 * 4
     for i in range(0, count, 4):
         hash = (
-            rotated(hash ^ scrambled(int.from_bytes(data[i : i + 4], "little")), 13) * 5 + 0xE6546B64
+            rotated_number(hash ^ scrambled_number(int.from_bytes(data[i : i + 4], "little")), 13) * 5
+            + 0xE6546B64
         ) & 0xFFFFFFFF
     if count < len(data):
-        hash ^= scrambled(int.from_bytes(data[count:], "little"))
+        hash ^= scrambled_number(int.from_bytes(data[count:], "little"))
     hash ^= len(data)
     hash = (hash ^ hash >> 16) * 0x85EBCA6B & 0xFFFFFFFF
     hash = (hash ^ hash >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
     return hash ^ hash >> 16
 
 
-def unscaled(value: Decimal, scale: int) -> int:
+def unscaled_number(value: Decimal, scale: int) -> int:
     return int(value.scaleb(scale, EXACT))
 
 
-def hashed(type: AtomicType, value: Any) -> bytes:
+def hashed_data(type: AtomicType, value: Any) -> bytes:
     match value:
         case str():
             return value.encode()
         case bytes():
             return value
         case Decimal():
-            number = unscaled(value, type.scale)
+            number = unscaled_number(value, type.scale)
             size = next(n for n in range(1, 17) if -(2 ** (8 * n - 1)) <= number < 2 ** (8 * n - 1))
             return number.to_bytes(size, "big", signed=True)
         case datetime():
@@ -116,13 +117,13 @@ def expected(transform: Transform, type: AtomicType, value: Any) -> Any:
         return None
     if transform.name == "bucket":
         assert argument is not None
-        return (murmur3(hashed(type, value)) & 0x7FFFFFFF) % argument
+        return (murmur3(hashed_data(type, value)) & 0x7FFFFFFF) % argument
     if transform.name == "truncate":
         assert argument is not None
         if isinstance(value, str | bytes):
             return value[:argument]
         if isinstance(value, Decimal):
-            number = unscaled(value, type.scale)
+            number = unscaled_number(value, type.scale)
             return Decimal(number - number % argument).scaleb(-type.scale, EXACT)
         bits = {"byte": 8, "short": 16, "integer": 32, "long": 64}[type.family]
         return (value - value % argument + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)

@@ -14,7 +14,7 @@ from tests.spark.queries.sql import NOTHING, Sql, clause, value
 
 def random_query(queries: Queries) -> Query:
     forms = {
-        _scan: 12, _filtered: 6, _first_rows: 3, _top_rows: 4, _aggregate: 12, _join: 8, _join_of_some: 4,
+        _scan: 12, _filtered_query: 6, _first_rows: 3, _top_rows: 4, _aggregate: 12, _join: 8, _join_of_some: 4,
         _sample: 3, _mistake: 2,
     }  # fmt: skip
     if queries.chance.random() < 0.6:
@@ -25,7 +25,7 @@ def random_query(queries: Queries) -> Query:
 def focused_query(queries: Queries, kind: str) -> Query:
     """Return a query in which what is handed down, of that kind, most often decides which rows come back."""
     return {
-        "filters": _filtered, "limit": _first_rows, "top-n": _top_rows, "aggregates": _aggregate,
+        "filters": _filtered_query, "limit": _first_rows, "top-n": _top_rows, "aggregates": _aggregate,
         "runtime filters": _join_of_some, "partitioning": _join, "columns": _scan,
     }[kind](queries)  # fmt: skip
 
@@ -68,7 +68,7 @@ def _selected(queries: Queries, source: Sql, scope: Scope, where: Sql) -> tuple[
     return queries.selected(NOTHING, types, outputs, source, (where,), "scan of a table")
 
 
-def _filtered(queries: Queries) -> Query:
+def _filtered_query(queries: Queries) -> Query:
     """The rows of which one column is compared with a value, most often one at a bound of some file."""
     _, source, scope, keys = _table(queries)
     favoured_scope = replace(scope, columns=tuple(keys)) if keys and queries.chance.random() < 0.4 else scope
@@ -140,15 +140,15 @@ def _aggregate(queries: Queries) -> Query:
 
 def _join(queries: Queries) -> Query:
     """A join by what both tables may be partitioned by, of which one may have a filter."""
-    return _joined(queries, filtered=0.6)
+    return _joined_query(queries, filtered=0.6)
 
 
 def _join_of_some(queries: Queries) -> Query:
     """A join with the rows that match a filter: what they are joined by is known when the other side is read."""
-    return _joined(queries, filtered=1)
+    return _joined_query(queries, filtered=1)
 
 
-def _joined(queries: Queries, filtered: float) -> Query:
+def _joined_query(queries: Queries, filtered: float) -> Query:
     chance = queries.chance
     first_table, left_sql, of_one, _ = _table(queries)
     alike = [table for table in queries.tables if set(table.keys) & set(first_table.keys)]

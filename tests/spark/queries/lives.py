@@ -120,7 +120,7 @@ def life(
     while len(living.steps) < steps:
         _grow(living)
     kept_range = chance.sample(range(len(living.steps)), min(chance.choice([0, 1, 1, 2]), len(living.steps)))
-    filtered_texts = _filtered(columns)
+    filtered_texts = _filtered_texts(columns)
     if filtered_texts:
         properties += f", 'lakelog.bloom-filter.columns' = '{', '.join(filtered_texts)}'"
         features.append("Bloom filters")
@@ -131,7 +131,7 @@ def life(
     )  # fmt: skip
 
 
-def _filtered(columns: Sequence[Column]) -> list[str]:
+def _filtered_texts(columns: Sequence[Column]) -> list[str]:
     """Return the columns with Bloom filters: of every second table, all that may have one. No chance is taken for it,
     so that the same seeds are the same lives."""
     if len(columns) % 2:

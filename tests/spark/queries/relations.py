@@ -121,7 +121,7 @@ class Relations:
             return Sql(text, (sql, query), "relation", "lateral"), columns + _under(alias, inner), metadata
         right, other_pairs, more = self._relation(depth - 1)
         word = chance.choice(JOINS)
-        if chance.random() < 0.12 and (shared_texts := _shared(columns, other_pairs)):
+        if chance.random() < 0.12 and (shared_texts := _shared_texts(columns, other_pairs)):
             return self._using(left, (right, other_pairs, more), word, shared_texts)
         both = Sql(f"{{}} {word} {{}}", (sql, right), "relation", word.lower())
         if word == "CROSS JOIN":
@@ -187,7 +187,7 @@ class Relations:
         return inner, tuple((f"{alias}.{name}", names[name]) for name in chosen_names), ()
 
 
-def _shared(left: tuple[Column, ...], right: tuple[Column, ...]) -> list[str]:
+def _shared_texts(left: tuple[Column, ...], right: tuple[Column, ...]) -> list[str]:
     """Return names that both sides have once, with one type that can be compared."""
     ours = [(name.rpartition(".")[2], type) for name, type in left]
     theirs = [(name.rpartition(".")[2], type) for name, type in right]

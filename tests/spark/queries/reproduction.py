@@ -133,7 +133,7 @@ class Smaller:
         return None
 
     def _written(self, world: World, query: Query) -> str:
-        def named(text: str) -> str:
+        def named_text(text: str) -> str:
             return re.sub(rf"\b{world.catalog}\.", "lake.", text)
 
         return _PROGRAM.format(
@@ -141,7 +141,7 @@ class Smaller:
             ended=", ".join(self.found.ended_by) or "no switch",
             script="\n".join(world.script), lake_conf=pprint.pformat(dict(world.conf)),
             plain_conf=pprint.pformat(dict(world.conf + world.plain().conf)),
-            lake=named(world.lake().text(query.sql)), plain=named(world.plain().text(query.sql)),
+            lake=named_text(world.lake().text(query.sql)), plain=named_text(world.plain().text(query.sql)),
         )  # fmt: skip
 
 

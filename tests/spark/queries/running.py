@@ -125,7 +125,7 @@ def world_of(
         world.drop()
 
 
-def made(world: World, plan: Plan, seed: int, number: int) -> Query:
+def new_query(world: World, plan: Plan, seed: int, number: int) -> Query:
     """Return the query of that number; it depends on nothing but the world and the plan."""
     queries = Queries(random.Random(f"query {seed} {number}"), world.tables)
     query = random_query(queries)
@@ -183,7 +183,7 @@ def _one(
     report: Report, world: World, catalogs: Catalogs, python: str, plan: Plan, seed: int, number: int,
     found: Callable[[World, Catalogs, Found], None],
 ) -> None:  # fmt: skip
-    query = made(world, plan, seed, number)
+    query = new_query(world, plan, seed, number)
     report.queries += 1
     report.features.update(features(query.sql).keys())
     side = world.lake(catalogs.with_text(python))

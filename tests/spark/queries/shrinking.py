@@ -76,8 +76,8 @@ def shorter(lives: list[Life]) -> Iterator[list[Life]]:
 def renumbered(query: Query, versions: dict[TableRef, TableRef]) -> Query:
     """Return the query over other versions of its tables."""
 
-    def changed(sql: Sql) -> Sql:
-        parts = tuple(changed(part) for part in sql.parts)
+    def changed_sql(sql: Sql) -> Sql:
+        parts = tuple(changed_sql(part) for part in sql.parts)
         return replace(sql, parts=parts, ref=sql.ref and versions.get(sql.ref, sql.ref))
 
-    return replace(query, body=changed(query.body), whole=query.whole and changed(query.whole))
+    return replace(query, body=changed_sql(query.body), whole=query.whole and changed_sql(query.whole))

@@ -124,13 +124,13 @@ def typed(text: str, type: str) -> str:
 def nested(type: str) -> tuple[list[tuple[str, str]], str]:
     """Return what an array, a map or a struct is made of, by name, and which of the three it is."""
     outer, _, remaining_text = type.partition("<")
-    fields = split(remaining_text.removesuffix(">"))
+    fields = split_texts(remaining_text.removesuffix(">"))
     if outer == "struct":
         return [(name, of) for name, _, of in (field.partition(":") for field in fields)], outer
     return [(str(place), field) for place, field in enumerate(fields)], outer
 
 
-def split(text: str) -> list[str]:
+def split_texts(text: str) -> list[str]:
     """Split a list of types at its commas, but not at those inside of one."""
     found, depth, start = [], 0, 0
     for place, letter in enumerate(text):

@@ -99,7 +99,7 @@ def condition(chance: random.Random, depth: int = 0) -> str:
             word = chance.choice(["AND", "OR"])
             return f"(({condition(chance, depth + 1)}) {word} ({condition(chance, depth + 1)}))"
         case _:
-            return _one(chance)
+            return _one_text(chance)
 
 
 def _reference(chance: random.Random) -> tuple[str, str]:
@@ -125,7 +125,7 @@ def _value(chance: random.Random, type: str) -> str:
     return value
 
 
-def _one(chance: random.Random) -> str:
+def _one_text(chance: random.Random) -> str:
     name, type = _reference(chance)
     if chance.random() < 0.03:
         return chance.choice(_OF_COLUMNS)
@@ -133,7 +133,7 @@ def _one(chance: random.Random) -> str:
         case 0 | 1:
             name, type = _made(chance, name, type)
         case 2:
-            transformed_text = _transformed(chance, name, type)
+            transformed_text = _transformed_text(chance, name, type)
             if transformed_text is not None:
                 return transformed_text
         case 3 | 4 | 5 if _is_text(type):
@@ -203,7 +203,7 @@ def _made(chance: random.Random, name: str, type: str) -> tuple[str, str]:
     return chance.choice(found_pairs)
 
 
-def _transformed(chance: random.Random, name: str, type: str) -> str | None:
+def _transformed_text(chance: random.Random, name: str, type: str) -> str | None:
     number = chance.choice([1, 2, 3, 4, 10])
     found_pairs = []
     if "COLLATE" not in type and (

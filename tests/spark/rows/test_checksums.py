@@ -214,7 +214,7 @@ def assert_refused(lake: Lake, file: Path) -> None:
             lake.sql(query)
 
 
-def damaged(lake: Lake, *, deep: bool = False) -> list[str]:
+def damaged_texts(lake: Lake, *, deep: bool = False) -> list[str]:
     return [finding.where for finding in lake.catalog.fsck("t", deep=deep).of(Severity.DAMAGE)]
 
 
@@ -228,8 +228,8 @@ def test_an_altered_page_is_an_error_that_names_the_file(
     alter(file)
     with setting(lake, "spark.sql.parquet.enableVectorizedReader", columnar):
         assert_refused(lake, file)
-    assert damaged(lake) == [], "pages are read by the deep check alone"
-    assert damaged(lake, deep=True) == [str(file)]
+    assert damaged_texts(lake) == [], "pages are read by the deep check alone"
+    assert damaged_texts(lake, deep=True) == [str(file)]
 
 
 @pytest.mark.parametrize("one_file", ["zstd"], indirect=True)
@@ -243,7 +243,7 @@ def test_an_altered_end_is_an_error_that_names_the_file(one_file: tuple[Lake, Pa
     for query in (QUERIES[1], "SELECT count(*) FROM lake.t WHERE monotonically_increasing_id() >= 0"):
         with pytest.raises(Exception, match=file.name):
             lake.sql(query)
-    assert damaged(lake) == [str(file)]
+    assert damaged_texts(lake) == [str(file)]
 
 
 def test_what_no_reader_looks_at_is_found_by_the_check(one_file: tuple[Lake, Path]) -> None:
@@ -251,7 +251,7 @@ def test_what_no_reader_looks_at_is_found_by_the_check(one_file: tuple[Lake, Pat
     right = [lake.sorted(query) for query in QUERIES]
     the_first_magic(file)
     assert [lake.sorted(query) for query in QUERIES] == right
-    assert damaged(lake) == [str(file)]
+    assert damaged_texts(lake) == [str(file)]
 
 
 def test_no_flipped_bit_changes_what_a_whole_table_holds(lake: Lake) -> None:
@@ -267,7 +267,7 @@ def test_no_flipped_bit_changes_what_a_whole_table_holds(lake: Lake) -> None:
         with contextlib.suppress(Exception):
             if lake.sorted("SELECT * FROM lake.t") != right:
                 silent.append(at)
-        if damaged(lake, deep=True) != [str(file)]:
+        if damaged_texts(lake, deep=True) != [str(file)]:
             unseen.append(at)
         flip(file, at, 1 << at % 8)
     assert silent == [] and unseen == []

@@ -70,7 +70,7 @@ m >= TIMESTAMP'2024-02-29 12:30:15.5Z'; i NOT BETWEEN NULL AND 1; b AND NULL; i 
 """
 
 
-def listed(texts: str) -> list[str]:
+def listed_texts(texts: str) -> list[str]:
     return texts.strip().replace("\n", "; ").split("; ")
 
 
@@ -120,7 +120,7 @@ def in_spark(lake: Lake, rows_of: pa.Table, texts: list[str]) -> list[list[Any]]
 
 
 def test_texts_of_expressions_and_of_filters_mean_what_they_mean_in_spark(lake: Lake, made: Table) -> None:
-    expressions, filters = listed(EXPRESSIONS), listed(FILTERS)
+    expressions, filters = listed_texts(EXPRESSIONS), listed_texts(FILTERS)
     rows = made.to_arrow().sort_by("id")
     expected = in_spark(lake, rows, [*expressions, *filters])
     carried_schema = pa.schema([(each.name, carried_type(each.type)) for each in rows.schema])

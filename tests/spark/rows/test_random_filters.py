@@ -37,7 +37,7 @@ OTHER = [
 ]
 
 
-def one(chance: random.Random) -> str:
+def one_text(chance: random.Random) -> str:
     if chance.random() < 0.2:
         return chance.choice(OTHER)
     column = chance.choice(list(LITERALS))
@@ -58,7 +58,7 @@ def one(chance: random.Random) -> str:
 def condition(chance: random.Random, depth: int = 0) -> str:
     match chance.randrange(4 if depth < 3 else 1):
         case 0:
-            return one(chance)
+            return one_text(chance)
         case 1:
             return f"NOT ({condition(chance, depth + 1)})"
         case _:

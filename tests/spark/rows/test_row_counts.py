@@ -28,7 +28,7 @@ def counts(lake, table: str = "lake.t") -> list[tuple[int | None, ...]]:
     return [tuple(row) for row in rows]
 
 
-def held(lake) -> Rows:
+def held_rows(lake) -> Rows:
     return dict(lake.sql("SELECT k, v FROM lake.t"))
 
 
@@ -68,7 +68,9 @@ class Statements:
         clauses = [clause for clause in CLAUSES if clause in chosen_clauses]
         text = " ".join(CLAUSES[clause] for clause in clauses)
         given_text = f"(SELECT * FROM VALUES {values(source)} AS s(k, v)) AS s"
-        return f"MERGE INTO lake.t AS t USING {given_text} ON t.k = s.k {text}", merged(rows, source, clauses)
+        return f"MERGE INTO lake.t AS t USING {given_text} ON t.k = s.k {text}", merged_rows(
+            rows, source, clauses
+        )
 
 
 CLAUSES = {
@@ -83,7 +85,7 @@ UPDATED = 10**6
 """Added by the model to what a statement has updated, so that a value that stays counts too."""
 
 
-def merged(rows: Rows, source: Mapping[int, int], clauses: list[str]) -> Rows:
+def merged_rows(rows: Rows, source: Mapping[int, int], clauses: list[str]) -> Rows:
     after: Rows = {}
     for k, v in rows.items():
         found_clauses = [
@@ -132,7 +134,7 @@ def play(lake, seed: int, statements: int) -> None:
         now = {k: v - UPDATED if v >= UPDATED // 2 else v for k, v in after.items()}
         inserted_rows, deleted_rows = after.keys() - rows.keys(), rows.keys() - after.keys()
         updated_numbers = [k for k in after.keys() & rows.keys() if after[k] != rows[k]]
-        assert held(lake) == now, sql
+        assert held_rows(lake) == now, sql
         found_counts = counts(lake)
         expected = (len(inserted_rows), len(updated_numbers), len(deleted_rows))
         if len(found_counts) > commits or any(expected):
@@ -204,7 +206,7 @@ def test_statements_of_a_transaction_are_added_up_also_of_rows_that_it_has_added
     )
     lake.sql("CALL lake.system.commit_transaction()")
     assert newest(lake) == (4, 3, 0)
-    assert held(lake) == {1: 1, 2: 0, 3: 0, 4: 1, 5: 2, 6: 0}
+    assert held_rows(lake) == {1: 1, 2: 0, 3: 0, 4: 1, 5: 2, 6: 0}
 
 
 def test_the_last_commit_is_the_sessions_own_and_has_all_tables_of_a_transaction(lake):

@@ -36,7 +36,7 @@ def statements(page: Path) -> Iterator[Statement]:
     for number, block in enumerate(blocks):
         if block[1] != "sql":
             continue
-        shown_text = _shown(text, blocks, number)
+        shown_text = _shown_text(text, blocks, number)
         since = _SINCE.match(block[2])
         parts = [part for part in re.split(r";$", block[2], flags=re.M) if part.strip()]
         start = text.count("\n", 0, block.start(2)) + 1
@@ -59,7 +59,7 @@ def programs(page: Path) -> Iterator[Statement]:
     for number, block in enumerate(blocks):
         if block[1] == "python":
             start = text.count("\n", 0, block.start(2)) + 1
-            yield Statement(start, block[2], output=_shown(text, blocks, number))
+            yield Statement(start, block[2], output=_shown_text(text, blocks, number))
 
 
 def printed(program: Statement, page: Path, names: dict[str, Any]) -> str:
@@ -70,7 +70,7 @@ def printed(program: Statement, page: Path, names: dict[str, Any]) -> str:
     return output.getvalue()
 
 
-def _shown(text: str, blocks: list[re.Match[str]], number: int) -> str | None:
+def _shown_text(text: str, blocks: list[re.Match[str]], number: int) -> str | None:
     """Return what the ```text block right behind a block has."""
     if number + 1 == len(blocks):
         return None

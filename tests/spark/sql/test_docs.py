@@ -39,7 +39,7 @@ def session(make_lake, spark, tmp_path, page) -> Iterator[SparkSession]:
                 spark.sql(f"DROP DATABASE {database} CASCADE")
 
 
-def shown(frame: DataFrame) -> str:
+def shown_text(frame: DataFrame) -> str:
     """Return what `show(truncate=False)` prints; a text of several lines that stands alone is shown as it is."""
     if len(frame.columns) == 1 and len(rows := frame.collect()) == 1 and "\n" in (text := str(rows[0][0])):
         return text
@@ -51,7 +51,7 @@ def run(session: SparkSession, statement: Statement, warehouse: str) -> None:
     if statement.fails is None:
         frame = session.sql(sql)
         if statement.output is not None:
-            text = shown(frame).replace(warehouse, "/tmp/warehouse")
+            text = shown_text(frame).replace(warehouse, "/tmp/warehouse")
             assert same_output(text, statement.output), f"shows\n{text}"
         else:
             frame.collect()

@@ -47,7 +47,7 @@ class Condition:
         return self.of(row) is True
 
 
-def compared(column: int, op: str, value: int | str) -> Condition:
+def compared_condition(column: int, op: str, value: int | str) -> Condition:
     def of(row: Row) -> Truth:
         mine: Any = row[column]
         if mine is None:
@@ -73,7 +73,7 @@ def either(one: Condition, other: Condition) -> Condition:
     return Condition(f"({one.sql} OR {other.sql})", of)
 
 
-def negated(one: Condition) -> Condition:
+def negated_condition(one: Condition) -> Condition:
     def of(row: Row) -> Truth:
         is_found = one.of(row)
         return None if is_found is None else not is_found
@@ -94,14 +94,17 @@ KNOWN = (
 
 OPS = st.sampled_from(["=", "<", ">=", "<>"])
 SIMPLE = st.one_of(
-    st.builds(compared, st.just(0), OPS, st.integers(0, 12)),
-    st.builds(compared, st.just(1), OPS, st.sampled_from(["a", "b", "c"])),
-    st.builds(compared, st.just(2), OPS, st.integers(-3, 3)),
+    st.builds(compared_condition, st.just(0), OPS, st.integers(0, 12)),
+    st.builds(compared_condition, st.just(1), OPS, st.sampled_from(["a", "b", "c"])),
+    st.builds(compared_condition, st.just(2), OPS, st.integers(-3, 3)),
     st.builds(missing, st.integers(0, 2)),
     st.sampled_from(KNOWN),
 )
 CONDITIONS = st.one_of(
-    SIMPLE, st.builds(both, SIMPLE, SIMPLE), st.builds(either, SIMPLE, SIMPLE), st.builds(negated, SIMPLE)
+    SIMPLE,
+    st.builds(both, SIMPLE, SIMPLE),
+    st.builds(either, SIMPLE, SIMPLE),
+    st.builds(negated_condition, SIMPLE),
 )
 
 

@@ -29,19 +29,19 @@ def test_what_is_cached_by_one_name_follows_writes_by_the_other(shared, cached, 
     cached, text = (f"{name}.{shared.database}.t" for name in (cached, catalog))
     shared.spark.sql(f"CACHE TABLE {cached}")
 
-    def seen() -> list[int]:
+    def seen_numbers() -> list[int]:
         return sorted(row.id for row in shared.spark.table(cached).collect())
 
-    assert seen() == [1]
+    assert seen_numbers() == [1]
     shared.spark.sql(f"INSERT INTO {text} VALUES (2)")
-    assert seen() == [1, 2]
+    assert seen_numbers() == [1, 2]
     shared.spark.sql(f"DELETE FROM {text} WHERE id = 1")
-    assert seen() == [2]
+    assert seen_numbers() == [2]
     shared.spark.sql(f"CALL {catalog}.system.begin_transaction()")
     shared.spark.sql(f"INSERT INTO {text} VALUES (3)")
-    assert seen() == [2], "no other session sees what is not committed"
+    assert seen_numbers() == [2], "no other session sees what is not committed"
     shared.spark.sql(f"CALL {catalog}.system.commit_transaction()")
-    assert seen() == [2, 3]
+    assert seen_numbers() == [2, 3]
     shared.spark.sql(f"ALTER TABLE {text} ADD COLUMN more INT DEFAULT 7")
     assert shared.spark.table(cached).columns == ["id", "more"]
     shared.spark.sql(f"DROP TABLE {text}")

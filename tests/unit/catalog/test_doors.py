@@ -49,7 +49,7 @@ def test_a_notebook_completes_words_of_users_alone() -> None:
     assert dir(lakelog.catalog) == lakelog.catalog.__all__
 
 
-def said(name: str) -> set[str]:
+def said_texts(name: str) -> set[str]:
     """Return the names in the public signatures of what the door exports under `name`."""
     value = getattr(lakelog.catalog, name)
     if inspect.isclass(value):
@@ -69,6 +69,6 @@ def test_each_type_is_in_a_page_or_in_the_signature_of_another() -> None:
     needed_errors, texts = errors | (exported_texts & words()), set[str]()
     while new := needed_errors - texts:
         texts |= new
-        needed_errors |= {text for name in new for text in said(name)} & exported_texts
+        needed_errors |= {text for name in new for text in said_texts(name)} & exported_texts
     assert exported_texts - texts == set()
     assert lakelog.catalog.__all__ == sorted(exported_texts)

@@ -74,11 +74,11 @@ def place_of(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> Place:
     """Return the place that a command line selects. Nothing is run."""
     seen_places: list[Place] = []
 
-    def resolved(place: Place, given: dict[str, Any]) -> Place:
+    def resolved_place(place: Place, given: dict[str, Any]) -> Place:
         seen_places.append(place)
         raise click.exceptions.Exit(0)
 
-    monkeypatch.setattr(options, "_resolved", resolved)
+    monkeypatch.setattr(options, "_resolved", resolved_place)
     assert run(arguments) == 0
     [place] = seen_places
     return replace(place, costs=None)

@@ -55,7 +55,7 @@ def cleaner(store: MemoryStore, chance: random.Random) -> Log[Words]:
     return with_options(new_log(store), in_parallel=in_any_order(chance))
 
 
-def expired(log: Log[Words]) -> list[int]:
+def expired_numbers(log: Log[Words]) -> list[int]:
     """Return the versions that are tombstones."""
     found_versions = log.replay.get_versions(range(1, HEAD + 1))
     return [
@@ -75,7 +75,7 @@ def check(store: MemoryStore, kept: int) -> None:
     """Read all that a new client can read, once `kept` is the first version that it has to find."""
     log = new_log(store)
     words = log.load().state
-    removed_numbers = expired(log)
+    removed_numbers = expired_numbers(log)
     if removed_numbers:
         first_alive = next(version for version in range(1, HEAD + 1) if version not in removed_numbers)
         assert removed_numbers[-1] - first_alive < WINDOW
@@ -121,7 +121,7 @@ def test_cleaners_that_die_among_tombstones_leave_all_readable_and_the_next_fini
         check(store, kept_number)
     store.left = 1_000_000
     assert expire(cleaner(store, chance), SECOND_BASE) == SECOND_BASE
-    assert expired(log) == list(range(1, SECOND_BASE + 1))
+    assert expired_numbers(log) == list(range(1, SECOND_BASE + 1))
     check(store, SECOND_BASE)
 
 
@@ -141,10 +141,10 @@ def test_a_cleaner_finishes_what_workers_have_left_anywhere_in_a_window(seed: in
             bury_versions(log, range(version, version + 1))
         steps.close()
         check(store, base_of(log).root.version)
-        removed_numbers = expired(log)
+        removed_numbers = expired_numbers(log)
         assert newest_tombstone(log.replay, base_of(log)) == (removed_numbers[-1] if removed_numbers else 0)
     assert expire(cleaner(store, chance), SECOND_BASE) == SECOND_BASE
-    assert expired(log) == list(range(1, SECOND_BASE + 1))
+    assert expired_numbers(log) == list(range(1, SECOND_BASE + 1))
     check(store, SECOND_BASE)
 
 
@@ -161,9 +161,9 @@ def test_a_copy_that_was_made_while_versions_expired_is_looked_at_anew() -> None
         other_store.put(key, old if old is not None and key.endswith(f"{70:020d}.json") else data)
     copy = new_log(other_store)
     clean_up(copy, base_of(copy))
-    assert 70 not in expired(copy)
+    assert 70 not in expired_numbers(copy)
     clean_up(copy, base_of(copy), all_anew=True)
-    assert expired(copy) == expired(log)
+    assert expired_numbers(copy) == expired_numbers(log)
 
 
 def test_two_cleaners_at_once_leave_what_one_leaves() -> None:
@@ -189,7 +189,7 @@ def test_two_cleaners_at_once_leave_what_one_leaves() -> None:
 
     slow = with_options(new_log(store), in_parallel=interrupted)
     assert expire(slow, SECOND_BASE) == SECOND_BASE and calls > 2
-    assert expired(log) == list(range(1, SECOND_BASE + 1))
+    assert expired_numbers(log) == list(range(1, SECOND_BASE + 1))
     check(store, SECOND_BASE)
 
 

@@ -69,7 +69,7 @@ def copy_of(store: MemoryStore) -> MemoryStore:
     return copy
 
 
-def loaded(store: MemoryStore) -> LogView[Words]:
+def loaded_view(store: MemoryStore) -> LogView[Words]:
     return replace(log_in(store, "a").load(), base=0)
 
 
@@ -90,7 +90,7 @@ def test_any_hint_of_a_life_leads_to_the_head(seed: int) -> None:
         copy = copy_of(store)
         if expired_number:
             expire(log_in(copy, "a"), expired_number)
-        assert loaded(copy) == truth
+        assert loaded_view(copy) == truth
         for hint in hints:
             copy.put(logs[0].keys.latest, hint)
-            assert loaded(copy) == truth
+            assert loaded_view(copy) == truth

@@ -153,7 +153,7 @@ def test_large_commits_and_sidecars_are_not_all_read_at_once(monkeypatch: pytest
 # Hints that are written alone
 
 
-def hinting(
+def hinting_log(
     store: MemoryStore, every: Callable[[Words], int], waiting: list[Callable[[], None]]
 ) -> Log[Words]:
     log = new_log(store, every=20)
@@ -165,7 +165,7 @@ def hinting(
     return Log(store, "t", log.projection, options=options)
 
 
-def hinted(log: Log[Words]) -> int:
+def hinted_number(log: Log[Words]) -> int:
     root = log.replay.hinted_root()
     return 0 if root is None else root.version
 
@@ -173,7 +173,7 @@ def hinted(log: Log[Words]) -> int:
 def test_a_hint_that_is_due_is_one_put_and_of_the_newest_commit_by_then() -> None:
     store, waiting = MemoryStore(), list[Callable[[], None]]()
     counting_store = CountingStore(store)
-    log = hinting(counting_store, lambda state: 1, waiting)  # type: ignore[arg-type]
+    log = hinting_log(counting_store, lambda state: 1, waiting)  # type: ignore[arg-type]
     grown(log, 5)
     counting_store.reset()
     for work in waiting:
@@ -181,20 +181,20 @@ def test_a_hint_that_is_due_is_one_put_and_of_the_newest_commit_by_then() -> Non
     assert dict(counting_store.by_kind) == {"put": 1}, (
         "five were due, and the first to run makes the others needless"
     )
-    assert hinted(log) == 5 and new_log(store).load().state == log.load().state
+    assert hinted_number(log) == 5 and new_log(store).load().state == log.load().state
     assert list(store.list_after(log.keys.snapshots)) == []
 
 
 def test_a_large_state_has_fewer_hints() -> None:
     store, waiting = MemoryStore(), list[Callable[[], None]]()
-    log = hinting(store, lambda state: 1 + len(state) // 4, waiting)
+    log = hinting_log(store, lambda state: 1 + len(state) // 4, waiting)
     seen = []
     view = begin(log)
     while view.version < 19:
         for work in waiting:
             work()
         del waiting[:]
-        seen.append(hinted(log))
+        seen.append(hinted_number(log))
         view = log.commit(view, say("w")).view
     assert seen == [1, 2, 3, 4, 4, 6, 6, 6, 9, 9, 9, 12, 12, 12, 12, 12, 12, 12]
 
@@ -258,7 +258,7 @@ def test_a_state_that_no_reader_would_take_becomes_no_base_no_snapshot_and_no_hi
 def test_snapshots_of_a_large_state_are_rare_and_never_more_than_a_round_behind() -> None:
     store = MemoryStore()
     size = 1
-    log = hinting(store, lambda state: size, [])
+    log = hinting_log(store, lambda state: size, [])
     log = Log(store, "t", log.projection, options=replace(log.options, in_background=inline))
     view = begin(log)
 

@@ -15,7 +15,7 @@ from lakelog.log.stores.s3_store import END_BYTES, S3Store
 DATA = bytes(range(251)) * 40_000  # two blocks and a half
 
 
-def opened(asked: list[tuple[int, int]]) -> S3Input:
+def opened_input(asked: list[tuple[int, int]]) -> S3Input:
     def fetch(first: int, end: int) -> bytes:
         asked.append((first, end))
         return DATA[first:end]
@@ -25,7 +25,7 @@ def opened(asked: list[tuple[int, int]]) -> S3Input:
 
 def test_an_object_is_read_at_any_position_and_what_follows_is_read_along() -> None:
     asked_pairs: list[tuple[int, int]] = []
-    file = opened(asked_pairs)
+    file = opened_input(asked_pairs)
     assert file.seek(10) == 10 and file.read(5) == DATA[10:15] and file.tell() == 15
     assert file.read(100) == DATA[15:115] and asked_pairs == [(10, 10 + BLOCK_SIZE_BYTES)]
     assert file.seek(-8, io.SEEK_END) == len(DATA) - 8 and file.read(100) == DATA[-8:] and file.read(1) == b""
@@ -38,7 +38,7 @@ def test_an_object_is_read_at_any_position_and_what_follows_is_read_along() -> N
 
 def test_what_is_only_partly_there_is_completed() -> None:
     asked_pairs: list[tuple[int, int]] = []
-    file = opened(asked_pairs)
+    file = opened_input(asked_pairs)
     file.read(1)
     file.seek(BLOCK_SIZE_BYTES - 2)
     assert file.read(5) == DATA[BLOCK_SIZE_BYTES - 2 : BLOCK_SIZE_BYTES + 3]

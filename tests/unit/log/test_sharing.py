@@ -257,7 +257,7 @@ def test_an_error_is_reported_to_its_own_thread_alone() -> None:
     def not_text(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         return Draft(events=({"word": "\ud800"},))
 
-    def fenced(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
+    def fenced_draft(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         return Draft(events=({"word": "late"},), write=WriteRef(id="w", version=0))
 
     def seals(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
@@ -266,7 +266,7 @@ def test_an_error_is_reported_to_its_own_thread_alone() -> None:
     log = new_log()
     view = log.commit(begin(log), lambda view, passed: Draft(fence=1)).view
     outcomes = together(
-        log, view, [fails, say("x"), not_foldable, not_text, fenced, say("y"), seals], ids="abcdefg"
+        log, view, [fails, say("x"), not_foldable, not_text, fenced_draft, say("y"), seals], ids="abcdefg"
     )
     kinds = [ZeroDivisionError, None, FormatError, InvalidInput, WriteFenced, None]
     assert [type(outcome) if isinstance(outcome, Exception) else None for outcome in outcomes[:-1]] == kinds

@@ -100,17 +100,17 @@ ELSEWHERE: dict[str, set[str]] = {
 
 def code(text: str) -> str:
     """Return Scala without its comments and the contents of its texts, except for what is computed in those."""
-    text = re.sub(r'"""(.*?)"""', lambda found: _computed(found.group(1)), text, flags=re.DOTALL)
-    text = re.sub(r'"((?:\\.|[^"\\\n])*)"', lambda found: _computed(found.group(1)), text)
+    text = re.sub(r'"""(.*?)"""', lambda found: _computed_text(found.group(1)), text, flags=re.DOTALL)
+    text = re.sub(r'"((?:\\.|[^"\\\n])*)"', lambda found: _computed_text(found.group(1)), text)
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
     return re.sub(r"//[^\n]*", " ", text)
 
 
-def _computed(content: str) -> str:
+def _computed_text(content: str) -> str:
     return '"' + " ".join(re.findall(r"\$\{([^}]*)\}", content)) + '"'
 
 
-def named(text: str) -> Iterator[str]:
+def named_texts(text: str) -> Iterator[str]:
     """Return all full names in `text`: what it imports, and what it names in full elsewhere."""
     remaining_code = code(text)
     for statement in re.findall(r"\bimport\s+(\w+(?:\.\w+)*(?:\.\{[^}]*\})?)", remaining_code):
@@ -125,7 +125,7 @@ def internals(text: str) -> set[str]:
     """Return what `text` names that Spark does not promise to keep, without the beginning that all have in common."""
     names = {
         name
-        for name in named(text)
+        for name in named_texts(text)
         if PRIVATE.match(name) and (name in AMONG_EXPRESSIONS or not PROMISED.fullmatch(name))
     }
     members = {next(filter(None, match.groups())) for match in MEMBERS.finditer(code(text))}

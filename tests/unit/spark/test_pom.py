@@ -52,11 +52,13 @@ def test_maven_compiles_the_sources_of_the_builder(tmp_path, spark):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     written = pom(tmp_path, spark)
-    chosen = _matching(tmp_path, texts(written, "include")) - _matching(tmp_path, texts(written, "exclude"))
+    chosen = _matching_paths(tmp_path, texts(written, "include")) - _matching_paths(
+        tmp_path, texts(written, "exclude")
+    )
     assert sorted(chosen) == jar.scala_files(tmp_path, spark)
 
 
-def _matching(folder: Path, patterns: list[str]) -> set[Path]:
+def _matching_paths(folder: Path, patterns: list[str]) -> set[Path]:
     return {
         path
         for pattern in patterns

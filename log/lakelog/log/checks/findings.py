@@ -61,18 +61,16 @@ class Findings:
     def of(self, severity: Severity) -> list[Finding]:
         return [finding for finding in self.found if finding.severity is severity]
 
-    def take(self, other_findings: Findings, findings_before: Findings | None = None) -> None:
+    def take(self, other: Findings, before: Findings | None = None) -> None:
         """Take over another check's findings and counts.
 
-        With `findings_before`, findings worse than notes are taken only if `findings_before` has them too. Of two reads
-        at different moments, the first can be older than the facts of the second.
+        With `before`, findings worse than notes are taken only if `before` has them too. Of two reads at
+        different moments, the first can be older than the facts of the second.
         """
         earlier_findings = (
-            None
-            if findings_before is None
-            else {(finding.kind, finding.where) for finding in findings_before.found}
+            None if before is None else {(finding.kind, finding.where) for finding in before.found}
         )
-        for finding in other_findings.found:
+        for finding in other.found:
             if (
                 finding.severity is Severity.NOTE
                 or earlier_findings is None
@@ -80,7 +78,7 @@ class Findings:
             ):
                 self._add(finding.severity, finding.kind, finding.where, finding.what, finding.todo)
         with self._lock:
-            self.checked += other_findings.checked
+            self.checked += other.checked
 
     def by_severity(self) -> list[Finding]:
         """Return the findings, worst first; findings of the same severity are ordered by the object's URL."""

@@ -125,7 +125,7 @@ def hold(operation: Operation, monkeypatch: pytest.MonkeyPatch, reads: int) -> N
             range_ = set() if fault in OF_WRITES else set(range(number % reads, requests, reads))
             for at in sorted(counted.writes | range_):
                 warehouse = put_back()
-                problem = _disturbed(
+                problem = _disturbed_text(
                     operation, monkeypatch, warehouse, at, fault, state, all_state, untouched_objects
                 )
                 if problem is not None:
@@ -133,7 +133,7 @@ def hold(operation: Operation, monkeypatch: pytest.MonkeyPatch, reads: int) -> N
     assert not problems, f"{len(problems)}: " + "\n".join(problems[:12])
 
 
-def _disturbed(
+def _disturbed_text(
     operation: Operation,
     monkeypatch: pytest.MonkeyPatch,
     warehouse: str,

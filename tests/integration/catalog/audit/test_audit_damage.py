@@ -201,10 +201,10 @@ def test_versions_of_a_time_are_found_beside_those_that_cannot_be_read(
     lost_range = {*range(60, 90), *range(300, 330), 470}
     objects.store.delete([objects.keys.commit(version) for version in lost_range])
 
-    def found(**asked: dt.datetime | None) -> set[int]:
+    def found_numbers(**asked: dt.datetime | None) -> set[int]:
         each_version = audit(table="shop.orders", **asked)
         return {entry.version for entry in each_version if entry.kind == "table" and entry.what == "commit"}
 
     for at in (1, 59, 75, 90, 200, 315, 331, 470, 471, 603):
-        assert found(since=times[at]) == {version for version in times if version >= at} - lost_range
-        assert found(until=times[at]) == {version for version in times if version <= at} - lost_range
+        assert found_numbers(since=times[at]) == {version for version in times if version >= at} - lost_range
+        assert found_numbers(until=times[at]) == {version for version in times if version <= at} - lost_range

@@ -407,7 +407,7 @@ def test_an_answer_that_is_lost_once_is_settled(
     """For what is created once and is no commit as well: cuts, places, marks, backups, and what is restored."""
     put, lost_texts = MemoryStore.put_if_absent, set[str]()
 
-    def losing(self: MemoryStore, key: str, data: bytes) -> bool:
+    def losing_flag(self: MemoryStore, key: str, data: bytes) -> bool:
         if key in lost_texts:
             return put(self, key, data)
         lost_texts.add(key)
@@ -415,7 +415,7 @@ def test_an_answer_that_is_lost_once_is_settled(
             put(self, key, data)
         raise StorageError("503 SlowDown", location=f"{self.url}/{key}")
 
-    monkeypatch.setattr(MemoryStore, "put_if_absent", losing)
+    monkeypatch.setattr(MemoryStore, "put_if_absent", losing_flag)
     filled.save_cut("more")
     filled.backup(place)
     restored_catalog = Catalog(elsewhere, log_options=LogOptions(sleep_s=lambda seconds: None))

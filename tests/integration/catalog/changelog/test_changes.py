@@ -43,7 +43,7 @@ def log_of(table: Table, first: int, last: int) -> Changelog:
     return Changelog(table.table_head, first, last)
 
 
-def moved(table: Table) -> Table:
+def moved_table(table: Table) -> Table:
     """Rewrite all files as one, with the ids and versions of rows."""
     write, tracked_log, metadata = engine.begin_write(table), table.table_head.tracked, table.metadata
     files = write_files(
@@ -184,7 +184,7 @@ def test_each_kind_of_step_counts_where_a_transaction_has_several(catalog: Catal
         tx.load_table("t").delete(col("id") == 3).append(rows(range(50, 51)))
     assert changes(table.refresh(), 5) == [(5, "delete", 3, "n3"), (5, "insert", 50, "n50")]
     with catalog.begin() as tx:
-        moved(tx.load_table("t").append(rows(range(60, 62))))
+        moved_table(tx.load_table("t").append(rows(range(60, 62))))
     assert changes(table.refresh(), 6) == inserts(6, range(60, 62))
 
 
@@ -451,14 +451,14 @@ def test_only_versions_that_a_filter_wants_are_planned(table: Table) -> None:
     table = deleted(table, [1])
     log = log_of(table, 1, 4)
 
-    def planned(filter: object) -> int:
+    def planned_number(filter: object) -> int:
         return log.plan(filter).num_rows  # type: ignore[arg-type]
 
-    assert planned(None) == 3
-    assert planned(col("_commit_version") > 2) == 2
-    assert planned(col("_change_type") == "delete") == 1
-    assert planned((col("_change_type") == "delete") & (col("_commit_version") == 2)) == 0
-    assert planned(col("id") == 1000) == 3, "rows are compared by the reader"
+    assert planned_number(None) == 3
+    assert planned_number(col("_commit_version") > 2) == 2
+    assert planned_number(col("_change_type") == "delete") == 1
+    assert planned_number((col("_change_type") == "delete") & (col("_commit_version") == 2)) == 0
+    assert planned_number(col("id") == 1000) == 3, "rows are compared by the reader"
 
 
 def test_what_cannot_be_among_changes_is_known_without_reading_them(table: Table) -> None:

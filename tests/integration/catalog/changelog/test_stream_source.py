@@ -41,11 +41,11 @@ def table_of(source: TableStream) -> Table:
     return source.table
 
 
-def refreshed(source: TableStream) -> TableStream:
+def refreshed_stream(source: TableStream) -> TableStream:
     return replace(source, table=table_of(source).refresh(), versions=StreamVersions())
 
 
-def delivered(source: TableStream, start, end) -> list[int]:
+def delivered_numbers(source: TableStream, start, end) -> list[int]:
     numbers: list[int] = []
     for path in source.files(start, end)["path"].to_pylist():
         with source.table.table_head.tracked.store.open_input(
@@ -62,8 +62,8 @@ def batches(source: TableStream, position, limits=ALL, until=None) -> tuple[list
         end = StreamPosition.from_json(source.next(position, limits, until).to_json())
         if end == position:
             return numbers, position
-        numbers.append(delivered(source, position, end))
-        assert delivered(refreshed(source), position, end) == numbers[-1]
+        numbers.append(delivered_numbers(source, position, end))
+        assert delivered_numbers(refreshed_stream(source), position, end) == numbers[-1]
         position = end
     raise AssertionError("a stream without end")
 
@@ -73,7 +73,7 @@ def test_it_begins_with_the_contents_and_goes_on_with_what_is_added(table):
     first, position = batches(source, source.start())
     assert first == [[1, 2, 3]]
     table.append(rows(4)).append(rows(5))
-    assert batches(refreshed(source), position)[0] == [[4, 5]]
+    assert batches(refreshed_stream(source), position)[0] == [[4, 5]]
 
 
 def test_it_begins_at_a_version_a_time_or_with_what_is_to_come(table):
@@ -90,7 +90,7 @@ def test_it_begins_at_a_version_a_time_or_with_what_is_to_come(table):
     latest = source.start(version="latest")
     assert batches(source, latest)[0] == []
     table.append(rows(9))
-    assert batches(refreshed(source), latest)[0] == [[9]]
+    assert batches(refreshed_stream(source), latest)[0] == [[9]]
 
 
 @pytest.mark.parametrize("version", [0, 5, -1])
@@ -128,9 +128,9 @@ def test_what_comes_after_its_target_is_left_for_later(table):
     source = stream(table)
     until = source.head()
     table.append(rows(4))
-    found, position = batches(refreshed(source), source.start(), StreamLimits(files=1), until)
+    found, position = batches(refreshed_stream(source), source.start(), StreamLimits(files=1), until)
     assert found == [[1, 2], [3]]
-    assert batches(refreshed(source), position)[0] == [[4]]
+    assert batches(refreshed_stream(source), position)[0] == [[4]]
 
 
 def test_versions_without_rows_are_passed_over(table):
@@ -138,7 +138,7 @@ def test_versions_without_rows_are_passed_over(table):
     _, position = batches(source, source.start())
     table.alter([{"change": "set-property", "key": "k", "value": "v"}])
     table.refresh().append(rows(4))
-    assert batches(refreshed(source), position)[0] == [[4]]
+    assert batches(refreshed_stream(source), position)[0] == [[4]]
 
 
 CHANGES = {
@@ -155,14 +155,14 @@ def test_a_change_of_rows_stops_it_after_all_that_came_before(table, change):
     source = stream(table)
     position = source.start(version=2)
     CHANGES[change](table).append(rows(9))
-    source = refreshed(source)
+    source = refreshed_stream(source)
     position_before = source.next(position, ALL)
-    assert (delivered(source, position, position_before), position_before.version) == ([1, 2, 3], 4)
+    assert (delivered_numbers(source, position, position_before), position_before.version) == ([1, 2, 3], 4)
     with pytest.raises(StreamStopped, match=rf"version 4 of lake.t \({change}.*; by .*skipChangeCommits"):
         source.next(position_before, ALL)
     skipping_text = replace(source, skips_changes=True)
     assert batches(skipping_text, position_before)[0] == [[9]]
-    assert delivered(skipping_text, position, skipping_text.next(position, ALL)) == [1, 2, 3, 9]
+    assert delivered_numbers(skipping_text, position, skipping_text.next(position, ALL)) == [1, 2, 3, 9]
     with pytest.raises(StreamStopped):
         source.files(position, skipping_text.next(position, ALL))
 
@@ -171,7 +171,7 @@ def test_rows_deleted_from_within_a_file_stop_it_and_a_new_stream_leaves_them_ou
     source = stream(table)
     position = source.start(version=2)
     deleted = table.delete(col("x") == 1)
-    source = refreshed(source)
+    source = refreshed_stream(source)
     position_before = source.next(position, ALL)
     with pytest.raises(StreamStopped, match=r"version 4 of lake.t \(delete"):
         source.next(position_before, ALL)
@@ -189,7 +189,7 @@ def test_rows_overwritten_within_a_file_stop_it(table, mode):
     source = stream(table)
     _, position = batches(source, source.start())
     table.overwrite(rows(8), col("x") == 1).append(rows(9))
-    source = refreshed(source)
+    source = refreshed_stream(source)
     with pytest.raises(StreamStopped, match=r"version 5 of lake.t \((delete, )?overwrite;"):
         source.next(position, ALL)
     assert batches(replace(source, skips_changes=True), position)[0] == [[9]]
@@ -201,7 +201,7 @@ def test_rows_that_come_back_by_a_rollback_stop_it(table):
     position = source.start()
     gone.rollback_to_version(3)
     with pytest.raises(StreamStopped, match="rollback"):
-        refreshed(source).next(refreshed(source).next(position, ALL), ALL)
+        refreshed_stream(source).next(refreshed_stream(source).next(position, ALL), ALL)
 
 
 def test_an_overwrite_of_nothing_only_adds(catalog):
@@ -209,9 +209,9 @@ def test_an_overwrite_of_nothing_only_adds(catalog):
     source = stream(table)
     position = source.start()
     table.overwrite(rows(1))
-    assert batches(refreshed(source), position)[0] == [[], [1]] or batches(refreshed(source), position)[
-        0
-    ] == [[1]]
+    assert batches(refreshed_stream(source), position)[0] == [[], [1]] or batches(
+        refreshed_stream(source), position
+    )[0] == [[1]]
 
 
 def compacted(table):
@@ -224,11 +224,11 @@ def compacted(table):
 
 def test_a_compaction_changes_no_rows(table):
     source = stream(table)
-    assert batches(refreshed(source), source.start(version=1))[0] == [[1, 2, 3]]
+    assert batches(refreshed_stream(source), source.start(version=1))[0] == [[1, 2, 3]]
     position = source.start()
     compacted(table).append(rows(4))
-    assert batches(refreshed(source), position)[0] == [[1, 2, 3, 4]]
-    assert batches(refreshed(source), source.start(version=1))[0] == [[1, 2, 3, 4]]
+    assert batches(refreshed_stream(source), position)[0] == [[1, 2, 3, 4]]
+    assert batches(refreshed_stream(source), source.start(version=1))[0] == [[1, 2, 3, 4]]
 
 
 def test_a_change_of_columns_stops_it_and_a_new_query_goes_on(table):
@@ -236,9 +236,9 @@ def test_a_change_of_columns_stops_it_and_a_new_query_goes_on(table):
     position = source.start(version=2)
     altered = table.alter([{"change": "rename-column", "name": ("x",), "new_name": "y"}])
     altered.append(pa.table({"y": pa.array([4], pa.int64())}))
-    running = refreshed(source)
+    running = refreshed_stream(source)
     position_before = running.next(position, ALL)
-    assert delivered(running, position, position_before) == [1, 2, 3]
+    assert delivered_numbers(running, position, position_before) == [1, 2, 3]
     with pytest.raises(StreamStopped, match="version 4 .*restart the query with the same checkpoint"):
         running.next(position_before, ALL)
     assert batches(stream(altered.refresh()), position_before)[0] == [[4]]
@@ -248,7 +248,7 @@ def test_comments_and_defaults_of_new_rows_do_not_stop_it(table):
     source = stream(table)
     position = source.start(version=2)
     table.alter([{"change": "update-column-comment", "name": ("x",), "comment": "a number"}]).append(rows(4))
-    assert batches(refreshed(source), position)[0] == [[1, 2, 3, 4]]
+    assert batches(refreshed_stream(source), position)[0] == [[1, 2, 3, 4]]
 
 
 def test_a_table_that_was_replaced_or_created_anew_is_another_one(catalog, table):
@@ -269,33 +269,33 @@ def test_versions_that_expired_before_they_were_read_stop_it(catalog, table):
     contents = source.start()
     for number in range(4, 8):
         table = table.append(rows(number))
-    end = refreshed(source).head()
+    end = refreshed_stream(source).head()
     catalog.expire("t", retain_last=1, dry_run=False)
     for position in (middle, contents):
         with pytest.raises(
             StreamStopped, match=f"version {position.version} of lake.t, .* has expired before"
         ):
-            refreshed(source).next(position, ALL)
-    oldest = refreshed(source).table.table_head.view.state.expired
+            refreshed_stream(source).next(position, ALL)
+    oldest = refreshed_stream(source).table.table_head.view.state.expired
     for version in (2, oldest):
         with pytest.raises(InvalidInput, match=f"have expired. Start from version {oldest + 1} or"):
-            refreshed(source).start(version=version)
-    later = refreshed(source).start(version=oldest + 1)
-    assert refreshed(source).next(later, ALL).version == refreshed(source).head().version
+            refreshed_stream(source).start(version=version)
+    later = refreshed_stream(source).start(version=oldest + 1)
+    assert refreshed_stream(source).next(later, ALL).version == refreshed_stream(source).head().version
     # One that has read all goes on.
     table.append(rows(8))
-    assert batches(refreshed(source), end)[0] == [[8]]
+    assert batches(refreshed_stream(source), end)[0] == [[8]]
 
 
 def test_a_first_batch_that_is_retried_begins_where_it_began(table):
     source = stream(table)
     end = source.next(source.start(), StreamLimits(files=1))
     table.append(rows(4))
-    late = refreshed(source)
-    assert delivered(late, late.start(), end) == [1, 2]
+    late = refreshed_stream(source)
+    assert delivered_numbers(late, late.start(), end) == [1, 2]
     latest = source.start(version="latest")
     end = late.next(latest, ALL)
-    assert delivered(late, late.start(version="latest"), end) == [4]
+    assert delivered_numbers(late, late.start(version="latest"), end) == [4]
 
 
 @pytest.mark.parametrize("text", ["{}", "7", '{"format":1}', "not json"])
@@ -361,12 +361,14 @@ def test_whatever_is_done_to_a_table_a_stream_delivers_each_row_that_was_added_o
     for _ in range(30):
         if rng.random() < 0.5:
             work()
-        source = refreshed(source)
+        source = refreshed_stream(source)
         limits = StreamLimits(*(rng.choice((None, rng.randint(1, 6))) for _ in range(3)))
         end = source.next(position, limits)
-        seen_numbers += delivered(source, position, end)
+        seen_numbers += delivered_numbers(source, position, end)
         position = end
-    seen_numbers += delivered(refreshed(source), position, refreshed(source).next(position, ALL))
+    seen_numbers += delivered_numbers(
+        refreshed_stream(source), position, refreshed_stream(source).next(position, ALL)
+    )
     assert sorted(seen_numbers) == sorted(added_numbers)
 
 
@@ -377,12 +379,12 @@ def test_it_follows_main_and_passes_over_branches(table):
     table.create_branch("b").create_tag("t")
     branch = table.refresh().at(ref="b").append(rows(4)).append(rows(5)).delete(col("x") == 5)
     table.refresh().create_branch("other").at(ref="other").truncate()
-    found, position = batches(refreshed(source), position)
+    found, position = batches(refreshed_stream(source), position)
     assert sum(found, []) == []
     with pytest.raises(Unsupported, match="is on b"):
         stream(branch)
     branch.fast_forward("main", "b").append(rows(6))
-    assert batches(refreshed(source), position)[0] == [[4, 6]]
+    assert batches(refreshed_stream(source), position)[0] == [[4, 6]]
 
 
 def test_what_the_same_transaction_did_before_a_replace_is_of_another_table(catalog, table):
@@ -405,10 +407,10 @@ def test_a_stream_that_may_lose_rows_goes_on_after_what_has_expired(catalog, tab
     planned_middle = source.next(middle, StreamLimits(files=1))
     for number in range(4, 8):
         table = table.append(rows(number))
-    end = refreshed(source).head()
+    end = refreshed_stream(source).head()
     catalog.expire("t", retain_last=1, dry_run=False)
     table.append(rows(8))
-    newest = refreshed(source)
+    newest = refreshed_stream(source)
     for position in (middle, contents, planned_middle, end):
         assert batches(newest, position)[0] == [[8]], position
     # A batch that was planned before, of what is gone, is empty; and what goes on has a hash to be known by.
@@ -443,5 +445,5 @@ def test_a_change_of_columns_is_seen_though_it_expired_before_it_was_read(catalo
     catalog.expire("t", retain_last=1, dry_run=False)
     table = table.refresh().append(pa.table({"y": [6]}))
     with pytest.raises(StreamStopped, match="Load the table again and restart"):
-        refreshed(source).next(end, ALL)
+        refreshed_stream(source).next(end, ALL)
     assert batches(stream(table, skips_expired=True), end)[0] == [[6]]

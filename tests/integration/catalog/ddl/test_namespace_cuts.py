@@ -52,7 +52,7 @@ def ids(table: Table) -> list[int]:
     return sorted(table.to_arrow().column("id").to_pylist())
 
 
-def opened(catalog: Catalog, name: str, namespace: str = "shop.eu") -> Catalog:
+def opened_catalog(catalog: Catalog, name: str, namespace: str = "shop.eu") -> Catalog:
     return Catalog(catalog.warehouse, as_of=name, as_of_namespace=namespace)
 
 
@@ -67,7 +67,7 @@ def test_it_shows_the_namespace_as_it_was_and_nothing_else(shop: Catalog, client
     shop.drop_table("shop.eu.u")
     shop.rename_table("shop.eu.past.t", "shop.eu.past.renamed")
     shop.create_table("shop.eu.late", SCHEMA)
-    friday = opened(shop, "friday")
+    friday = opened_catalog(shop, "friday")
     assert friday.list_namespaces() == [("shop",)] and friday.list_namespaces("shop") == [("shop", "eu")]
     assert friday.list_tables("shop") == []
     assert friday.list_tables("shop.eu") == [("shop", "eu", "t"), ("shop", "eu", "u")]
@@ -92,7 +92,7 @@ def test_it_has_the_name_that_its_namespace_has_now(shop: Catalog) -> None:
     shop.drop_namespace("shop.eu", cascade=True)
     shop.undrop_namespace("shop.eu", to="shop.west")
     grown(shop, "shop.west.t")
-    friday = opened(shop, "friday", "shop.west")
+    friday = opened_catalog(shop, "friday", "shop.west")
     assert friday.list_namespaces("shop") == [("shop", "west")]
     assert [ids(friday.load_table(f"shop.west.{name}")) for name in ("t", "past.t")] == [[1], [1]]
 
@@ -108,10 +108,10 @@ def test_names_of_cuts_are_a_namespaces_own_and_hide_no_other(shop: Catalog) -> 
     with pytest.raises(NotFound, match="no saved cut 'friday': the saved cuts are none; a namespace's own"):
         Catalog(shop.warehouse, as_of="friday")
     with pytest.raises(NotFound, match=r"no saved cut 'friday' of `shop`\.`eu`\.`past`"):
-        opened(shop, "friday", "shop.eu.past")
+        opened_catalog(shop, "friday", "shop.eu.past")
     with pytest.raises(NoSuchNamespace):
         shop.save_cut("friday", namespace="nowhere")
-    assert ids(opened(shop, "friday", "shop").load_table("shop.t")) == [1]
+    assert ids(opened_catalog(shop, "friday", "shop").load_table("shop.t")) == [1]
     for when in (None, "2026-11-20", 1):
         with pytest.raises(InvalidInput, match="give the name of a cut"):
             Catalog(shop.warehouse, as_of=when, as_of_namespace="shop")
@@ -144,7 +144,7 @@ def test_what_it_needs_stays_also_by_maintenance_of_one_table(shop: Catalog, cli
     [answer] = client().expire(**which, retain_last=1, dry_run=False)
     assert answer.kept_for_cuts and answer.first == 4
     client().vacuum(**which, older_than=NOW, dry_run=False)
-    assert ids(opened(shop, "friday").load_table("shop.eu.t")) == [1, 2, 3]
+    assert ids(opened_catalog(shop, "friday").load_table("shop.eu.t")) == [1, 2, 3]
     assert not client().fsck(all_versions=True).found
     shop.drop_cut("friday", namespace="shop.eu")
     [answer] = client().expire(**which, retain_last=1, dry_run=False)
@@ -160,7 +160,9 @@ def test_what_it_has_is_not_purged_while_its_namespace_is_there(shop: Catalog, c
     clock.days_later(8)
     removed_report = [each for each in shop.vacuum(dry_run=False) if each.kind.startswith("dropped")]
     assert removed_report and all(each.kept_for_cuts for each in removed_report)
-    assert [ids(opened(shop, "friday").load_table(f"shop.eu.{name}")) for name in ("t", "past.t")] == [
+    assert [
+        ids(opened_catalog(shop, "friday").load_table(f"shop.eu.{name}")) for name in ("t", "past.t")
+    ] == [
         [1],
         [1],
     ]
@@ -176,13 +178,13 @@ def test_it_goes_with_its_namespace_and_comes_back_with_it(
     shop.rename_table("shop.eu.t", "other.moved")
     shop.drop_namespace("shop.eu", cascade=True)
     with pytest.raises(NoSuchNamespace):
-        opened(shop, "friday")
+        opened_catalog(shop, "friday")
     # It can come back: so what it needs is kept, wherever that is by now.
     shop.load_table("other.moved").overwrite(rows(9))
     [answer] = shop.expire("other.moved", retain_last=1, dry_run=False)
     assert answer.kept_for_cuts
     shop.undrop_namespace("shop.eu")
-    assert ids(opened(shop, "friday").load_table("shop.eu.t")) == [1] and not client().fsck().found
+    assert ids(opened_catalog(shop, "friday").load_table("shop.eu.t")) == [1] and not client().fsck().found
     shop.drop_namespace("shop.eu", cascade=True)
     clock.days_later(8)
     purged_report = [each for each in client().vacuum(dry_run=False) if each.kind.startswith("dropped")]
@@ -222,7 +224,7 @@ def test_a_version_that_expires_between_the_check_and_the_decision_prevents_it(
         shop.save_cut("friday", namespace="shop.eu")
     assert shop.cuts("shop.eu") == {} and not shop.fsck().found
     shop.save_cut("friday", namespace="shop.eu")
-    assert ids(opened(shop, "friday").load_table("shop.eu.t")) == [1, 2, 3]
+    assert ids(opened_catalog(shop, "friday").load_table("shop.eu.t")) == [1, 2, 3]
 
 
 def test_a_namespace_that_is_dropped_while_a_cut_of_it_is_saved_has_none(
@@ -252,7 +254,7 @@ def test_a_forged_cut_of_logs_elsewhere_is_damage_and_keeps_nothing_there(
         shop.save_cut("forged", namespace="shop.eu")
     shop.rename_table("shop.eu.victim", "other.t")
     with pytest.raises(FormatError, match="which is not in the folder"):
-        opened(shop, "forged")
+        opened_catalog(shop, "forged")
     shop.load_table("other.t").overwrite(rows(9))
     [answer] = client().expire("other.t", retain_last=1, dry_run=False)
     assert not answer.kept_for_cuts and answer.first > 2

@@ -39,7 +39,7 @@ def parts_of(data: bytes, depth: int = 0) -> Iterator[tuple[str, Any]]:
     yield "bytes", data
     if depth > 3:
         return
-    unpacked_data = _unpacked(data)
+    unpacked_data = _unpacked_data(data)
     if unpacked_data is not None:
         yield from parts_of(unpacked_data, depth + 1)
     if data[:4] == b"PAR1":
@@ -89,7 +89,7 @@ def _json(data: bytes) -> Any:
     return None
 
 
-def _unpacked(data: bytes) -> bytes | None:
+def _unpacked_data(data: bytes) -> bytes | None:
     """Return what is in a whole object that is compressed; None if it only begins so, as an id may that is decoded."""
     for magic, codec in ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd")):
         if data.startswith(magic):

@@ -258,7 +258,7 @@ with temporary_folder("rows") as folder:
 """
 
 
-def killed(place: Path) -> Path:
+def killed_path(place: Path) -> Path:
     process = subprocess.run(
         [sys.executable, "-c", KILLED],
         env={**os.environ, "TMPDIR": str(place)},
@@ -270,7 +270,7 @@ def killed(place: Path) -> Path:
 
 def test_what_a_killed_merge_has_left_is_said_and_deleted(catalog: Catalog, temporary_folders: Path) -> None:
     people(catalog)
-    remaining_path = killed(temporary_folders)
+    remaining_path = killed_path(temporary_folders)
     assert (remaining_path / "rows.duckdb").exists()
     with temporary_folder("sql") as used_temporary_folder:
         assert not remaining_path.exists(), "the next one deletes what the last one has left"

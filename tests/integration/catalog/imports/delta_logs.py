@@ -175,13 +175,13 @@ class DeltaLog:
         path = self.folder / prefix / f"deletion_vector_{id}.bin"
         path.parent.mkdir(exist_ok=True)
         other_vector_bytes = vector_bytes([1, 2, 3])
-        path.write_bytes(b"\1" + _framed(other_vector_bytes) + _framed(data))
+        path.write_bytes(b"\1" + _framed_data(other_vector_bytes) + _framed_data(data))
         place = prefix + z85(id.bytes) if at == "u" else path.as_uri()
-        offset = 1 + len(_framed(other_vector_bytes))
+        offset = 1 + len(_framed_data(other_vector_bytes))
         return {"storageType": at, "pathOrInlineDv": place, "offset": offset, **given}
 
 
-def _framed(data: bytes) -> bytes:
+def _framed_data(data: bytes) -> bytes:
     return struct.pack(">i", len(data)) + data + struct.pack(">I", zlib.crc32(data))
 
 

@@ -201,13 +201,13 @@ def test_a_commit_of_unknown_outcome_is_looked_up_by_adopting_again(
     end(source)
     commit = TableHead.commit_or_refresh
 
-    def lost(self: TableHead, *given: Any) -> TableHead:
+    def lost_head(self: TableHead, *given: Any) -> TableHead:
         if happened:
             commit(self, *given)
         raise CommitUnknown("the answer was lost", commit_id="x", location="t")
 
     with monkeypatch.context() as patch:
-        patch.setattr(TableHead, "commit_or_refresh", lost)
+        patch.setattr(TableHead, "commit_or_refresh", lost_head)
         with pytest.raises(CommitUnknown):
             catalog.adopt_files("t", dry_run=False)
     if happened:

@@ -110,17 +110,17 @@ def test_columns_that_are_mapped_by_name_keep_their_ids_over_renames(log: DeltaL
 
 
 def test_columns_that_are_mapped_by_id_are_found_by_the_ids_in_the_file(log: DeltaLog) -> None:
-    def identified(name: str, type: pa.DataType, id: int) -> pa.Field:
+    def identified_field(name: str, type: pa.DataType, id: int) -> pa.Field:
         return pa.field(name, type, metadata={"PARQUET:field_id": str(id)})
 
-    inner = pa.struct([identified("was_a", pa.int64(), 3)])
-    listed = pa.list_(identified("element", pa.struct([identified("was_x", pa.int64(), 5)]), 99))
+    inner = pa.struct([identified_field("was_a", pa.int64(), 3)])
+    listed = pa.list_(identified_field("element", pa.struct([identified_field("was_x", pa.int64(), 5)]), 99))
     shape = pa.schema(
         [
-            identified("was", pa.int64(), 1),
-            identified("s", inner, 2),
-            identified("l", listed, 4),
-            identified("id", pa.int64(), 8),
+            identified_field("was", pa.int64(), 1),
+            identified_field("s", inner, 2),
+            identified_field("l", listed, 4),
+            identified_field("id", pa.int64(), 8),
         ]
     )
     rows = pa.table({"was": [1], "s": [{"was_a": 2}], "l": [[{"was_x": 3}]], "id": [9]}, schema=shape)

@@ -320,7 +320,7 @@ def test_files_without_ids_are_read_by_the_names_that_the_table_says(
         catalog.import_table(table.metadata_location, "other", format="iceberg")
 
 
-def spoiled(folder: Folder, change: Any) -> str:
+def spoiled_text(folder: Folder, change: Any) -> str:
     """Return the path of the newest metadata, changed."""
     newest = max((folder.folder / "metadata").glob("0000*.metadata.json"))
     metadata = json.loads(newest.read_bytes())
@@ -343,20 +343,22 @@ def test_what_lakelog_cannot_have_is_refused_by_name(
         return str(caught.value)
 
     def column_type(name: str) -> str:
-        return spoiled(folder, lambda it: it["schemas"][0]["fields"][1].update(type=name))
+        return spoiled_text(folder, lambda it: it["schemas"][0]["fields"][1].update(type=name))
 
     assert "the column n is uuid" in refusal(column_type("uuid"))
     assert "the column n is timestamp_ns" in refusal(column_type("timestamp_ns"))
     assert "has int for the column n" in refusal(column_type("date")).replace("integer", "int")
     assert "clashes with" in refusal(
-        spoiled(folder, lambda it: it["schemas"][0]["fields"][1].update(name="ID")), LakelogError
+        spoiled_text(folder, lambda it: it["schemas"][0]["fields"][1].update(name="ID")), LakelogError
     )
-    assert "is encrypted" in refusal(spoiled(folder, lambda it: it["snapshots"][0].update({"key-id": "1"})))
+    assert "is encrypted" in refusal(
+        spoiled_text(folder, lambda it: it["snapshots"][0].update({"key-id": "1"}))
+    )
     assert "by zorder[n], which" in refusal(
-        spoiled(folder, lambda it: it["partition-specs"][0]["fields"].append(OTHER_PART))
+        spoiled_text(folder, lambda it: it["partition-specs"][0]["fields"].append(OTHER_PART))
     )
     assert "version 4 of Iceberg's format" in refusal(
-        spoiled(folder, lambda it: it.update({"format-version": 4})), InvalidInput
+        spoiled_text(folder, lambda it: it.update({"format-version": 4})), InvalidInput
     )
     assert "there is no metadata" in refusal(tmp_path / "none/v1.metadata.json", NotFound)
     assert "there is no Iceberg table at" in refusal(tmp_path / "none", NotFound)
@@ -387,9 +389,9 @@ def test_what_a_table_declares_and_does_not_use_is_no_reason_to_refuse_it(
         declared(it)
         it["snapshots"][0]["schema-id"] = 7
 
-    path = spoiled(folder, declared)
+    path = spoiled_text(folder, declared)
     assert catalog.import_table(path, "t", format="iceberg").rows == 2
-    path = spoiled(folder, declared_then)
+    path = spoiled_text(folder, declared_then)
     with pytest.raises(Unsupported, match="the column v is variant.*import fewer versions"):
         catalog.import_table(path, "then", format="iceberg")
     assert catalog.import_table(path, "now", format="iceberg", versions=1).rows == 2

@@ -195,12 +195,12 @@ def test_tables_and_folders_that_cannot_be_read_may_have_the_files(
 
     listdir = os.listdir
 
-    def denied(path: str) -> list[str]:
+    def denied_texts(path: str) -> list[str]:
         if path == str(source / "_delta_log"):
             raise PermissionError(13, "Permission denied")
         return listdir(path)
 
-    monkeypatch.setattr(os, "listdir", denied)
+    monkeypatch.setattr(os, "listdir", denied_texts)
     assert "_delta_log (Permission denied)" in refused(catalog, source)
     assert not (source / CLAIM).exists()
 

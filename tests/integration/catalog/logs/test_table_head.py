@@ -20,7 +20,7 @@ def table(catalog: Catalog) -> Table:
     return catalog.create_table("t", SCHEMA, partition_by=["region"]).append(rows(1, 2))
 
 
-def nothing(*_: object) -> Draft:
+def empty_draft(*_: object) -> Draft:
     return Draft()
 
 
@@ -48,8 +48,8 @@ def test_a_commit_on_an_old_version_follows_what_was_committed_since(table: Tabl
 def test_the_same_token_is_the_same_commit(table: Table) -> None:
     token = Token(commit_id="once", bases={table.table_head.tracked.location: 2})
     assert (
-        table.table_head.commit(nothing, token).version
-        == table.table_head.commit(nothing, token).version
+        table.table_head.commit(empty_draft, token).version
+        == table.table_head.commit(empty_draft, token).version
         == 3
     )
 
@@ -69,9 +69,9 @@ def test_a_dropped_table_is_distinguished_from_another_one_at_its_place(
     old = catalog.create_table("own", SCHEMA, location=place)
     catalog.drop_table("own")
     with pytest.raises(NoSuchTable, match="it was dropped"):
-        old.table_head.commit(nothing)
+        old.table_head.commit(empty_draft)
     catalog.create_table("own", SCHEMA, location=place)
-    for attempt in (lambda: old.table_head.commit(nothing), lambda: old.table_head.at_least(1)):
+    for attempt in (lambda: old.table_head.commit(empty_draft), lambda: old.table_head.at_least(1)):
         with pytest.raises(NoSuchTable, match="another one is at its place"):
             attempt()
 

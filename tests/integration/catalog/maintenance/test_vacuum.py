@@ -423,7 +423,7 @@ def test_what_a_table_without_work_costs_does_not_depend_on_its_size(
 ) -> None:
     stores: list[CountingStore] = []
 
-    def counting(url: str, options: dict[str, str]) -> ObjectStore:
+    def counting_store(url: str, options: dict[str, str]) -> ObjectStore:
         stores.append(CountingStore(open_store(url, options)))
         return stores[-1]
 
@@ -431,7 +431,7 @@ def test_what_a_table_without_work_costs_does_not_depend_on_its_size(
     for number in range(30):
         table = table.append(rows(number))
     wait_for_background()
-    monkeypatch.setattr(places, "open_store", counting)
+    monkeypatch.setattr(places, "open_store", counting_store)
     catalog = Catalog(warehouse)
     for is_expired, lists, gets in ((False, 4, 4), (True, 6, 5)):
         if is_expired:

@@ -73,8 +73,10 @@ def atoms() -> Iterator[Column]:
         yield Column(name, pa.array(_filled(values), type), _filled(values))
     for name in CODED:
         type, values = ATOMS[name]
-        yield from _coded(name, pa.array(values, type), values)
-    yield from _coded("list", pa.array([[1, None], None, []], pa.list_view(pa.int8())), [[1, None], None, []])
+        yield from _coded_columns(name, pa.array(values, type), values)
+    yield from _coded_columns(
+        "list", pa.array([[1, None], None, []], pa.list_view(pa.int8())), [[1, None], None, []]
+    )
     yield Column("null", pa.nulls(ROWS), [None] * ROWS, pa.string())
     bits = pa.ExtensionArray.from_storage(pa.bool8(), pa.array(_filled([1, None, 0]), pa.int8()))
     yield Column("bool8", bits, _filled([True, None, False]))
@@ -87,7 +89,7 @@ def atoms() -> Iterator[Column]:
     yield Column("tensor", tensors, tensor.to_pylist())
 
 
-def _coded(name: str, values: pa.Array, kept: list[Any]) -> Iterator[Column]:
+def _coded_columns(name: str, values: pa.Array, kept: list[Any]) -> Iterator[Column]:
     places = [*range(len(values)), None, *reversed(range(len(values)))]
     places = _filled(places)
     indices = pa.array(places, pa.uint32())
@@ -174,7 +176,7 @@ NESTED: dict[str, Callable[[Column], tuple[pa.Array, list[Any]]]] = {
 }  # fmt: skip
 
 
-def nested(column: Column, form: str) -> Column:
+def nested_column(column: Column, form: str) -> Column:
     array, kept = NESTED[form](column)
     stored = None
     if column.stored is not None:
@@ -194,7 +196,7 @@ def columns(depth: int) -> Iterator[Column]:
         if column.name.split(" of ")[-1] in wanted_texts or column.name in wanted_texts
     ]
     for _ in range(depth):
-        level = [nested(column, form) for column in level for form in NESTED]
+        level = [nested_column(column, form) for column in level for form in NESTED]
         yield from level
 
 

@@ -25,7 +25,7 @@ SAMPLED, TOGETHER = 60, 150
 """Columns of one table, in the short form and in the full one."""
 
 
-def _seeded(table: Table) -> Table:
+def _seeded_table(table: Table) -> Table:
     return table.append(pa.table({"id": [0, 1, 99]}))
 
 
@@ -34,20 +34,20 @@ def append(catalog: Catalog, schema: pa.Schema, data: Any) -> Table:
 
 
 def overwrite(catalog: Catalog, schema: pa.Schema, data: Any) -> Table:
-    return _seeded(catalog.create_table("t", schema)).overwrite(data)
+    return _seeded_table(catalog.create_table("t", schema)).overwrite(data)
 
 
 def overwrite_partitions(catalog: Catalog, schema: pa.Schema, data: Any) -> Table:
     by = [{"transform": "bucket", "args": [1], "column": ["id"]}]
-    return _seeded(catalog.create_table("t", schema, partition_by=by)).overwrite_partitions(data)
+    return _seeded_table(catalog.create_table("t", schema, partition_by=by)).overwrite_partitions(data)
 
 
 def upsert(catalog: Catalog, schema: pa.Schema, data: Any) -> Table:
-    return _seeded(catalog.create_table("t", schema)).upsert(data, on="id").delete("id = 99")
+    return _seeded_table(catalog.create_table("t", schema)).upsert(data, on="id").delete("id = 99")
 
 
 def merge(catalog: Catalog, schema: pa.Schema, data: Any) -> Table:
-    merging = _seeded(catalog.create_table("t", schema)).merge(data, on="target.id = source.id")
+    merging = _seeded_table(catalog.create_table("t", schema)).merge(data, on="target.id = source.id")
     merging = merging.when_matched_update_all().when_not_matched_insert_all()
     return merging.when_not_matched_by_source_delete().execute()
 

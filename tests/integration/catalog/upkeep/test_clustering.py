@@ -57,7 +57,7 @@ def of(table: Table) -> Counter[Any]:
     return Counter(map(tuple, (row.values() for row in table.scan().to_arrow().to_pylist())))
 
 
-def other(catalog: Catalog) -> Table:
+def other_table(catalog: Catalog) -> Table:
     return Catalog(catalog.warehouse).load_table("t")
 
 
@@ -331,13 +331,13 @@ def test_rows_deleted_and_updated_meanwhile_and_a_new_key(catalog: Catalog, tabl
 
     def beside(*args: Any, **more: Any) -> Any:
         yield from rewrite(*args, **more)
-        late = other(catalog).delete("id < 100")
+        late = other_table(catalog).delete("id < 100")
         late.update({"pad": "'late'"}, "id >= 29900")
 
     version = table.version
     with patch.object(clustering, "along_curve", beside):
         table = table.cluster()
-    expected = [row for row in other(catalog).scan().to_arrow().to_pylist()]
+    expected = [row for row in other_table(catalog).scan().to_arrow().to_pylist()]
     assert len(expected) == 29_900 and sum(each["pad"] == "late" for each in expected) == 100
     kinds = Counter(row["_change_type"] for row in table.changes(version + 1).to_arrow().to_pylist())
     assert kinds == {"delete": 200, "insert": 100}
@@ -397,9 +397,9 @@ def test_what_is_expected_comes_true(catalog: Catalog, partitioned: bool) -> Non
     for number in range(6):
         table = table.append(rows(5_000, chance, number * 5_000))
 
-    def clustered(table: Table, **how: Any) -> Table:
+    def clustered_table(table: Table, **how: Any) -> Table:
         expected = table.expected_of_clustering(**how)
-        assert other(catalog).version == table.version, "nothing is changed, or read but metadata"
+        assert other_table(catalog).version == table.version, "nothing is changed, or read but metadata"
         current_table = table.cluster(**how)
         history = [
             entry
@@ -422,18 +422,18 @@ def test_what_is_expected_comes_true(catalog: Catalog, partitioned: bool) -> Non
         )
         return current_table
 
-    table = clustered(table)
-    assert clustered(table).version == table.version
+    table = clustered_table(table)
+    assert clustered_table(table).version == table.version
     for number in range(4):
         table = table.append(rows(500, chance, 90_000 + number * 500))
     expected_before = table.expected_of_clustering(full=True)
     assert [key.column for key in expected_before.keys] == ["day", "part"]
     assert all(key.after < key.before for key in expected_before.keys)
     assert abs(expected_before.overlap_before - overlap(table)) < 0.3
-    table = clustered(table, full=True)
+    table = clustered_table(table, full=True)
     later = rows(4_000, chance, 200_000)
     days = [DAY + dt.timedelta(days=2_000 + chance.randrange(300)) for _ in range(4_000)]
-    table = clustered(table.append(later.set_column(1, "day", pa.array(days, pa.date32()))))
+    table = clustered_table(table.append(later.set_column(1, "day", pa.array(days, pa.date32()))))
 
 
 def test_a_limit_of_one_byte_does_little_at_a_time_and_comes_to_an_end(table: Table) -> None:
@@ -470,7 +470,7 @@ def test_a_key_that_is_dropped_while_clustering_runs_ends_it_and_loses_nothing(
 
     def beside(*args: Any, **more: Any) -> Any:
         yield from rewrite(*args, **more)
-        late = other(catalog)
+        late = other_table(catalog)
         if late.metadata.clustering:
             late = late.alter([{"change": "set-clustering", "columns": []}])
             late.alter([{"change": "delete-column", "name": ["part"]}])
@@ -480,7 +480,7 @@ def test_a_key_that_is_dropped_while_clustering_runs_ends_it_and_loses_nothing(
         pytest.raises(DoneInPart, match="were changed meanwhile"),
     ):
         table.cluster()
-    remaining_rows = other(catalog).scan().to_arrow().to_pylist()
+    remaining_rows = other_table(catalog).scan().to_arrow().to_pylist()
     assert Counter(each["id"] for each in remaining_rows) == Counter(
         element[0] for element in counts_before.elements()
     )
@@ -500,7 +500,7 @@ def test_branches_and_partitions(catalog: Catalog) -> None:
     table = table.cluster()
     assert of(table) == counts_before
     branch = branch.cluster()
-    assert branch.scan().to_arrow().num_rows == 11_999 and of(other(catalog)) == counts_before
+    assert branch.scan().to_arrow().num_rows == 11_999 and of(other_table(catalog)) == counts_before
 
 
 def test_plans_are_pure_and_small_files_wait_where_asked(table: Table) -> None:
@@ -523,7 +523,7 @@ def test_one_commit_serves_many_partitions_and_upkeep_says_and_does_it(catalog: 
     assert (advice.level, advice.command, advice.reads_files) == ("should", "lakelog cluster t", 128)
     assert advice.sql == "CALL lake.system.cluster(table => '`t`')" and not plan_upkeep(catalog)[0].compacts
     (due,) = catalog.maintain("t", dry_run=True)
-    assert due.compacted.read_files == 128 and other(catalog).version == version
+    assert due.compacted.read_files == 128 and other_table(catalog).version == version
     (done,) = catalog.maintain("t")
     table = table.refresh()
     assert (done.compacted.read_files, done.compacted.written_files) == (128, 16)
@@ -537,7 +537,7 @@ def test_one_commit_serves_many_partitions_and_upkeep_says_and_does_it(catalog: 
     (done,) = catalog.maintain("t")
     assert done.compacted.deleted_rows > 0
     assert table.refresh().table_head.all_files()["curve_low"].null_count == 0
-    first = other(catalog)
+    first = other_table(catalog)
     for number in range(8):
         first = first.append(rows(200, chance, 90_000 + number * 200))
     version, kept_counts = first.version, of(first)

@@ -40,7 +40,7 @@ def computed_once(table: Any) -> Any:
     )
 
 
-def known(table: Any) -> dict[str, ColumnEstimates]:
+def known_estimates(table: Any) -> dict[str, ColumnEstimates]:
     estimates = engine.estimates(table.refresh())
     return {table.schema.field_by_id(id).name: column for id, column in estimates.columns.items()}
 
@@ -55,10 +55,10 @@ def test_maintain_counts_anew_what_was_counted_once_and_is_a_tenth_older(catalog
     assert catalog.maintain("t")[0].statistics == 2 and catalog.maintain("t")[0].statistics == 0
     estimates = engine.estimates(table.refresh())
     assert estimates is not None and (estimates.rows, estimates.added_since) == (110, 0)
-    assert known(table)["id"] == ColumnEstimates(
+    assert known_estimates(table)["id"] == ColumnEstimates(
         type="long", distinct=110, nulls=0, min=0, max=109, average_bytes=8, most_bytes=8
     )
-    assert known(table)["name"] == ColumnEstimates(
+    assert known_estimates(table)["name"] == ColumnEstimates(
         type="string", distinct=3, nulls=0, average_bytes=2, most_bytes=2
     )
 
@@ -68,7 +68,7 @@ def test_rows_that_are_deleted_do_not_count(catalog: Catalog) -> None:
     table = computed_once(table.append(rows(*range(10)))).append(rows(*range(10, 20)))
     table = table.delete("id >= 15 OR id = 0")
     catalog.maintain("t", actions=("statistics",))
-    found_id = known(table)["id"]
+    found_id = known_estimates(table)["id"]
     assert (found_id.distinct, found_id.min, found_id.max, engine.estimates(table.refresh()).rows) == (
         14,
         1,
@@ -98,7 +98,7 @@ def test_each_type_is_counted_as_spark_counts_it(catalog: Catalog) -> None:
     assert catalog.maintain("t")[0].error is None
     distincts = {
         name: (fact.distinct, fact.nulls, fact.min, fact.max, fact.average_bytes, fact.most_bytes)
-        for name, fact in known(table).items()
+        for name, fact in known_estimates(table).items()
     }
     assert distincts == {
         "flag": (2, 1, False, True, 1, 1),
@@ -143,9 +143,9 @@ def test_writers_count_anew_in_the_background_and_no_other_writer_does_it_meanwh
     first, second = begun
     # Due since a version before the first one's turn: the second leaves that to it.
     second()
-    assert "statistics-computed" not in operations(table)[:2] and known(table)["id"].distinct == 1
+    assert "statistics-computed" not in operations(table)[:2] and known_estimates(table)["id"].distinct == 1
     first()
-    assert known(table)["id"].distinct == 1000 and known(table)["name"].distinct == 3
+    assert known_estimates(table)["id"].distinct == 1000 and known_estimates(table)["name"].distinct == 3
     assert operations(table)[0] == "compute statistics"
 
 
@@ -162,7 +162,7 @@ def test_streams_and_changes_do_not_notice_and_a_large_table_is_left_to_maintain
     table = computed_once(catalog.create_table("t", SCHEMA, properties=AUTO).append(rows(1)))
     for id in range(7):
         table = table.append(rows(id))
-    assert wait_for_upkeep() and known(table)["id"].distinct == 1
+    assert wait_for_upkeep() and known_estimates(table)["id"].distinct == 1
     changed_num_rows = table.refresh().changes(2, table.refresh().version).to_arrow().num_rows
     assert catalog.maintain("t")[0].statistics == 2
     table = table.refresh()
@@ -180,7 +180,7 @@ def test_dates_and_times_beyond_those_of_python_are_counted(catalog: Catalog) ->
     )
     table = computed_once(catalog.create_table("t", data.schema)).append(data)
     assert catalog.maintain("t")[0].statistics == 2
-    assert {name: (fact.min, fact.max) for name, fact in known(table).items()} == far
+    assert {name: (fact.min, fact.max) for name, fact in known_estimates(table).items()} == far
 
 
 def test_values_that_are_erased_while_they_are_counted_come_to_no_statistics(catalog: Catalog) -> None:

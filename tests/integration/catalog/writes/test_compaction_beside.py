@@ -39,11 +39,11 @@ def table(catalog: Catalog) -> Table:
     return deleted(table, [3, 14, 44])
 
 
-def other(catalog: Catalog) -> Table:
+def other_table(catalog: Catalog) -> Table:
     return Catalog(catalog.warehouse).load_table("t")
 
 
-def changed(table: Table, version: int) -> Counter[tuple[str, int, str]]:
+def changed_counts(table: Table, version: int) -> Counter[tuple[str, int, str]]:
     rows = table.changes(version + 1).to_arrow().to_pylist()
     return Counter((each["_change_type"][:6], each["id"], each["name"]) for each in rows)
 
@@ -58,24 +58,24 @@ def test_rows_that_others_change_meanwhile_are_dead_in_the_new_files(
 ) -> None:
     write, groups = written(table)
     with patch.object(deletion_vectors, "INLINE_MAX_BYTES", 0 if apart else 512):
-        other(catalog).delete(col("id").is_in([20, 5]))
-        other(catalog).update({"name": "'new'"}, col("id").is_in([21, 44, 30]))
-        facts_before = known(other(catalog))
+        other_table(catalog).delete(col("id").is_in([20, 5]))
+        other_table(catalog).update({"name": "'new'"}, col("id").is_in([21, 44, 30]))
+        facts_before = known(other_table(catalog))
         token = Token(commit_id=write.id, bases={table.table_head.tracked.location: table.version})
         table_after, lost_numbers = engine.commit_compaction(table, write, groups, token=token)
     assert lost_numbers == [] and known(table_after) == facts_before
     assert files_of(table_after).isdisjoint({path for group in groups for path in group.removed})
-    assert changed(table_after, table.version) == Counter(
+    assert changed_counts(table_after, table.version) == Counter(
         [("delete", id, f"n{id}") for id in (5, 20)]
         + [("delete", id, f"n{id}") for id in (21, 30)]
         + [("insert", id, "new") for id in (21, 30)]
     )
-    assert not changed(table_after, table_after.version - 1), "the compaction itself changes no row"
+    assert not changed_counts(table_after, table_after.version - 1), "the compaction itself changes no row"
     # A retry gives the same, whatever has happened since.
-    other(catalog).append(rows(500)).compact(deleted_ratio=0)
-    for asking_table in (table, other(catalog)):
+    other_table(catalog).append(rows(500)).compact(deleted_ratio=0)
+    for asking_table in (table, other_table(catalog)):
         assert engine.commit_compaction(asking_table, write, groups, token=token)[1] == []
-    assert set(known(other(catalog))) == {*facts_before, 500}
+    assert set(known(other_table(catalog))) == {*facts_before, 500}
     check(catalog, leftovers=True)
 
 
@@ -84,9 +84,9 @@ def test_rows_of_files_that_others_have_rewritten_are_dead_in_the_new_files(
 ) -> None:
     table = table.alter(COPYING)
     write, groups = written(table)
-    other(catalog).update({"name": "'new'"}, col("id") == 20)
-    other(catalog).delete(col("id") == 41)
-    facts_before = known(other(catalog))
+    other_table(catalog).update({"name": "'new'"}, col("id") == 20)
+    other_table(catalog).delete(col("id") == 41)
+    facts_before = known(other_table(catalog))
     table_after, lost_numbers = engine.commit_compaction(table, write, groups)
     assert lost_numbers == [] and known(table_after) == facts_before
     assert table_after.file_count == 2 + 2, (
@@ -104,8 +104,8 @@ def test_a_group_is_left_out_where_most_of_its_files_are_gone(catalog: Catalog, 
     ids = [
         min(id for id in known(table) if id // 10 == at and path_of(table, id) in of_first) for at in range(4)
     ]
-    other(catalog).delete(col("id").is_in(ids))
-    facts_before = known(other(catalog))
+    other_table(catalog).delete(col("id").is_in(ids))
+    facts_before = known(other_table(catalog))
     table_after, lost_numbers = engine.commit_compaction(table, write, groups)
     assert lost_numbers == [0] and known(table_after) == facts_before
     assert len(of_first & files_of(table_after)) == 1
@@ -119,7 +119,7 @@ def path_of(table: Table, id: int) -> str:
 
 def test_rows_that_come_back_meanwhile_are_not_lost(catalog: Catalog, table: Table) -> None:
     write, groups = written(table)
-    back = other(catalog).set_current_version(table.version - 1)
+    back = other_table(catalog).set_current_version(table.version - 1)
     assert {3, 14, 44} < set(known(back))
     table_after, lost_numbers = engine.commit_compaction(table, write, groups)
     assert lost_numbers and known(table_after) == known(back)
@@ -129,10 +129,10 @@ def test_rows_that_come_back_meanwhile_are_not_lost(catalog: Catalog, table: Tab
 
 def test_rows_that_came_back_and_went_again_are_as_they_were(catalog: Catalog, table: Table) -> None:
     write, groups = written(table)
-    other(catalog).delete(col("id") >= 0)
-    assert not known(other(catalog))
-    other(catalog).set_current_version(table.version - 1)
-    again = deleted(other(catalog), [3, 14, 44, 7])
+    other_table(catalog).delete(col("id") >= 0)
+    assert not known(other_table(catalog))
+    other_table(catalog).set_current_version(table.version - 1)
+    again = deleted(other_table(catalog), [3, 14, 44, 7])
     table_after, lost_numbers = engine.commit_compaction(table, write, groups)
     assert lost_numbers == [] and known(table_after) == known(again) and 7 not in known(table_after)
     check(catalog, leftovers=True)
@@ -140,7 +140,7 @@ def test_rows_that_came_back_and_went_again_are_as_they_were(catalog: Catalog, t
 
 def test_the_later_of_two_compactions_changes_nothing(catalog: Catalog, table: Table) -> None:
     write, groups = written(table)
-    table_before = other(catalog).compact()
+    table_before = other_table(catalog).compact()
     table_after, lost_numbers = engine.commit_compaction(table, write, groups)
     assert (
         lost_numbers == [0, 1]
@@ -156,7 +156,7 @@ def test_ids_are_looked_up_in_parts_and_without_room_to_remember_them(
     monkeypatch.setattr(row_reader, "KEPT_BYTES", 0)
     monkeypatch.setattr(row_reader, "ROWS_LIMIT", 0)
     write, groups = written(table)
-    other(catalog).delete(col("id") >= 12)
+    other_table(catalog).delete(col("id") >= 12)
     mine = engine.begin_write(table)
     positions = deletes_of(table, [1, 2, 7])
     table_after, lost_numbers = engine.commit_compaction(table, write, groups)
@@ -188,19 +188,19 @@ def test_a_compaction_in_a_loop_beside_changes_of_rows_loses_none_of_its_work(
     def work() -> None:
         nonlocal written
         written += 1
-        other(catalog).delete(col("id") == next(numbers))
-        other(catalog).update({"name": "'u'"}, col("id").is_in([next(numbers), next(numbers)]))
-        other(catalog).append(rows(next(fresh)))
+        other_table(catalog).delete(col("id") == next(numbers))
+        other_table(catalog).update({"name": "'u'"}, col("id").is_in([next(numbers), next(numbers)]))
+        other_table(catalog).append(rows(next(fresh)))
 
     expected = set(known(table))
     for _ in range(6):
         with beside(catalog, work):
-            other(catalog).compact(deleted_ratio=0)
-    operations = Counter(entry.operation for entry in other(catalog).history(limit=100))
+            other_table(catalog).compact(deleted_ratio=0)
+    operations = Counter(entry.operation for entry in other_table(catalog).history(limit=100))
     assert operations["compact"] == written >= 6
     removed_numbers = {number for number in range(0, next(numbers), 3)}
-    assert set(known(other(catalog))) == expected - removed_numbers | set(range(1000, next(fresh)))
-    updated_rows = other(catalog).scan(filter=col("name") == "u").to_arrow()["id"].to_pylist()
+    assert set(known(other_table(catalog))) == expected - removed_numbers | set(range(1000, next(fresh)))
+    updated_rows = other_table(catalog).scan(filter=col("name") == "u").to_arrow()["id"].to_pylist()
     assert set(updated_rows) == {id for id in expected if id < 3 * written and id % 3}
     check(catalog, leftovers=True)
 
@@ -214,12 +214,12 @@ def test_files_without_row_ids_are_planned_anew_and_it_gives_up_where_others_are
         table = table.append(rows(*range(first, first + 10)))
     numbers = iter(range(50))
     with (
-        beside(catalog, lambda: other(catalog).delete(col("id").is_in([next(numbers), next(numbers)]))),
+        beside(catalog, lambda: other_table(catalog).delete(col("id").is_in([next(numbers), next(numbers)]))),
         pytest.raises(CommitConflict, match="5 times"),
     ):
         table.compact()
     assert table.refresh().row_count == 50 - 10
-    assert other(catalog).compact().file_count == 1
+    assert other_table(catalog).compact().file_count == 1
     check(catalog)
 
 
@@ -271,14 +271,14 @@ def test_no_writer_conflicts_and_no_compaction_is_thrown_away(
         writers = [pool.submit(a_writer, catalog, seconds, seed) for seed in range(WRITERS)]
         with beside(catalog, count):
             while not all(future.done() for future in writers):
-                other(catalog).compact(deleted_ratio=0.0)
+                other_table(catalog).compact(deleted_ratio=0.0)
     results = [future.result() for future in writers]
     names = {id: f"n{id}" for id in range(ROWS)}
     for removed_numbers, changed_names in results:
         names |= changed_names
         for id in removed_numbers:
             names.pop(id, None)
-    table_after = other(catalog)
+    table_after = other_table(catalog)
     found_rows = table_after.to_arrow()
     assert dict(zip(found_rows["id"].to_pylist(), found_rows["name"].to_pylist(), strict=True)) == names
     assert found_rows.num_rows == len(names)
@@ -290,7 +290,7 @@ def test_no_writer_conflicts_and_no_compaction_is_thrown_away(
         # Where others have rewritten all but one of its files, a compaction would only make that one larger.
         assert operations["compact"] > 0.8 * written
     net = Counter({(id, f"n{id}"): 1 for id in range(ROWS)})
-    for (label, id, name), count_ in changed(table_after, start.version).items():
+    for (label, id, name), count_ in changed_counts(table_after, start.version).items():
         net[(id, name)] += count_ if label == "insert" else -count_
     assert {each_pair: count_ for each_pair, count_ in net.items() if count_} == dict.fromkeys(
         names.items(), 1
@@ -310,10 +310,10 @@ def test_a_change_of_rows_beside_a_compaction_and_new_columns(
         "rename": {"change": "rename-column", "name": ["name"], "new_name": "title"},
         "drop": {"change": "delete-column", "name": ["name"]},
     }
-    other(catalog).alter([altered[change]])
+    other_table(catalog).alter([altered[change]])
     if change == "add":
-        other(catalog).update({"more": "7"}, "id = 21")
-    other(catalog).compact()
+        other_table(catalog).update({"more": "7"}, "id = 21")
+    other_table(catalog).compact()
     if change == "drop":
         with pytest.raises(CommitConflict, match="removed or rewritten"):
             table.update({"name": "'new'"}, "id = 20")
@@ -322,7 +322,7 @@ def test_a_change_of_rows_beside_a_compaction_and_new_columns(
         with pytest.raises(CommitConflict):
             table.update({"name": "'lost'"}, "id = 21")
     table.update({"name": "'new'"}, "id = 20")
-    found_rows = {row["id"]: row for row in other(catalog).to_arrow().to_pylist()}
+    found_rows = {row["id"]: row for row in other_table(catalog).to_arrow().to_pylist()}
     assert len(found_rows) == 47
     assert found_rows[20]["title" if change == "rename" else "name"] == "new"
     if change == "add":

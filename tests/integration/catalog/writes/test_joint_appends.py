@@ -202,8 +202,8 @@ def test_appends_that_wait_are_one_file_and_one_version_with_a_change_for_each(
     row_ids = read.scan(row_ids=True).to_arrow()["_row_id"].to_pylist()
     assert sorted(row_ids) == list(range(16))
     history = [entry for entry in read.history() if entry.operation == "append"]
-    assert sum(added(read, "added_rows")) == 16
-    assert sum(added(read, "added_files")) == 2
+    assert sum(added_numbers(read, "added_rows")) == 16
+    assert sum(added_numbers(read, "added_files")) == 2
     by_author = {
         entry.writer.get("query"): entry.details for entry in history if "of_changes" not in entry.details
     }
@@ -254,7 +254,7 @@ def test_threads_that_never_stop_lose_and_double_nothing(
     read = fresh()
     assert ids(read) == sorted(t * 100 + i for t in range(8) for i in range(8))
     assert read.version < 65
-    assert sum(added(read, "added_rows")) == 64
+    assert sum(added_numbers(read, "added_rows")) == 64
     assert read.changes(1).to_arrow().num_rows == 64
 
 
@@ -276,7 +276,7 @@ def test_empty_appends_have_a_history(store: Gated, table: Table) -> None:
     ok(together(store, table, [lambda: table.append(rows())] * 3))
     read = fresh()
     assert ids(read) == [0]
-    assert sum(added(read, "added_rows")) == 1
+    assert sum(added_numbers(read, "added_rows")) == 1
 
 
 def test_columns_that_only_an_append_by_itself_can_have_are_appended(store: Gated, table: Table) -> None:
@@ -454,11 +454,11 @@ def test_processes_that_propose_to_each_other_append_joint_rows_once(store: Gate
         side_by_side(work)
     read = fresh()
     assert ids(read) == sorted(t * 100 + i for t in range(8) for i in range(5))
-    assert sum(added(read, "added_rows")) == 40
+    assert sum(added_numbers(read, "added_rows")) == 40
     assert not fsck.check_warehouse(Catalog("memory://joint")._logs, deep=True).of(Severity.DAMAGE)
 
 
-def added(table: Table, what: str) -> list[int]:
+def added_numbers(table: Table, what: str) -> list[int]:
     return [int(str(entry.details.get(what, 0))) for entry in table.history()]
 
 

@@ -461,7 +461,7 @@ def test_rows_that_a_transaction_adds_to_a_branch_and_joins_have_its_version(
 
 
 def test_identity_values_are_given_once_over_all_lines(catalog: Catalog, client: Client) -> None:
-    stage = engine.stage(catalog, "create", "n", numbered())
+    stage = engine.stage(catalog, "create", "n", numbered_schema())
     table = engine.commit_stage(catalog, stage)
     row = pa.table({"x": ["a"]})
     table.append(row).create_branch("b")
@@ -477,7 +477,7 @@ def test_identity_values_are_given_once_over_all_lines(catalog: Catalog, client:
     sound(client)
 
 
-def numbered() -> Schema:
+def numbered_schema() -> Schema:
     from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
     identity = {"identity.start": 1, "identity.step": 1, "identity.allowExplicitInsert": False}

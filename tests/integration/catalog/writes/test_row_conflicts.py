@@ -134,14 +134,14 @@ def test_serializable_changes_that_depend_on_rows_fail_where_these_are_gone(tabl
 
 
 def test_rows_that_were_merged_are_seen_even_after_they_were_compacted(table: Table) -> None:
-    def merged(table: Table) -> Table:
+    def merged_table(table: Table) -> Table:
         write = engine.begin_write(table)
         files = files_of(table, write, rows(range(50, 51)))
         return engine.commit_rows(table, write, "merge", files, condition=col("id") == 50)
 
-    compacted(merged(table))
+    compacted(merged_table(table))
     with pytest.raises(CommitConflict, match="should have seen"):
-        merged(table)
+        merged_table(table)
     assert ids(table) == [*EVERY, 50]
 
 
@@ -216,13 +216,13 @@ def test_a_row_between_others_is_not_one_of_them(table: Table) -> None:
     assert ids(updated(table, [4], "new", condition=col("id") == 4)) == EVERY
 
 
-def inserted(table: Table, id: int) -> Table:
+def inserted_table(table: Table, id: int) -> Table:
     return table.append(rows(range(id, id + 1)))
 
 
 def inserted_and_moved_in(catalog: Catalog, id: int) -> None:
     with catalog.transaction() as tx:
-        table = inserted(tx.load_table("t"), 50)
+        table = inserted_table(tx.load_table("t"), 50)
         write = engine.begin_write(table)
         files = files_of(table, write, rows(range(id, id + 1)))
         engine.commit_rows(
@@ -235,8 +235,8 @@ def test_under_snapshot_isolation_inserted_rows_come_later_and_others_of_their_v
 ) -> None:
     # The statistics of the second change say from 1 to 5.
     updated(table, [1, 5], "new", condition=BETWEEN)
-    inserted(table, 4)
-    inserted(table, 6).compact(target_size_bytes=1 << 20)
+    inserted_table(table, 4)
+    inserted_table(table, 6).compact(target_size_bytes=1 << 20)
     assert ids(updated(table, [4], "new", condition=col("id") == 4)) == sorted([*EVERY, 4, 6])
     inserted_and_moved_in(catalog, 3)
     with pytest.raises(CommitConflict, match="should have seen"):

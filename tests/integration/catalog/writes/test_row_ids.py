@@ -39,7 +39,7 @@ def known(table: Table, **scan: object) -> Known:
     )
 
 
-def copied(table: Table, write: WriteRef, ids: Sequence[int], own: Known, name: str | None) -> DataFile:
+def copied_file(table: Table, write: WriteRef, ids: Sequence[int], own: Known, name: str | None) -> DataFile:
     """Write a file as an engine does that copies rows (or updates them, if they get a name) with their ids."""
     fields = {field.name: field.physical for field in table.schema.fields}
     data = pa.table(
@@ -75,12 +75,12 @@ def test_copied_rows_keep_both_and_updated_rows_keep_their_id(table: Table) -> N
     table = table.append(rows(1, 2, 3)).append(rows(4))
     own = known(table)
     write = engine.begin_write(table)
-    file = copied(table, write, [1, 2, 3], own, None)
+    file = copied_file(table, write, [1, 2, 3], own, None)
     first = next(path for path in paths_of(table) if "0000000001-" in path)
     table = engine.commit_rows(table, write, "compact", [file], removed=[first])
     assert known(table) == own
     write = engine.begin_write(table)
-    file = copied(table, write, [2], own, "new")
+    file = copied_file(table, write, [2], own, "new")
     table = engine.commit_rows(table, write, "update", [file], deletes=deletes_of(table, [2]))
     assert known(table) == {**own, 2: (1, table.version)}
     assert table.scan(filter=col("name") == "new", row_ids=True).to_arrow().to_pydict() == {

@@ -139,14 +139,14 @@ def test_batches_of_many_queries_share_versions_and_each_is_there_once(
     put = MemoryStore.put_if_absent
     sharing, met = table.table_head.tracked.log.sharing, threading.Event()
 
-    def held(self: MemoryStore, key: str, data: bytes) -> bool:
+    def held_flag(self: MemoryStore, key: str, data: bytes) -> bool:
         if "/_log/" in key and not met.is_set():
             # The first version waits until another query has a batch for the next one.
             wait_until(lambda: sharing.waiting, "that another query commits")
             met.set()
         return put(self, key, data)
 
-    monkeypatch.setattr(MemoryStore, "put_if_absent", held)
+    monkeypatch.setattr(MemoryStore, "put_if_absent", held_flag)
     together = barrier(queries)
 
     def query(number: int) -> None:

@@ -31,7 +31,7 @@ class Objects(dict[str, bytes]):
         return [self[name] for name in names]
 
 
-def dumped(files: FileSet, version: int, objects: Objects) -> FileSet:
+def dumped_set(files: FileSet, version: int, objects: Objects) -> FileSet:
     """Dump a set as its writer does, and return it as a reader of the snapshot has it."""
     root, blobs, kept = files.dump(version)
     objects.update(blobs)
@@ -73,7 +73,7 @@ def test_snapshots_of_a_random_history_are_found_to_be_right_and_altered_ones_wr
         replayed = replayed.removed(removed).added(added_files, SCHEMA, [SPEC])
         if version % 7 or not live:
             continue
-        stored = dumped(written, version, objects)
+        stored = dumped_set(written, version, objects)
         parts = judge.compared.apart(replayed, stored)
         whole_number += parts is None
         assert parts is None or different_files(*parts) is None
@@ -121,7 +121,7 @@ def test_a_set_that_names_a_manifest_twice_is_found_to_be_wrong() -> None:
     objects = Objects()
     judge = TableJudge(objects.fetch)
     replayed = FileSet.empty().added([a_file(number) for number in range(300)], SCHEMA, [SPEC])
-    stored = dumped(replayed, 1, objects)
+    stored = dumped_set(replayed, 1, objects)
     assert difference(replayed, stored, judge) is None
     root, _, _ = stored.dump(1)
     twice = FileSet.load(replace(root, manifests=root.manifests * 2))
@@ -141,7 +141,7 @@ def test_manifests_are_read_twice_at_most_though_each_snapshot_names_all(
         file = a_file(version)
         written, replayed = (files.added([file], SCHEMA, [SPEC]) for files in (written, replayed))
         if version % 20 == 0:
-            stored = dumped(written, version, objects)
+            stored = dumped_set(written, version, objects)
             assert difference(replayed, stored, judge) is None
             judge.compared.keep([stored])
     bounded_entries = [entry for entry in stored.stored_in().manifests.entries if entry.bounds is not None]
@@ -159,7 +159,7 @@ def test_lists_of_removed_files_are_joined_like_manifests_and_compared_by_what_i
     for version in range(1, 101):
         files = [removed_file(file) for file in first[version * 10 : version * 10 + 10]]
         written, replayed = written.removed(files), replayed.removed(files)
-        stored = dumped(written, version, objects)
+        stored = dumped_set(written, version, objects)
         assert difference(replayed, stored, judge) is None
         judge.compared.keep([stored])
     lists = stored.stored_in().manifests.removed

@@ -131,14 +131,14 @@ def test_values_of_a_column_are_checked_when_it_is_decoded() -> None:
 
 
 def test_recent_files_are_found_in_the_manifests_that_were_written_since() -> None:
-    def named(number: int) -> str:
+    def named_text(number: int) -> str:
         return f"data/{number:020d}-{'a' * 26}-0.parquet"
 
     files, objects = FileSet.empty(), dict[str, bytes]()
     for version in range(1, 1501):
-        files = files.added([a_file(version, path=named(version - 1))], SCHEMA, [SPEC])
+        files = files.added([a_file(version, path=named_text(version - 1))], SCHEMA, [SPEC])
         if version in (1200, 1310, 1350):
-            files = files.removed([removed_file(a_file(version, path=named(version - 150)))])
+            files = files.removed([removed_file(a_file(version, path=named_text(version - 150)))])
         if version % 20 == 0:
             _, blobs, kept = files.dump(version)
             files.stored(kept)
@@ -146,25 +146,28 @@ def test_recent_files_are_found_in_the_manifests_that_were_written_since() -> No
     root, blobs, _ = files.dump(1500)
     assert not blobs
     files = files.added([a_file(0, path="data/new.parquet")], SCHEMA, [SPEC])
-    files = files.removed([removed_file(a_file(1, path=named(1499)))])
+    files = files.removed([removed_file(a_file(1, path=named_text(1499)))])
     read: list[str] = []
 
     def fetch(names: Sequence[str]) -> list[bytes]:
         read.extend(names)
         return [objects[name] for name in names]
 
-    def found(*paths: str) -> set[str]:
+    def found_texts(*paths: str) -> set[str]:
         read.clear()
         cold = FileSet.load(root)
         return {path for table in cold.named(fetch, pa.array(paths)) for path in table["path"].to_pylist()}
 
     count = len(root.manifests)
-    assert found(named(1498), named(1490)) == {named(1498), named(1490)}
+    assert found_texts(named_text(1498), named_text(1490)) == {named_text(1498), named_text(1490)}
     assert len(read) - 1 < count
-    assert found(named(3), named(1490)) == {named(3), named(1490)} and len(read) - 1 == count
+    assert (
+        found_texts(named_text(3), named_text(1490)) == {named_text(3), named_text(1490)}
+        and len(read) - 1 == count
+    )
     # One that was removed, or whose name says less, makes it read all.
-    assert found(named(1160), named(1490)) == {named(1490)} and len(read) - 1 == count
-    tables = files.named(fetch, pa.array([named(1499), "data/new.parquet"]))
+    assert found_texts(named_text(1160), named_text(1490)) == {named_text(1490)} and len(read) - 1 == count
+    tables = files.named(fetch, pa.array([named_text(1499), "data/new.parquet"]))
     assert [table["path"].to_pylist() for table in tables if table.num_rows] == [["data/new.parquet"]]
 
 
@@ -288,7 +291,7 @@ def test_a_snapshot_of_an_older_version_than_a_tags_was_stored_with_has_no_file_
     def fetch(names: Sequence[str]) -> list[bytes]:
         return [objects[name] for name in names]
 
-    def dumped(files: FileSet, version: int) -> FileSet:
+    def dumped_set(files: FileSet, version: int) -> FileSet:
         root, blobs, kept = files.dump(version, fetch)
         objects.update(blobs)
         files.stored(kept)
@@ -297,9 +300,9 @@ def test_a_snapshot_of_an_older_version_than_a_tags_was_stored_with_has_no_file_
     tag = FileSet.empty().added([a_file(1), a_file(2)], SCHEMA, [SPEC])
     main = tag.removed([removed_file(a_file(1))]).added([a_file(3)], SCHEMA, [SPEC])
     if comes_back:
-        dumped(main, tagged_at)
+        dumped_set(main, tagged_at)
         main = main.added([a_file(1)], SCHEMA, [SPEC])
     # By another thread, which has read a newer version: its snapshot holds the tag's files too.
-    dumped(tag, tagged_at)
+    dumped_set(tag, tagged_at)
     expected = [a_file(number).path for number in ((1, 2, 3) if comes_back else (2, 3))]
-    assert sorted(dumped(main, 4).table(fetch)["path"].to_pylist()) == expected
+    assert sorted(dumped_set(main, 4).table(fetch)["path"].to_pylist()) == expected

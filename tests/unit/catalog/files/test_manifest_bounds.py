@@ -311,7 +311,7 @@ def test_an_entry_of_which_nothing_is_known_widens_the_bounds() -> None:
     assert choose.manifests(bounds_table(every)).to_pylist().count(True) == 1
 
 
-def needed(files: Sequence[DataFile], schema: Schema, spec: PartitionSpec, op: str, value: object) -> bool:
+def is_needed(files: Sequence[DataFile], schema: Schema, spec: PartitionSpec, op: str, value: object) -> bool:
     """Whether a manifest of `files` is needed for a filter on the first column."""
     known = bounds_of("m", files_to_arrow(list(files) * 10, schema, [spec]))
     choice = choosing(bind(Predicate(op, (Column((schema.fields[0].name,)), literal(value))), schema), [spec])
@@ -330,11 +330,11 @@ def test_days_of_partitions_say_between_which_moments_all_rows_are() -> None:
     ]
     day = dt.timedelta(days=1)
     start = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-    assert needed(days, schema, spec, "=", start + 2.9 * day) and needed(
+    assert is_needed(days, schema, spec, "=", start + 2.9 * day) and is_needed(
         days, schema, spec, "=", start - 3 * day
     )
-    assert not needed(days, schema, spec, "=", start + 3 * day)
-    assert not needed(days, schema, spec, "<", start - 3 * day)
+    assert not is_needed(days, schema, spec, "=", start + 3 * day)
+    assert not is_needed(days, schema, spec, "<", start - 3 * day)
 
 
 def test_equal_bounds_of_long_texts_have_no_end() -> None:
@@ -345,8 +345,8 @@ def test_equal_bounds_of_long_texts_have_no_end() -> None:
         return DataFile(path=f"data/{number}", size_bytes=1, rows=4, stats=stats)
 
     cut, short = "b" * 32, "a" * 5
-    assert needed([a_file(1, cut, cut), a_file(2, short, short)], schema, UNPARTITIONED, "=", "b" * 40)
-    assert not needed([a_file(1, "b", "b"), a_file(2, short, short)], schema, UNPARTITIONED, "=", "b" * 40)
+    assert is_needed([a_file(1, cut, cut), a_file(2, short, short)], schema, UNPARTITIONED, "=", "b" * 40)
+    assert not is_needed([a_file(1, "b", "b"), a_file(2, short, short)], schema, UNPARTITIONED, "=", "b" * 40)
 
 
 def test_a_nan_in_one_file_is_one_in_its_manifest() -> None:
@@ -364,12 +364,12 @@ def test_a_nan_in_one_file_is_one_in_its_manifest() -> None:
         (a_file(2, nans=4), True),
         (a_file(2), True),
     ):
-        assert needed([plain, other_a_file], schema, UNPARTITIONED, "=", nan) is expected
-        assert needed([plain, other_a_file], schema, UNPARTITIONED, ">", 5.0) is expected
-        assert needed([plain, other_a_file], schema, UNPARTITIONED, "=", 1.5)
+        assert is_needed([plain, other_a_file], schema, UNPARTITIONED, "=", nan) is expected
+        assert is_needed([plain, other_a_file], schema, UNPARTITIONED, ">", 5.0) is expected
+        assert is_needed([plain, other_a_file], schema, UNPARTITIONED, "=", 1.5)
     # One that holds nothing else needs no bounds.
-    assert not needed([plain, a_file(2, nans=4)], schema, UNPARTITIONED, "=", 0.5)
-    assert needed([plain, a_file(2)], schema, UNPARTITIONED, "=", 0.5)
+    assert not is_needed([plain, a_file(2, nans=4)], schema, UNPARTITIONED, "=", 0.5)
+    assert is_needed([plain, a_file(2)], schema, UNPARTITIONED, "=", 0.5)
 
     spec = spec_from_transforms(["x"], schema)
     values: list[float | str] = ["NaN", 1.0, 2.0]
@@ -379,8 +379,10 @@ def test_a_nan_in_one_file_is_one_in_its_manifest() -> None:
         )
         for value in values
     ]
-    assert needed(files, schema, spec, "=", nan) and needed(files, schema, spec, ">", 5.0)
-    assert not needed(files[1:], schema, spec, "=", nan) and not needed(files[1:], schema, spec, ">", 5.0)
+    assert is_needed(files, schema, spec, "=", nan) and is_needed(files, schema, spec, ">", 5.0)
+    assert not is_needed(files[1:], schema, spec, "=", nan) and not is_needed(
+        files[1:], schema, spec, ">", 5.0
+    )
 
 
 def test_buckets_between_those_of_a_manifest_are_not_left_out() -> None:
@@ -400,10 +402,10 @@ def test_buckets_between_those_of_a_manifest_are_not_left_out() -> None:
         0
     ].as_py()
     assert 0 < bucket < 15
-    assert needed(of_buckets(0, 15), schema, spec, "=", 34) and needed(
+    assert is_needed(of_buckets(0, 15), schema, spec, "=", 34) and is_needed(
         of_buckets(bucket), schema, spec, "=", 34
     )
-    assert not needed(of_buckets(*range(bucket)), schema, spec, "=", 34)
+    assert not is_needed(of_buckets(*range(bucket)), schema, spec, "=", 34)
 
 
 def test_files_of_another_spec_are_not_held_to_be_in_a_partition() -> None:

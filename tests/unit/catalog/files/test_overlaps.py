@@ -73,13 +73,15 @@ class Table:
         self.stored.asked.clear()
         bound_condition = condition("=", column, value)
         found_plan = plan_scan(self.stored.loaded(), self.stored.fetch, bound_condition, [self.spec])
-        assert rows_of(found_plan) == rows_of(plan_scan(self.plain, _nothing, bound_condition, [self.spec]))
+        assert rows_of(found_plan) == rows_of(
+            plan_scan(self.plain, _empty_data, bound_condition, [self.spec])
+        )
         return len(
             {getattr(each_name, "name", each_name) for names in self.stored.asked for each_name in names}
         )
 
 
-def _nothing(names: Sequence[str]) -> list[bytes]:
+def _empty_data(names: Sequence[str]) -> list[bytes]:
     raise AssertionError("what is in memory is not read")
 
 
@@ -89,10 +91,10 @@ def test_a_partition_is_in_few_packs_though_each_run_has_files_of_all(
 ) -> None:
     chance = random.Random(3)
 
-    def mixed(number: int) -> int | None:
+    def mixed_number(number: int) -> int | None:
         return None if nulls and not number % 7 else chance.randrange(DAYS)
 
-    table = Table(spec, mixed)
+    table = Table(spec, mixed_number)
     table.grow(DEPTH - 1)
     written_number = table.written
     table.grow(15)

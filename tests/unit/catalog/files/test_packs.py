@@ -142,11 +142,11 @@ def condition(op: str, column: str, *values: int) -> Any:
     return bind(Predicate(op, (Column((column,)), *map(literal, values))), SCHEMA)
 
 
-def added(files: FileSet, numbers: Sequence[int]) -> FileSet:
+def added_set(files: FileSet, numbers: Sequence[int]) -> FileSet:
     return files.added([a_file(number) for number in numbers], SCHEMA, [SPEC])
 
 
-def nothing(names: Sequence[str]) -> list[bytes]:
+def empty_data(names: Sequence[str]) -> list[bytes]:
     raise AssertionError("what is in memory is not read")
 
 
@@ -172,7 +172,7 @@ def test_a_plan_by_ranges_is_a_plan_over_all_entries(few: int, seed: int, limit:
         ahead = number + chance.choice((1, 15, 40, 120))
         new = [*range(number, ahead), *chance.sample(removed_expected, len(removed_expected) // 2)]
         number = ahead
-        files, plain = added(files, new), added(plain, new)
+        files, plain = added_set(files, new), added_set(plain, new)
         expected |= {each: a_file(each) for each in new}
         removed_expected = chance.sample(sorted(expected), min(len(expected) // 2, chance.choice((0, 2, 60))))
         files, plain = (
@@ -190,7 +190,7 @@ def test_a_plan_by_ranges_is_a_plan_over_all_entries(few: int, seed: int, limit:
             for files in (stored_objects.loaded(), stored_objects.loaded()):
                 patch.setattr(manifests, "SELECTIVE", chance.choice((1, 16)))
                 plan = plan_scan(files, stored_objects.fetch, bound_condition, [SPEC], statistics=(1, 2))
-                wanted_plan = plan_scan(plain, nothing, bound_condition, [SPEC], statistics=(1, 2))
+                wanted_plan = plan_scan(plain, empty_data, bound_condition, [SPEC], statistics=(1, 2))
                 assert rows_of(plan) == rows_of(wanted_plan)
     paths = pa.array([a_file(at).path for at in range(0, number, 3)])
     named_files = {file.path: file for at, file in expected.items() if at % 3 == 0}
@@ -206,7 +206,7 @@ def test_a_plan_by_ranges_is_a_plan_over_all_entries(few: int, seed: int, limit:
 
 def a_pack(count: int = 200) -> tuple[Stored, FileSet]:
     stored_objects = Stored()
-    files = stored_objects.stored(added(FileSet.empty(), range(count)), 1)
+    files = stored_objects.stored(added_set(FileSet.empty(), range(count)), 1)
     return stored_objects, files
 
 
@@ -305,7 +305,7 @@ def leaves_of(files: FileSet) -> list[ManifestLeaf]:
 
 def test_kept_parts_stay_within_the_limit() -> None:
     stored_objects = Stored(PartCache(4000))
-    files = stored_objects.stored(added(FileSet.empty(), range(200)), 1)
+    files = stored_objects.stored(added_set(FileSet.empty(), range(200)), 1)
     for day in range(10):
         assert plan_scan(files, stored_objects.fetch, condition("=", "day", day), [SPEC]).num_rows == 20
         assert 0 < stored_objects.kept.bytes <= 4000
@@ -334,7 +334,7 @@ def test_a_damaged_range_is_an_error(damage: str) -> None:
         files.chunks(stored_objects.fetch)
 
 
-def forged(stored: Stored, change: Any) -> FileSet:
+def forged_set(stored: Stored, change: Any) -> FileSet:
     """Return the set whose first leaf has other parts, validly hashed."""
     leaf = stored.own.entries[0]
     assert isinstance(leaf, ManifestLeaf)
@@ -375,7 +375,7 @@ def forged(stored: Stored, change: Any) -> FileSet:
 def test_a_forged_part_is_an_error(change: Any, message: str) -> None:
     stored_objects, _ = a_pack()
     with pytest.raises(FormatError, match=message):
-        forged(stored_objects, change).chunks(stored_objects.fetch)
+        forged_set(stored_objects, change).chunks(stored_objects.fetch)
 
 
 @pytest.mark.parametrize("extra", [False, True])
@@ -390,7 +390,7 @@ def test_what_is_taken_of_a_forged_leaf_is_an_error_that_names_it(
         return "files", files.append_column("p9", pa.nulls(8, pa.int32())) if extra else files
 
     with pytest.raises(FormatError, match=r"the manifest 0.*which is not one of a data file"):
-        plan_scan(forged(stored_objects, change), stored_objects.fetch, condition("<", "day", 3), [SPEC])
+        plan_scan(forged_set(stored_objects, change), stored_objects.fetch, condition("<", "day", 3), [SPEC])
 
 
 @pytest.mark.parametrize("kind", ["files", "1"])
@@ -414,7 +414,7 @@ def test_what_files_are_judged_by_in_a_forged_leaf_is_an_error_that_names_it(
             table = table.set_column(place, name, table[name].cast(pa.int16()))
         return kind, table
 
-    files = forged(stored_objects, change)
+    files = forged_set(stored_objects, change)
     with pytest.raises(FormatError, match=r"the manifest 0.*(a negative number in|no int32 in) its column"):
         plan_scan(files, stored_objects.fetch, condition("<", "n", 12), [SPEC])
 

@@ -37,7 +37,7 @@ def written() -> tuple[pa.Table, Schema]:
     return pq.read_table(io.BytesIO(file.getvalue())), schema
 
 
-def altered(schema: Schema, *changes: dict[str, Any]) -> Schema:
+def altered_schema(schema: Schema, *changes: dict[str, Any]) -> Schema:
     definition_before = AlteredDefinition(
         schema=schema, specs=(PartitionSpec(),), sort_order=SortOrder(), properties={}, comment=None
     )
@@ -96,7 +96,7 @@ def test_slices_are_written_and_read_by_their_own_rows_only() -> None:
 
 def test_old_files_are_read_by_the_new_names_types_and_defaults() -> None:
     file, schema = written()
-    current_schema = altered(
+    current_schema = altered_schema(
         schema,
         {"change": "rename-column", "name": ["id"], "new_name": "key"},
         {"change": "update-column-type", "name": ["key"], "type": "decimal(12,1)"},
@@ -136,7 +136,7 @@ def test_some_columns_are_read_in_the_order_that_was_asked_for() -> None:
 
 def test_a_default_that_changed_later_does_not_change_old_rows() -> None:
     file, schema = written()
-    current_schema = altered(
+    current_schema = altered_schema(
         schema,
         {"change": "add-column", "name": ["n"], "type": "long", "default": {"current": "1"}},
         {"change": "update-column-default", "name": ["n"], "default": {"current": "2"}},
@@ -155,7 +155,7 @@ def test_a_file_of_another_type_is_refused_by_the_columns_name() -> None:
 
 def test_rows_of_files_with_the_same_columns_are_renamed_and_others_are_made_as_ever() -> None:
     schema = schema_from_arrow(pa.schema([("a", pa.int32()), ("b", pa.string())]))
-    current_schema = altered(
+    current_schema = altered_schema(
         schema,
         {"change": "rename-column", "name": ["a"], "new_name": "c"},
         {"change": "update-column-type", "name": ["c"], "type": "long"},

@@ -10,7 +10,7 @@ from lakelog.catalog.core.state.conflicts import ChangeKind, ConflictRule, Opera
 README = Path(__file__).parents[4] / "catalog" / "README.md"
 
 
-def documented() -> dict[tuple[OperationKind, ChangeKind], ConflictRule]:
+def documented_rules() -> dict[tuple[OperationKind, ChangeKind], ConflictRule]:
     text = README.read_text()
     table = re.search(r"^\| operation \\ since its base \|.*?(?=\n\n)", text, re.MULTILINE | re.DOTALL)
     assert table is not None, "catalog/README.md holds the matrix"
@@ -29,7 +29,7 @@ def test_every_pair_has_the_documented_rule() -> None:
     rules = {
         (operation, change): rule(operation, change) for operation in OperationKind for change in ChangeKind
     }
-    assert rules == documented()
+    assert rules == documented_rules()
 
 
 def test_nothing_goes_on_in_a_table_that_is_gone() -> None:

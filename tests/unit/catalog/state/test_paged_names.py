@@ -347,9 +347,9 @@ def with_other_pages(store: Store, state: NamespaceState) -> NamespaceState:
         (lambda table: table.set_column(1, "kind", pa.array(["view"] * 4)), "not of its form"),
         (lambda table: table.set_column(4, "definition", pa.array([DEFINITION] * 4)), "not of its form"),
         (lambda table: table.set_column(4, "definition", pa.array(["{"] * 4)), "not of its form"),
-        (lambda table: defining(table, "view", '{"kind":"view"}'), "not of its form"),
-        (lambda table: defining(table, "function", DEFINITION), "not of its form"),
-        (lambda table: defining(table, "table", DEFINITION), "not of its form"),
+        (lambda table: defining_table(table, "view", '{"kind":"view"}'), "not of its form"),
+        (lambda table: defining_table(table, "function", DEFINITION), "not of its form"),
+        (lambda table: defining_table(table, "table", DEFINITION), "not of its form"),
     ],
 )  # fmt: skip
 def test_a_forged_page_is_an_error(small: None, change: Callable[[pa.Table], pa.Table], said: str) -> None:
@@ -365,7 +365,7 @@ def test_a_forged_page_is_an_error(small: None, change: Callable[[pa.Table], pa.
 DEFINITION = '{"kind":"view","text":"SELECT 1","columns":[]}'
 
 
-def defining(table: pa.Table, kind: str, definition: str) -> pa.Table:
+def defining_table(table: pa.Table, kind: str, definition: str) -> pa.Table:
     """Return a page whose names have a definition in place of a location."""
     columns = {"kind": pa.array([kind] * 4), "location": pa.nulls(4, pa.string())}
     columns["definition"] = pa.array([definition] * 4)
@@ -376,7 +376,7 @@ def defining(table: pa.Table, kind: str, definition: str) -> pa.Table:
 
 def test_a_page_of_views_is_read_as_a_root_has_them(small: None) -> None:
     store, _, root = paged(40)
-    views = encode_table(defining(decode_table(store.blobs[first_page(root)]), "view", DEFINITION))
+    views = encode_table(defining_table(decode_table(store.blobs[first_page(root)]), "view", DEFINITION))
     loaded_state = NamespaceProjection(store).load(naming(root, views))
     store.blobs[first_page(naming(root, views))] = views
     view = loaded_state.definition(RELATION, "n001")

@@ -27,7 +27,7 @@ def table(sizes: list[int]) -> pa.Table:
     )
 
 
-def planned(sizes: list[int]) -> list[list[int]]:
+def planned_numbers(sizes: list[int]) -> list[list[int]]:
     files, groups = plan_compaction(table(sizes), METADATA, GOAL, until=1 << 40, limit_bytes=1 << 60)
     remaining_rows, found = iter(files["size"].to_pylist()), []
     for group in groups:
@@ -36,13 +36,13 @@ def planned(sizes: list[int]) -> list[list[int]]:
 
 
 def test_a_large_file_is_not_rewritten_for_a_few_small_ones() -> None:
-    assert planned([500_000] + [1_000] * 7) == []
-    assert planned([500_000] + [1_000] * 8) == [[1_000] * 8]
+    assert planned_numbers([500_000] + [1_000] * 7) == []
+    assert planned_numbers([500_000] + [1_000] * 8) == [[1_000] * 8]
 
 
 def test_files_that_fill_one_are_joined_however_few_they_are() -> None:
-    assert planned([400_000, 500_000]) == [[400_000, 500_000]]
-    assert planned([300_000, 300_000]) == []
+    assert planned_numbers([400_000, 500_000]) == [[400_000, 500_000]]
+    assert planned_numbers([300_000, 300_000]) == []
 
 
 @settings(max_examples=10, deadline=None)
@@ -52,7 +52,7 @@ def test_however_often_it_runs_a_row_is_rewritten_about_once_for_each_size(commi
     number = 0
     for size in commits:
         live.append(size)
-        for group in planned(live):
+        for group in planned_numbers(live):
             for each_number in group:
                 live.remove(each_number)
             live.append(sum(group))
