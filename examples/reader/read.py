@@ -65,9 +65,11 @@ class Warehouse:
         try:
             view = log.at()
         except Absent:
-            return None
+            raise Refused(f"{name} leads to {log.root}, where there is no log") from None
+        if view.log_id != entry["id"] and entry["location"].endswith(f"-{entry['id']}"):
+            raise Refused(f"{name} leads to {log.root}, where there is another log than the place says")
         if view.log_id != entry["id"] or view.sealed:
-            return None  # the table or namespace was dropped, and another may be at its place
+            return None  # it was dropped by its place, which the user chose: another may be there
         if view.state.link != {"namespace": above.place, "name": name}:
             raise Refused(f"the log in {log.root} says that it has another name than {name}")
         return log, view

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.conformance import races, refusals
-from tests.conformance.cases import lives, logs, names, tables
+from tests.conformance.cases import events, links, lives, logs, names, tables
 from tests.conformance.making import Case, case_json, made
 from tests.conformance.rehash import write_objects
 
@@ -18,6 +18,8 @@ CASES: tuple[Case, ...] = (
     *logs.CASES,
     *names.CASES,
     *lives.CASES,
+    *links.CASES,
+    *events.CASES,
     refusals.CASE,
     races.CASE,
 )
@@ -40,9 +42,8 @@ def make(kit: Path, place: Path, only: Sequence[str] = ()) -> None:
         folder = kit / "cases" / case.name
         shutil.rmtree(folder, ignore_errors=True)
         objects, features, questions = made(case, place / case.name)
-        if case is refusals.CASE:
-            instead, more = refusals.damaged(objects)
-            objects, questions = {**objects, **instead}, [*questions, *more]
+        instead, more = refusals.damaged(case.name, objects)
+        objects, questions = {**objects, **instead}, [*questions, *more]
         write_objects(folder, {**objects, "case.json": case_json(case.about, features, questions)})
     if not only:
         make_races(kit)

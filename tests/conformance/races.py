@@ -1,6 +1,6 @@
 """Races of writers, as scripts: the steps of each client in their order, their outcomes, and the rows at the end.
 
-Nothing asks writers of others these questions yet. lakelog goes through them when the kit is made.
+lakelog goes through them when the kit is made. `run.py --writer` has another client go through them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def script_of(name: str, warehouse: str) -> dict[str, Any]:
         step: dict[str, Any] = {"client": client, "do": label}
         if label == "append":
             step["rows"] = [list(row.values()) for row in named(first).to_pylist()]
-        outcomes.append(step | {"outcome": _outcome(Catalog(warehouse), writes, client, label, named(first))})
+        outcomes.append(
+            step | {"outcome": outcome_of(Catalog(warehouse), writes, client, what, named(first))}
+        )
     try:
         end: dict[str, Any] = {"answer": lakelog_reader.answer([warehouse, "rows", "t"])}
     except NoSuchTable:
@@ -77,7 +79,8 @@ def script_of(name: str, warehouse: str) -> dict[str, Any]:
     }
 
 
-def _outcome(catalog: Catalog, began: dict[str, Table], client: str, what: str, rows: pa.Table) -> str:
+def outcome_of(catalog: Catalog, began: dict[str, Table], client: str, what: str, rows: pa.Table) -> str:
+    """Do a step of a race, and return its outcome. `began` has the table that each client has loaded."""
     try:
         match what:
             case "begin":

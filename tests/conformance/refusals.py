@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +20,8 @@ from tests.conformance import lakelog_reader
 from tests.conformance.cases.logs import snapshot, without_hints
 from tests.conformance.cases.tables import NAMED, named
 from tests.conformance.making import Bench, Case
-from tests.conformance.rehash import Objects, rehashed, write_objects
-from tests.conformance.run import REFUSED
+from tests.conformance.rehash import Objects, moved, rehashed, write_objects
+from tests.conformance.run import PLACE, REFUSED
 
 from lakelog.catalog import col
 from lakelog.catalog.core.files import manifests
@@ -79,8 +79,10 @@ CASE = Case(
 class Damage:
     """A change of an object, and the question that then has no answer.
 
-    `key` is the end of the object's key below the table's folder, `change` gets the object as JSON, or as bytes if
-    the hashes that follow from it are to stay as they are.
+    `key` is the end of the object's key below the table's folder; that of the warehouse, if `of_root`. `change` gets
+    the object as JSON, or as bytes if the hashes that follow from it are to stay as they are. With `every`, it gets
+    each object whose key begins and ends so. The question is about the table `asked`, or else about `table`.
+    If it `is_hinted`, the log's hint would hide the damage, and is left out.
     """
 
     name: str
@@ -91,6 +93,10 @@ class Damage:
     question: str = "rows"
     as_bytes: bool = False
     exit: int | None = REFUSED
+    every: bool = False
+    of_root: bool = False
+    asked: str = ""
+    is_hinted: bool = False
 
 
 def version(number: int) -> str:
@@ -244,6 +250,13 @@ DAMAGES = (
         version(2),
         event(added_sidecar=1),
     ),
+    Damage(
+        "file-twice",
+        "an event that adds files which are live",
+        "plain",
+        version(3),
+        lambda stored: stored["events"].append(dict(stored["events"][0])),
+    ),
     Damage("lost-head", "the hint names a version that is gone", "hinted", version(2), None),
     Damage("hole", "a version is gone, and later ones are there", "plain", version(3), None),
     Damage("lost-first", "the first version is gone, and later ones are there", "plain", version(1), None),
@@ -353,17 +366,78 @@ DAMAGES = (
     ),
 )
 
+DAMAGED_LINKS = (
+    Damage("link-name", "a table that has another name", "moved", version(1), event(name="other")),
+    Damage("link-namespace", "a table of another namespace", "moved", version(1), event(namespace="n-other")),
+    Damage(
+        "link-to-no-log",
+        "a name that leads to a place without a log",
+        "moved",
+        "_log/0*.json",
+        lambda stored: [
+            event.update(location="t-other")
+            for event in stored["events"]
+            if (event["event"], event.get("name")) == ("entry-linked", "moved")
+        ],
+        every=True,
+        of_root=True,
+        is_hinted=True,
+    ),
+    Damage(
+        "link-to-another-log",
+        "a name that leads to another log than its place says",
+        "moved",
+        "_log/0*.json",
+        setting(log_id="other"),
+        every=True,
+    ),
+    Damage(
+        "link-of-a-namespace",
+        "a namespace that has another name",
+        "n",
+        version(1),
+        event(name="other"),
+        asked="n.first",
+        is_hinted=True,
+    ),
+    Damage(
+        "link-to-another-namespace",
+        "a name that leads to another namespace than its place says",
+        "n",
+        "_log/0*.json",
+        setting(log_id="other"),
+        every=True,
+        asked="n.first",
+        is_hinted=True,
+    ),
+)
 
-def damaged(objects: Objects) -> tuple[Objects, list[dict[str, Any]]]:
-    """Return what stands `instead` of objects of the case, and the questions about each."""
+
+def led_out(stored: Any) -> None:
+    """Let the vectors of added files be in the folder beside the warehouse."""
+    for event in stored["events"]:
+        for deletes in [file["deletes"] for file in event.get("added", ()) if "deletes" in file]:
+            deletes["path"] = f"{PLACE}/files/{deletes['path'].rpartition('/')[2]}"
+
+
+DAMAGED_CLONES = (
+    Damage("vector-out", "a deletion vector outside of the warehouse", "c", version(1), led_out),
+)
+
+DAMAGED = {CASE.name: DAMAGES, "links": DAMAGED_LINKS, "clone-vectors": DAMAGED_CLONES}
+"""By the name of a case, the ways in which it is damaged."""
+
+
+def damaged(case: str, objects: Objects) -> tuple[Objects, list[dict[str, Any]]]:
+    """Return what stands `instead` of objects of a case, and the questions about each. None if it has no damages."""
     instead: Objects = {}
     questions: list[dict[str, Any]] = []
-    for damage in DAMAGES:
-        changed_data, without = _damaged(objects, damage)
-        instead |= {f"instead/{damage.name}/{key}": data for key, data in changed_data.items()}
+    for damage in DAMAGED.get(case, ()):
+        changed, without = _damaged(objects, damage)
+        instead |= {f"instead/{damage.name}/{key}": data for key, data in changed.items()}
         question: dict[str, Any] = {
             "instead": damage.name,
-            "ask": [damage.question, damage.table],
+            "ask": [damage.question, damage.asked or damage.table],
             "why": damage.why,
         }
         if without:
@@ -374,7 +448,8 @@ def damaged(objects: Objects) -> tuple[Objects, list[dict[str, Any]]]:
 
 def _damaged(objects: Objects, damage: Damage) -> tuple[Objects, list[str]]:
     """Return the objects that differ after a damage, and the keys of those that are gone."""
-    key = _key_of(objects, damage)
+    keys = _keys_of(objects, damage)
+    key = keys[0]
     if damage.change is None:
         return {}, [key]
     if damage.as_bytes:
@@ -386,35 +461,40 @@ def _damaged(objects: Objects, damage: Damage) -> tuple[Objects, list[str]]:
         damage.change(stored)
         return json.dumps(stored, ensure_ascii=False, separators=(",", ":")).encode()[:-1]
 
-    return _rehashed_objects(objects, key, edited_data), []
+    hint = f"{key.partition('_log/')[0]}_log/latest.json"
+    without = [hint] if damage.is_hinted and hint in objects else []
+    changed = _rehashed(objects, keys, edited)
+    return {other: data for other, data in changed.items() if other not in without}, without
 
 
-def _rehashed_objects(objects: Objects, key: str, edited: Callable[[bytes], bytes]) -> Objects:
-    folder = key.partition("_log/")[0]
-    own = {other_text: data for other_text, data in objects.items() if other_text.startswith(folder)}
-    data_after = rehashed(own, lambda other, body: edited(body) if other == key else body)
-    return {other_text: data for other_text, data in data_after.items() if data != own.get(other_text)}
+def _rehashed(objects: Objects, keys: Sequence[str], edited: Callable[[bytes], bytes]) -> Objects:
+    folder = keys[0].partition("_log/")[0]
+    own = {other: data for other, data in objects.items() if other.startswith(folder)}
+    after = rehashed(own, lambda other, body: edited(body) if other in keys else body)
+    return {other: data for other, data in after.items() if data != own.get(other)}
 
 
-def _key_of(objects: Objects, damage: Damage) -> str:
-    """Return the key of the damaged object."""
-    folder = next(
+def _keys_of(objects: Objects, damage: Damage) -> list[str]:
+    """Return the keys of the damaged objects: the first that fits, or every one."""
+    folders = [
         f"warehouse/{stored['location']}/"
         for key, data in sorted(objects.items())
         if key.startswith("warehouse/_log/0") and key.endswith(".json")
         for stored in json.loads(data).get("events", [])
         if stored["event"] == "entry-linked" and stored["name"] == damage.table
-    )
+    ]
+    folder = "warehouse/" if damage.of_root else folders[-1]
     start, _, end = damage.key.partition("*")
-    return next(key for key in sorted(objects) if key.startswith(folder + start) and key.endswith(end))
+    keys = [key for key in sorted(objects) if key.startswith(folder + start) and key.endswith(end)]
+    return keys if damage.every else keys[:1]
 
 
 def _expected(objects: Objects, changed: Objects, without: list[str], damage: Damage) -> dict[str, Any]:
     """Return the exit code or the answer, which are lakelog's too."""
     with tempfile.TemporaryDirectory() as temporary:
-        own_data = {key: data for key, data in {**objects, **changed}.items() if key not in without}
-        write_objects(Path(temporary), own_data)
-        ask = [f"{temporary}/warehouse", damage.question, damage.table]
+        here = {key: data for key, data in {**objects, **changed}.items() if key not in without}
+        write_objects(Path(temporary), moved(here, PLACE, str(Path(temporary).resolve())))
+        ask = [f"{temporary}/warehouse", damage.question, damage.asked or damage.table]
         if damage.exit is None:
             return {"answer": lakelog_reader.answer(ask)}
         with redirect_stderr(io.StringIO()):

@@ -45,10 +45,12 @@ def test_a_warehouse_of_the_kit_is_written_maintained_and_checked(name: str, tmp
     catalog = Catalog(warehouse, options={"fsync": "off"})
     rows: dict[str, Any] = {}
     for path in lakelog_reader.answer([warehouse, "tables"]):
-        rows_before = rows_of(warehouse, path)
-        count = written_number(catalog.load_table(tuple(path)))
-        rows_after = rows_of(warehouse, path)
-        assert len(rows_after) == len(rows_before) + count and set(rows_after) == set(rows_before)
+        if not catalog.table_exists(tuple(path)):
+            continue  # it was dropped by its place, and its name was left
+        before = rows_of(warehouse, path)
+        count = written(catalog.load_table(tuple(path)))
+        after = rows_of(warehouse, path)
+        assert len(after) == len(before) + count and set(after) == set(before)
         table = catalog.load_table(tuple(path)).create_tag("went-on").compact()
         table.set_properties({"went": "on"})
         with suppress(Unsupported):  # of types and files that Iceberg cannot express

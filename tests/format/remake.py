@@ -1,6 +1,6 @@
 """Makes all golden files anew: `python -m tests.format.remake`.
 
-Only before a release. Files of a released format are never edited or made anew.
+Only for folders that no release has written (see `test_frozen`). Others are never edited or made anew.
 """
 
 from __future__ import annotations

@@ -212,3 +212,17 @@ def test_a_script_for_each_shell(shell: str, capsys: pytest.CaptureFixture[str])
     assert run(["completion", shell]) == 0
     printed = capsys.readouterr()
     assert "_LAKELOG_COMPLETE" in printed.out and printed.err == ""
+
+
+def test_a_time_that_history_shows_reads_the_rows_of_its_version(catalog: Catalog, lakelog: Any) -> None:
+    table = catalog.load_table("shop.orders")
+    for entry in table.history():
+        if entry.operation != "append":
+            continue
+        shown = next(
+            line
+            for line in lakelog("history", "shop.orders").splitlines()
+            if line.split()[:1] == [str(entry.version)]
+        )
+        said = " ".join(shown.split()[1:3])
+        assert table.at(timestamp=said).version == entry.version

@@ -26,6 +26,7 @@ SCENARIOS: tuple[Callable[[bool], Scenario], ...] = (
     scenarios_log.burying,
     scenarios_log.expiring_with_snapshots,
     scenarios_log.erasing,
+    scenarios_log.erasing_beside_a_writer,
     scenarios_log.vacuuming,
     scenarios_log.set_back,
     scenarios_log.sink_set_back,

@@ -193,14 +193,30 @@ def erasing(full: bool) -> Scenario:
     """A cleaner that takes the states out of older bases, beside another cleaner and readers."""
     old = opened("A", ("applied", "zero"))
     actors = (
-        Actor("eraser", partial(expiry.expire, "e1", "A", 3, merges=True, blanks=True)),
-        Actor("cleaner", partial(expiry.expire, "e2", "A", 2)),
         Actor("warm reader", partial(reading.warm_reader, old)),
         Actor("reader", partial(reading.reader, "A")),
+    )
+    return _erasing("erasure", *actors[: 2 if full else 1])
+
+
+def erasing_beside_a_writer(full: bool) -> Scenario:
+    """The same beside a writer that stalled before, and a reader."""
+    old = opened("A", ("applied", "zero"))
+    actors = (
         Actor("stalled writer", partial(writing.commit, "w1", old, append("one"))),
+        Actor("reader", partial(reading.reader, "A")),
+    )
+    return _erasing("erasure and writer", *actors[: 2 if full else 1])
+
+
+def _erasing(name: str, *others: Actor) -> Scenario:
+    actors = (
+        Actor("eraser", partial(expiry.expire, "e1", "A", 3, merges=True, blanks=True)),
+        Actor("cleaner", partial(expiry.expire, "e2", "A", 2)),
+        *others,
     )
     setup = (*three_versions(), partial(expiry.snapshot, "s0", "A"))
-    return Scenario("erasure", actors[: 5 if full else 3], setup, faults=1)
+    return Scenario(name, actors, setup, faults=1)
 
 
 def file_write(cid: str, *events: Event) -> Setup:

@@ -48,7 +48,16 @@ from lakelog.catalog.core.state import (
 )
 from lakelog.catalog.defined_names import DefinedNames
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
-from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
+from lakelog.catalog.names import (
+    Identifier,
+    Location,
+    Name,
+    check_list,
+    identifier,
+    quoted,
+    spelled,
+    table_identifier,
+)
 from lakelog.catalog.table import Table
 from lakelog.catalog.times import Moment
 from lakelog.log.errors import NotFound, UnsupportedFormat
@@ -118,6 +127,7 @@ class CatalogNames(DefinedNames):
         token: Token | None = None,
     ) -> None:
         """Set and remove properties as a single commit. Raises NoSuchNamespace."""
+        check_list(remove, "properties")
         alter_namespace(self._tree, identifier(namespace), set or {}, remove, token)
 
     def drop_namespace(

@@ -9,7 +9,7 @@ from typing import ClassVar
 from lakelog.catalog.core.logs import OfThisProcess
 from lakelog.catalog.core.state import HistoryEntry
 from lakelog.catalog.core.tools import ROWS_MAX, HtmlTable, as_html
-from lakelog.catalog.times import time_text, time_us
+from lakelog.catalog.times import exact_text, time_us
 
 
 class History(Iterator[HistoryEntry], OfThisProcess):
@@ -42,7 +42,7 @@ class History(Iterator[HistoryEntry], OfThisProcess):
         rows = [
             (
                 entry.version,
-                time_text(time_us(entry.committed_at)),
+                exact_text(time_us(entry.committed_at)),
                 what(entry),
                 entry.writer.get("user"),
                 entry.writer.get("engine"),

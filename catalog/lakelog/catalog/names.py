@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias, overload
 
 from lakelog.log.errors import InvalidInput
@@ -107,6 +107,12 @@ def _quoted(text: str, start: int) -> tuple[str, int]:
             return "".join(part), end + 1
         part.append("`")
         position = end + 2
+
+
+def check_list(given: object, of: str) -> None:
+    """Raise InvalidInput for a text or a mapping instead of a list, which would be taken letter by letter."""
+    if isinstance(given, str | bytes | Mapping):
+        raise InvalidInput(f"{given!r} is not a list of {of}: give one, such as [{given!r}]")
 
 
 def quoted(parts: Sequence[str]) -> str:

@@ -40,6 +40,7 @@ from lakelog.catalog.core.tools import (
     sample_of_batches,
     sample_of_files,
 )
+from lakelog.catalog.names import check_list
 from lakelog.log.errors import InvalidInput
 
 _MOST_ROWS = 2**63 - 1
@@ -59,6 +60,7 @@ class Scan(ArrowRows, UnchangingValue):
         *,
         row_ids: bool = False,
     ) -> None:
+        check_list(columns, "columns")
         if columns is not None and not columns:
             raise InvalidInput("the scan has no columns: name at least one, or leave columns out")
         if columns is not None and len({name.lower() for name in columns}) < len(columns):
@@ -90,6 +92,7 @@ class Scan(ArrowRows, UnchangingValue):
 
         Reads no rows. Returns None if it had to, or if a file has matching rows and others.
         """
+        check_list(group_by, "columns")
         if self._limit is not None:
             return None
         column_names = {*group_by, *(aggregate_request.column for aggregate_request in wanted)}

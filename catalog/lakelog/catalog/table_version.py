@@ -32,7 +32,7 @@ from lakelog.catalog.core.state import (
     entries_of,
 )
 from lakelog.catalog.core.tools import ArrowRows
-from lakelog.catalog.names import Identifier
+from lakelog.catalog.names import Identifier, check_list
 from lakelog.catalog.scan import Scan
 from lakelog.catalog.times import Moment, moment_of, time_us
 from lakelog.log.errors import InvalidInput
@@ -259,6 +259,7 @@ class TableVersion(ArrowRows, UnchangingValue):
         """Return the rows of a metadata table, with all columns or `columns` (see docs/sql/metadata.md)."""
         from lakelog.catalog.looking.audit import read_metadata
 
+        check_list(columns, "columns")
         watch = watched(self.table_head.logs, "inspect", self.name)
         with watch.working():
             rows = read_metadata(self.table_head, name, columns)

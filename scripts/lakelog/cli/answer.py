@@ -230,8 +230,11 @@ def count(number: int) -> str:
 
 
 def time(moment: datetime) -> str:
-    """Return a time in UTC for people, to the second."""
-    return moment.strftime("%Y-%m-%d %H:%M:%SZ")
+    """Return a time in UTC for people, to the microsecond.
+
+    A user copies it as the time to read as of. A time that was cut would be before the commit.
+    """
+    return moment.strftime("%Y-%m-%d %H:%M:%S.%fZ")
 
 
 def python_rows(batch: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ _texts: dict[str, str] = {}
 
 
 def on_config(config: Any) -> Any:
-    config.copyright = f"lakelog {metadata.version('lakelog')}, Apache License 2.0. No release is out yet."
+    config.copyright = f"lakelog {metadata.version('lakelog')}, Apache License 2.0."
     _texts.clear()
     return config
 

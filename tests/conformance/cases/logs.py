@@ -17,7 +17,7 @@ from tests.conformance.making import Bench, Case
 from tests.conformance.rehash import objects_of, rehashed, write_objects
 
 from lakelog.catalog import Table, col
-from lakelog.catalog.core.files import manifest_bounds, manifests
+from lakelog.catalog.core.files import deletion_vectors, manifest_bounds, manifests
 from lakelog.catalog.core.files.data_file import decode_files, files_from_arrow
 from lakelog.catalog.core.state import RowsAppended, encode
 from lakelog.catalog.core.writes.file_changes import change_of, commit_write
@@ -170,6 +170,44 @@ def clones(bench: Bench) -> None:
     lists_in_json(bench.folder / "warehouse")
 
 
+def clone_vectors(bench: Bench) -> None:
+    """Clones of a table whose deletion vectors are in objects, with a copy of one outside of the warehouse."""
+    catalog = bench.catalog
+    table = catalog.create_table("a", NAMED, properties={"lakelog.write.delete.mode": "merge-on-read"})
+    table.append(named(0, 6)).delete(col("id") == 1)
+    catalog.clone("a", "b")
+    catalog.load_table("b").append(named(10)).delete((col("id") == 2) | (col("id") == 11))
+    catalog.clone("b", "c")
+    for name in ("b", "c"):
+        without_hints(bench, catalog.load_table(name))
+    lists_in_json(bench.folder / "warehouse")
+    (bench.folder / "files").mkdir()
+    location = catalog.load_table("b").table_head.tracked.location
+    (vectors,) = (bench.folder / "warehouse" / location / "data").glob("*.puffin")
+    shutil.copy(vectors, bench.folder / "files")
+
+
+def tags(bench: Bench) -> None:
+    """Tags of columns that a table had, and a branch, which has those of now: in events, and in a snapshot."""
+    for name in ("folded", "hinted"):
+        table = bench.catalog.create_table(name, NAMED).append(named(0))
+        table = table.create_tag("named").create_branch("work")
+        table = table.alter(
+            [
+                {"change": "rename-column", "name": ["name"], "new_name": "called"},
+                {"change": "add-column", "name": ["name"], "type": "long"},
+            ]
+        )
+        table = table.create_tag("earlier", version=2)
+        table.at(ref="work").append(pa.table({"id": [10], "called": ["b"], "name": [11]}))
+        table = table.refresh()
+        if name == "hinted":
+            snapshot(table)
+        table.alter([{"change": "rename-column", "name": ["name"], "new_name": "number"}])
+        if name == "folded":
+            without_hints(bench, table)
+
+
 def lists_in_json(warehouse: Path) -> None:
     """Put lists of added files into their commits: in Arrow, the kit's runner could not change absolute paths."""
     objects = objects_of(warehouse)
@@ -217,4 +255,11 @@ CASES = (
     Case("transactions", "transactions: committed, aborted, undecided", transactions),
     Case("several-changes", "changes of several clients in a version", several_changes),
     Case("clones", "clones of tables, and of clones", clones),
+    Case(
+        "clone-vectors",
+        "clones whose deletion vectors are in the folders of other tables",
+        clone_vectors,
+        [(deletion_vectors, "INLINE_MAX_BYTES", 8)],
+    ),
+    Case("tags", "tags of former columns, and a branch with the columns of now", tags),
 )

@@ -16,6 +16,7 @@ from lakelog.catalog import Table, col, engine
 from lakelog.catalog.core.files import deletion_vectors
 from lakelog.catalog.core.logs import commits
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.schema.types import TypedValue
 
 NAMED = pa.schema([("id", pa.int64()), ("name", pa.string())])
 
@@ -356,6 +357,36 @@ def foreign(bench: Bench) -> None:
     table.delete(col("id") == 3)
 
 
+def constants(bench: Bench) -> None:
+    """Files that have other values of a column than the names of their folders, which count."""
+    schema = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("part", pa.int32())])
+    table = bench.catalog.create_table("t", schema, partition_by=["day"])
+    for day in ("2026-01-02", "2026-01-03"):
+        folder = bench.folder / "files" / f"day={day}" / "part=7"
+        folder.mkdir(parents=True)
+        columns = {"id": [1, 2], "day": [dt.date(1999, 1, 1), None], "part": pa.array([8, 9], pa.int32())}
+        pq.write_table(pa.table(columns), folder / "part.parquet")
+    table = table.add_files(str(bench.folder / "files"))
+    path = bench.folder / "files" / "part.parquet"
+    pq.write_table(pa.table({"id": [3], "d": [dt.date(1999, 1, 1)], "p": pa.array([8], pa.int32())}), path)
+    file = engine.DataFile(
+        path=str(path),
+        size_bytes=path.stat().st_size,
+        rows=1,
+        spec_id=table.spec.id,
+        partition={table.spec.fields[0].id: 20457},
+        names={1: "id", 2: "d", 3: "p"},
+        constants={2: TypedValue(type="date", value=20457), 3: TypedValue(type="integer", value=7)},
+    )
+    table = engine.commit_write(table, engine.begin_write(table), "append", [file])
+    table.alter(
+        [
+            {"change": "update-column-type", "name": ["part"], "type": "long"},
+            {"change": "rename-column", "name": ["part"], "new_name": "number"},
+        ]
+    )
+
+
 CASES = (
     Case("types", "every type of column, at the top and nested, with its edges", types),
     Case("columns", "columns that are added, renamed, dropped, and made again under an old name", columns),
@@ -374,4 +405,5 @@ CASES = (
     Case("sidecars", "lists of files in sidecars of commits", sidecars, [(commits, "SIDECAR_FROM_FILES", 1)]),
     Case("upkeep", "constraints, orders, clustering, rollbacks", upkeep),
     Case("foreign-files", "files of another writer, with their own names and constants", foreign),
+    Case("constants", "constants of files, against the columns that the files have", constants),
 )

@@ -8,7 +8,7 @@ import pytest
 
 from lakelog.catalog.core.schema.partitioning import Transform
 from lakelog.catalog.looking.pictures import partition_value
-from lakelog.catalog.times import moment_of
+from lakelog.catalog.times import moment_of, time_us
 from lakelog.cli import answer
 
 
@@ -27,8 +27,10 @@ def test_a_size_is_shown_in_the_unit_that_fits(size_bytes: int, text: str) -> No
     assert answer.size(size_bytes) == text
 
 
-def test_a_time_is_shown_in_utc_to_the_second() -> None:
-    assert answer.time(moment_of(1_700_000_000_123_456)) == "2023-11-14 22:13:20Z"
+def test_a_time_is_shown_in_utc_and_can_be_read_back() -> None:
+    assert answer.time(moment_of(1_700_000_000_123_456)) == "2023-11-14 22:13:20.123456Z"
+    for us in (1_700_000_000_000_000, 1_700_000_000_000_001, 1_700_000_000_999_999):
+        assert time_us(answer.time(moment_of(us))) == us
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.core.files.data_file import DataFile, RemovedFile, files_to_arrow, is_planned
-from lakelog.catalog.core.files.file_tables import grouped, joined, tiered, without
+from lakelog.catalog.core.files.file_tables import are_apart, check_distinct, grouped, joined, tiered, without
 from lakelog.catalog.core.files.leaves import Fetch, ManifestLeaf, leaf_of
 from lakelog.catalog.core.files.manifest import Manifest
 from lakelog.catalog.core.files.manifest_bounds import BoundsAt
@@ -110,18 +110,20 @@ class FileSet:
         "_tables",
         "_narrow",
         "_changes",
+        "_is_distinct",
     )
 
     def __init__(self, file_count: int, row_count: int, size_bytes: int, origin: ManifestSet | _Step) -> None:
         self.file_count = file_count
         self.row_count = row_count
         self.size_bytes = size_bytes
-        # These four are caches of the same content in another form. Each is replaced in a single assignment,
-        # so that threads that share a set see the old form or the new form.
+        # These are caches of the same content in another form, and whether its paths were found to differ. Each
+        # is replaced in a single assignment, so that threads that share a set see the old form or the new form.
         self._origin = origin
         self._tables: tuple[pa.Table, ...] | None = None
         self._narrow: _Narrow | None = None
         self._changes: _Changes | None = None
+        self._is_distinct = False
 
     @staticmethod
     def empty() -> FileSet:
@@ -165,19 +167,29 @@ class FileSet:
 
         The first call reads manifests. The tables have all columns, or at least those that a plan with some
         `statistics` needs (see `is_planned`). Of many files and columns, to decode them all would take most
-        of the time and of the memory. Files outside of `choice` may be missing.
+        of the time and of the memory. Files outside of `choice` may be missing. Raises FormatError if a file is
+        there twice.
         """
         if choice is not None and self._tables is None:
             chosen_tables = self._chosen(fetch, None if statistics is None else frozenset(statistics), choice)
             if chosen_tables is not None:
+                if not self._is_distinct:
+                    check_distinct(chosen_tables)
                 return chosen_tables
+        tables = self._all(fetch, statistics)
+        if not self._is_distinct:
+            check_distinct(tables)
+            self._is_distinct = True
+        return list(tables)
+
+    def _all(self, fetch: Fetch, statistics: Collection[int] | None = None) -> tuple[pa.Table, ...]:
         tables = self._tables
         if tables is None and statistics is None:
             tables = self._made(lambda files: files._tables, fetch, None)
             self._tables, self._narrow = tables, None
         elif tables is None:
             tables = self._with_statistics(frozenset(statistics or ()), fetch)
-        return list(tables)
+        return tables
 
     def _with_statistics(self, statistics: frozenset[int], fetch: Fetch) -> tuple[pa.Table, ...]:
         own = self._narrow
@@ -194,7 +206,7 @@ class FileSet:
         nearest = self._nearest(known)
         if nearest is not None and nearest._tables is not None:
             # A set with all columns goes on with all: a commit that comes between two plans may need them.
-            return tuple(self.chunks(fetch))
+            return self._all(fetch)
         tables = self._made(known, fetch, column_ids)
         self._narrow = _Narrow(column_ids, tables)
         return tables
@@ -306,6 +318,7 @@ class FileSet:
 
         The predecessor is then released.
         """
+        predecessor = self._nearest(known)
         nearest_base, new_tables, removed_paths = self._since(known)
         if isinstance(nearest_base, ManifestSet):
             base = nearest_base.live(fetch, statistics)
@@ -314,7 +327,10 @@ class FileSet:
             self._release_predecessor(known)
         if statistics is not None:
             new_tables = [_narrowed(table, statistics) for table in new_tables]
-        tables = tiered([*(without(table, removed_paths) for table in base), *new_tables])
+        base = tuple(without(table, removed_paths) for table in base)
+        if predecessor is not None and predecessor._is_distinct and are_apart(base, new_tables):
+            self._is_distinct = True
+        tables = tiered([*base, *new_tables])
         self._check_totals(tables)
         return tables
 
@@ -349,10 +365,11 @@ class FileSet:
     def parts(self, fetch: Fetch) -> Iterator[pa.Table]:
         """Yield the live files with all columns, in parts, and keep few of them.
 
-        Each call reads manifests. Raises FormatError at the end if the files do not match the totals.
+        Each call reads manifests. Raises FormatError at the end if the files do not match the totals. A file that
+        is there twice comes twice.
         """
         if self._tables is not None or self.file_count < MANY_FILES:
-            yield from self.chunks(fetch)
+            yield from self._all(fetch)
             return
         manifests, new_tables, removed_paths = self.since_manifests()
         path_array, count, rows = pa.array(sorted(removed_paths), pa.string()), 0, 0

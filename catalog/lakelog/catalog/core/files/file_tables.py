@@ -53,6 +53,30 @@ def without(table: pa.Table, paths: Collection[str] | pa.Array) -> pa.Table:
     return table.filter(pc.invert(in_paths)) if pc.any(in_paths).as_py() else table
 
 
+def check_distinct(tables: Sequence[pa.Table]) -> None:
+    """Raise FormatError if a path is there twice: a reader would return the rows of that file twice."""
+    paths = pa.chunked_array([chunk for table in tables for chunk in table["path"].chunks], pa.string())
+    if len(pc.unique(paths)) == len(paths):
+        return
+    counts = pc.value_counts(paths.combine_chunks())
+    [path] = counts.filter(pc.greater(counts.field("counts"), 1)).slice(0, 1).field("values").to_pylist()
+    raise FormatError(
+        f"the file {shortened(path)} is live twice, because a commit has added a file that was live before: run "
+        "lakelog fsck, find that commit with lakelog history, and roll the table back to a version before it"
+    )
+
+
+def are_apart(base: Sequence[pa.Table], new: Sequence[pa.Table]) -> bool:
+    """Return whether no path of `new` is in `base` or twice in `new`."""
+    if not new:
+        return True
+    paths = pa.chunked_array([chunk for table in new for chunk in table["path"].chunks], pa.string())
+    own_paths = pc.unique(paths)
+    return len(own_paths) == len(paths) and not any(
+        pc.any(pc.is_in(table["path"], value_set=own_paths)).as_py() for table in base
+    )
+
+
 def tiered(tables: Sequence[pa.Table]) -> tuple[pa.Table, ...]:
     """Return `tables` with the last tables joined, so that they are tiers.
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.core.files.data_file import DELETES, RemovedFile
-from lakelog.catalog.core.files.file_tables import empty, joined
+from lakelog.catalog.core.files.file_tables import empty, joined, without
 from lakelog.catalog.core.files.manifests import FileChoice
 from lakelog.catalog.core.logs.named_errors import naming
 from lakelog.catalog.core.logs.tracked_log import TrackedLog
@@ -53,8 +53,31 @@ def files_only_in(
     """
     if own_view.state.files is other_view.state.files:
         return empty()
-    files, other_files = (all_files(tracked, view) for view in (own_view, other_view))
-    return files.filter(pc.invert(pc.is_in(file_keys(files), value_set=file_keys(other_files))))
+    return _less(all_files(tracked, here), all_files(tracked, there))
+
+
+def replaced_files(
+    tracked: TrackedLog[TableState], now: LogView[TableState], then: LogView[TableState]
+) -> tuple[pa.Table, pa.Table]:
+    """Return the files to add and those to remove, so that the files of `now` become those of `then`.
+
+    `now` may have a file twice (see `check_distinct`). That file is then removed, and added again if `then` has it.
+    """
+    if now.state.files is then.state.files:
+        return empty(), empty()
+    new_files = all_files(tracked, then)
+    with naming(tracked.log.location):
+        fetch = tracked.log.read_blobs
+        old_files = joined(list(tracked.read(now, lambda view: tuple(view.state.files.parts(fetch)))))
+    counts = pc.value_counts(old_files["path"].combine_chunks())
+    twice = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
+    kept_files = old_files.filter(pc.invert(pc.is_in(old_files["path"], value_set=twice)))
+    return _less(new_files, kept_files), _less(old_files, without(new_files, twice))
+
+
+def _less(files: pa.Table, others: pa.Table) -> pa.Table:
+    """Return the files that are not among others with the same rows."""
+    return files.filter(pc.invert(pc.is_in(file_keys(files), value_set=file_keys(others))))
 
 
 def file_keys(files: pa.Table) -> pa.Array:

@@ -29,7 +29,13 @@ from lakelog.catalog.core.logs.commits import (
     was_applied_elsewhere,
 )
 from lakelog.catalog.core.logs.file_entries import entries_of
-from lakelog.catalog.core.logs.live_files import all_files, chunks_of, files_named, files_only_in
+from lakelog.catalog.core.logs.live_files import (
+    all_files,
+    chunks_of,
+    files_named,
+    files_only_in,
+    replaced_files,
+)
 from lakelog.catalog.core.logs.name_path import known_path_to
 from lakelog.catalog.core.logs.name_tree import FoundLog
 from lakelog.catalog.core.logs.tracked_log import TrackedLog
@@ -316,6 +322,10 @@ class TableHead:
     def files_only_here(self, other_view: LogView[TableState]) -> pa.Table:
         """Return the files that another view does not have, or has differently (see `files_only_in`)."""
         return files_only_in(self.tracked, self.view, other_view)
+
+    def replaced_by(self, then: LogView[TableState]) -> tuple[pa.Table, pa.Table]:
+        """Return the files to add and to remove, so that this version's become those of `then`."""
+        return replaced_files(self.tracked, self.view, then)
 
     def entries(self, paths: Collection[str]) -> dict[str, DataFile]:
         """Return those of `paths` that are live, as files to add again in a commit on this version."""

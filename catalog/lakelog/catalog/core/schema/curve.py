@@ -25,6 +25,7 @@ from lakelog.catalog.core.schema.types import (
     AtomicType,
     Scalar,
 )
+from lakelog.catalog.names import check_list
 from lakelog.log.errors import InvalidInput, LakelogError
 from lakelog.log.grammar import Int32, Number
 
@@ -296,6 +297,7 @@ def clustering_from(
 
     Raises NoSuchColumn. Raises InvalidInput if a column is named twice, or if its values have no order.
     """
+    check_list(columns, "columns")
     paths = [[column] if isinstance(column, str) else list(column) for column in columns]
     statements = [{"transform": IDENTITY.name, "column": path} for path in paths]
     ids = [

@@ -44,8 +44,8 @@ from lakelog.catalog.core.schema.table_changes import (
     UpdateColumnType,
     changes_from,
 )
-from lakelog.catalog.core.schema.types import ColumnPath, Default, Type
-from lakelog.catalog.names import Name, identifier
+from lakelog.catalog.core.schema.types import Default, Type
+from lakelog.catalog.names import Name, check_list, identifier
 from lakelog.log.errors import InvalidInput
 
 _NAMES_OF_ARROW = frozenset(
@@ -213,8 +213,7 @@ class DefinitionMethods(ABC):
 
     def set_clustering(self, columns: Sequence[Name]) -> Self:
         """Cluster new rows by `columns`. An empty list ends it. `Table.cluster` clusters existing rows."""
-        if isinstance(columns, str):
-            raise InvalidInput(f"{columns!r} is not a list of columns: give one, such as [{columns!r}]")
+        check_list(columns, "columns")
         return self._altered([SetClustering(columns=tuple(map(_path, columns)))])
 
     # Constraints
@@ -232,6 +231,8 @@ class DefinitionMethods(ABC):
         A condition holds for all rows from now on. A key is not enforced. Raises RowsUnproven if statistics
         do not prove a condition for the existing rows. Raises ConstraintExists if the name is taken.
         """
+        for key in (primary_key, unique):
+            check_list(key, "columns")
         conditions = {"check": check, "primary-key": primary_key, "unique": unique}
         kinds = [kind for kind, value in conditions.items() if value is not None]
         if len(kinds) != 1:
@@ -326,8 +327,7 @@ def _position(after: str | None, path: ColumnPath, *, first: bool) -> Position |
 
 
 def _fields(given: Sequence[str | Mapping[str, Any]]) -> tuple[str | StatedField, ...]:
-    if isinstance(given, str | Mapping):
-        raise InvalidInput(f"{given!r} is not a list of fields: give one, such as [{given!r}]")
+    check_list(given, "fields")
     return tuple(map(_field, given))
 
 

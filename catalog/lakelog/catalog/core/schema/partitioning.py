@@ -21,6 +21,7 @@ from lakelog.catalog.core.schema.types import (
     Type,
     is_collated,
 )
+from lakelog.catalog.names import check_list
 from lakelog.log.errors import InvalidInput, Unsupported
 from lakelog.log.grammar import Int32
 
@@ -192,6 +193,7 @@ def spec_from_transforms(
     A transform may have a `name` for its values. If a spec of `existing` is the same, it is returned.
     Otherwise the new spec has the next id, and fields that are also in an existing spec keep their ids.
     """
+    check_list(transforms, "fields")
     specs = list(existing)
     fields_by_source = {(field.source_id, field.transform): field for spec in specs for field in spec.fields}
     next_id = max((field.id for spec in specs for field in spec.fields), default=FIRST_FIELD_ID - 1) + 1
@@ -238,6 +240,7 @@ def sort_order_from(fields: Sequence[Written], schema: Schema, *, case_sensitive
 
     The default of `nulls` is Spark's: first in ascending order, last in descending order.
     """
+    check_list(fields, "fields")
     sort_fields: list[SortField] = []
     for statement in fields:
         stated_field = stated(statement)

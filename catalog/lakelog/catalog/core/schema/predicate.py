@@ -25,6 +25,7 @@ from lakelog.catalog.core.schema.literals import float_to_json
 from lakelog.catalog.core.schema.partitioning import Transform
 from lakelog.catalog.core.schema.schema import dotted
 from lakelog.catalog.core.schema.types import Scalar
+from lakelog.catalog.names import check_list
 from lakelog.log.errors import InvalidInput, LakelogError
 
 COMPARISONS = ("=", "<=>", "<>", "<", "<=", ">", ">=")
@@ -182,6 +183,7 @@ class Reference:
         return self._compare("<=>", other)
 
     def is_in(self, values: Iterable[Any]) -> Predicate:
+        check_list(values, "values")
         return Predicate("IN", (self._column, *(literal(value) for value in values)))
 
     def is_null(self) -> Predicate:

@@ -43,7 +43,7 @@ from lakelog.catalog.keeping.upkeep.compacting import (
     step,
 )
 from lakelog.catalog.keeping.upkeep.statistics import old_statistics, refreshed
-from lakelog.catalog.names import Identifier
+from lakelog.catalog.names import Identifier, check_list
 from lakelog.log import Commit, LogView
 from lakelog.log.errors import InvalidInput, LakelogError
 from lakelog.log.secrets import masked, masked_urls
@@ -190,6 +190,7 @@ def maintain_tables(
 
     An `engine` does the large work that it can.
     """
+    check_list(actions, "actions")
     for action in actions:
         if action not in ACTIONS:
             raise InvalidInput(f"{action!r} is not what upkeep does here: name some of {', '.join(ACTIONS)}")

@@ -12,6 +12,7 @@ from lakelog.catalog.core.parquet import ID_FIELDS, read_files
 from lakelog.catalog.looking.changelog.changelog import Changelog
 from lakelog.catalog.looking.changelog.file_diffs import FileDiff
 from lakelog.catalog.looking.changelog.net_changes import as_updates, net, without_copies
+from lakelog.catalog.names import check_list
 from lakelog.log.errors import InvalidInput
 
 
@@ -33,6 +34,7 @@ class Changes(UnchangingValue):
         net: bool,
         updates: bool,
     ) -> None:
+        check_list(columns, "columns")
         if columns is not None and not columns:
             raise InvalidInput("changes need at least one column: name one, or leave the columns out")
         schema = log.schema

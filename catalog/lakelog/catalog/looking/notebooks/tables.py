@@ -16,7 +16,7 @@ from lakelog.catalog.core.tools import HtmlTable, as_html
 from lakelog.catalog.looking.notebooks.cells import cell_of, counted
 from lakelog.catalog.looking.notebooks.failures import DisplayFailures
 from lakelog.catalog.looking.pictures import definition_of, what
-from lakelog.catalog.times import time_text, time_us
+from lakelog.catalog.times import exact_text, time_us
 from lakelog.log.secrets import masked, masked_urls
 
 ROWS_SHOWN = 5
@@ -67,7 +67,7 @@ def _facts(head: TableHead) -> dict[str, object]:
     files = head.state.files
     return {
         "version": f"{head.version:,}",
-        "committed at": time_text(head.time_us),
+        "committed at": exact_text(head.time_us),
         "branch or tag": None if head.ref == MAIN else head.ref,
         "location": masked_urls(head.url),
         "rows": f"{files.row_count:,} in {counted(files.file_count, 'file')}, {files.size_bytes:,} bytes",
@@ -125,7 +125,7 @@ def _last_changes(head: TableHead) -> HtmlTable:
     rows = [
         (
             entry.version,
-            time_text(time_us(entry.committed_at)),
+            exact_text(time_us(entry.committed_at)),
             masked(what(entry)),
             entry.writer.get("user"),
         )

@@ -71,9 +71,17 @@ class TableFiles:
         if self.state.metadata is None:
             return hash_arrays[0]
         problems: list[tuple[str, str]] = []
-        for files in self._once():
+        doubled: list[Hashes] = []
+        for files in self._once(doubled):
             hash_arrays.append(hashes_of(named_by(files)["path"].to_pylist()))
             problems += not_taken(self.state, files)
+        for path in self._of_hashes(np.concatenate([np.empty(0, np.int64), *doubled])):
+            self.findings.damage(
+                "file-twice",
+                f"{self.tracked.store.url}/{self.tracked.prefix}/{path}",
+                "a commit has added this file, which was live before: readers refuse the table",
+                "find that commit with lakelog history, and roll the table back to a version before it",
+            )
         twice = given_twice(self._without_copied, self.state.next_row)
         if twice is not None:
             self.findings.damage(
@@ -86,6 +94,21 @@ class TableFiles:
             where = f"{self.tracked.store.url}/{self.tracked.prefix}/{path}"
             self.findings.damage("identity-not-taken", where, problem, RESTORE)
         return np.unique(np.concatenate(hash_arrays))
+
+    def _of_hashes(self, hashes: Hashes) -> list[str]:
+        """Return the paths of live files that have these hashes."""
+        if not len(hashes):
+            return []
+        wanted = np.unique(hashes)
+        return sorted(
+            {
+                path
+                for line in self.state.kept()
+                for files in line.files.parts(self.tracked.log.read_blobs)
+                for path in files["path"].to_pylist()
+                if are_among(hashes_of([path]), wanted)[0]
+            }
+        )
 
     def _without_copied(self) -> Iterator[pa.Table]:
         """Yield as `_once`, without files elsewhere that have a copy on another line. The rows are the same."""
@@ -100,17 +123,26 @@ class TableFiles:
             own = [not is_elsewhere(path) or path_hash(path) not in copy_hashes for path in paths]
             yield files.filter(pa.array(own, pa.bool_()))
 
-    def _once(self) -> Iterator[pa.Table]:
-        """Yield the files of all lines, each path once."""
+    def _once(self, doubled: list[Hashes] | None = None) -> Iterator[pa.Table]:
+        """Yield the files of all lines, each path once. Adds hashes of paths that a line has twice to `doubled`.
+
+        A file that a line has twice comes twice.
+        """
         lines = self.state.kept()
         hashes_so_far = np.empty(0, np.int64)
         for line in lines:
-            hash_arrays = [hashes_so_far]
+            hash_arrays: list[Hashes] = []
             for files in line.files.parts(self.tracked.log.read_blobs):
-                hashes = hashes_of(files["path"].to_pylist()) if len(lines) > 1 else hashes_so_far
+                needs_hashes = len(lines) > 1 or doubled is not None
+                hashes = hashes_of(files["path"].to_pylist()) if needs_hashes else hashes_so_far
                 yield _without(files, hashes, hashes_so_far)
                 hash_arrays.append(hashes)
-            hashes_so_far = np.unique(np.concatenate(hash_arrays))
+            own_hashes, counts = np.unique(
+                np.concatenate([np.empty(0, np.int64), *hash_arrays]), return_counts=True
+            )
+            if doubled is not None:
+                doubled.append(own_hashes[counts > 1])
+            hashes_so_far = np.union1d(hashes_so_far, own_hashes)
 
     def _apart(self) -> Iterator[tuple[TableState, pa.Table]]:
         """Yield the files of all lines. Files of an earlier line with the same rows are not repeated."""

@@ -174,7 +174,7 @@ function changeDetail(change, goTo) {
   const writer = change.writer === null ? null : writers[change.writer];
   const facts = [
     isTable ? null : [logOf(change).kind, logOf(change).name],
-    ["time", time(change.time_us)], ["did", change.text], ["operation", change.operation],
+    ["time", exactTime(change.time_us)], ["did", change.text], ["operation", change.operation],
     ["branch", change.lane && isTable ? (lanes[change.lane] || {}).name : null],
     ["user", writer && writer.user], ["engine", writer && writer.engine], ["client", writer && writer.client],
     ["application", writer && writer.application], ["host", writer && writer.host],

@@ -52,6 +52,12 @@ function time(us) {
   return Number.isNaN(moment.getTime()) ? `${us} µs since 1970` : moment.toISOString().slice(0, 19).replace("T", " ") + "Z";
 }
 
+// To the microsecond, so that it can be copied as the time to read as of.
+function exactTime(us) {
+  const text = time(us);
+  return text.endsWith("Z") ? `${text.slice(0, -1)}.${String(((us % 1e6) + 1e6) % 1e6).padStart(6, "0")}Z` : text;
+}
+
 const plural = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 
 // Changes come as columns: see `columns` in page.py.
