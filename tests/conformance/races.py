@@ -59,9 +59,9 @@ def script_of(name: str, warehouse: str) -> dict[str, Any]:
     about, steps = RACES[name]
     writes: dict[str, Any] = {}
     outcomes = []
-    for client, label, first in steps:
-        step: dict[str, Any] = {"client": client, "do": label}
-        if label == "append":
+    for client, what, first in steps:
+        step: dict[str, Any] = {"client": client, "do": what}
+        if what == "append":
             step["rows"] = [list(row.values()) for row in named(first).to_pylist()]
         outcomes.append(
             step | {"outcome": outcome_of(Catalog(warehouse), writes, client, what, named(first))}

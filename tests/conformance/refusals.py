@@ -46,9 +46,9 @@ def fill(bench: Bench) -> None:
     table = table.delete(col("id") == 11)
     key: dict[str, Any] = {"kind": "unique", "name": "key", "columns": [["id"]]}
     table.alter([{"change": "add-constraint", "constraint": key}]).create_tag("tag")
-    hinted_table = catalog.create_table("hinted", NAMED).append(named(0))
-    snapshot(hinted_table)
-    hinted_table.append(named(10))
+    hinted = catalog.create_table("hinted", NAMED).append(named(0))
+    snapshot(hinted)
+    hinted.append(named(10))
     catalog.create_table("sidecars", ROWS, partition_by=["kind"]).append(rows(0, 3))
     table = catalog.create_table("based", ROWS, partition_by=["kind"])
     for number in range(3):
@@ -442,7 +442,7 @@ def damaged(case: str, objects: Objects) -> tuple[Objects, list[dict[str, Any]]]
         }
         if without:
             question["without"] = without
-        questions.append(question | _expected(objects, changed_data, without, damage))
+        questions.append(question | _expected(objects, changed, without, damage))
     return instead, questions
 
 
@@ -455,7 +455,7 @@ def _damaged(objects: Objects, damage: Damage) -> tuple[Objects, list[str]]:
     if damage.as_bytes:
         return {key: bytes(damage.change(objects[key]))}, []  # type: ignore[call-overload]
 
-    def edited_data(body: bytes) -> bytes:
+    def edited(body: bytes) -> bytes:
         stored = json.loads(body + b"}")
         assert damage.change is not None
         damage.change(stored)

@@ -75,21 +75,21 @@ def results(kit: Path, ask: Ask, only: Sequence[str] = ()) -> Iterator[CaseResul
             stored = {key: data for key, data in objects.items() if not key.startswith("instead/")}
             here = _placed(stored, place)
             (place / "warehouse").mkdir()
-            write_objects(place, own_data)
+            write_objects(place, here)
             for question in case["questions"]:
                 prefix = f"instead/{question.get('instead')}/"
-                changed_data = {
+                changed = {
                     key.removeprefix(prefix): data for key, data in objects.items() if key.startswith(prefix)
                 }
                 if changed:
                     moved_here = _placed({**stored, **changed}, place)
                     changed = {key: moved_here[key] for key in changed}
                 without = question.get("without", [])
-                write_objects(place, changed_data)
+                write_objects(place, changed)
                 for key in without:
                     (place / key).unlink()
                 wrong.append(_fault(question, ask, place))
-                write_objects(place, {key: own_data[key] for key in (*changed_data, *without)})
+                write_objects(place, {key: here[key] for key in (*changed, *without)})
         yield CaseResult(
             folder.name, case["about"], tuple(case["features"]), len(wrong), tuple(filter(None, wrong))
         )
@@ -181,21 +181,21 @@ def _placed(objects: Objects, place: Path) -> Objects:
 def _fault(question: dict[str, Any], ask: Ask, place: Path) -> str:
     """Return what is wrong with the answer to a question, or an empty text."""
     code, output = ask([str(place / "warehouse"), *question["ask"]])
-    reported_text = " ".join([*filter(None, [question.get("instead")]), *question["ask"]])
+    said = " ".join([*filter(None, [question.get("instead")]), *question["ask"]])
     expected = question.get("exit", ANSWERED)
     if code != expected:
-        return f"{reported_text}: exit code {code}, not {expected} ({question.get('why', output.strip()[-300:])})"
+        return f"{said}: exit code {code}, not {expected} ({question.get('why', output.strip()[-300:])})"
     if expected != ANSWERED:
         return ""
     try:
         answer = json.loads(output)
     except ValueError:
-        return f"{reported_text}: the answer is not JSON: {output[:200]!r}"
+        return f"{said}: the answer is not JSON: {output[:200]!r}"
     wanted = json.loads(json.dumps(question["answer"]).replace(PLACE, str(place)))
     if comparable(answer) == comparable(wanted):
         return ""
-    shown_text, right = (json.dumps(value, ensure_ascii=False)[:1000] for value in (answer, wanted))
-    return f"{reported_text}: {shown_text} and not {right}"
+    shown, right = (json.dumps(value, ensure_ascii=False)[:1000] for value in (answer, wanted))
+    return f"{said}: {shown} and not {right}"
 
 
 def comparable(answer: Any) -> Any:
@@ -214,8 +214,8 @@ def of_command(command: Sequence[str]) -> Ask:
     """Return how to ask a program."""
 
     def ask(arguments: Sequence[str]) -> tuple[int, str]:
-        process = subprocess.run([*command, *arguments], capture_output=True, text=True, encoding="utf-8")
-        return process.returncode, process.stdout or process.stderr
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True, encoding="utf-8")
+        return done.returncode, done.stdout or done.stderr
 
     return ask
 
@@ -230,9 +230,9 @@ def table_of(outcomes: Sequence[CaseResult]) -> str:
     ]
     for feature in sorted({feature for outcome in outcomes for feature in outcome.features}):
         cases = [outcome for outcome in outcomes if feature in outcome.features]
-        is_failed = any(outcome.wrong for outcome in cases)
+        failed = any(outcome.wrong for outcome in cases)
         names = ", ".join(outcome.name for outcome in cases)
-        lines.append(f"the feature {feature}: {'FAIL' if is_failed else 'pass'} ({names})")
+        lines.append(f"the feature {feature}: {'FAIL' if failed else 'pass'} ({names})")
     lines += [f"\n{outcome.name}: {fault}" for outcome in outcomes for fault in outcome.wrong]
     return "\n".join(lines)
 

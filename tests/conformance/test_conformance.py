@@ -291,16 +291,16 @@ def test_the_kit_is_an_archive_of_the_same_bytes_each_time_that_runs_by_itself(t
         archive.extractall(tmp_path, filter="data")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     reader = [sys.executable, str(READER / "read.py")]
-    process = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "run.py", "--case", "nothing", "--", *reader],
         cwd=tmp_path / "lakelog-conformance", env=environment, capture_output=True, text=True,
     )  # fmt: skip
-    assert (process.returncode, process.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_cases_are_made_again_with_the_same_objects(tmp_path: Path) -> None:
     for name in ("columns", "transactions"):
         make(tmp_path / "kit", tmp_path / "place", [name])
-        made_now, kept_objects = (objects_of(kit / "cases" / name) for kit in (tmp_path / "kit", KIT))
-        assert made_now.keys() == kept_objects.keys()
-        assert json.loads(made_now["case.json"])["about"] == json.loads(kept_objects["case.json"])["about"]
+        made_now, kept = (objects_of(kit / "cases" / name) for kit in (tmp_path / "kit", KIT))
+        assert made_now.keys() == kept.keys()
+        assert json.loads(made_now["case.json"])["about"] == json.loads(kept["case.json"])["about"]

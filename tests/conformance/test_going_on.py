@@ -30,7 +30,7 @@ def rows_of(warehouse: str, path: list[str], *way: str) -> list[str]:
     return sorted(json.dumps(row) for row in answer["rows"])
 
 
-def written_number(table: Table) -> int:
+def written(table: Table) -> int:
     """Append the table's own first row once more, and return the number of rows that came."""
     rows = table.to_arrow().slice(0, 1)
     table.append(rows)
@@ -55,7 +55,7 @@ def test_a_warehouse_of_the_kit_is_written_maintained_and_checked(name: str, tmp
         table.set_properties({"went": "on"})
         with suppress(Unsupported):  # of types and files that Iceberg cannot express
             table.refresh().export_iceberg()
-        rows[json.dumps(path)] = rows_after
+        rows[json.dumps(path)] = after
     no_age = dt.timedelta(0)
     catalog.expire(older_than=no_age, dry_run=False, trust_clock=True)
     catalog.vacuum(older_than=no_age, dry_run=False, trust_clock=True)

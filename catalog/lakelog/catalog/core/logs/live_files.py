@@ -53,7 +53,7 @@ def files_only_in(
     """
     if own_view.state.files is other_view.state.files:
         return empty()
-    return _less(all_files(tracked, here), all_files(tracked, there))
+    return _less(all_files(tracked, own_view), all_files(tracked, other_view))
 
 
 def replaced_files(

@@ -44,7 +44,7 @@ from lakelog.catalog.core.schema.table_changes import (
     UpdateColumnType,
     changes_from,
 )
-from lakelog.catalog.core.schema.types import Default, Type
+from lakelog.catalog.core.schema.types import ColumnPath, Default, Type
 from lakelog.catalog.names import Name, check_list, identifier
 from lakelog.log.errors import InvalidInput
 

@@ -58,7 +58,7 @@ def go_back(
             metadata = _restored(metadata_now, metadata_then)
             if any(getattr(metadata, part) != getattr(metadata_now, part) for part in _SHARED):
                 check_no_branches(view.state.branches, name, "rolled back to other columns")
-        files_to_add, files_to_remove = head.at(view).replaced_by(then)
+        files_to_add, files_to_remove = head.at(view).replaced_by(past_view)
         if operation is not OperationKind.ROLLBACK:
             check_fits(metadata_now, metadata_then, files_to_add, version, name)
         if only_moved(passed_commits, head.version):
