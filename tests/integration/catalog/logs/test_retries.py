@@ -9,9 +9,9 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.ddl.test_staging import staged_files
 
-from lakelog.catalog import Catalog, NoSuchTable, TableExists, col, engine
+from lakelog.catalog import Catalog, NoSuchTable, TableExists, Token, ViewDefinition, col, engine
 from lakelog.catalog.engine import DataFile
-from lakelog.log import CommitUnknown, expiry
+from lakelog.log import CommitUnknown, NotFound, expiry
 
 Client = Callable[[], Catalog]
 
@@ -67,6 +67,43 @@ def test_a_retried_rename_happens_once(catalog: Catalog, client: Client) -> None
     client().create_table("t", SCHEMA)
     client().rename_table("t", "u", token=token)
     assert client().list_tables() == [("t",), ("u",)]
+
+
+RETRIED: dict[str, Callable[[Catalog, Token], object]] = {
+    "create a namespace": lambda catalog, token: catalog.create_namespace("n.b", token=token),
+    "alter a namespace": lambda catalog, token: catalog.alter_namespace("n", set={"k": "v"}, token=token),
+    "rename a table": lambda catalog, token: catalog.rename_table("n.t", "n.u", token=token),
+    "move a table": lambda catalog, token: catalog.rename_table("n.t", "u", token=token),
+    "rename a view": lambda catalog, token: catalog.rename_view("n.v", "n.w", token=token),
+    "move a view": lambda catalog, token: catalog.rename_view("n.v", "w", token=token),
+    "create a view": lambda catalog, token: create_view(catalog, "n.x", token),
+    "drop a table": lambda catalog, token: catalog.drop_table("n.t", token=token),
+    "drop a view": lambda catalog, token: catalog.drop_view("n.v", token=token),
+    "drop a cut": lambda catalog, token: catalog.drop_cut("cut", namespace="n", token=token),
+}
+
+
+def create_view(catalog: Catalog, name: str, token: Token | None = None) -> None:
+    view = ViewDefinition(text="SELECT 1 AS id", columns=())
+    engine.create_view(catalog, name, view, token=token)
+
+
+@pytest.mark.parametrize("what", RETRIED)
+def test_a_request_that_was_applied_has_not_failed_though_its_names_are_gone(
+    catalog: Catalog, client: Client, what: str
+) -> None:
+    catalog.create_namespace("n")
+    catalog.create_table("n.t", SCHEMA)
+    create_view(catalog, "n.v")
+    catalog.save_cut("cut", namespace="n")
+    token = catalog.token("n.v" if "view" in what else "n.t" if "table" in what else "n")
+    RETRIED[what](catalog, token)
+    client().drop_namespace("n", cascade=True)
+    before = client().list_tables()
+    RETRIED[what](client(), token)
+    assert client().list_tables() == before and client().list_namespaces() == []
+    with pytest.raises(NotFound):  # another request, which was never applied
+        RETRIED[what](client(), Token(commit_id=client().token().commit_id, bases=token.bases))
 
 
 def test_a_drop_is_known_again_after_its_log_expired(catalog: Catalog, client: Client) -> None:

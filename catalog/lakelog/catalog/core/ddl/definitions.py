@@ -10,6 +10,7 @@ from lakelog.catalog.core.ddl.staging import table_exists
 from lakelog.catalog.core.logs.commits import (
     Token,
     commit_changes,
+    or_applied,
     was_applied,
     was_applied_anywhere,
     was_applied_elsewhere,
@@ -75,9 +76,6 @@ def define(
     kind = kind_of(definition)
     space, name = SPACES[kind], identifier[-1]
     check_name(name, kind)
-    namespace = tree.writable(identifier[:-1])
-    if was_applied_elsewhere(tree.logs, namespace.tracked, token):
-        return
     new_id = tree.logs.new_id()
 
     def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
@@ -96,7 +94,12 @@ def define(
         id = present.id if present is not None else new_id
         return Draft(events=encode([EntryDefined(space=space, name=name, id=id, definition=definition)]))
 
-    commit_in(namespace, identifier[:-1], decide, token)
+    def define_it() -> None:
+        namespace = tree.writable(identifier[:-1])
+        if not was_applied_elsewhere(tree.logs, namespace.tracked, token):
+            commit_in(namespace, identifier[:-1], decide, token)
+
+    or_applied(tree.logs, token, define_it)
 
 
 def drop_definition(tree: NameTree, kind: str, identifier: Identifier, token: Token | None) -> bool:
@@ -131,6 +134,10 @@ def rename_definition(
     Makes a commit of the namespace, or a single commit of both logs if the new name is in another namespace.
     """
     check_name(new[-1], kind)
+    or_applied(tree.logs, token, lambda: _rename(tree, kind, old, new, token))
+
+
+def _rename(tree: NameTree, kind: str, old: Identifier, new: Identifier, token: Token | None) -> None:
     space = SPACES[kind]
     source = tree.namespace(old[:-1])
     if was_applied(source.tracked, token) or was_applied_elsewhere(tree.logs, source.tracked, token):

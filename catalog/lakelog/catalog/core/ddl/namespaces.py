@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from lakelog.catalog.core.ddl.table_places import LOCATION, checked
-from lakelog.catalog.core.logs.commits import Token, is_final, was_applied_elsewhere
+from lakelog.catalog.core.logs.commits import Token, is_final, or_applied, was_applied_elsewhere
 from lakelog.catalog.core.logs.name_tree import FoundLog, NameTree, check_not_forgotten, commit_in
 from lakelog.catalog.core.logs.places import has_likely_places, likely_id, place_in
 from lakelog.catalog.core.schema.properties.checking import check_namespace_properties
@@ -41,6 +41,12 @@ def create_namespace(
     check_namespace(namespace)
     properties = _checked(tree, properties)
     check_policy(properties)
+    or_applied(tree.logs, token, lambda: _create(tree, namespace, properties, token))
+
+
+def _create(
+    tree: NameTree, namespace: Identifier, properties: Mapping[str, str], token: Token | None
+) -> None:
     name, parent = namespace[-1], tree.writable(namespace[:-1])
     if parent.view.state.entry(NAMESPACE, name) is not None and tree.find_namespace(namespace) is not None:
         error = _exists(namespace)
@@ -112,9 +118,6 @@ def alter_namespace(
     if not set_ and not removed:
         tree.namespace(namespace)
         return
-    namespace_head = tree.writable(namespace)
-    if was_applied_elsewhere(tree.logs, namespace_head.tracked, token):
-        return
     draft = Draft(events=encode([NamespaceAltered(set=dict(set_), removed=tuple(removed))]))
 
     def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
@@ -122,7 +125,12 @@ def alter_namespace(
         check_policy({**other_properties, **set_})
         return draft
 
-    commit_in(namespace_head, namespace, decide, token)
+    def alter() -> None:
+        namespace_head = tree.writable(namespace)
+        if not was_applied_elsewhere(tree.logs, namespace_head.tracked, token):
+            commit_in(namespace_head, namespace, decide, token)
+
+    or_applied(tree.logs, token, alter)
 
 
 def _checked(tree: NameTree, properties: Mapping[str, str]) -> Mapping[str, str]:

@@ -25,7 +25,7 @@ import msgspec
 
 from lakelog.catalog.core.files.data_file import is_elsewhere
 from lakelog.catalog.core.logs.cache import JointLogChange, LogCache
-from lakelog.catalog.core.logs.commits import Token
+from lakelog.catalog.core.logs.commits import Token, or_applied
 from lakelog.catalog.core.logs.consistent_cut import FOREVER_US, ConsistentCut
 from lakelog.catalog.core.logs.name_path import follow
 from lakelog.catalog.core.logs.name_tree import NameTree, commit_in, no_such_namespace
@@ -178,6 +178,10 @@ class _Expired(CommitConflict):
 
 def drop_cut(tree: NameTree, name: str, namespace: Identifier, token: Token | None) -> None:
     """Forget a saved cut: versions that only it needed may expire. Raises NotFound if it does not exist."""
+    or_applied(tree.logs, token, lambda: _drop(tree, name, namespace, token))
+
+
+def _drop(tree: NameTree, name: str, namespace: Identifier, token: Token | None) -> None:
     namespace_head = tree.namespace(namespace)
     objects: list[str] = []
 

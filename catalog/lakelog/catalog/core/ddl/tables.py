@@ -16,6 +16,7 @@ from lakelog.catalog.core.logs.commits import (
     Token,
     base_of,
     commit_changes,
+    or_applied,
     was_applied,
     was_applied_elsewhere,
 )
@@ -276,7 +277,7 @@ def rename_table(tree: NameTree, old: Identifier, new: Identifier, token: Token 
     check_name(new[-1] if new else "", "table")
     for _ in range(ATTEMPTS_MAX):
         try:
-            return _rename(tree, old, new, token)
+            return or_applied(tree.logs, token, lambda: _rename(tree, old, new, token))
         except NoSuchTable as error:
             # The name may have gone to another table: then that table is renamed.
             if tree.find_table(old) is None:

@@ -151,6 +151,19 @@ def was_applied_anywhere(cache: LogCache, token: Token | None) -> bool:
     return any(was_applied(cache.unread(location), token) for location in locations)
 
 
+def or_applied(cache: LogCache, token: Token | None, work: Callable[[], None]) -> None:
+    """Do `work`, or nothing if a name leads nowhere and the request of `token` was applied before.
+
+    The names of a request may be gone when it is retried, by a later change. Raises the error of `work`
+    otherwise.
+    """
+    try:
+        work()
+    except NotFound:
+        if not was_applied_anywhere(cache, token):
+            raise
+
+
 def is_final(tracked: TrackedLog[Any], token: Token | None, refusal: LakelogError) -> bool:
     """Return whether the request of `token` can fail with `refusal`, which was decided without this log.
 
