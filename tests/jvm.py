@@ -2,7 +2,7 @@
 
 Half of the start of a Spark is the loading and checking of some ten thousand classes. `python -m tests.jvm` builds the
 adapter's jar, and makes an archive of these classes, once for an environment. A JVM that finds another class path or
-another Java than the archive was made with starts without it, as does one where there is none. No test may depend on
+another Java than the archive was made with starts without it, as does one if there is none. No test may depend on
 it.
 """
 
@@ -75,9 +75,9 @@ def make_archive() -> None:
         f"{' '.join(_FOR_MINUTES)} -XX:ArchiveClassesAtExit={_ARCHIVE} -Xlog:cds=off -Xlog:cds+dynamic=off"
     )
     command = [sys.executable, "-m", "tests.jvm", "--options", options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"no archive of Spark's classes was made: {done.stderr}")
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode != 0:
+        raise SystemExit(f"no archive of Spark's classes was made: {process.stderr}")
     _MADE_WITH.write_text(made_with)
 
 

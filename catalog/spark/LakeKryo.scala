@@ -9,7 +9,7 @@ import org.apache.spark.sql.lakelog.rows.RowsWritten
 import org.apache.spark.sql.lakelog.write.{FilePositions, FilesWritten, IdentityTaken}
 
 /**
- * lakelog's classes that tasks send to the driver, for `spark.kryo.registrator` where Spark's
+ * lakelog's classes that tasks send to the driver, for `spark.kryo.registrator` when Spark's
  * `spark.kryo.registrationRequired` asks for them. Without that, Kryo finds them by their names.
  */
 class LakeKryo extends KryoRegistrator {

@@ -30,20 +30,20 @@ def answer(arguments: Sequence[str]) -> Any:
     parser.add_argument("--version", type=int)
     parser.add_argument("--time", type=int)
     parser.add_argument("--ref")
-    asked = parser.parse_args(arguments)
-    catalog = Catalog(asked.warehouse)
-    if asked.question == "tables":
+    args = parser.parse_args(arguments)
+    catalog = Catalog(args.warehouse)
+    if args.question == "tables":
         return [list(name) for name in sorted(catalog.list_tables(recursive=True))]
-    table = catalog.load_table(json.loads(asked.table) if asked.table.startswith("[") else asked.table)
-    if asked.question == "history":
+    table = catalog.load_table(json.loads(args.table) if args.table.startswith("[") else args.table)
+    if args.question == "history":
         return _history(table)
-    if asked.version is not None or asked.time is not None:
-        table = table.at(version=asked.version, timestamp=asked.time)
-    if asked.question == "refs":
+    if args.version is not None or args.time is not None:
+        table = table.at(version=args.version, timestamp=args.time)
+    if args.question == "refs":
         return {name: {"kind": ref.kind, "version": ref.version} for name, ref in table.refs.items()}
-    if asked.ref is not None:
-        table = table.at(ref=asked.ref)
-    return {"schema": _schema, "files": _files, "rows": _rows}[asked.question](table)
+    if args.ref is not None:
+        table = table.at(ref=args.ref)
+    return {"schema": _schema, "files": _files, "rows": _rows}[args.question](table)
 
 
 def _history(table: Table) -> list[dict[str, Any]]:
@@ -151,11 +151,11 @@ def _values(array: pa.Array, type: Type) -> list[Any]:
             rows: list[Any] = [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)]
         case ListType():
             items = _values(array.values, type.element)
-            rows = [items[one:two] for one, two in _slices(array)]
+            rows = [items[number:two] for number, two in _slices(array)]
         case MapType():
             pairs = zip(_values(array.keys, type.key), _values(array.items, type.value), strict=True)
             entries = [list(pair) for pair in pairs]
-            rows = [entries[one:two] for one, two in _slices(array)]
+            rows = [entries[number:two] for number, two in _slices(array)]
     return [row if valid else None for row, valid in zip(rows, array.is_valid().to_pylist(), strict=True)]
 
 

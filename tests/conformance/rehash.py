@@ -45,16 +45,16 @@ def rehashed(objects: Objects, edit: Edit) -> Objects:
     Hashes of changed objects are made anew, and replaced wherever another object names them.
     """
     result = dict(objects)
-    replaced: dict[bytes, bytes] = {}
+    replaced_data: dict[bytes, bytes] = {}
     for key in _in_order(objects):
         body, old = objects[key][:-TAIL], objects[key][-TAIL + 9 : -2]
-        body = _HASH.sub(lambda match: replaced.get(match[0], match[0]), edit(key, body))
+        body = _HASH.sub(lambda match: replaced_data.get(match[0], match[0]), edit(key, body))
         new = hashlib.sha256(body + b"}").hexdigest().encode()
         result[key] = body + b',"hash":"' + new + b'"}'
         if new != old:
-            replaced[old] = new
-    prefixes = {old[:16].decode(): new[:16].decode() for old, new in replaced.items()}
-    return {_renamed(key, prefixes): data for key, data in result.items()}
+            replaced_data[old] = new
+    prefixes = {old[:16].decode(): new[:16].decode() for old, new in replaced_data.items()}
+    return {_renamed_text(key, prefixes): data for key, data in result.items()}
 
 
 def moved(objects: Objects, old: str, new: str) -> Objects:
@@ -74,6 +74,6 @@ def _in_order(objects: Objects) -> Iterator[str]:
             yield key
 
 
-def _renamed(key: str, prefixes: dict[str, str]) -> str:
+def _renamed_text(key: str, prefixes: dict[str, str]) -> str:
     match = _SNAPSHOT.fullmatch(key)
     return key if match is None else f"{match[1]}{prefixes.get(match[2], match[2])}{match[3]}"

@@ -1,7 +1,7 @@
 """Columns of the model: a tree in which everything has a number of its own that is never given twice.
 
 A row keeps its values by these numbers as it was written, for ever; how it looks is decided when it is shown, by the
-columns of some version. Types are in Spark's JSON where they are asked for, and `Type` here.
+columns of some version. Types are in Spark's JSON if they are asked for, and `Type` here.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def type_of(json: Any) -> Type:
         return json
     match json["type"]:
         case "struct":
-            parts = [column(each["name"], each["type"], not each["nullable"]) for each in json["fields"]]
+            parts = [column(field["name"], field["type"], not field["nullable"]) for field in json["fields"]]
         case "array":
             parts = [column("element", json["elementType"], not json["containsNull"])]
         case _:
@@ -83,10 +83,10 @@ def type_of(json: Any) -> Type:
 
 
 def walk(columns: tuple[Column, ...], above: Path = ()) -> Iterator[tuple[Path, Column]]:
-    for each in columns:
-        yield (*above, each.name), each
-        if isinstance(each.type, Nested):
-            yield from walk(each.type.parts, (*above, each.name))
+    for column in columns:
+        yield (*above, column.name), column
+        if isinstance(column.type, Nested):
+            yield from walk(column.type.parts, (*above, column.name))
 
 
 def find(columns: tuple[Column, ...], path: Path) -> Column:
@@ -95,7 +95,7 @@ def find(columns: tuple[Column, ...], path: Path) -> Column:
 
 def below(column: Column) -> set[int]:
     """The numbers of a column and of all in it."""
-    return {each.number for _, each in walk((column,))}
+    return {node.number for _, node in walk((column,))}
 
 
 Edit: TypeAlias = Callable[[tuple[Column, ...]], tuple[Column, ...]]
@@ -106,10 +106,10 @@ def edited(columns: tuple[Column, ...], holder: Path, edit: Edit) -> tuple[Colum
     if not holder:
         return edit(columns)
     return tuple(
-        replace(each, type=Nested(each.type.kind, edited(each.type.parts, holder[1:], edit)))
-        if each.name == holder[0] and isinstance(each.type, Nested)
-        else each
-        for each in columns
+        replace(column, type=Nested(column.type.kind, edited(column.type.parts, holder[1:], edit)))
+        if column.name == holder[0] and isinstance(column.type, Nested)
+        else column
+        for column in columns
     )
 
 
@@ -119,7 +119,7 @@ def placed(columns: tuple[Column, ...], new: Column, position: Any) -> tuple[Col
         return (*columns, new)
     if position == "first":
         return (new, *columns)
-    names = [each.name for each in columns]
+    names = [column.name for column in columns]
     if position["after"] not in names:
         raise Refused("no such sibling")
     at = names.index(position["after"]) + 1
@@ -142,7 +142,7 @@ def written(type: Type, value: Any) -> Any:
 
 def shown(columns: tuple[Column, ...], cells: Cells) -> dict[str, Any]:
     """Return how a row (or struct) looks by these columns."""
-    return {each.name: _shown(each.type, cells.get(each.number, each.before)) for each in columns}
+    return {column.name: _shown(column.type, cells.get(column.number, column.before)) for column in columns}
 
 
 def _shown(type: Type, value: Any) -> Any:

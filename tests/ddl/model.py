@@ -78,13 +78,13 @@ class Model:
     lives: int = 1
 
     def after(self, step: Step) -> tuple[State, bool]:
-        """Return the table after `step`, and whether lakelog may also refuse it. Refused where it has to."""
+        """Return the table after `step`, and whether lakelog may also refuse it. Refused if it has to."""
         match step["do"]:
             case "alter":
                 state, sure = self.state, True
                 for change in step["changes"]:
-                    state, known = self._altered(state, change)
-                    sure = sure and known
+                    state, is_known = self._altered(state, change)
+                    sure = sure and is_known
                 return state, not sure
             case "append":
                 return replace(self.state, rows=self.state.rows + self._new(step)), False
@@ -96,14 +96,16 @@ class Model:
                 return replace(self.state, rows=()), False
             case "delete":
                 rows = zip(self.state.rows, self.state.seen(), strict=True)
-                kept = tuple(cells for cells, row in rows if not step["where"].holds(row))
-                return replace(self.state, rows=kept), True
+                kept_cells = tuple(cells for cells, row in rows if not step["where"].holds(row))
+                return replace(self.state, rows=kept_cells), True
             case "create" | "replace":
                 return self.made(step), False
             case "rollback":
-                then = self.past[step["version"]]
+                past_state = self.past[step["version"]]
                 self.lives += 1
-                return replace(then, life=then.life if then.life == self.state.life else self.lives), False
+                return replace(
+                    past_state, life=past_state.life if past_state.life == self.state.life else self.lives
+                ), False
             case "set-current":
                 return self._with_rows_of(self.past[step["version"]])
             case _:
@@ -112,7 +114,10 @@ class Model:
 
     def made(self, step: Step) -> State:
         self.lives += 1
-        columns = tuple(column(each["name"], each["type"], not each["nullable"]) for each in step["columns"])
+        columns = tuple(
+            column(each_column["name"], each_column["type"], not each_column["nullable"])
+            for each_column in step["columns"]
+        )
         state = State(columns, (), self.lives)
         for name in step.get("partitions", ()):
             state = replace(
@@ -128,10 +133,14 @@ class Model:
         made: list[Cells] = []
         for row in step["rows"]:
             cells: Cells = {}
-            for each in state.columns:
-                cells[each.number] = written(each.type, row[each.name]) if each.name in row else each.default
-                if each.required and cells[each.number] is None:
-                    raise Refused(f"{each.name} is NOT NULL")
+            for own_column in state.columns:
+                cells[own_column.number] = (
+                    written(own_column.type, row[own_column.name])
+                    if own_column.name in row
+                    else own_column.default
+                )
+                if own_column.required and cells[own_column.number] is None:
+                    raise Refused(f"{own_column.name} is NOT NULL")
             made.append(cells)
         self._check(replace(state, rows=tuple(made)))
         return tuple(made)
@@ -145,43 +154,43 @@ class Model:
         """Every row in one of the partitions that the new rows are in goes; all are identities."""
         new = self._new(step)
         names = [
-            each.name
+            column.name
             for number, _ in self.state.partitions
-            for each in self.state.columns
-            if each.number == number
+            for column in self.state.columns
+            if column.number == number
         ]
 
         def key(cells: Cells) -> tuple[Any, ...]:
             row = shown(self.state.columns, cells)
             return tuple(row[name] for name in names)
 
-        touched = {key(cells) for cells in new}
-        kept = tuple(cells for cells in self.state.rows if key(cells) not in touched)
+        touched_keys = {key(cells) for cells in new}
+        kept_cells = tuple(cells for cells in self.state.rows if key(cells) not in touched_keys)
         # Rows of an older partitioning may be in several partitions of this one.
-        return replace(self.state, rows=kept + new), True
+        return replace(self.state, rows=kept_cells + new), True
 
     def _with_rows_of(self, then: State) -> tuple[State, bool]:
-        now = self.state
-        if then.life != now.life:
+        current_state = self.state
+        if then.life != current_state.life:
             raise Refused("replaced since")
-        before = {each.number: each for _, each in walk(then.columns)}
-        for path, each in walk(now.columns):
-            old = before.get(each.number)
+        columns_before = {each_node.number: each_node for _, each_node in walk(then.columns)}
+        for path, node in walk(current_state.columns):
+            old = columns_before.get(node.number)
             if old is None:
-                holder = find(now.columns, path[:-1]).number if path[:-1] else None
-                if each.required and each.before is None and (holder is None or holder in before):
+                holder = find(current_state.columns, path[:-1]).number if path[:-1] else None
+                if node.required and node.before is None and (holder is None or holder in columns_before):
                     raise Refused(f"{path} is required now")
-            elif each.required and not old.required:
+            elif node.required and not old.required:
                 raise Refused(f"{path} is NOT NULL now")
             elif (
                 isinstance(old.type, str)
-                and old.type != each.type
-                and each.type not in WIDER.get(old.type, ())
+                and old.type != node.type
+                and node.type not in WIDER.get(old.type, ())
             ):
                 raise Refused(f"{path} was of a wider type")
-        state = replace(now, rows=then.rows)
+        state = replace(current_state, rows=then.rows)
         self._check(state)
-        return state, bool(set(now.checks) - set(then.checks))
+        return state, bool(set(current_state.checks) - set(then.checks))
 
     # Changes of the definition
 
@@ -199,11 +208,13 @@ class Model:
             case "update-column-type":
                 return self._retyped(state, path, change["type"]), True
             case "update-column-position":
-                moved = find(state.columns, path)
+                moved_column = find(state.columns, path)
 
                 def move(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-                    others = tuple(each for each in columns if each.number != moved.number)
-                    return placed(others, moved, change["position"])
+                    other_columns = tuple(
+                        column for column in columns if column.number != moved_column.number
+                    )
+                    return placed(other_columns, moved_column, change["position"])
 
                 return replace(state, columns=edited(state.columns, path[:-1], move)), True
             case "update-column-default":
@@ -213,25 +224,26 @@ class Model:
             case "update-column-nullability":
                 return self._required(state, path, not change["nullable"])
             case "add-partition-field":
-                written = change["field"]
+                written_field = change["field"]
                 source = (
-                    find(state.columns, tuple(written["column"])).number,
-                    written.get("transform", "identity"),
+                    find(state.columns, tuple(written_field["column"])).number,
+                    written_field.get("transform", "identity"),
                 )
                 if source in state.partitions:
                     raise Refused("is partitioned by that already")
                 self.partitioned_by.add(source[0])
                 return replace(state, partitions=(*state.partitions, source)), True
             case "drop-partition-field":
-                written = change["field"]
+                written_field = change["field"]
                 source = (
-                    find(state.columns, tuple(written["column"])).number,
-                    written.get("transform", "identity"),
+                    find(state.columns, tuple(written_field["column"])).number,
+                    written_field.get("transform", "identity"),
                 )
                 if source not in state.partitions:
                     raise Refused("is not partitioned by that")
                 return replace(
-                    state, partitions=tuple(each for each in state.partitions if each != source)
+                    state,
+                    partitions=tuple(partition for partition in state.partitions if partition != source),
                 ), True
             case "set-sort-order":
                 return replace(state, sorted=self._numbers(state, change["fields"])), True
@@ -242,24 +254,30 @@ class Model:
             case "add-constraint":
                 return self._with_check(state, change["condition"], change["constraint"]["name"])
             case "drop-constraint":
-                left = tuple(each for each in state.checks if each[0] != change["name"])
-                if left == state.checks:
+                remaining_checks = tuple(check for check in state.checks if check[0] != change["name"])
+                if remaining_checks == state.checks:
                     raise Refused("no such constraint")
-                return replace(state, checks=left), True
+                return replace(state, checks=remaining_checks), True
             case _:
                 assert change["change"] == "set-property"
-                others = {each for each in state.properties if each[0] != change["key"]}
-                return replace(state, properties=frozenset(others | {(change["key"], change["value"])})), True
+                other_properties = {
+                    property_ for property_ in state.properties if property_[0] != change["key"]
+                }
+                return replace(
+                    state, properties=frozenset(other_properties | {(change["key"], change["value"])})
+                ), True
 
     def _numbers(self, state: State, names: list[str]) -> tuple[int, ...]:
         return tuple(find(state.columns, (name,)).number for name in names)
 
     def _changed(self, state: State, path: Path, **what: Any) -> State:
         def change(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-            changed = tuple(replace(each, **what) if each.name == path[-1] else each for each in columns)
-            if len({each.name.lower() for each in changed}) < len(changed):
+            changed_columns = tuple(
+                replace(column, **what) if column.name == path[-1] else column for column in columns
+            )
+            if len({column.name.lower() for column in changed_columns}) < len(changed_columns):
                 raise Refused("two of a name")
-            return changed
+            return changed_columns
 
         find(state.columns, path)
         return replace(state, columns=edited(state.columns, path[:-1], change))
@@ -267,26 +285,28 @@ class Model:
     def _added(self, state: State, path: Path, change: dict[str, Any]) -> State:
         default = change.get("default")
         value = None if default is None else VALUES_OF_DEFAULTS[default["current"]]
-        required = not change.get("nullable", True)
-        if required and value is None:
+        is_required = not change.get("nullable", True)
+        if is_required and value is None:
             raise Refused("NOT NULL without a default")
-        new = column(path[-1], change["type"], required, value, value)
-        has_map = any(isinstance(each.type, Nested) and each.type.kind == "map" for _, each in walk((new,)))
+        new = column(path[-1], change["type"], is_required, value, value)
+        has_map = any(isinstance(node.type, Nested) and node.type.kind == "map" for _, node in walk((new,)))
         if has_map and ("key", "map") in self._kinds(state, path):
             raise Refused("a map in a key")
 
         def add(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-            if any(each.name.lower() == new.name.lower() for each in columns):
+            if any(column.name.lower() == new.name.lower() for column in columns):
                 raise Refused("is there already")
             return placed(columns, new, change.get("position"))
 
         return replace(state, columns=edited(state.columns, path[:-1], add))
 
     def _deleted(self, state: State, path: Path) -> State:
-        gone = below(find(state.columns, path))
+        removed_numbers = below(find(state.columns, path))
         above = {find(state.columns, path[:length]).number for length in range(1, len(path))}
-        used = {number for number, _ in state.partitions} | {*state.sorted, *state.clustered}
-        if gone & used or (gone | above) & {number for _, number, _ in state.checks}:
+        used_numbers = {number for number, _ in state.partitions} | {*state.sorted, *state.clustered}
+        if removed_numbers & used_numbers or (removed_numbers | above) & {
+            number for _, number, _ in state.checks
+        }:
             raise Refused("is used")
         if "key" in [step for step, kind in self._kinds(state, path) if kind == "map"]:
             raise Refused("part of a key")
@@ -294,7 +314,7 @@ class Model:
         def drop(columns: tuple[Column, ...]) -> tuple[Column, ...]:
             if len(columns) == 1 and len(path) > 1:
                 raise Refused("the last one")
-            return tuple(each for each in columns if each.name != path[-1])
+            return tuple(column for column in columns if column.name != path[-1])
 
         return replace(state, columns=edited(state.columns, path[:-1], drop))
 
@@ -302,9 +322,9 @@ class Model:
         """Return each name of a path below the first with the kind of type that it is a part of."""
         holders = [find(state.columns, path[:length]).type for length in range(1, len(path))]
         return [
-            (name, each.kind)
-            for name, each in zip(path[1:], holders, strict=True)
-            if isinstance(each, Nested)
+            (name, holder.kind)
+            for name, holder in zip(path[1:], holders, strict=True)
+            if isinstance(holder, Nested)
         ]
 
     def _retyped(self, state: State, path: Path, json: Any) -> State:
@@ -333,14 +353,14 @@ class Model:
             if self._kinds(state, path)[-1:] == [("key", "map")]:
                 raise Refused("keys are never NULL")
             return self._changed(state, path, required=False), True
-        whole = find(state.columns, path[:1])
-        if any(has_null(whole.type, row[path[0]], path[1:]) for row in state.seen()):
+        column = find(state.columns, path[:1])
+        if any(has_null(column.type, row[path[0]], path[1:]) for row in state.seen()):
             raise Refused("a row is NULL there")
         # A client that does not read rows needs statistics that show it.
         return self._changed(state, path, required=True), False
 
     def _with_check(self, state: State, condition: Condition, name: str) -> tuple[State, bool]:
-        if any(each[0].lower() == name.lower() for each in state.checks):
+        if any(check[0].lower() == name.lower() for check in state.checks):
             raise Refused("there is one of that name")
         number = find(state.columns, (condition.column,)).number
         state = replace(state, checks=(*state.checks, (name, number, condition)))

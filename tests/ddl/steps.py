@@ -96,7 +96,7 @@ types: st.SearchStrategy[Any] = st.sampled_from(list(VALUES)) | st.recursive(
 
 
 def first_step(draw: Draw) -> Step:
-    return _made(draw, "create")
+    return _new_step(draw, "create")
 
 
 def draw_step(draw: Draw, model: Model) -> Step:
@@ -121,14 +121,14 @@ def draw_step(draw: Draw, model: Model) -> Step:
         case "rollback" | "set-current":
             return {"do": kind, "version": draw(st.sampled_from(sorted(model.past)))}
         case "create" | "replace":
-            return _made(draw, kind)
+            return _new_step(draw, kind)
         case _:
             return {"do": kind}
 
 
-def _made(draw: Draw, kind: str) -> Step:
+def _new_step(draw: Draw, kind: str) -> Step:
     fields = draw(fields_of(types, most=3))
-    usable = [each["name"] for each in fields if each["type"] in TRANSFORMS["identity"]]
+    usable = [field["name"] for field in fields if field["type"] in TRANSFORMS["identity"]]
     by = draw(st.lists(st.sampled_from(usable), max_size=1)) if usable and len(fields) > 1 else []
     return {"do": kind, "columns": fields, "partitions": by}
 
@@ -138,13 +138,15 @@ def draw_changes(draw: Draw, model: Model) -> list[dict[str, Any]]:
     every = list(walk(columns))
     structs: list[Path] = [
         (),
-        *(p for p, each in every if isinstance(each.type, Nested) and each.type.kind == "struct"),
+        *(p for p, column in every if isinstance(column.type, Nested) and column.type.kind == "struct"),
     ]
-    named = [(path, each) for path, each in every if len(path) == 1 or path[:-1] in structs]
-    flat = [each for each in columns if isinstance(each.type, str)]
-    path, each = draw(st.sampled_from(named))
-    beside = [other[-1] for other, _ in named if other[:-1] == path[:-1] and other != path]
-    position = st.sampled_from(["first", *({"after": name} for name in beside)])
+    paths = [(path, column) for path, column in every if len(path) == 1 or path[:-1] in structs]
+    flat = [column for column in columns if isinstance(column.type, str)]
+    path, each = draw(st.sampled_from(paths))
+    nearby_texts = [
+        other_texts[-1] for other_texts, _ in paths if other_texts[:-1] == path[:-1] and other_texts != path
+    ]
+    position = st.sampled_from(["first", *({"after": name} for name in nearby_texts)])
     kind = draw(
         st.sampled_from(
             ["add"] * 4 + ["drop"] * 3 + ["rename"] * 3 + ["widen"] * 4
@@ -196,15 +198,15 @@ def draw_changes(draw: Draw, model: Model) -> list[dict[str, Any]]:
             names_of_flat = st.lists(st.sampled_from([e.name for e in flat]), unique=True, max_size=2)
             return [{"change": "set-sort-order", "fields": draw(names_of_flat)}]
         case "cluster":
-            chosen = draw(st.lists(st.sampled_from([e.name for e in flat]), unique=True, max_size=2))
-            return [{"change": "set-clustering", "columns": [[name] for name in chosen]}]
+            chosen_lists = draw(st.lists(st.sampled_from([e.name for e in flat]), unique=True, max_size=2))
+            return [{"change": "set-clustering", "columns": [[name] for name in chosen_lists]}]
         case "check":
             condition = draw_condition(draw, tuple(flat))
             if condition is not None and condition.op != "IS NULL":
                 constraint = {"name": draw(st.sampled_from(["c1", "c2"]))}
                 return [{"change": "add-constraint", "constraint": constraint, "condition": condition}]
         case "uncheck":
-            name = draw(st.sampled_from([each[0] for each in model.state.checks] or ["c1"]))
+            name = draw(st.sampled_from([check[0] for check in model.state.checks] or ["c1"]))
             return [{"change": "drop-constraint", "name": name}]
         case "replace":
             old = [{"change": "delete-column", "name": [e.name]} for e in columns]
@@ -218,8 +220,8 @@ def draw_changes(draw: Draw, model: Model) -> list[dict[str, Any]]:
 
 
 def _widened(draw: Draw, every: list[tuple[Path, Column]]) -> dict[str, Any]:
-    atomic = [(path, each) for path, each in every if isinstance(each.type, str)]
-    wider = [(path, each) for path, each in atomic if each.type in WIDER]
+    atomic = [(path, column) for path, column in every if isinstance(column.type, str)]
+    wider = [(path, column) for path, column in atomic if column.type in WIDER]
     path, each = draw(st.sampled_from(wider or atomic))
     new = draw(st.sampled_from(WIDER.get(str(each.type), (each.type,))))
     return {"change": "update-column-type", "name": list(path), "type": new}
@@ -251,8 +253,8 @@ def _transformed(name: str, by: str) -> dict[str, Any]:
 
 
 def draw_condition(draw: Draw, columns: tuple[Column, ...]) -> Condition | None:
-    """Return a condition on a top-level column; None where there is none to compare."""
-    flat = [each for each in columns if isinstance(each.type, str)]
+    """Return a condition on a top-level column; None if there is none to compare."""
+    flat = [column for column in columns if isinstance(column.type, str)]
     if not flat:
         return None
     chosen = draw(st.sampled_from(flat))
@@ -267,15 +269,16 @@ def draw_condition(draw: Draw, columns: tuple[Column, ...]) -> Condition | None:
 def _rows(draw: Draw, columns: tuple[Column, ...]) -> dict[str, Any]:
     """Some rows, which have the same columns: all of them, or all but one."""
     left_out = (
-        draw(st.none() | st.none() | st.sampled_from([each.name for each in columns]))
+        draw(st.none() | st.none() | st.sampled_from([column.name for column in columns]))
         if len(columns) > 1
         else None
     )
-    given = [each for each in columns if each.name != left_out]
+    given_columns = [column for column in columns if column.name != left_out]
     rows: list[Row] = [
-        {each.name: _value(draw, each) for each in given} for _ in range(draw(st.integers(1, 2)))
+        {column.name: _value(draw, column) for column in given_columns}
+        for _ in range(draw(st.integers(1, 2)))
     ]
-    return {"columns": [each.name for each in given], "rows": rows}
+    return {"columns": [column.name for column in given_columns], "rows": rows}
 
 
 def _value(draw: Draw, column: Column) -> Any:

@@ -24,7 +24,7 @@ def run(example: Path, folder: Path, *arguments: str, libraries: Path | None = N
     """Return what an example prints, run in a folder of its own. `libraries` are beside those of this environment."""
     copy = folder / example.name
     shutil.copytree(example, copy)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "ignore", str(copy / "run.py"), *arguments],
         cwd=folder,
         env={**os.environ, **({"PYTHONPATH": str(libraries)} if libraries else {})},
@@ -32,11 +32,11 @@ def run(example: Path, folder: Path, *arguments: str, libraries: Path | None = N
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
-def installed(example: Path) -> Path:
+def installed_path(example: Path) -> Path:
     """Return a folder with what the example needs beside lakelog, which is kept for the same requirements."""
     requirements = (example / "requirements.txt").read_bytes()
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -50,34 +50,34 @@ def installed(example: Path) -> Path:
             if uv
             else [sys.executable, "-m", "pip", "install"]
         )
-        wanted = ["--quiet", "--target", str(temporary), "-r", str(example / "requirements.txt")]
-        subprocess.run([*pip, *wanted], check=True)
+        wanted_texts = ["--quiet", "--target", str(temporary), "-r", str(example / "requirements.txt")]
+        subprocess.run([*pip, *wanted_texts], check=True)
         temporary.rename(folder)
     return folder
 
 
 def test_dbt_runs_models_snapshots_and_tests_on_lakelog_tables(tmp_path: Path) -> None:
     example = EXAMPLES / "dbt"
-    shown = run(example, tmp_path, str(tmp_path / "warehouse"), libraries=installed(example))
-    assert shown.count("Completed successfully") == 6
-    assert re.search(r"\| +3\| +joan\|570\.00\| +6\|", shown), shown
-    assert len(re.findall(r"\| +3\| +joan\| +(?:Paris|Berlin)\|", shown)) == 2
-    assert re.search(r"\| +2\| +merge\|", shown)
+    text = run(example, tmp_path, str(tmp_path / "warehouse"), libraries=installed_path(example))
+    assert text.count("Completed successfully") == 6
+    assert re.search(r"\| +3\| +joan\|570\.00\| +6\|", text), text
+    assert len(re.findall(r"\| +3\| +joan\| +(?:Paris|Berlin)\|", text)) == 2
+    assert re.search(r"\| +2\| +merge\|", text)
     catalog = json.loads((tmp_path / "dbt/target/catalog.json").read_text(encoding="utf-8"))
     assert {"customer", "amount", "orders"} <= set(catalog["nodes"]["model.shop.totals"]["columns"])
 
 
 def test_openlineage_names_the_tables_that_a_statement_reads_and_writes(tmp_path: Path) -> None:
     warehouse = str(tmp_path / "warehouse")
-    shown = run(EXAMPLES / "openlineage", tmp_path, warehouse, str(tmp_path / "events"))
-    assert f"['{warehouse} shop.orders'] -> ['{warehouse} shop.totals']" in shown, shown
-    assert "openlineage.dataset" not in shown
+    text = run(EXAMPLES / "openlineage", tmp_path, warehouse, str(tmp_path / "events"))
+    assert f"['{warehouse} shop.orders'] -> ['{warehouse} shop.totals']" in text, text
+    assert "openlineage.dataset" not in text
 
 
 def test_dagster_keeps_assets_and_their_partitions_as_versions_of_tables(tmp_path: Path) -> None:
     example = EXAMPLES / "dagster"
-    shown = run(example, tmp_path, str(tmp_path / "warehouse"), libraries=installed(example))
-    assert "shop.orders 2026-01-02: version 5" in shown, shown
-    assert shown.count("no_total_is_negative: passed") == 2
-    before, after = (line for line in shown.splitlines() if line.startswith("version "))
-    assert "joan" not in before and "'joan', 'amount': 10.0, 'orders': 1" in after
+    text = run(example, tmp_path, str(tmp_path / "warehouse"), libraries=installed_path(example))
+    assert "shop.orders 2026-01-02: version 5" in text, text
+    assert text.count("no_total_is_negative: passed") == 2
+    line_before, line_after = (line for line in text.splitlines() if line.startswith("version "))
+    assert "joan" not in line_before and "'joan', 'amount': 10.0, 'orders': 1" in line_after

@@ -43,31 +43,31 @@ def steps(arguments: dict[str, str]) -> list[tuple[str, str]]:
     lines = re.sub(
         r"\\\n\s*", " ", (ROOT / "examples/image/Dockerfile").read_text(encoding="utf-8")
     ).splitlines()
-    found = [tuple(line.split(" ", 1)) for line in lines if line and not line.startswith("#")]
+    parts = [tuple(line.split(" ", 1)) for line in lines if line and not line.startswith("#")]
     values: dict[str, str] = {}
     filled = []
-    for name, rest in found:
+    for name, remaining_text in parts:
         if name == "ARG":
-            key, _, default = rest.partition("=")
+            key, _, default = remaining_text.partition("=")
             values[key] = arguments.get(key, default)
-        filled.append((name, re.sub(r"\$\{(\w+)\}", lambda match: values[match[1]], rest)))
+        filled.append((name, re.sub(r"\$\{(\w+)\}", lambda match: values[match[1]], remaining_text)))
     return filled
 
 
 def script(context: Path, arguments: dict[str, str]) -> str:
     """Return a shell script that does what a build does."""
-    known = {"FROM", "ARG", "USER", "ENV", "RUN", "COPY"}
+    known_texts = {"FROM", "ARG", "USER", "ENV", "RUN", "COPY"}
     lines = ["set -e"]
-    for name, rest in steps(arguments):
-        assert name in known, f"the test does not know the instruction {name}"
+    for name, remaining_text in steps(arguments):
+        assert name in known_texts, f"the test does not know the instruction {name}"
         if name == "ENV":
-            key, _, value = rest.partition("=")
+            key, _, value = remaining_text.partition("=")
             lines.append(f"export {key}={shlex.quote(value)}")
         elif name == "COPY":
-            *sources, target = rest.split(" ")
-            lines.append(f"cp {' '.join(shlex.quote(str(context / each)) for each in sources)} {target}")
+            *sources, target = remaining_text.split(" ")
+            lines.append(f"cp {' '.join(shlex.quote(str(context / source)) for source in sources)} {target}")
         elif name == "RUN":
-            lines.append(f"/bin/sh -c {shlex.quote(rest)}")
+            lines.append(f"/bin/sh -c {shlex.quote(remaining_text)}")
     return "\n".join(lines)
 
 
@@ -83,7 +83,7 @@ def test_the_steps_of_the_image_make_one_whose_user_runs_a_job(tmp_path: Path) -
     opt.mkdir()
     subprocess.run(["cp", "-aL", str(spark), str(opt / "spark")], check=True)
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "base")], check=True)
-    python = next(each for each in ("/usr/bin/python3.12", "/usr/bin/python3.11") if Path(each).exists())
+    python = next(text for text in ("/usr/bin/python3.12", "/usr/bin/python3.11") if Path(text).exists())
     work = tmp_path / "work"
     work.mkdir()
     (work / "job.py").write_text(JOB)
@@ -93,7 +93,7 @@ def test_the_steps_of_the_image_make_one_whose_user_runs_a_job(tmp_path: Path) -
         "$(/opt/lakelog/bin/lakelog spark-conf --warehouse /mnt/w --adapter-jar '' "
         "--python /opt/lakelog/bin/python) job.py"
     )
-    whole = "\n".join(
+    whole_text = "\n".join(
         [
             f"mount --bind {opt} /opt; mount --bind {work} /mnt; cp /etc/passwd {tmp_path}/passwd",
             # As the base's: Spark asks for the home of its user.
@@ -106,6 +106,8 @@ def test_the_steps_of_the_image_make_one_whose_user_runs_a_job(tmp_path: Path) -
             f"cd /mnt && setpriv --reuid 185 --regid 185 --clear-groups /bin/sh -c {shlex.quote(job)}",
         ]
     )
-    done = subprocess.run(["unshare", "-m", "bash", "-c", whole], capture_output=True, text=True, check=False)
-    assert "OUT ['/opt/lakelog']" in done.stdout, done.stdout + done.stderr
+    process = subprocess.run(
+        ["unshare", "-m", "bash", "-c", whole_text], capture_output=True, text=True, check=False
+    )
+    assert "OUT ['/opt/lakelog']" in process.stdout, process.stdout + process.stderr
     assert Catalog(str(work / "w")).load_table("t").row_count == 10

@@ -102,12 +102,12 @@ def add(draft: Draft) -> Callable[..., Draft]:
 def build_alone(log: Log[tuple[str, ...]]) -> None:
     """Commits, a sidecar, a fence, a snapshot, the hint, a base, tombstones, a seal, and a commit that reopens."""
     view = log.create(Draft(events=({"line": "first"}, {"line": 'ünï "quoted"'})), log_id="l" * 26)
-    view = shared(log, view, ("one of two", "two of two"))
+    view = shared_view(log, view, ("one of two", "two of two"))
     view = log.commit(view, add(Draft(events=({"blob": 0},), blobs=(b"from a sidecar",)))).view
     expire(log, 3)
     view = log.load()
     view = log.commit(view, add(Draft(events=({"line": "third"},), write=WriteRef(id="w1", version=3)))).view
-    view = shared(log, view, ("by another thread", "by a third one"))
+    view = shared_view(log, view, ("by another thread", "by a third one"))
     view = log.commit(view, add(Draft(events=({"blob": 0},), blobs=(b"kept sidecar",), fence=4))).view
     log.snapshot(view)
     view = log.commit(view, add(Draft(events=({"line": "last", "n": [1, 2.5, None, True]},)))).view
@@ -115,7 +115,7 @@ def build_alone(log: Log[tuple[str, ...]]) -> None:
     log.create(Draft(events=({"line": "anew"},)), log_id="m" * 26)
 
 
-def shared(
+def shared_view(
     log: Log[tuple[str, ...]], view: LogView[tuple[str, ...]], lines: Sequence[str]
 ) -> LogView[tuple[str, ...]]:
     """Put a version of several changes, the last of which has a write."""
@@ -126,9 +126,9 @@ def shared(
         DecidedChange(log.options.new_id(), view.version, draft, {"engine": "golden", "thread": number})
         for number, draft in enumerate(drafts, 1)
     ]
-    placed = log.writer.put_together(view, changes)
-    assert isinstance(placed, PlacedCommit)
-    return log.writer.settled(placed)
+    placed_commit = log.writer.put_together(view, changes)
+    assert isinstance(placed_commit, PlacedCommit)
+    return log.writer.settled(placed_commit)
 
 
 class Died(BaseException):
@@ -142,17 +142,17 @@ def die() -> None:
 def build_together(log: Log[tuple[str, ...]]) -> None:
     """Intents, committed, aborted and undecided, their decisions and tombstones, a snapshot and a base at an intent, a
     log that was restored and one that was purged."""
-    left, right, purged = (
+    left_log, right, purged_log = (
         Log(log.store, name, Lines(), writer={"engine": "golden", "version": "1"}, options=log.options)
         for name in (LEFT, RIGHT, PURGED)
     )
-    for own, log_id in ((left, "n"), (right, "o"), (purged, "p")):
+    for own, log_id in ((left_log, "n"), (right, "o"), (purged_log, "p")):
         own.create(Draft(events=({"line": "first"},)), log_id=log_id * 26)
 
     def both(in_left: Draft, in_right: Draft, *, dies: bool = False) -> None:
         parts = [
             LogPart(own.keys.folder, own, own.load(), add(draft))
-            for own, draft in ((left, in_left), (right, in_right))
+            for own, draft in ((left_log, in_left), (right, in_right))
         ]
         try:
             commit_together(parts, decisions=WarehouseDecisions(log.store), validate=die if dies else None)
@@ -161,16 +161,16 @@ def build_together(log: Log[tuple[str, ...]]) -> None:
 
     line = Draft(events=({"line": "together"},))
     both(Draft(events=({"blob": 0},), blobs=(b"kept sidecar",)), line)
-    left.commit(left.load(), add(Draft(events=({"line": "settles"},))))
+    left_log.commit(left_log.load(), add(Draft(events=({"line": "settles"},))))
     both(Draft(events=({"line": "never"},)), Draft(events=({"line": "never"},)), dies=True)
     right.commit(right.load(), add(Draft(events=({"line": "settles"},))))
     both(Draft(seals=True), line)
     expire(right, 5)
     both(Draft(events=({"line": "restored"},), restores=True), line)
-    left.snapshot(left.load())
+    left_log.snapshot(left_log.load())
     both(Draft(events=({"line": "perhaps"},)), Draft(events=({"line": "perhaps"},)), dies=True)
-    purged.commit(purged.load(), add(Draft(seals=True)))
-    purged.commit(purged.load(), add(Draft(purges=True)))
+    purged_log.commit(purged_log.load(), add(Draft(seals=True)))
+    purged_log.commit(purged_log.load(), add(Draft(purges=True)))
 
 
 def build_proposed(log: Log[tuple[str, ...]]) -> None:
@@ -178,12 +178,12 @@ def build_proposed(log: Log[tuple[str, ...]]) -> None:
     own = Log(log.store, PROPOSED, Lines(), writer={"engine": "golden", "version": "1"}, options=log.options)
     writer = {"engine": "golden", "thread": 1}
     view = own.create(Draft(events=({"line": "first"},)), log_id="q" * 26)
-    marking = DecidedChange(
+    marking_change = DecidedChange(
         log.options.new_id(), view.version, Draft(events=({"line": "may have proposals"},)), writer
     )
-    marked = own.writer.put_together(view, [marking], marks=True)
-    assert isinstance(marked, PlacedCommit)
-    view = own.writer.settled(marked)
+    marked_commit = own.writer.put_together(view, [marking_change], marks=True)
+    assert isinstance(marked_commit, PlacedCommit)
+    view = own.writer.settled(marked_commit)
     line, ids = {"line": "proposed"}, [log.options.new_id() for _ in range(2)]
     proposal = Proposal(
         format=1,
@@ -194,12 +194,12 @@ def build_proposed(log: Log[tuple[str, ...]]) -> None:
     )
     log.store.put(own.keys.proposal(view.version, ids[0]), encode(proposal))
     refusal = ChangeRefusal(kind="conflict", message="another change is in its way", version=2, by=ids[0])
-    decided = [
+    decided_changes = [
         DecidedChange(ids[0], 1, Draft(events=(line,)), writer, seen=view.version),
         DecidedChange(ids[1], 1, Draft(), writer, seen=view.version, refused=refusal),
     ]
-    placed = own.writer.put_together(view, decided)
-    assert isinstance(placed, PlacedCommit)
+    placed_commit = own.writer.put_together(view, decided_changes)
+    assert isinstance(placed_commit, PlacedCommit)
 
 
 def main() -> None:

@@ -101,14 +101,14 @@ def read(folder: Path) -> State:
     commits: list[Json] = []
     while (path := folder / "_log" / f"{len(commits) + 1:020d}.json").exists():
         commits.append(checked(path))
-    for number, stored in enumerate(commits):
-        if stored["kind"] != "commit" or stored.keys() & NOT_PLAIN:
+    for number, stored_commit in enumerate(commits):
+        if stored_commit["kind"] != "commit" or stored_commit.keys() & NOT_PLAIN:
             raise Refused("a log that is not plain")
         settled = None
-        if "intent" in stored:
-            following = commits[number + 1] if number + 1 < len(commits) else None
-            settled = following["settles"] if following else decision(folder, stored["intent"])
-        state.apply(stored, settled)
+        if "intent" in stored_commit:
+            next_commit = commits[number + 1] if number + 1 < len(commits) else None
+            settled = next_commit["settles"] if next_commit else decision(folder, stored_commit["intent"])
+        state.apply(stored_commit, settled)
     return state
 
 
@@ -168,10 +168,10 @@ def append(folder: Path, base: State, rows: Sequence[pa.Table]) -> int:
             raise Refused(f"the column {column['name']}")
     if base.constraints or base.spec.get("fields"):
         raise Refused("a constraint, or partitions")
-    write, started = new_id(), len(base.commits)
+    write, started_count = new_id(), len(base.commits)
     entries = []
     for number, table in enumerate(rows):
-        path = f"data/{started:020d}-{write}-{number}.parquet"
+        path = f"data/{started_count:020d}-{write}-{number}.parquet"
         (folder / "data").mkdir(exist_ok=True)
         schema = pa.schema(
             [
@@ -191,8 +191,8 @@ def append(folder: Path, base: State, rows: Sequence[pa.Table]) -> int:
         entries.append({"path": path, "size": (folder / path).stat().st_size, "rows": table.num_rows})
 
     def decide(state: State) -> Json:
-        for later in state.commits[started:]:
-            if later.get("fence", 0) > started or later.get("seals") or later.get("restores"):
+        for later in state.commits[started_count:]:
+            if later.get("fence", 0) > started_count or later.get("seals") or later.get("restores"):
                 raise Refused("a fence or a seal")
         if state.schema != base.schema or state.constraints or state.link != base.link:
             raise Refused("a conflict")
@@ -215,7 +215,7 @@ def append(folder: Path, base: State, rows: Sequence[pa.Table]) -> int:
             "added_rows": sum(entry["rows"] for entry in entries),
             "added_bytes": sum(entry["size"] for entry in entries),
         }
-        return {"write": {"id": write, "version": started}, "events": [event]}
+        return {"write": {"id": write, "version": started_count}, "events": [event]}
 
     return commit(folder, base, decide)
 

@@ -20,10 +20,10 @@ def main() -> None:
         if folder.is_dir() and (HERE / "catalog" / f"{folder.name}.py").exists()
     } | {HERE / "log-1": "tests.format.golden_log"}
     for folder, program in programs.items():
-        made = folder.with_name(f"{folder.name}.new")
-        subprocess.run([sys.executable, "-m", program, str(made)], check=True)
+        name = folder.with_name(f"{folder.name}.new")
+        subprocess.run([sys.executable, "-m", program, str(name)], check=True)
         shutil.rmtree(folder)
-        made.rename(folder)
+        name.rename(folder)
 
 
 if __name__ == "__main__":

@@ -52,8 +52,8 @@ def test_a_golden_object_has_the_bytes_of_its_content(path: Path) -> None:
         "decision": log_format.Decision,
         "proposal": log_format.Proposal,
     }[json.loads(data)["kind"]]
-    stored = msgspec.json.decode(data, type=kind)
-    assert log_format.encode(written_anew(stored)) == data  # type: ignore[arg-type]
+    stored_text = msgspec.json.decode(data, type=kind)
+    assert log_format.encode(written_anew(stored_text)) == data  # type: ignore[arg-type]
 
 
 def structs_of(type_: Any, seen: set[Any]) -> Iterator[Any]:
@@ -72,14 +72,14 @@ def test_no_writer_writes_a_default() -> None:
     # msgspec leaves a default out only if it is one of these, of which there is one object each.
     left_out: tuple[object, ...] = (None, False, True, 0, "", (), b"")
     seen: set[Any] = set()
-    stored = (
+    stored_args = (
         *get_args(log_format._STORED.__constraints__[0]),
         *log_format._STORED.__constraints__[1:],
         NamespaceEvent,
         TableEvent,
         *ROOTS.values(),
     )
-    for struct in (each for kind in stored for each in structs_of(kind, seen)):
+    for struct in (struct for kind in stored_args for struct in structs_of(kind, seen)):
         for field in msgspec.structs.fields(struct):
             if field.default is not msgspec.NODEFAULT and field.default is not msgspec.UNSET:
                 assert struct.__struct_config__.omit_defaults, struct

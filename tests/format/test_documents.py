@@ -14,10 +14,10 @@ from programs import format_examples
 
 
 def test_every_event_is_in_a_golden_warehouse_and_in_the_examples() -> None:
-    known = {*format_examples.tags(NamespaceEvent), *format_examples.tags(TableEvent)}
-    assert {stored.value["event"] for stored in format_examples.events()} == known
+    known_tags = {*format_examples.tags(NamespaceEvent), *format_examples.tags(TableEvent)}
+    assert {stored_event.value["event"] for stored_event in format_examples.events()} == known_tags
     page = format_examples.documents()["examples.md"]
-    assert {tag for tag in known if f"## `{tag}`" in page} == known
+    assert {tag for tag in known_tags if f"## `{tag}`" in page} == known_tags
 
 
 def test_each_example_of_a_log_is_another_object() -> None:
@@ -38,25 +38,25 @@ def validator(name: str, definition: str = "") -> Draft202012Validator:
 
 
 def test_every_golden_object_of_a_log_is_as_the_schema_says() -> None:
-    schema, checked = validator("log.schema.json"), 0
-    for stored in (*format_examples.of_logs(), *format_examples.of_warehouses()):
-        if stored.path.parent.name != "_cut":
-            schema.validate(stored.value)
-            checked += 1
-    assert checked > 150
+    schema, checked_number = validator("log.schema.json"), 0
+    for stored_logs in (*format_examples.of_logs(), *format_examples.of_warehouses()):
+        if stored_logs.path.parent.name != "_cut":
+            schema.validate(stored_logs.value)
+            checked_number += 1
+    assert checked_number > 150
 
 
 def test_every_golden_event_state_and_cut_is_as_the_schema_says() -> None:
     schema = validator("catalog.schema.json")
-    for stored in format_examples.events():
-        schema.validate(stored.value)
+    for stored_event in format_examples.events():
+        schema.validate(stored_event.value)
     for kind, definition in (("namespace", "NamespaceState"), ("table", "TableState")):
-        found = list(format_examples.states(kind))
-        assert found
-        for stored in found:
-            validator("catalog.schema.json", definition).validate(stored.value)
-    whole, of_a_namespace = format_examples.cuts()
-    for cut in (whole, of_a_namespace):
+        states = list(format_examples.states(kind))
+        assert states
+        for stored_event in states:
+            validator("catalog.schema.json", definition).validate(stored_event.value)
+    stored_objects, of_a_namespace = format_examples.cuts()
+    for cut in (stored_objects, of_a_namespace):
         validator("catalog.schema.json", "CutVersions").validate(cut.value)
 
 
@@ -68,13 +68,15 @@ def broken(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_the_schemas_refuse_what_readers_refuse() -> None:
-    for name, found in (
+    for name, logs in (
         ("log.schema.json", format_examples.of_logs()),
         ("catalog.schema.json", format_examples.events()),
     ):
         schema = validator(name)
-        for stored in found:
-            assert not [each for each in broken(stored.value) if schema.is_valid(each)], stored.source
+        for stored_objects in logs:
+            assert not [each for each in broken(stored_objects.value) if schema.is_valid(each)], (
+                stored_objects.source
+            )
 
 
 def test_json_in_the_examples_is_that_of_the_files() -> None:
@@ -92,6 +94,6 @@ def test_lists_of_files_are_in_the_examples_as_rows() -> None:
         "A leaf of a pack: the part `1`", "A leaf of a pack: the part `rest`", "`bounds` of that state",
     ]  # fmt: skip
     for title in titles:
-        [_, after] = page.split(f"\n## {title}\n")
-        example = after.partition("\n## ")[0]
+        [_, text_after] = page.split(f"\n## {title}\n")
+        example = text_after.partition("\n## ")[0]
         assert example.startswith("\n```json\n{") or "\n| column | type | row 1 |" in example

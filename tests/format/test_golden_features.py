@@ -36,16 +36,16 @@ def test_a_golden_warehouse_names_what_it_uses(name: str, tmp_path: Path) -> Non
     logs = LogCache(WarehouseStores(str(folder), {}), {}, LogOptions())
     findings = check_warehouse(logs, (), deep=False, all_versions=False, repair=False)
     assert findings.checked["commits"] and not {
-        each.what for each in findings.found if each.kind in ("feature-unnamed", "unsupported")
+        finding.what for finding in findings.found if finding.kind in ("feature-unnamed", "unsupported")
     }
 
 
 def test_golden_warehouses_have_most_features() -> None:
     """Those that are left out are of columns alone: tests/integration/catalog/test_features.py has all."""
     assert WAREHOUSES
-    found = {name for warehouse in WAREHOUSES for name in names_in(GOLDEN / warehouse)}
-    assert found <= KNOWN | FEATURES
-    assert found >= {
+    names = {name for warehouse in WAREHOUSES for name in names_in(GOLDEN / warehouse)}
+    assert names <= KNOWN | FEATURES
+    assert names >= {
         "deletion-vectors", "absolute-paths", "foreign-files", "type-widening", "packs", "pages", "checks",
         "branches", "streams", "imports", "adoption", "clones", "erasure", "cuts",
     }  # fmt: skip

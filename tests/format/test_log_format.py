@@ -32,10 +32,10 @@ def golden() -> MemoryStore:
 
 
 def test_todays_code_writes_the_golden_bytes() -> None:
-    expected, built = golden(), build()
-    assert list(built.list_after("")) == list(expected.list_after(""))
+    expected, built_store = golden(), build()
+    assert list(built_store.list_after("")) == list(expected.list_after(""))
     for key in expected.list_after(""):
-        assert built.get(key) == expected.get(key), key
+        assert built_store.get(key) == expected.get(key), key
 
 
 def test_every_kind_of_object_is_among_the_golden_files() -> None:
@@ -64,21 +64,26 @@ def test_the_golden_log_is_read_cold_with_and_without_its_derived_objects(withou
     log = Log(store, ROOT, Lines())
     view = log.load()
     assert (view.version, view.log_id, view.state) == (9, "m" * 26, ("anew",))
-    sealed = log.view_at(8)
-    assert (sealed.sealed, sealed.fence, sealed.base, sealed.state[-1]) == (True, 4, 1, "last")
+    sealed_view = log.view_at(8)
+    assert (sealed_view.sealed, sealed_view.fence, sealed_view.base, sealed_view.state[-1]) == (
+        True,
+        4,
+        1,
+        "last",
+    )
     with pytest.raises(LogSealed):
-        log.commit(sealed, lambda view, passed: Draft())
+        log.commit(sealed_view, lambda view, passed: Draft())
     with pytest.raises(NotFound, match="versions from 3 to 9"):
         log.view_at(1)
     assert log.read_blobs(["00000000000000000006-lines.txt"])[0].endswith(
         b"third\nby another thread\nby a third one\nkept sidecar"
     )
     assert [commit.version for commit in log.commits()] == [4, 5, 6, 7, 8, 9]
-    assert [each.write for commit in log.commits(5, 5) for each in each_change(commit)] == [
+    assert [each_commit.write for commit in log.commits(5, 5) for each_commit in each_change(commit)] == [
         None, WriteRef(id="w-shared", version=4)
     ]  # fmt: skip
-    [shared] = log.commits(5, 5)
-    assert [log.find(change.commit_id, 1, 9) for change in shared.changes] == [5, 5]
+    [shared_commit] = log.commits(5, 5)
+    assert [log.find(change.commit_id, 1, 9) for change in shared_commit.changes] == [5, 5]
 
 
 def together(store: MemoryStore, name: str) -> Log[tuple[str, ...]]:
@@ -88,21 +93,21 @@ def together(store: MemoryStore, name: str) -> Log[tuple[str, ...]]:
 @pytest.mark.parametrize("without", ["nothing", "the hint and the snapshots"])
 def test_the_golden_transactions_are_read_as_they_were_decided(without: str) -> None:
     store = golden()
-    left, right, purged = (together(store, name) for name in (LEFT, RIGHT, PURGED))
+    left_log, right, purged_log = (together(store, name) for name in (LEFT, RIGHT, PURGED))
     if without != "nothing":
-        for log in (left, right, purged):
+        for log in (left_log, right, purged_log):
             store.delete([log.keys.latest, *store.list_after(log.keys.snapshots)])
-    head = left.load()
-    assert (head.version, head.sealed, left.view_at(5).sealed) == (6, False, True)
+    head = left_log.load()
+    assert (head.version, head.sealed, left_log.view_at(5).sealed) == (6, False, True)
     assert head.settles is not None and head.settles.outcome == "committed"
     if without != "nothing":
         assert head.state == ("first", "kept sidecar", "settles", "restored")
-    assert left.view_at(4).state == left.view_at(3).state == ("first", "kept sidecar", "settles")
-    assert [commit.version for commit in left.commits()] == [1, 2, 3, 5, 6]
+    assert left_log.view_at(4).state == left_log.view_at(3).state == ("first", "kept sidecar", "settles")
+    assert [commit.version for commit in left_log.commits()] == [1, 2, 3, 5, 6]
     assert right.load().version == 6 and right.load().time_us == head.time_us
-    assert purged.load().purged
+    assert purged_log.load().purged
     # The next writer settles what was left undecided at both heads.
-    assert left.commit(head, lambda view, passed: Draft(events=({"line": "on"},))).version == 8
+    assert left_log.commit(head, lambda view, passed: Draft(events=({"line": "on"},))).version == 8
     assert right.refresh_settled(right.load()).version == 7
 
 
@@ -139,5 +144,5 @@ def test_every_hash_can_be_checked_with_nothing_but_json_and_sha256() -> None:
         stored = json.loads(Path(STORED / KEYS.commit(version)).read_bytes())
         assert stored["version"] == version and stored["prev"] == previous
         previous = stored["commit_hash"] if stored["kind"] == "tombstone" else stored["hash"]
-    expired = decode_entry((STORED / KEYS.commit(2)).read_bytes(), "golden")
-    assert isinstance(expired, Tombstone) and len(expired.applied) == 2
+    expired_commit = decode_entry((STORED / KEYS.commit(2)).read_bytes(), "golden")
+    assert isinstance(expired_commit, Tombstone) and len(expired_commit.applied) == 2

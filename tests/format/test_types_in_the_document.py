@@ -129,8 +129,8 @@ def test_a_type_has_the_forms_of_the_document(name: str, leaves: dict[str, Any])
     leaf = leaves[name]
     assert leaf.physical_type in re.findall(r"[A-Z0-9_]{4,}", parquet)
     logical = in_words(str(leaf.logical_type), LOGICAL)
-    documented = re.search(r"Int\(.*?\)|Decimal\(.*?\)|Time\w*\(.*?\)|String|Date", parquet)
-    assert logical == (documented[0] if documented else "")
+    documented_match = re.search(r"Int\(.*?\)|Decimal\(.*?\)|Time\w*\(.*?\)|String|Date", parquet)
+    assert logical == (documented_match[0] if documented_match else "")
     type = value_type(AtomicType(name))
     assert in_words(str(type), ARROW) == arrow
     value, json_value = EXAMPLES[name]
@@ -152,7 +152,9 @@ def test_types_widen_as_the_document_says() -> None:
             said[source] |= {*re.findall(r"`(\w+)`", targets)} - {source}
     for name in names:
         wider = {
-            other for other in names if other != name and is_widening(AtomicType(name), AtomicType(other))
+            other_name
+            for other_name in names
+            if other_name != name and is_widening(AtomicType(name), AtomicType(other_name))
         }
         assert wider == said[name], name
 

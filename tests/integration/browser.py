@@ -21,17 +21,17 @@ _SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
 
 def path_of_browser() -> str:
-    """Return the path of the browser; the test that needs it is skipped, with a loud reason, where there is none."""
-    given = os.environ.get(VARIABLE)
-    if given:
-        assert shutil.which(given), f"{VARIABLE} is {given}, which is not a program"
-        return given
-    found = next((path for path in _PATHS if Path(path).exists()), None)
-    if found is None:
+    """Return the path of the browser; the test that needs it is skipped, with a loud reason, if there is none."""
+    given_text = os.environ.get(VARIABLE)
+    if given_text:
+        assert shutil.which(given_text), f"{VARIABLE} is {given_text}, which is not a program"
+        return given_text
+    found_path = next((path for path in _PATHS if Path(path).exists()), None)
+    if found_path is None:
         pytest.skip(
             f"no browser: pages are not looked at. Install Debian's package chromium, or set {VARIABLE} to a Chromium"
         )
-    return found
+    return found_path
 
 
 @contextmanager

@@ -21,7 +21,7 @@ def printed_by(
     catalog: Catalog, capsys: pytest.CaptureFixture[str], *, silent: bool = False
 ) -> Callable[..., str]:
     """Return what runs the command with its arguments, holds its exit code to be `code`, and returns what it printed:
-    its answer, or where it failed, the error. With `silent`, an answer comes without a word on stderr."""
+    its answer, or if it failed, the error. With `silent`, an answer comes without a word on stderr."""
 
     def output(*arguments: str, code: int = 0) -> str:
         capsys.readouterr()

@@ -104,10 +104,10 @@ def test_the_warehouse_may_come_from_the_environment(
 def test_show_prints_columns_partitioning_and_size(
     warehouse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown = output_json(capsys, "show", "shop.orders", "--warehouse", warehouse)
-    assert shown["rows"] == 4 and shown["files"] == 3 and shown["version"] == 5
-    assert [column["name"] for column in shown["columns"]] == ["id", "label", "at", "note"]
-    assert shown["partitioning"] == [{"name": "at_month", "transform": "month", "column": "at"}]
+    shown_output = output_json(capsys, "show", "shop.orders", "--warehouse", warehouse)
+    assert shown_output["rows"] == 4 and shown_output["files"] == 3 and shown_output["version"] == 5
+    assert [column["name"] for column in shown_output["columns"]] == ["id", "label", "at", "note"]
+    assert shown_output["partitioning"] == [{"name": "at_month", "transform": "month", "column": "at"}]
     text = output(capsys, "show", "shop.orders", "--warehouse", warehouse)
     assert (
         "4 rows in 3 files" in text
@@ -120,8 +120,8 @@ def test_show_prints_columns_partitioning_and_size(
 def test_show_at_a_version_prints_the_table_as_it_was(
     warehouse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown = output_json(capsys, "show", "shop.orders", "--version", "2", "--warehouse", warehouse)
-    assert shown["rows"] == 2 and [column["name"] for column in shown["columns"]] == ["id", "name", "at"]
+    output = output_json(capsys, "show", "shop.orders", "--version", "2", "--warehouse", warehouse)
+    assert output["rows"] == 2 and [column["name"] for column in output["columns"]] == ["id", "name", "at"]
 
 
 def test_show_names_what_clients_have_to_know(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,8 +130,8 @@ def test_show_names_what_clients_have_to_know(warehouse: str, capsys: pytest.Cap
     draft = Draft(events=({"event": "table-altered", "set": {"owner": "ada"}},), proposals=True)
     table.table_head.tracked.commit(table.table_head.view, lambda view, passed: draft)
     assert "proposals" in output(capsys, "show", "shop.orders", "--warehouse", warehouse)
-    shown = output_json(capsys, "show", "shop.orders", "--warehouse", warehouse)
-    assert shown["writer_features"] == ["proposals"]
+    shown_output = output_json(capsys, "show", "shop.orders", "--warehouse", warehouse)
+    assert shown_output["writer_features"] == ["proposals"]
     assert Catalog(warehouse).load_table("shop.orders").writer_features == (PROPOSALS,)
     older = output_json(capsys, "show", "shop.orders", "--version", "5", "--warehouse", warehouse)
     assert older["writer_features"] == []
@@ -179,10 +179,10 @@ def test_cat_looks_into_a_log_by_its_place_even_when_the_table_was_dropped(
 def test_files_prints_partitions_as_people_write_them(
     warehouse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = output_list(capsys, "files", "shop.orders", "--warehouse", warehouse)
-    assert sorted(file["partition"]["at_month"] for file in found) == ["2026-01", "2026-02", "2026-03"]
+    listing = output_list(capsys, "files", "shop.orders", "--warehouse", warehouse)
+    assert sorted(file["partition"]["at_month"] for file in listing) == ["2026-01", "2026-02", "2026-03"]
     location = Catalog(warehouse).load_table("shop.orders").location
-    assert all(Path(location, file["path"]).stat().st_size == file["size_bytes"] for file in found)
+    assert all(Path(location, file["path"]).stat().st_size == file["size_bytes"] for file in listing)
     assert "and 2 more" in output(capsys, "files", "shop.orders", "--limit", "1", "--warehouse", warehouse)
 
 
@@ -226,20 +226,20 @@ def test_a_wrong_command_line_ends_with_code_2(
 
 def test_a_damaged_log_is_one_line_on_stderr(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     location = Path(Catalog(warehouse).load_table("shop.orders").location)
-    for broken in location.glob("_log/*.json"):
-        broken.write_bytes(broken.read_bytes()[:-20])
+    for broken_path in location.glob("_log/*.json"):
+        broken_path.write_bytes(broken_path.read_bytes()[:-20])
     code, message = fail(capsys, "show", "shop.orders", "--warehouse", warehouse)
     assert code == 1 and "shop" in message or str(location) in message
 
 
 def test_the_installed_command_answers_in_a_process_of_its_own(warehouse: str) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "lakelog.cli", "ls", "shop", "--warehouse", warehouse],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "shop.orders" in done.stdout and done.stderr == ""
+    assert "shop.orders" in process.stdout and process.stderr == ""
 
 
 def test_inspect_shows_the_metadata_tables(warehouse, capsys):

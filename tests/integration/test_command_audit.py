@@ -186,8 +186,8 @@ def test_views_and_functions_are_listed_and_restored_too(
     code, message = fail(capsys, "undrop", "shop.v")
     assert code == 2 and "A function and a view were dropped as shop.v" in message
     ids = {entry["kind"]: entry["id"] for entry in entries}
-    restored = output_json(capsys, "undrop", "shop.v", "--id", ids["view"], "--to", "shop.w")
-    assert restored == [{"kind": "view", "name": "shop.w"}]
+    restored_output = output_json(capsys, "undrop", "shop.v", "--id", ids["view"], "--to", "shop.w")
+    assert restored_output == [{"kind": "view", "name": "shop.w"}]
     assert "Restored the function shop.v" in output(capsys, "undrop", "shop.v")
     assert shop.load_view("shop.w") == view and shop.function_exists("shop.v")
     assert "Nothing" in output(capsys, "dropped")

@@ -22,20 +22,20 @@ def place(tmp_path: Path) -> tuple[str, str]:
 
 def test_a_backup_is_made_listed_verified_and_restored(place, tmp_path, capsys):
     at = str(tmp_path / "backups")
-    said = output(capsys, "backup", at, *place)
-    assert "of the warehouse: 1 tables in" in said
+    reported_output = output(capsys, "backup", at, *place)
+    assert "of the warehouse: 1 tables in" in reported_output
     again = output_json(capsys, "backup", at, "n.t", *place)
     assert (again["kind"], again["name"], again["tables"], again["copied"]) == ("table", "n.t", 1, 0)
     whole, _ = output_list(capsys, "backups", at)
     assert "the table n.t" in output(capsys, "backups", at)
     assert "all are as they were" in output(capsys, "verify-backup", at)
     target = str(tmp_path / "restored")
-    said = output(capsys, "restore-backup", at, "--backup", whole["id"], "--warehouse", target)
-    assert said.startswith(f"Restored the backup {whole['id']} to {target}: 1 tables in")
+    reported_output = output(capsys, "restore-backup", at, "--backup", whole["id"], "--warehouse", target)
+    assert reported_output.startswith(f"Restored the backup {whole['id']} to {target}: 1 tables in")
     assert Catalog(target).load_table("n.t").row_count == 2
     Catalog(place[1]).load_table("n.t").append(pa.table({"id": [3]}))
-    made = output_json(capsys, "restore-backup", at, "n.t", "--to", "n.u", *place)
-    assert (made["table"], made["version"], made["files"]) == ("n.u", 1, 1)
+    new_output = output_json(capsys, "restore-backup", at, "n.t", "--to", "n.u", *place)
+    assert (new_output["table"], new_output["version"], new_output["files"]) == ("n.u", 1, 1)
     assert "Made `n`.`t` of the backup" in output(capsys, "restore-backup", at, "n.t", "--replace", *place)
     assert Catalog(place[1]).load_table("n.t").row_count == 2
     output(capsys, "fsck", *place)
@@ -54,14 +54,14 @@ def test_old_backups_are_deleted_if_that_is_applied(place, tmp_path, capsys):
     for _ in range(3):
         output(capsys, "backup", at, *place)
     first, *_ = output_list(capsys, "backups", at)
-    said = output(capsys, "delete-backup", at, first["id"])
+    reported_output = output(capsys, "delete-backup", at, first["id"])
     assert (
-        f"Would delete the backup {first['id']}." in said
-        and "To do it: lakelog delete-backup --apply" in said
+        f"Would delete the backup {first['id']}." in reported_output
+        and "To do it: lakelog delete-backup --apply" in reported_output
     )
     assert len(output_json(capsys, "delete-backup", at, "--keep-last", "1")["backups"]) == 2
-    said = output(capsys, "delete-backup", at, "--keep-last", "1", "--apply")
-    assert said.count("Deleted the backup") == 2 and "what stays: 1 backup." in said
+    reported_output = output(capsys, "delete-backup", at, "--keep-last", "1", "--apply")
+    assert reported_output.count("Deleted the backup") == 2 and "what stays: 1 backup." in reported_output
     assert "all are as they were" in output(capsys, "verify-backup", at)
     assert len(output_list(capsys, "backups", at)) == 1
 
@@ -80,15 +80,15 @@ def test_old_backups_are_deleted_if_that_is_applied(place, tmp_path, capsys):
 )
 def test_what_cannot_be_done_is_one_line(place, tmp_path, capsys, arguments, code, said):
     names = {"warehouse": place[1], "at": str(tmp_path / "at")}
-    assert run((*(each.format(**names) for each in arguments), *place)) == code
+    assert run((*(argument.format(**names) for argument in arguments), *place)) == code
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
 
 
 def test_a_copy_is_brought_up_to_date_and_finished(place, tmp_path, capsys):
     target = str(tmp_path / "copy")
-    said = output(capsys, "copy", target, "--unfinished", *place)
-    assert "Brought the warehouse to" in said and "It is no warehouse yet" in said
+    reported_output = output(capsys, "copy", target, "--unfinished", *place)
+    assert "Brought the warehouse to" in reported_output and "It is no warehouse yet" in reported_output
     assert run(("ls", "--warehouse", target)) == 1
     capsys.readouterr()
     first = output_json(capsys, "copy", target, *place)
@@ -107,6 +107,6 @@ def test_a_clone_that_is_there_is_left_as_it_is(place, capsys):
     assert "Made `n`.`c`" in output(capsys, "clone", "n.t", "n.c", *place)
     assert run(("clone", "n.t", "n.c", *place)) == 1
     assert "there is a table `n`.`c` already" in capsys.readouterr().err
-    said = output(capsys, "clone", "n.t", "n.c", "--if-not-exists", *place)
-    assert "nothing was cloned" in said and "Made" not in said
+    reported_output = output(capsys, "clone", "n.t", "n.c", "--if-not-exists", *place)
+    assert "nothing was cloned" in reported_output and "Made" not in reported_output
     assert "Made `n`.`d`" in output(capsys, "clone", "n.t", "n.d", "--if-not-exists", *place)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from tests.integration.printing import objects, printed_by
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, col
 from lakelog.cli.main import run
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
@@ -59,11 +59,11 @@ def test_head_shows_times_that_python_has_none_of_and_walls_clocks_as_they_are(
     catalog.create_table("shop.times", pa.table(columns).schema).append(pa.table(columns))
     try:
         first, second = objects(lakelog("head", "shop.times", "--json"))
-        said = lakelog("head", "shop.times", "--columns", "wall,at", "--where", "day < DATE '2000-01-01'")
+        output = lakelog("head", "shop.times", "--columns", "wall,at", "--where", "day < DATE '2000-01-01'")
     finally:
         monkeypatch.undo()
         time.tzset()
-    assert "2024-01-01 12:00:00.000001 " in said and "2024-01-01 12:00:00Z" in said
+    assert "2024-01-01 12:00:00.000001 " in output and "2024-01-01 12:00:00Z" in output
     assert first["wall"].endswith("12:00:00.000001") and first["day"] == "1970-01-01"
     assert second["day"].startswith("119") and second["in"]["wall"].startswith("-")
 
@@ -75,6 +75,8 @@ def test_as_many_as_no_list_has_are_all(lakelog: Any) -> None:
         lakelog(*command, "shop.orders", "--limit", many)
     lakelog("inspect", "shop.orders", "refs", "--limit", many)
     lakelog("audit", "--limit", many)
+    lakelog("sql", "SELECT 1", "--limit", many)
+    lakelog("diff", "shop.orders", "1", "--rows", "--limit", many)
     assert len(json.loads(lakelog("view", "shop.orders", "--versions", many, "--json"))["changes"]) == 4
 
 
@@ -83,10 +85,10 @@ def test_json_has_nothing_that_a_terminal_obeys(catalog: Catalog, lakelog: Any) 
     catalog.create_table("shop.evil", pa.schema({"s": pa.string()}), comment=evil).append(
         pa.table({"s": [evil]})
     )
-    said = lakelog("head", "shop.evil", "--json")
-    assert objects(said) == [{"s": evil}] and said.replace("\n", "").isprintable() and "\u00fc" in said
-    said = lakelog("cat", "shop.evil", "1")
-    assert said.replace("\n", "").isprintable() and "\\u202e" in said
+    output = lakelog("head", "shop.evil", "--json")
+    assert objects(output) == [{"s": evil}] and output.replace("\n", "").isprintable() and "\u00fc" in output
+    output = lakelog("cat", "shop.evil", "1")
+    assert output.replace("\n", "").isprintable() and "\\u202e" in output
     assert lakelog("audit", "--json").replace("\n", "").isprintable()
 
 
@@ -126,6 +128,26 @@ def test_diff_compares_what_the_table_was(lakelog: Any) -> None:
     assert "hunter" not in text and "has no version 9" in lakelog("diff", "shop.orders", "2", "9", code=1)
 
 
+def test_diff_shows_the_rows_that_differ(catalog: Catalog, lakelog: Any) -> None:
+    table = catalog.load_table("shop.orders")
+    first = table.version
+    table.delete(col("id") == 1).update({"label": "'new'"}, col("id") == 2).append(pa.table({"id": [9]}))
+    rows_of = ("diff", "shop.orders", str(first), "--rows")
+    lines = [line.split() for line in lakelog(*rows_of).splitlines() if line[:1] in "+−<>"]
+    assert sorted((line[0], line[1]) for line in lines if line) == [
+        ("+", "9"),
+        ("<", "2"),
+        (">", "2"),
+        ("−", "1"),
+    ]
+    assert [line[2] for line in lines if line and line[0] == ">"] == ["new"]
+    answer = json.loads(lakelog(*rows_of, "--json", "--limit", "1"))
+    assert len(answer["rows"]) == 1 and answer["more"] and answer["columns"][:2] == ["_change_type", "id"]
+    newest = str(catalog.load_table("shop.orders").version)
+    assert "No row differs" in lakelog("diff", "shop.orders", newest, "--rows")
+    assert "from an older version" in lakelog("diff", "shop.orders", newest, str(first), "--rows", code=1)
+
+
 def test_restore_makes_a_new_version_and_can_be_undone(catalog: Catalog, lakelog: Any) -> None:
     table = catalog.load_table("shop.orders")
     assert (
@@ -153,27 +175,27 @@ def of_bash(line: str, warehouse: str) -> dict[str, str]:
     }
 
 
-def offered(printed: str) -> list[str]:
+def offered_texts(printed: str) -> list[str]:
     return [line.partition(",")[2] for line in printed.splitlines() if line]
 
 
 def test_shells_complete_commands_options_and_names(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def completed(line: str, warehouse: str) -> list[str]:
+    def completed_texts(line: str, warehouse: str) -> list[str]:
         for name, value in of_bash(line, warehouse).items():
             monkeypatch.setenv(name, value)
         with pytest.raises(SystemExit):
             run([])
         printed = capsys.readouterr()
         assert printed.err == ""
-        return offered(printed.out)
+        return offered_texts(printed.out)
 
-    assert completed("lakelog vi", catalog.warehouse) == ["view"]
-    assert completed("lakelog history --g", catalog.warehouse) == ["--graph"]
-    assert completed("lakelog view sh", catalog.warehouse) == ["shop."]
-    assert completed("lakelog view shop.o", catalog.warehouse) == ["shop.orders"]
-    assert completed("lakelog view shop.", "/nowhere/at/all") == []
+    assert completed_texts("lakelog vi", catalog.warehouse) == ["view"]
+    assert completed_texts("lakelog history --g", catalog.warehouse) == ["--graph"]
+    assert completed_texts("lakelog view sh", catalog.warehouse) == ["shop."]
+    assert completed_texts("lakelog view shop.o", catalog.warehouse) == ["shop.orders"]
+    assert completed_texts("lakelog view shop.", "/nowhere/at/all") == []
 
 
 def test_bash_is_offered_no_name_that_it_would_run(catalog: Catalog) -> None:
@@ -181,8 +203,8 @@ def test_bash_is_offered_no_name_that_it_would_run(catalog: Catalog) -> None:
         catalog.create_table(("shop", name), SCHEMA)
     command = [sys.executable, "-m", "lakelog.cli"]
     environment = os.environ | of_bash("lakelog view shop.", catalog.warehouse)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert offered(done.stdout) == ["shop.orders"] and done.stderr == ""
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert offered_texts(process.stdout) == ["shop.orders"] and process.stderr == ""
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -34,21 +34,21 @@ def lakelog(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> Any:
 def test_it_says_what_goes_before_it_goes(lakelog: Any, catalog: Catalog, tmp_path: Path) -> None:
     where = "email = 'ada@example.com'"
     text = lakelog("forget", "shop.people", where)
-    for said in (
+    for reported_text in (
         "Will be lost: cut friday",
         "tag `shop`.`people`, before",
         "To do it: lakelog forget --apply shop.people",
         "Out of reach",
     ):
-        assert said in text, said
+        assert reported_text in text, reported_text
     assert catalog.load_table("shop.people").row_count == 2
     receipt = tmp_path / "receipt.json"
     text = lakelog(
         "forget", "shop.people", where, "--apply", "--receipt", str(receipt), "--reference", "ticket 7"
     )
     assert "The receipt is in version" in text and "Lost: cut friday" in text
-    said = json.loads(receipt.read_text())
-    assert json.loads(said["statement"])["reference"] == "ticket 7"
+    reported_text = json.loads(receipt.read_text())
+    assert json.loads(reported_text["statement"])["reference"] == "ticket 7"
     assert catalog.load_table("shop.people").refresh().row_count == 1
     assert "No such row is anywhere" in lakelog("forget", "shop.people", where, "--apply")
     assert not [

@@ -96,15 +96,15 @@ def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, 
 
 
 def test_every_command_that_takes_a_table_or_namespace_is_tried() -> None:
-    taking = {
+    taking_names = {
         name
         for name, command in COMMANDS.items()
         if any(
-            each.type in (TABLE, REFERENCE, LOG) and each.param_type_name == "argument"
-            for each in command.params
+            param.type in (TABLE, REFERENCE, LOG) and param.param_type_name == "argument"
+            for param in command.params
         )
     }
-    assert taking == RUNS.keys()
+    assert taking_names == RUNS.keys()
 
 
 @pytest.mark.parametrize("command", sorted(RUNS))
@@ -113,18 +113,18 @@ def test_a_place_is_taken_as_its_name_whatever_warehouse_is_set(
 ) -> None:
     parameters = COMMANDS[command].params
     takes = next(
-        each
-        for each in parameters
-        if each.type in (TABLE, REFERENCE, LOG) and each.param_type_name == "argument"
+        parameter
+        for parameter in parameters
+        if parameter.type in (TABLE, REFERENCE, LOG) and parameter.param_type_name == "argument"
     )
     names = (
         ["a.`in/it`.t"] if takes.type is TABLE or command == "cat" else ["a.`in/it`.t", "a.`in/it`", "a", ""]
     )
     if command in ("ls", "dropped", "publish"):
         names = names[1:]
-    other = made(str(tmp_path / "other"))
-    monkeypatch.setenv("LAKELOG_WAREHOUSE", other.warehouse)
-    before = commits(tmp_path / "other")
+    other_catalog = made(str(tmp_path / "other"))
+    monkeypatch.setenv("LAKELOG_WAREHOUSE", other_catalog.warehouse)
+    commits_before = commits(tmp_path / "other")
     for at, name in enumerate(names):
         catalog = made(str(tmp_path / f"mine{at}"))
         new = tmp_path / f"new{at}"
@@ -133,7 +133,10 @@ def test_a_place_is_taken_as_its_name_whatever_warehouse_is_set(
         place = places(catalog)[name]
 
         def line(what: str, new: str) -> list[str]:
-            return [command, *(what if each == "?" else each.format(new=new) for each in RUNS[command])]
+            return [
+                command,
+                *(what if each_text == "?" else each_text.format(new=new) for each_text in RUNS[command]),
+            ]
 
         by_place = answered(capsys, *line(place, str(new)))
         assert (by_place[0] == 0) == (command not in REFUSED), by_place
@@ -142,21 +145,21 @@ def test_a_place_is_taken_as_its_name_whatever_warehouse_is_set(
             assert by_place == by_name
         elif command not in ("backup", "copy", "branch", "tag", "clone", "export", "view", "restore"):
             by_name = answered(capsys, *line(name, str(new)), "--warehouse", catalog.warehouse)
-            code, said, errors = by_place
+            code, text, errors = by_place
             # The command that acts after a report has the words of this one.
-            assert (code, said.split("To do it:")[0], errors) == (
+            assert (code, text.split("To do it:")[0], errors) == (
                 by_name[0], by_name[1].split("To do it:")[0], by_name[2]
             ) or command in ("compact", "maintain")  # fmt: skip
-    assert commits(tmp_path / "other") == before
+    assert commits(tmp_path / "other") == commits_before
 
 
 def test_a_table_is_asked_for_where_a_warehouse_is_given(
     warehouses: tuple[Catalog, Catalog], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, _, said = answered(capsys, "show", warehouses[0].warehouse)
-    assert code == 2 and "is a warehouse, and not a table: give the name of a table in it" in said
-    code, _, said = answered(capsys, "show", places(warehouses[0])["a"])
-    assert code == 1 and "`a`" in said
+    code, _, text = answered(capsys, "show", warehouses[0].warehouse)
+    assert code == 2 and "is a warehouse, and not a table: give the name of a table in it" in text
+    code, _, text = answered(capsys, "show", places(warehouses[0])["a"])
+    assert code == 1 and "`a`" in text
 
 
 @pytest.mark.parametrize("line", [["forget", "?", "id = 1"], ["clone", "?", "x"], ["ls", "?"]])
@@ -170,8 +173,8 @@ def test_what_needs_a_name_asks_for_the_warehouse_of_a_place_that_shows_none(
     place = str(tmp_path / "apart")
     warehouses[0].create_table("apart", SCHEMA, location=place).append(rows(1))
     monkeypatch.delenv("LAKELOG_WAREHOUSE")
-    code, _, said = answered(capsys, *(place if each == "?" else each for each in line))
-    assert code == 2 and "No warehouse: give --warehouse" in said
+    code, _, text = answered(capsys, *(place if each_text == "?" else each_text for each_text in line))
+    assert code == 2 and "No warehouse: give --warehouse" in text
 
 
 @pytest.mark.parametrize("is_set", [True, False])
@@ -185,9 +188,9 @@ def test_fsck_of_a_place_is_by_its_own_warehouse(
 ) -> None:
     if not is_set:
         monkeypatch.delenv("LAKELOG_WAREHOUSE")
-    code, printed, said = answered(capsys, "fsck", places(warehouses[0])[name], "--deep", "--json")
-    assert (code, said) == (0, ""), printed
-    assert json.loads(printed)["findings"] == [] and json.loads(printed)["checked"]["commits"] > 1
+    code, text, reported_text = answered(capsys, "fsck", places(warehouses[0])[name], "--deep", "--json")
+    assert (code, reported_text) == (0, ""), text
+    assert json.loads(text)["findings"] == [] and json.loads(text)["checked"]["commits"] > 1
 
 
 def test_fsck_finds_the_damage_of_another_warehouse_than_the_one_that_is_set(
@@ -196,9 +199,9 @@ def test_fsck_finds_the_damage_of_another_warehouse_than_the_one_that_is_set(
     """Also of its root, without which nothing says that it is a warehouse."""
     mine = Path(warehouses[0].warehouse)
     (mine / "_log" / f"{1:020d}.json").write_bytes(b"{}")
-    code, printed, _ = answered(capsys, "fsck", str(mine), "--json")
+    code, text, _ = answered(capsys, "fsck", str(mine), "--json")
     assert code == 4
-    assert {each["where"].rpartition("/")[2] for each in json.loads(printed)["findings"]} == {
+    assert {finding["where"].rpartition("/")[2] for finding in json.loads(text)["findings"]} == {
         f"{1:020d}.json"
     }
 
@@ -212,8 +215,8 @@ def test_a_table_at_its_own_place_belongs_to_the_warehouse_that_is_set(
         transaction.load_table("u").append(rows(4))
         transaction.load_table("apart").append(rows(4))
     assert answered(capsys, "fsck", place, "--deep")[0] == 0
-    code, printed, _ = answered(capsys, "show", place, "--json")
-    assert code == 0 and json.loads(printed)["name"] == "apart"
+    code, text, _ = answered(capsys, "show", place, "--json")
+    assert code == 0 and json.loads(text)["name"] == "apart"
 
 
 @pytest.mark.parametrize("command", ["backups", "verify-backup", "delete-backup"])
@@ -237,10 +240,10 @@ def test_urls_of_buckets_are_taken_too(
     with moto_server("places") as server, server.credentials():
         catalog = made("s3://places/deep/mine", endpoint=server.endpoint)
         for url in (places(catalog)["a"].replace("s3://", "s3a://"), catalog.warehouse):
-            code, printed, said = answered(capsys, "vacuum", url, "--endpoint", server.endpoint)
-            assert code == 0, (url, printed, said)
-        code, printed, said = answered(capsys, "fsck", url, "--endpoint", server.endpoint)
-        assert code == 0, (printed, said)
+            code, text, reported_text = answered(capsys, "vacuum", url, "--endpoint", server.endpoint)
+            assert code == 0, (url, text, reported_text)
+        code, text, reported_text = answered(capsys, "fsck", url, "--endpoint", server.endpoint)
+        assert code == 0, (text, reported_text)
         table = places(catalog)["a.`in/it`.t"]
-        code, printed, _ = answered(capsys, "show", table, "--endpoint", server.endpoint, "--json")
-        assert code == 0 and json.loads(printed)["name"] == "a.`in/it`.t"
+        code, text, _ = answered(capsys, "show", table, "--endpoint", server.endpoint, "--json")
+        assert code == 0 and json.loads(text)["name"] == "a.`in/it`.t"

@@ -77,13 +77,13 @@ def test_compact_counts_its_own_rewrites_alone(
 
 
 def test_expire_reports_what_would_go_and_does_it_with_apply(catalog: Catalog, lakelog: Any) -> None:
-    before = objects(catalog)
+    objects_before = objects(catalog)
     text = lakelog("expire", "shop.orders", "--retain-last", "1")
     assert "Would expire 3 versions of 1 log" in text and "2 data files" in text
     assert "Nothing was changed. To do it: lakelog expire --apply shop.orders --retain-last 1" in text
-    assert objects(catalog) == before
-    done = lakelog("expire", "shop.orders", "--retain-last", "1", "--apply")
-    assert "Expired 3 versions of 1 log" in done and "Nothing was changed" not in done
+    assert objects(catalog) == objects_before
+    output = lakelog("expire", "shop.orders", "--retain-last", "1", "--apply")
+    assert "Expired 3 versions of 1 log" in output and "Nothing was changed" not in output
     assert "No version is old enough." in lakelog("expire", "shop.orders", "--before-version", "2")
     table = catalog.load_table("shop.orders")
     assert table.to_arrow() == rows(3) and next(table.history(limit=1)).operation == "expire"
@@ -91,15 +91,15 @@ def test_expire_reports_what_would_go_and_does_it_with_apply(catalog: Catalog, l
 
 def test_vacuum_reports_what_would_go_and_does_it_with_apply(catalog: Catalog, lakelog: Any) -> None:
     lakelog("expire", "--retain-last", "1", "--apply")
-    before = objects(catalog)
+    objects_before = objects(catalog)
     text = lakelog("vacuum", "shop", "--older-than", "0s", "--dropped-older-than", "0s", "--keys")
     assert "Would delete 3 data files and" in text and "dropped table" in text
-    named = [line.strip() for line in text.splitlines() if line.strip() in before]
-    assert len([key for key in named if "/data/" in key]) == 3 and objects(catalog) == before
-    done = lakelog("vacuum", "--older-than", "0s", "--dropped-older-than", "0s", "--apply")
-    assert "Deleted 3 data files" in done
-    assert {key for key in before if "/data/" in key} - objects(catalog).keys() == {
-        key for key in named if "/data/" in key
+    named_texts = [line.strip() for line in text.splitlines() if line.strip() in objects_before]
+    assert len([key for key in named_texts if "/data/" in key]) == 3 and objects(catalog) == objects_before
+    output = lakelog("vacuum", "--older-than", "0s", "--dropped-older-than", "0s", "--apply")
+    assert "Deleted 3 data files" in output
+    assert {key for key in objects_before if "/data/" in key} - objects(catalog).keys() == {
+        key for key in named_texts if "/data/" in key
     }
     assert "There is nothing unreachable." in lakelog("vacuum")
     assert catalog.load_table("shop.orders").to_arrow() == rows(3)
@@ -112,10 +112,10 @@ def test_files_of_writes_that_may_be_under_way_stay_and_the_age_is_named(
     write = engine.begin_write(table)
     data = Path(table.location) / "data"
     (data / f"{write.version:020d}-{write.id}-00000.parquet").write_bytes(b"half")
-    said = " ".join(lakelog("vacuum", "shop.orders").split())
-    assert "1 file of writes that may be under way stay: these began less than 3d ago (--older-than)" in said
-    said = " ".join(lakelog("vacuum", "shop.orders", "--older-than", "12h").split())
-    assert "began less than 12h ago (--older-than)" in said
+    text = " ".join(lakelog("vacuum", "shop.orders").split())
+    assert "1 file of writes that may be under way stay: these began less than 3d ago (--older-than)" in text
+    text = " ".join(lakelog("vacuum", "shop.orders", "--older-than", "12h").split())
+    assert "began less than 12h ago (--older-than)" in text
 
 
 def test_programs_get_json(catalog: Catalog, lakelog: Any) -> None:
@@ -175,8 +175,8 @@ def test_what_cannot_be_meant_is_one_line_on_stderr(
 
 def test_what_is_left_alone_is_named_and_the_exit_code_says_so(catalog: Catalog, lakelog: Any) -> None:
     catalog.create_table("shop.broken", SCHEMA).append(rows(1))
-    broken = Path(catalog.load_table("shop.broken").location)
-    for commit in broken.glob("_log/*.json"):
+    broken_path = Path(catalog.load_table("shop.broken").location)
+    for commit in broken_path.glob("_log/*.json"):
         commit.write_bytes(b"nonsense")
     for command in ("expire", "vacuum"):
         assert re.search(r"lakelog: `shop`.`broken` was skipped: .*altered", lakelog(command, code=1))
@@ -185,11 +185,11 @@ def test_what_is_left_alone_is_named_and_the_exit_code_says_so(catalog: Catalog,
 def test_long_work_says_on_stderr_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    current_numbers = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: current_numbers[0])
     say = progress.Progress()
     say("first")
-    now[0] += 3
+    current_numbers[0] += 3
     say("second")
     say("third")
     assert capsys.readouterr().err == "lakelog: second\n"
@@ -197,12 +197,12 @@ def test_long_work_says_on_stderr_how_far_it_is(
 
 def test_long_work_shows_a_bar_on_a_terminal_and_obeys_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "EVERY_S", -1.0)
-    shown = io.StringIO()
-    with progress.Progress(Console(file=shown, force_terminal=True, width=120)) as say:
+    output = io.StringIO()
+    with progress.Progress(Console(file=output, force_terminal=True, width=120)) as say:
         say("2 of 1,000: t")
         say("3 of 1,000: [red]t\x1b[31m")
-    assert "3 of 1,000: [red]t\\x1b[31m" in shown.getvalue() and "━" in shown.getvalue()
-    assert shown.getvalue().endswith("\x1b[2K"), "the bar is removed"
+    assert "3 of 1,000: [red]t\\x1b[31m" in output.getvalue() and "━" in output.getvalue()
+    assert output.getvalue().endswith("\x1b[2K"), "the bar is removed"
     short = io.StringIO()
     monkeypatch.setattr(progress, "EVERY_S", 60.0)
     with progress.Progress(Console(file=short, force_terminal=True)) as say:
@@ -211,15 +211,15 @@ def test_long_work_shows_a_bar_on_a_terminal_and_obeys_no_text(monkeypatch: pyte
 
 
 def test_whatever_takes_long_says_how_far_it_is(catalog: Catalog, tmp_path: Path) -> None:
-    said: list[str] = []
+    texts: list[str] = []
     table = catalog.load_table("shop.orders").append(rows(4)).append(rows(5))
-    table.to_arrow(progress=said.append)
-    assert said[-1] == "3 rows were read"
-    table = table.compact(progress=said.append)
-    assert said[-1].startswith("rewriting 3 files of `shop`.`orders`, ")
-    table.export_iceberg(progress=said.append)
-    assert said[-1] == f"version {table.version} of {table.version} of `shop`.`orders`"
+    table.to_arrow(progress=texts.append)
+    assert texts[-1] == "3 rows were read"
+    table = table.compact(progress=texts.append)
+    assert texts[-1].startswith("rewriting 3 files of `shop`.`orders`, ")
+    table.export_iceberg(progress=texts.append)
+    assert texts[-1] == f"version {table.version} of {table.version} of `shop`.`orders`"
     for id in range(70):
         table = table.append(rows(id))
-    catalog.picture("shop.orders", versions=70, progress=said.append)
-    assert said[-1] == "64 changes were read, of at most 70"
+    catalog.picture("shop.orders", versions=70, progress=texts.append)
+    assert texts[-1] == "64 changes were read, of at most 70"

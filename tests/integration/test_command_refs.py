@@ -20,11 +20,16 @@ def place(tmp_path) -> tuple[str, str]:
 
 def test_tags_and_branches_are_made_listed_looked_into_and_dropped(place, capsys):
     assert output(capsys, "tag", "t", "old", "--version", "2", *place) == "Made the tag old of version 2.\n"
-    made = output_json(capsys, "branch", "t", "trial", *place)
-    assert (made["kind"], made["name"], made["version"], made["rows"]) == ("branch", "trial", 4, 3)
+    new_output = output_json(capsys, "branch", "t", "trial", *place)
+    assert (new_output["kind"], new_output["name"], new_output["version"], new_output["rows"]) == (
+        "branch",
+        "trial",
+        4,
+        3,
+    )
     Catalog(place[1]).load_table("t", ref="trial").append(pa.table({"id": [4]}))
-    listed = output_list(capsys, "refs", "t", *place)
-    assert [(ref["kind"], ref["name"], ref["version"], ref["rows"], ref["files"]) for ref in listed] == [
+    listing = output_list(capsys, "refs", "t", *place)
+    assert [(ref["kind"], ref["name"], ref["version"], ref["rows"], ref["files"]) for ref in listing] == [
         ("branch", "main", 6, 3, 2),
         ("tag", "old", 2, 2, 1),
         ("branch", "trial", 4, 4, 3),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog, col
 from lakelog.cli.main import run
+from lakelog.cli.ui.answers import PageAnswers
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
 
@@ -142,3 +145,26 @@ def test_namespaces_may_be_called_as_what_duckdb_has(ask, catalog, name):
     catalog.create_table(f"{name}.t", SCHEMA).append(pa.table({"id": [1, 2], "name": ["a", "b"]}))
     query = f"SELECT {name}.t.name, o.id FROM {name}.t JOIN shop.orders o ON o.id = {name}.t.id WHERE {name}.t.id > 0"
     assert ask(query, "--json")["rows"] == [["a", 1]]
+
+
+LONG = 50_000
+"""The characters of a long cell."""
+
+LONG_CELLS = 150
+
+
+@pytest.mark.parametrize("cell", ["repeat('ü', {})", "repeat('x', {})::BLOB", "[{{'a': repeat('x', {})}}]"])
+def test_of_long_cells_no_more_is_held_than_is_shown(catalog, capsys, cell):
+    query = f"SELECT {cell.format(LONG)} AS long FROM range({LONG_CELLS})"
+    tracemalloc.start()
+    try:
+        assert run(["sql", "--warehouse", catalog.warehouse, query]) == 0
+        _, command_bytes = tracemalloc.get_traced_memory()
+        capsys.readouterr()
+        tracemalloc.reset_peak()
+        answer = PageAnswers(catalog, "token", 10).answer("GET", f"/token/query?id=1&sql={quote(query)}")
+        _, page_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert answer.status == 200 and len(json.loads(answer.body)["rows"]) == LONG_CELLS
+    assert page_bytes < LONG * LONG_CELLS / 2 and command_bytes < LONG * LONG_CELLS

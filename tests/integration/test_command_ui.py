@@ -1,4 +1,4 @@
-"""`lakelog ui`: what its server answers, to whom, and what it never does."""
+"""`lakelog ui`: the answers of its server, who gets them, and limits that it keeps."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def test_a_warehouse_has_news_if_any_log_has(page: str, catalog: Catalog) -> Non
         change()
         tags.append(requested(page, "versions")[0].headers["ETag"])
     assert len(set(tags)) == 4
-    same = requested(page, "versions", headers={"If-None-Match": tags[-1]})
-    assert same[0].status == 304
+    same_pair = requested(page, "versions", headers={"If-None-Match": tags[-1]})
+    assert same_pair[0].status == 304
 
 
 def test_a_table_that_takes_the_name_of_another_is_news(page: str, catalog: Catalog) -> None:
@@ -201,10 +201,10 @@ def test_no_query_reaches_files_or_changes_anything(
     secret = tmp_path / "secret.csv"
     secret.write_text("a,b\nclassified,2\n")
     wait_for_background()
-    before = sorted(tmp_path.rglob("*"))
+    paths_before = sorted(tmp_path.rglob("*"))
     status, answer = asked(page, sql.format(secret=secret, folder=tmp_path))
     assert status in (400, 404) and answer["error"]["message"] and "classified" not in str(answer)
-    assert sorted(tmp_path.rglob("*")) == before and catalog.load_table("shop.orders").version == 2
+    assert sorted(tmp_path.rglob("*")) == paths_before and catalog.load_table("shop.orders").version == 2
 
 
 SLOW = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range * b.range = 7"
@@ -233,7 +233,7 @@ def test_a_query_is_cancelled_by_its_id_and_others_wait(page: str) -> None:
 
 def test_a_query_ends_when_its_time_is_up(catalog: Catalog) -> None:
     with pytest.raises(InvalidInput, match=r"the query took more than 0\.5 seconds"):
-        RunningQueries(0.5).run(catalog, SLOW, "1", 10)
+        RunningQueries(0.5).run(catalog, SLOW, "1", 10, list)
 
 
 def test_without_duckdb_the_message_says_what_to_install(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,14 +305,14 @@ def test_the_browser_gets_an_address_that_leads_to_the_page_once(
 ) -> None:
     answers: list[tuple[int, str | None]] = []
 
-    def opened(url: str) -> bool:
+    def opened_flag(url: str) -> bool:
         for _ in range(2):
             response, _ = requested(url, urlsplit(url).path)
             answers.append((response.status, response.headers["Location"]))
         _thread.interrupt_main()
         return True
 
-    monkeypatch.setattr(webbrowser, "open", opened)
+    monkeypatch.setattr(webbrowser, "open", opened_flag)
     assert ended_by_ctrl_c(["ui", "--warehouse", catalog.warehouse]) == 0
     address = urlsplit(capsys.readouterr().out.strip())
     assert answers == [(302, address.path), (404, None)]
@@ -323,7 +323,7 @@ def test_ctrl_c_ends_it_cleanly_and_nothing_is_written(catalog: Catalog, tmp_pat
         return [(str(path), path.read_bytes()) for path in sorted(tmp_path.rglob("*")) if path.is_file()]
 
     wait_for_background()
-    before = state()
+    state_before = state()
     command = [sys.executable, "-m", "lakelog.cli", "ui", "--no-browser", "--warehouse", catalog.warehouse]
     with subprocess.Popen(
         command,
@@ -345,14 +345,14 @@ def test_ctrl_c_ends_it_cleanly_and_nothing_is_written(catalog: Catalog, tmp_pat
             process.stderr.read()
             == "This address lets users of this computer read every table. Ctrl-C ends it.\nEnded.\n"
         )
-    assert state() == before
+    assert state() == state_before
 
 
 def test_a_port_in_use_is_said(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as taken_socket:
+        taken_socket.bind(("127.0.0.1", 0))
+        taken_socket.listen()
+        port = taken_socket.getsockname()[1]
         assert run(["ui", "--no-browser", "--port", str(port), "--warehouse", catalog.warehouse]) == 1
     assert f"cannot listen at 127.0.0.1:{port}" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""`lakelog health` and `lakelog maintain`: what they say, in both forms, and what they do."""
+"""`lakelog health` and `lakelog maintain`: their answers in both forms, and their work."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def lakelog(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> Any:
 
 def test_health_of_a_table_has_its_facts_and_the_commands(lakelog: Any) -> None:
     text = " ".join(lakelog("health", "shop.orders", "--list").split())
-    for said in (
+    for reported_text in (
         "9 of",
         "a file overlaps 0.0 others; at worst 1 may hold one value",
         "10 commits, 0 of upkeep; 0 lost races",
@@ -41,14 +41,14 @@ def test_health_of_a_table_has_its_facts_and_the_commands(lakelog: Any) -> None:
         "lakelog cluster shop.orders",
         "CALL lake.system.cluster(table => '`shop`.`orders`')",
     ):
-        assert said in text, said
+        assert reported_text in text, reported_text
 
 
 def test_health_of_a_namespace_has_a_line_for_each_table(lakelog: Any) -> None:
     text = lakelog("health", "shop")
     assert "shop.orders " in text and "shop.empty " in text and "cluster" in text
     tables = objects(lakelog("health", "--json"))
-    assert {each["name"]: each.get("files", 0) for each in tables} == {
+    assert {table["name"]: table.get("files", 0) for table in tables} == {
         "shop.orders": 9,
         "shop.empty": 0,
     }
@@ -56,19 +56,19 @@ def test_health_of_a_namespace_has_a_line_for_each_table(lakelog: Any) -> None:
 
 
 def test_maintain_reports_and_does_what_is_due(catalog: Catalog, lakelog: Any) -> None:
-    reported = lakelog("maintain", "--dry-run")
-    assert "Nothing was changed. To do it: lakelog maintain --apply" in reported
-    assert "--dry-run" not in reported
+    reported_output = lakelog("maintain", "--dry-run")
+    assert "Nothing was changed. To do it: lakelog maintain --apply" in reported_output
+    assert "--dry-run" not in reported_output
     assert catalog.load_table("shop.orders").file_count == 9
-    done = json.loads(lakelog("maintain", "shop", "--json"))["tables"]
-    assert [each["compacted"]["read_files"] for each in done] == [0, 9]
+    finished_tables = json.loads(lakelog("maintain", "shop", "--json"))["tables"]
+    assert [each["compacted"]["read_files"] for each in finished_tables] == [0, 9]
     assert lakelog("maintain", "shop") == "Nothing is due.\n"
     assert catalog.load_table("shop.orders").file_count == 1
 
 
 def test_cluster_reports_what_it_would_do_and_does_it(catalog: Catalog, lakelog: Any) -> None:
     text = " ".join(lakelog("cluster", "shop.orders", "--dry-run").split())
-    for said in (
+    for reported_text in (
         "Of 9 files (",
         "9 would be rewritten, in about 1 commit:",
         "written to 1 file.",
@@ -76,7 +76,7 @@ def test_cluster_reports_what_it_would_do_and_does_it(catalog: Catalog, lakelog:
         "id 1.0 1.0",
         "Nothing was changed. To do it: lakelog cluster --apply shop.orders",
     ):
-        assert said in text, said
+        assert reported_text in text, reported_text
     found = json.loads(lakelog("cluster", "shop.orders", "--dry-run", "--limit-bytes", "1B", "--json"))
     assert (found["dry_run"], found["read_files"], found["is_left"], len(found["paths"])) == (
         True,

@@ -1,4 +1,4 @@
-"""`--verbose`: what a command cost stands on stderr, and its answer is what it is without."""
+"""`--verbose` prints a command's cost on stderr, and leaves its answer unchanged."""
 
 from __future__ import annotations
 
@@ -50,24 +50,24 @@ def test_all_requests_of_a_command_are_printed_beside_its_answer(
 ) -> None:
     stores: list[CountingStore] = []
 
-    def opened(url: str, options: dict[str, str]) -> ObjectStore:
+    def opened_store(url: str, options: dict[str, str]) -> ObjectStore:
         stores.append(CountingStore(open_store(url, options)))
         return stores[-1]
 
-    monkeypatch.setattr(places, "open_store", opened)
-    monkeypatch.setattr(inspection, "open_store", opened)
+    monkeypatch.setattr(places, "open_store", opened_store)
+    monkeypatch.setattr(inspection, "open_store", opened_store)
     assert run([*command, "--warehouse", warehouse, "--verbose"]) == code
-    answer, said = capsys.readouterr()
+    answer, text = capsys.readouterr()
     assert all(map(json.loads, answer.splitlines()))
-    lines = [line.removeprefix("lakelog: ") for line in said.splitlines()]
+    lines = [line.removeprefix("lakelog: ") for line in text.splitlines()]
     assert [line.partition(":")[0].split(" (")[0] for line in lines if " in " in line] == [
         *operations,
         "in all",
     ]
-    whole = next(line for line in lines if line.startswith("in all"))
-    counted = sum((store.by_kind for store in stores), Counter())
-    assert dict(re.findall(r"(\w+) (\d+)[,)]", whole)) == {
-        kind: str(number) for kind, number in counted.items()
+    whole_line = next(line for line in lines if line.startswith("in all"))
+    total = sum((store.by_kind for store in stores), Counter())
+    assert dict(re.findall(r"(\w+) (\d+)[,)]", whole_line)) == {
+        kind: str(number) for kind, number in total.items()
     }
 
 

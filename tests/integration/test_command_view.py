@@ -79,9 +79,9 @@ def test_the_code_of_the_page_about_looking_runs(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs/view.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", text, re.S)
     warehouse = str(tmp_path / "other")
-    other = Catalog(warehouse, options={"fsync": "off"})
-    other.create_namespace("lab")
-    other.create_table("lab.people", SCHEMA)
+    other_catalog = Catalog(warehouse, options={"fsync": "off"})
+    other_catalog.create_namespace("lab")
+    other_catalog.create_table("lab.people", SCHEMA)
     names: dict[str, Any] = {}
     exec(compile(code.replace("/tmp/warehouse", warehouse), "view.md", "exec"), names)
     assert names["sheet"].facts.name == "lab.people"
@@ -98,11 +98,9 @@ def test_the_graph_of_a_history(catalog: Catalog, capsys: pytest.CaptureFixture[
     ]
     assert "[trial]" in lines[0] and "[main]" in lines[2]
     assert run(["history", "shop", "--graph", "--limit", "2"]) == 0
-    printed = capsys.readouterr().out
-    assert (
-        "shop.orders: append" in printed and ": older changes were not read: only the newest 2" not in printed
-    )
-    assert "older changes were not read: only the newest 2" in printed
+    text = capsys.readouterr().out
+    assert "shop.orders: append" in text and ": older changes were not read: only the newest 2" not in text
+    assert "older changes were not read: only the newest 2" in text
 
 
 def test_a_damaged_log_is_drawn_and_the_exit_code_says_so(
@@ -118,10 +116,10 @@ def test_a_damaged_log_is_drawn_and_the_exit_code_says_so(
 def test_open_hands_the_file_to_the_browser(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or True)
+    opened_texts: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda url: opened_texts.append(url) or True)
     assert run(["view", "shop.orders", "--open", "-o", "a.html"]) == 0
-    assert opened == [Path("a.html").absolute().as_uri()]
+    assert opened_texts == [Path("a.html").absolute().as_uri()]
     monkeypatch.setattr(webbrowser, "open", lambda url: False)
     assert run(["view", "shop.orders", "--open", "-o", "a.html"]) == 1
     assert "there is no browser" in capsys.readouterr().err
@@ -142,5 +140,5 @@ def test_what_is_wrong_is_one_line(
     catalog: Catalog, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
 ) -> None:
     assert run(arguments) == code
-    printed = capsys.readouterr().err
-    assert said in printed and printed.count("\n") == 1
+    err = capsys.readouterr().err
+    assert said in err and err.count("\n") == 1

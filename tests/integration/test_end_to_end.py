@@ -67,12 +67,14 @@ class Life:
 
     def delete(self) -> None:
         name, table = self.some_table()
-        before = self.tables[name][-1][1]
-        after = table.delete(col("kind") == "odd")
-        if after.version > table.version:
-            self.tables[name].append(("delete", [id for id in before if id % 2 == 0]))
+        numbers_before = self.tables[name][-1][1]
+        table_after = table.delete(col("kind") == "odd")
+        if table_after.version > table.version:
+            self.tables[name].append(("delete", [id for id in numbers_before if id % 2 == 0]))
         else:
-            assert all(id % 2 == 0 for id in before), "nothing was committed, so nothing may have matched"
+            assert all(id % 2 == 0 for id in numbers_before), (
+                "nothing was committed, so nothing may have matched"
+            )
 
     def truncate(self) -> None:
         name, table = self.some_table()

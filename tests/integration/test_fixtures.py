@@ -69,15 +69,15 @@ def run_project(folder: Path, *codes: str) -> str:
     (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     for number, code in enumerate(codes):
         (folder / f"test_{number}.py").write_text(code, encoding="utf-8")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", str(folder)],
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 @pytest.mark.s3

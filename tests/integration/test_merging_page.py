@@ -15,12 +15,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "merging.md"
 
 def test_the_page_runs_and_shows_what_it_says(tmp_path: Path) -> None:
     names: dict[str, Any] = {}
-    found = list(programs(PAGE))
-    assert len(found) > 4
-    for program in found:
+    found_programs = list(programs(PAGE))
+    assert len(found_programs) > 4
+    for program in found_programs:
         text = program.text.replace("/tmp/warehouse", str(tmp_path / "warehouse"))
-        shown = printed(replace(program, text=text), PAGE, names)
-        assert shown == (program.output or ""), f"line {program.line} shows\n{shown}"
+        shown_text = printed(replace(program, text=text), PAGE, names)
+        assert shown_text == (program.output or ""), f"line {program.line} shows\n{shown_text}"
 
 
 def test_every_clause_is_on_the_page() -> None:

@@ -47,8 +47,10 @@ def test_tables_of_a_glue_catalog_come_in_and_go_out(
     source.create_table("shop.odd", odd)
 
     names: dict[str, Any] = {}
-    coming, going = programs(PAGE)
-    text = coming.text.replace('("s3://lake/warehouse")', f'("{bucket}/lake", options={lakelog_s3.options})')
+    coming_statement, going_statement = programs(PAGE)
+    text = coming_statement.text.replace(
+        '("s3://lake/warehouse")', f'("{bucket}/lake", options={lakelog_s3.options})'
+    )
     exec(compile(text, str(PAGE), "exec"), names)
     assert list(names["refused"]) == ["shop.odd"]
     assert capsys.readouterr().out.count("new 3 rows") == 4
@@ -61,9 +63,9 @@ def test_tables_of_a_glue_catalog_come_in_and_go_out(
 
     for table in (lake.load_table("shop.orders"), lake.load_table("shop.people").delete("id = 2")):
         table.overwrite(table.to_arrow())
-    exec(compile(going.text, str(PAGE), "exec"), names)
+    exec(compile(going_statement.text, str(PAGE), "exec"), names)
     out = source.load_table("shop.people_of_lakelog").scan().to_arrow()
     assert sorted(out["id"].to_pylist()) == [1, 3]
     lake.load_table("shop.people").delete("id = 1")
-    exec(compile(going.text, str(PAGE), "exec"), names)
+    exec(compile(going_statement.text, str(PAGE), "exec"), names)
     assert source.load_table("shop.people_of_lakelog").scan().to_arrow()["id"].to_pylist() == [3]

@@ -20,13 +20,13 @@ from lakelog.log import LogOptions
 
 
 def test_each_operation_is_a_span_below_the_callers_and_adds_to_the_metrics(tmp_path: Any) -> None:
-    spans, metrics, seen = InMemorySpanExporter(), InMemoryMetricReader(), list[Observation]()
+    spans, metrics, seen_observations = InMemorySpanExporter(), InMemoryMetricReader(), list[Observation]()
     tracers, meters = TracerProvider(), MeterProvider([metrics])
     tracers.add_span_processor(SimpleSpanProcessor(spans))
     hook = to_opentelemetry(tracers, meters)
 
     def both(each: Observation) -> None:
-        seen.append(each)
+        seen_observations.append(each)
         hook(each)
 
     options = LogOptions(snapshot_every_versions=0)
@@ -37,10 +37,10 @@ def test_each_operation_is_a_span_below_the_callers_and_adds_to_the_metrics(tmp_
         with pytest.raises(NoSuchTable):
             catalog.load_table("none")
 
-    made = {span.name: span for span in spans.get_finished_spans()}
-    append, load = made["lakelog.append"], made["lakelog.load_table"]
+    new_spans = {span.name: span for span in spans.get_finished_spans()}
+    append, load = new_spans["lakelog.append"], new_spans["lakelog.load_table"]
     assert append.parent.span_id == load.parent.span_id == job.get_span_context().span_id
-    record = next(each for each in seen if each.operation == "append")
+    record = next(observation for observation in seen_observations if observation.operation == "append")
     assert append.attributes == {
         "lakelog.operation": "append",
         "lakelog.name": "`t`",

@@ -58,8 +58,8 @@ def test_the_pages_about_branches_transactions_and_what_was_dropped_run_one_afte
     code += ['catalog.create_namespace("shop")']
     code += [block("# Tags and branches", "docs/branches.md")]
     code += [block("# Transactions", "docs/transactions.md"), *blocks("# Undo", "docs/undo.md")]
-    for each in code:
-        exec(compile(each.replace("/tmp/warehouse", warehouse), "docs", "exec"), names)
+    for text in code:
+        exec(compile(text.replace("/tmp/warehouse", warehouse), "docs", "exec"), names)
     catalog = Catalog(warehouse)
     assert catalog.load_table("lab.guests").row_count == 0
     assert catalog.load_table("lab.archive").to_arrow()["id"].to_pylist() == [1, 3]
@@ -77,33 +77,35 @@ def test_the_example_of_errors_starts_over_after_a_conflict_and_never_writes_twi
     load, overwrite, calls = Catalog.load_table, Table.overwrite, 0
 
     def overtaken(self: Catalog, *arguments: object) -> Table:
-        loaded = load(self, *arguments)  # type: ignore[arg-type]
+        loaded_table = load(self, *arguments)  # type: ignore[arg-type]
         if calls == 0:
             load(Catalog(warehouse), "lab.people").append(pa.table({"id": [1], "name": ["eve"]}))
-        return loaded
+        return loaded_table
 
-    def unanswered(self: Table, *arguments: object, **named: object) -> Table:
+    def unanswered_table(self: Table, *arguments: object, **named: object) -> Table:
         nonlocal calls
         calls += 1
-        done = overwrite(self, *arguments, **named)  # type: ignore[arg-type]
+        table = overwrite(self, *arguments, **named)  # type: ignore[arg-type]
         if calls == 2:
             raise CommitUnknown("no answer", commit_id=named["token"].commit_id, location="here")  # type: ignore[attr-defined]
-        return done
+        return table
 
     monkeypatch.setattr(Catalog, "load_table", overtaken)
-    monkeypatch.setattr(Table, "overwrite", unanswered)
+    monkeypatch.setattr(Table, "overwrite", unanswered_table)
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    before = load(Catalog(warehouse), "lab.people").version
+    version_before = load(Catalog(warehouse), "lab.people").version
     capsys.readouterr()
     code = block("## Conflicts and unknown outcomes", "docs/transactions.md").replace(
         "/tmp/warehouse", warehouse
     )
     exec(compile(code, TOUR, "exec"), names)
-    after = load(Catalog(warehouse), "lab.people")
-    assert after.to_arrow().to_pydict() == {"id": [1], "name": ["ada lovelace"]}
-    assert (calls, after.version) == (3, before + 2)
-    said = capsys.readouterr().out.splitlines()
-    assert said[0].startswith(f"version {before + 1} by ") and said[1].startswith("no answer from here for")
+    table_after = load(Catalog(warehouse), "lab.people")
+    assert table_after.to_arrow().to_pydict() == {"id": [1], "name": ["ada lovelace"]}
+    assert (calls, table_after.version) == (3, version_before + 2)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"version {version_before + 1} by ") and lines[1].startswith(
+        "no answer from here for"
+    )
 
 
 @pytest.mark.adapter
@@ -113,29 +115,34 @@ def test_what_new_users_type_in_spark_runs(tmp_path: Path) -> None:
     places = {"tour": blocks("## Spark\n")[:1], "quick": blocks("# Quick start", "docs/quick-start.md")}
     places["home"] = [tab("Spark", "python")]
     readme = list(statements(ROOT / "README.md"))
-    shown = [f"print(spark.sql({each.text!r})._show_string(99, False))" for each in readme]
-    places["readme"] = [places["tour"][0].partition("\n\nspark.sql")[0], *shown]
+    texts = [f"print(spark.sql({statement.text!r})._show_string(99, False))" for statement in readme]
+    places["readme"] = [places["tour"][0].partition("\n\nspark.sql")[0], *texts]
     code = "\nspark.stop()\n".join(
         "\n".join([*parts, f"print('end of {name}')"]).replace("/tmp/warehouse", str(tmp_path / name))
         for name, parts in places.items()
     )
-    done = subprocess.run(
+    finished_process = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "|  1|     ada| 12.50|2026-01-02 10:00:00|    web|" in done.stdout
-    quick = done.stdout.partition("end of tour")[2].partition("end of quick")[0]
-    promised = re.findall(r"```text\n(.*?)```", page("docs/quick-start.md"), re.S)
-    assert same_output(quick, "\n".join(promised).replace("\n\n\n", "\n\n")), quick
-    last = done.stdout.partition("end of home")[2].partition("end of readme")[0].strip().split("\n\n")[-1]
+    assert finished_process.returncode == 0, finished_process.stdout + finished_process.stderr
+    assert "|  1|     ada| 12.50|2026-01-02 10:00:00|    web|" in finished_process.stdout
+    quick = finished_process.stdout.partition("end of tour")[2].partition("end of quick")[0]
+    promised_matches = re.findall(r"```text\n(.*?)```", page("docs/quick-start.md"), re.S)
+    assert same_output(quick, "\n".join(promised_matches).replace("\n\n\n", "\n\n")), quick
+    last = (
+        finished_process.stdout.partition("end of home")[2]
+        .partition("end of readme")[0]
+        .strip()
+        .split("\n\n")[-1]
+    )
     assert readme[-1].output is not None and same_output(last, readme[-1].output), last
 
 
 def tab(name: str, language: str) -> str:
     """Return the code of a tab of the site's home page."""
-    found = re.search(rf'=== "{name}"\n\n    ```{language}\n(.*?)\n    ```', page(HOME), re.S)
-    assert found is not None, name
-    return textwrap.dedent(found[1])
+    match = re.search(rf'=== "{name}"\n\n    ```{language}\n(.*?)\n    ```', page(HOME), re.S)
+    assert match is not None, name
+    return textwrap.dedent(match[1])
 
 
 def test_the_commands_for_new_users_run(tmp_path: Path) -> None:
@@ -146,10 +153,10 @@ def test_the_commands_for_new_users_run(tmp_path: Path) -> None:
     catalog.create_namespace("shop")
     rows = pa.table({"id": [1, 2], "item": ["tea", "cake"]})
     catalog.create_table("shop.orders", rows.schema).append(rows).append(rows)
-    looked = re.findall(r"```sh\n(.*?)```", page("docs/quick-start.md"), re.S)[1]
-    script = "\n".join(["set -e", looked, tab("Command", "sh")]).replace("/tmp/warehouse", warehouse)
+    looked_match = re.findall(r"```sh\n(.*?)```", page("docs/quick-start.md"), re.S)[1]
+    script = "\n".join(["set -e", looked_match, tab("Command", "sh")]).replace("/tmp/warehouse", warehouse)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-c", script],
         cwd=tmp_path,
         env={**os.environ, "PATH": path},
@@ -157,7 +164,7 @@ def test_the_commands_for_new_users_run(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
     assert (tmp_path / "orders.html").is_file()
     assert catalog.load_table("shop.orders").row_count == 2
 
@@ -185,10 +192,10 @@ def test_pages_install_lakelog_from_what_users_have(path: str) -> None:
     project = tomllib.loads(page("pyproject.toml"))["project"]
     extras = set(project["optional-dependencies"])
     for line in page(path).splitlines():
-        for given in re.findall(r"\bpip install ([^`|#]*)", line):
-            assert not re.search(r"(?<![/.\w-])lakelog(?![\w.-]*-\d)", given) or "finds nothing" in line, line
-        for named in re.findall(r"(?:'\.|\.whl|lakelog)\[([\w,]+)\]", line):
-            assert set(named.split(",")) <= extras, line
+        for match in re.findall(r"\bpip install ([^`|#]*)", line):
+            assert not re.search(r"(?<![/.\w-])lakelog(?![\w.-]*-\d)", match) or "finds nothing" in line, line
+        for named_match in re.findall(r"(?:'\.|\.whl|lakelog)\[([\w,]+)\]", line):
+            assert set(named_match.split(",")) <= extras, line
         for version in re.findall(r"lakelog-(\d[\d.]*\d)-py3", line):
             assert version == project["version"], line
 
@@ -200,11 +207,15 @@ def test_the_jars_of_s3a_are_those_that_the_tests_use() -> None:
 
 def test_every_fixture_for_users_is_in_the_table() -> None:
     code = Path(fixtures.__file__).read_text(encoding="utf-8")
-    offered = re.findall(r"^def (lakelog_\w+)\(", code, re.M)
-    assert sorted(offered) == sorted(re.findall(r"^\| `(lakelog_\w+)` \|", page("docs/testing.md"), re.M))
+    offered_matches = re.findall(r"^def (lakelog_\w+)\(", code, re.M)
+    assert sorted(offered_matches) == sorted(
+        re.findall(r"^\| `(lakelog_\w+)` \|", page("docs/testing.md"), re.M)
+    )
 
 
 def test_every_property_of_a_table_is_in_the_table() -> None:
-    for known in KNOWN.values():
-        default = f"`{known.default}`" if known.default else ""
-        assert f"| `{known.name}` | {default} | {known.about} |" in page("docs/properties.md")
+    for known_property in KNOWN.values():
+        default = f"`{known_property.default}`" if known_property.default else ""
+        assert f"| `{known_property.name}` | {default} | {known_property.about} |" in page(
+            "docs/properties.md"
+        )

@@ -37,10 +37,12 @@ def test_the_components_are_valid_and_the_same_each_time(monkeypatch: pytest.Mon
     assert text == components(jar.version())
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     bom = json.loads(text)
-    names = {each["name"] for each in bom["components"]}
+    names = {component["name"] for component in bom["components"]}
     assert {"pyarrow", "msgspec", "pyspark", "s3fs", "botocore", "py4j"} <= names
     assert names.isdisjoint({"pytest", "ruff", "lakelog", "deltalake"})
-    needs = {each["ref"].split("@")[0]: each.get("dependsOn", []) for each in bom["dependencies"]}
+    needs = {
+        dependency["ref"].split("@")[0]: dependency.get("dependsOn", []) for dependency in bom["dependencies"]
+    }
     assert any(each.startswith("pyarrow@") for each in needs["lakelog"])
     assert any(each.startswith("py4j@") for each in needs["pyspark"])
     assert bom["metadata"]["timestamp"].startswith("2023-11-14")
@@ -60,9 +62,9 @@ def test_everything_of_a_release_has_its_checksum(tmp_path: Path) -> None:
     spark, version = jar.spark_version(jar.spark_jars()), jar.version()
     stem = f"{artifact(spark)}-{version}"
     folder = dist / "maven/org/lakelog" / artifact(spark) / version
-    built = folder / f"{stem}.jar"
-    assert built.read_bytes() == jar.jar_path().read_bytes()
-    assert (folder / f"{stem}.jar.sha1").read_text() == hashlib.sha1(built.read_bytes()).hexdigest()
+    built_folder = folder / f"{stem}.jar"
+    assert built_folder.read_bytes() == jar.jar_path().read_bytes()
+    assert (folder / f"{stem}.jar.sha1").read_text() == hashlib.sha1(built_folder.read_bytes()).hexdigest()
     with zipfile.ZipFile(folder / f"{stem}-sources.jar") as sources:
         assert "LakeCatalog.scala" in sources.namelist()
     lines = (dist / "SHA256SUMS").read_text().splitlines()
@@ -79,18 +81,20 @@ def test_the_same_sources_make_the_same_bytes_in_two_folders_at_two_times(tmp_pa
     spark = jar.spark_jars()
     made = []
     for number, folder in enumerate((tmp_path / "a", tmp_path / "somewhere" / "else")):
-        tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
-        for name in tracked.decode().split("\0"):
+        tracked_data = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True
+        ).stdout
+        for name in tracked_data.decode().split("\0"):
             if (source := ROOT / name).is_file():
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
                 os.utime(target, (1_600_000_000 + 86_400 * number,) * 2)
-        packed = folder / "catalog/lakelog/spark/jars"
-        packed.mkdir()
+        packed_folder = folder / "catalog/lakelog/spark/jars"
+        packed_folder.mkdir()
         cache = folder / "cache"
         adapter = jar._build(folder / "catalog/spark", spark, cache / "adapter.jar")
-        shutil.copyfile(adapter, packed / "adapter.jar")
+        shutil.copyfile(adapter, packed_folder / "adapter.jar")
         subprocess.run(
             [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder / "dist")],
             cwd=folder,
@@ -120,7 +124,7 @@ spark.sql("CREATE NAMESPACE lake.shop")
 spark.sql("CREATE TABLE lake.shop.orders AS SELECT 1 AS id")
 print("rows:", spark.table("lake.shop.orders").count())
 """
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert "rows: 1" in done.stdout, done.stdout + done.stderr
+    assert "rows: 1" in process.stdout, process.stdout + process.stderr

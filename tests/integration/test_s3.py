@@ -34,8 +34,8 @@ class Place:
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[S3Server, str]]:
-    with s3_servers.running(request.param, tmp_path_factory.mktemp("s3") / "objects") as running:
-        yield running
+    with s3_servers.running(request.param, tmp_path_factory.mktemp("s3") / "objects") as running_pair:
+        yield running_pair
 
 
 @pytest.fixture
@@ -103,10 +103,10 @@ def test_a_backup_goes_from_a_bucket_to_a_folder_and_back(place, tmp_path):
         catalog.backup(at)
         assert not catalog.verify_backup(at).problems
         target = place.warehouse.replace("/warehouse", f"/restored-{index}")
-        restored = Catalog(target, options=place.server.options)
-        restored.restore_warehouse(at)
-        assert restored.load_table("t").to_arrow().to_pylist() == [{"id": 2, "name": "b"}]
-        assert not restored.fsck(deep=True).found
+        restored_catalog = Catalog(target, options=place.server.options)
+        restored_catalog.restore_warehouse(at)
+        assert restored_catalog.load_table("t").to_arrow().to_pylist() == [{"id": 2, "name": "b"}]
+        assert not restored_catalog.fsck(deep=True).found
 
 
 def test_a_bucket_that_encrypts_by_a_key_of_kms_needs_nothing_to_be_set() -> None:
@@ -119,6 +119,6 @@ def test_a_bucket_that_encrypts_by_a_key_of_kms_needs_nothing_to_be_set() -> Non
         assert Catalog("s3://encrypted/w", options=server.options).load_table("t").to_arrow()[
             "id"
         ].to_pylist() == [2]
-        keys = [each["Key"] for each in client.list_objects_v2(Bucket="encrypted")["Contents"]]
+        keys = [content["Key"] for content in client.list_objects_v2(Bucket="encrypted")["Contents"]]
         found = [client.head_object(Bucket="encrypted", Key=key).get("ServerSideEncryption") for key in keys]
         assert set(found) == {"aws:kms"} and len(found) > 4

@@ -1,4 +1,4 @@
-"""What is counted of requests to S3 is what goes over the wire, also where the client library sends it again."""
+"""Counted requests to S3 are those on the wire, even if the client library repeats a request."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.s3
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[S3Server, str]]:
-    with s3_servers.running(request.param, tmp_path_factory.mktemp("s3") / "objects") as running:
-        yield running
+    with s3_servers.running(request.param, tmp_path_factory.mktemp("s3") / "objects") as running_pair:
+        yield running_pair
 
 
 def kind_of(request: tuple[str, str, int]) -> str:
@@ -37,7 +37,7 @@ def kind_of(request: tuple[str, str, int]) -> str:
 
 def test_requests_and_bytes_are_those_that_a_proxy_counts(server: tuple[S3Server, str]) -> None:
     at, bucket = server
-    seen: list[Observation] = []
+    seen_observations: list[Observation] = []
     asked: list[tuple[str, str, int]] = []
 
     with faulty_proxy(at.endpoint) as proxy:
@@ -50,7 +50,7 @@ def test_requests_and_bytes_are_those_that_a_proxy_counts(server: tuple[S3Server
         catalog = Catalog(
             f"s3://{bucket}/{uuid.uuid4().hex}",
             options={**at.options, "endpoint": proxy.endpoint},
-            observe=seen.append,
+            observe=seen_observations.append,
         )
         catalog.create_namespace("a")
         table = catalog.create_table("a.t", pa.schema({"text": pa.string()}))
@@ -63,18 +63,18 @@ def test_requests_and_bytes_are_those_that_a_proxy_counts(server: tuple[S3Server
         catalog.expire(retain_last=1, dry_run=False)
         catalog.vacuum(dry_run=False)
         wait_for_background()
-        _compare(seen, asked, proxy)
+        _compare(seen_observations, asked, proxy)
 
 
 def _compare(seen: list[Observation], asked: list[tuple[str, str, int]], proxy: FaultyProxy) -> None:
-    requests = sum((Counter(each.requests) for each in seen), Counter())
+    requests = sum((Counter(observation.requests) for observation in seen), Counter())
     requests["put"] += requests.pop("put_if_absent")
     assert requests == Counter(map(kind_of, asked)) and proxy.injected.total() == 2
-    written = sum(size for each in asked if kind_of(each) == "put" for size in [each[2]])
-    assert sum(each.bytes_written for each in seen) == written
+    total = sum(size for each in asked if kind_of(each) == "put" for size in [each[2]])
+    assert sum(observation.bytes_written for observation in seen) == total
     got = [
         size
         for command, path, status, size in proxy.answers or ()
         if kind_of((command, path, 0)) == "get" and status in (200, 206)
     ]
-    assert sum(each.bytes_read for each in seen) == sum(got) > 1_000_000
+    assert sum(observation.bytes_read for observation in seen) == sum(got) > 1_000_000

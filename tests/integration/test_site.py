@@ -20,7 +20,7 @@ SITE = ROOT / "scripts" / "programs" / "site"
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=SITE,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
@@ -28,7 +28,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     return folder
 
 
@@ -48,8 +48,12 @@ def test_every_page_of_docs_is_on_the_site_and_all_links_lead_somewhere(site: Pa
 def test_the_site_loads_nothing_from_other_hosts(site: Path) -> None:
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        loaded = re.findall(r"<(?:script|img|link|iframe|source)\b[^>]*?\b(?:src|href)=\"?([^\" >]+)", text)
-        assert loaded and not [each for each in loaded if re.match(r"(?:https?:)?//", each)], page
+        loaded_matches = re.findall(
+            r"<(?:script|img|link|iframe|source)\b[^>]*?\b(?:src|href)=\"?([^\" >]+)", text
+        )
+        assert loaded_matches and not [
+            each for each in loaded_matches if re.match(r"(?:https?:)?//", each)
+        ], page
         assert "mermaid" not in text, "Material fetches what draws these pictures from another host"
     for style in site.rglob("*.css"):
         assert not re.search(r"url\(\"?(?:https?:)?//", style.read_text(encoding="utf-8")), style
@@ -81,13 +85,13 @@ def test_programs_find_a_list_of_the_pages_and_all_of_them_in_one_file(site: Pat
     listing = (site / "llms.txt").read_text(encoding="utf-8")
     for title, place, about in re.findall(r"^- \[(.+?)\]\(([^()]+)\): (.*)$", listing, re.M):
         assert title and about and (site / place).is_file(), place
-    whole = (site / "llms-full.txt").read_text(encoding="utf-8")
-    places = re.findall(r"^<!-- (\S+) -->$", whole, re.M)
+    whole_text = (site / "llms-full.txt").read_text(encoding="utf-8")
+    places = re.findall(r"^<!-- (\S+) -->$", whole_text, re.M)
     assert places[:2] == ["index.html", "quick-start.html"] and "sql/rows.html" in places
     assert set(places) <= set(re.findall(r"\]\(([^()]+)\): ", listing))
 
 
-def found(site: Path, query: str) -> list[str]:
+def found_texts(site: Path, query: str) -> list[str]:
     """Return the pages that the search finds, the best first, by the fields and boosts in its index.
 
     As in the browser, each word may be the beginning of one, and all words have to be there.
@@ -135,7 +139,7 @@ def found(site: Path, query: str) -> list[str]:
     ],
 )
 def test_the_words_that_users_type_lead_to_guides(site: Path, query: str, guide: str) -> None:
-    pages = found(site, query)
+    pages = found_texts(site, query)
     assert guide in pages[:2], pages[:5]
     assert not [page for page in pages if page.startswith("design/")]
 

@@ -66,14 +66,14 @@ def test_the_command_has_an_option_for_all_that_configure_takes(capsys: pytest.C
         spark_conf("/w", region_="eu")  # type: ignore[call-arg]
     of_past = {"as_of", "as_of_namespace"}
     for left_out in (of_past, {"session_catalog"}):  # which exclude each other
-        given = {name: option for name, option in OPTIONS.items() if name not in left_out}
-        arguments = [part for option, _ in given.values() for part in option]
+        options = {name: option for name, option in OPTIONS.items() if name not in left_out}
+        arguments = [part for option, _ in options.values() for part in option]
         assert run(["spark-conf", *arguments, "--json"]) == 0
-        values: dict[str, Any] = {name: value for name, (_, value) in given.items()}
+        values: dict[str, Any] = {name: value for name, (_, value) in options.items()}
         assert json.loads(capsys.readouterr().out) == spark_conf(**values)
-        for name in given.keys() - {"warehouse", "path_style", "as_of"}:
+        for name in options.keys() - {"warehouse", "path_style", "as_of"}:
             assert spark_conf(**values) != spark_conf(
-                **{key: each for key, each in values.items() if key != name}
+                **{key: value for key, value in values.items() if key != name}
             )
 
 
@@ -105,7 +105,7 @@ def test_spark_sql_creates_and_reads_a_table_with_it_where_all_paths_have_spaces
         "SELECT sum(id), java_method('java.lang.System', 'getProperty', 'sun.java.command') FROM lake.t; LIST JARS;"
     )
     (tmp_path / "statements.sql").write_text(statements)
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-c", command],
         cwd=tmp_path,
         env={
@@ -120,9 +120,9 @@ def test_spark_sql_creates_and_reads_a_table_with_it_where_all_paths_have_spaces
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "write eval" in done.stderr
-    table, *_ = (line for line in done.stdout.splitlines() if line.startswith("3\t"))
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "write eval" in process.stderr
+    table, *_ = (line for line in process.stdout.splitlines() if line.startswith("3\t"))
     assert f"{root}/venv/bin/python" in table and f"{root}/cache/lakelog/" in table
-    assert "own.jar" in done.stdout.partition(table)[2]
+    assert "own.jar" in process.stdout.partition(table)[2]
     assert Catalog(str(root / "warehouse")).load_table("t").row_count == 3

@@ -57,11 +57,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         comment=HOSTILE,
         properties={"note": HOSTILE},
     ).append(rows(1, 2, 3))
-    other = Catalog(catalog.warehouse, options={"fsync": "off"}, writer={"user": "joan"}).load_table(
+    other_table = Catalog(catalog.warehouse, options={"fsync": "off"}, writer={"user": "joan"}).load_table(
         "shop.orders"
     )
     table = table.append(rows(4)).append(rows(5))
-    other.append(rows(6))  # version 5, prepared on 2
+    other_table.append(rows(6))  # version 5, prepared on 2
     table = table.refresh().create_tag("checked").create_branch("trial")
     table.at(ref="trial").append(rows(7))
     table = table.refresh().fast_forward("main", "trial").delete("id = 2")
@@ -113,6 +113,7 @@ def test_a_click_on_a_version_shows_its_commit(started: Any, pages: Path) -> Non
     page.tab.locator(".row").nth(numbers.index("3")).click()
     detail = page.tab.locator("#detail").inner_text()
     assert "Version 3" in detail and "append: +1 row in 1 file" in detail and "commit" in detail
+    assert "lakelog restore shop.orders 2" in detail and "lakelog restore shop.orders 3" in detail
     page.tab.locator(".row").nth(numbers.index("5")).click()
     detail = page.tab.locator("#detail").inner_text()
     assert "It was prepared on version 2 and committed as version 5" in detail and "joan" in detail
@@ -131,8 +132,8 @@ def test_a_warehouse_s_transaction_leads_to_its_other_tables(started: Any, pages
     place = next(at for at, text in enumerate(page.texts(".row")) if "shop.archive" in text)
     rows.nth(place).click()
     assert "together with changes of 1 other log" in page.tab.locator("#detail").inner_text()
-    (other,) = page.texts("#detail ul button")
-    assert other.startswith("shop.orders ")
+    (other_text,) = page.texts("#detail ul button")
+    assert other_text.startswith("shop.orders ")
     page.tab.locator("#detail ul button").click()
     assert "shop.orders" in page.tab.locator("#detail dl").inner_text()
     assert page.problems == []
@@ -144,8 +145,8 @@ def test_names_comments_and_values_of_others_stay_text(started: Any, pages: Path
         page.open(view)
         assert page.tab.locator("main img, main b b, main script").count() == 0
     page.open("definition")
-    shown = HOSTILE.replace("\u202e", "\\u202e")
-    assert any(shown in text for text in page.texts("#view-definition td"))
+    shown_text = HOSTILE.replace("\u202e", "\\u202e")
+    assert any(shown_text in text for text in page.texts("#view-definition td"))
     assert page.problems == []
 
 
@@ -174,13 +175,13 @@ def test_any_two_versions_can_be_compared(started: Any, pages: Path) -> None:
         and lines[1].startswith("+ added column more")
     )
     catalog = Catalog(str(pages / "warehouse"))
-    then = [catalog.load_table("shop.orders", version=version) for version in (1, 11)]
-    definitions = [definition_of(table.metadata, table.version) for table in then]
-    said = [
-        f"{each.kind} {each.what} {each.name} {each.before} {each.after}"
-        for each in differences(*definitions)
+    past_tables = [catalog.load_table("shop.orders", version=version) for version in (1, 11)]
+    definitions = [definition_of(table.metadata, table.version) for table in past_tables]
+    texts = [
+        f"{difference.kind} {difference.what} {difference.name} {difference.before} {difference.after}"
+        for difference in differences(*definitions)
     ]
-    assert [" ".join(visible(text).split()) for text in said] == [line[2:] for line in lines], (
+    assert [" ".join(visible(text).split()) for text in texts] == [line[2:] for line in lines], (
         "both have the same rules"
     )
     page.tab.fill("#from", "11")
@@ -205,8 +206,8 @@ def test_the_keyboard_suffices(started: Any, pages: Path) -> None:
     assert f"Version {newest - 1}" in page.tab.locator("#detail").inner_text()
     page.tab.keyboard.press("End")
     assert "Version 1\n" in page.tab.locator("#detail").inner_text()
-    named = "main button, main input, main select"
-    for part in page.tab.locator(named).all():
+    named_text = "main button, main input, main select"
+    for part in page.tab.locator(named_text).all():
         assert part.evaluate("part => Boolean(part.innerText || part.labels && part.labels.length)")
     for drawing in page.tab.locator("main svg").all():
         assert drawing.get_attribute("aria-hidden") or drawing.get_attribute("aria-label")
@@ -225,10 +226,10 @@ def test_ten_thousand_versions_open_soon_and_are_drawn_as_they_are_looked_at(
 ) -> None:
     file = tmp_path / "many.html"
     file.write_text(page_of(many(10_000)), encoding="utf-8")
-    begun = time.monotonic()
+    start_time = time.monotonic()
     page = Looked(started, file)
     page.tab.wait_for_selector(".row")
-    took_s = time.monotonic() - begun
+    took_s = time.monotonic() - start_time
     record_property("opened_s", round(took_s, 2))
     with capsys.disabled():
         print(f"\n10,000 versions, {file.stat().st_size:,} bytes: open after {took_s:.2f} s")

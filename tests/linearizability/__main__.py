@@ -26,11 +26,11 @@ def main() -> int:
         "--mutation", choices=sorted(MUTATIONS), default="", help="with one protection removed"
     )
     parser.add_argument("--keep", action="store_true", help="keep histories and warehouses")
-    given = parser.parse_args()
+    args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="lakelog-histories-"))
-    seeds = range(given.first, given.first + given.histories)
-    with place_of(given.store, folder, given.first) as (place, faults):
-        report = record(place, folder, seeds, mutation=given.mutation, keep=given.keep)
+    seeds = range(args.first, args.first + args.histories)
+    with place_of(args.store, folder, args.first) as (place, faults):
+        report = record(place, folder, seeds, mutation=args.mutation, keep=args.keep)
         report.faults.update(faults)
     print(f"everything is in {folder}")
     print("\n".join(report.lines()))

@@ -41,8 +41,10 @@ def check(paths: Sequence[Path], *, pictures: Path | None = None) -> Iterator[Ju
     """Judge histories; each that does not fit is drawn in a folder."""
     options = [] if pictures is None else ["-pictures", str(pictures)]
     for first in range(0, len(paths), AT_ONCE):
-        some = [str(path) for path in paths[first : first + AT_ONCE]]
-        done = subprocess.run([str(_built()), *options, *some], check=True, capture_output=True, text=True)
-        for line in done.stdout.splitlines():
+        some_texts = [str(path) for path in paths[first : first + AT_ONCE]]
+        process = subprocess.run(
+            [str(_built()), *options, *some_texts], check=True, capture_output=True, text=True
+        )
+        for line in process.stdout.splitlines():
             judged = json.loads(line)
             yield Judgement(Path(judged.pop("file")), **judged)

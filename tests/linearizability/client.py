@@ -74,15 +74,15 @@ class Client:
 
     def _retry_what_was_left(self) -> None:
         calls = {line["key"]: line for line in self._before if "call" in line}
-        left = calls.keys() - {line["key"] for line in self._before if "return" in line}
-        for key in sorted(left):
+        remaining_calls = calls.keys() - {line["key"] for line in self._before if "return" in line}
+        for key in sorted(remaining_calls):
             if repeatable(calls[key]["operation"]) and self._rng.random() < RETRIES_OF_THE_DEAD:
                 self._ask(key, calls[key]["operation"], again=True)
 
     def _ask(self, key: str, operation: Operation, *, again: bool) -> bool:
         """Perform an operation, with its call and its answer noted; return whether its outcome is known."""
-        called = time.monotonic_ns()
-        self._note(key=key, call=called, since=self._since, operation=operation, again=again)
+        called_number = time.monotonic_ns()
+        self._note(key=key, call=called_number, since=self._since, operation=operation, again=again)
         said: dict[str, Any] = {}
         try:
             said["answer"] = self._subject.perform(self._catalog, operation)
@@ -96,7 +96,7 @@ class Client:
         except LakelogError as error:
             said["failed"] = repr(error)
         if not operation.get("is_cut"):  # which may be of a moment before
-            self._since = called
+            self._since = called_number
         if "unknown" not in said:
             self._note(key=key, **{"return": time.monotonic_ns()}, **said)
         return "unknown" not in said

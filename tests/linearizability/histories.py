@@ -213,7 +213,7 @@ def record(
             shutil.rmtree(own)
         return recording
 
-    begun, paths = time.monotonic(), []
+    start_time, paths = time.monotonic(), []
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for seed, recording in zip(seeds, pool.map(recorded, seeds), strict=True):
             report.wrong += [f"history {seed} of {recording.subject}: {why}" for why in recording.broken]
@@ -221,13 +221,13 @@ def record(
             report.figures[f"histories of {recording.subject}"] += 1
             if not recording.broken:
                 paths.append(histories / f"{seed}.jsonl")
-    report.figures["seconds of recording"] += round(time.monotonic() - begun)
-    begun = time.monotonic()
+    report.figures["seconds of recording"] += round(time.monotonic() - start_time)
+    start_time = time.monotonic()
     for judged in check(paths, pictures=histories):
         note(report, judged)
         if judged.result == "Ok" and not keep:
             judged.path.unlink()
-    report.figures["seconds of checking"] += round(time.monotonic() - begun)
+    report.figures["seconds of checking"] += round(time.monotonic() - start_time)
     return report
 
 

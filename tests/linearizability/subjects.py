@@ -1,4 +1,4 @@
-"""What histories are about: the rows of one table, the names of one namespace, the balances of three tables.
+"""The subjects of histories: the rows of a table, the names of a namespace, the balances of three tables.
 
 A subject draws an operation, which is a plain value, and performs it. `check/models.go` says which answers are right.
 An operation with a token or a stage may be performed again by another process: that is a retry.
@@ -146,14 +146,14 @@ class Balances:
         for at in operation["read"]:
             [read[at]] = transaction.load_table(self.TABLES[at]).to_arrow()["value"].to_pylist()
         for at, amount in operation.get("change", {}).items():
-            changed = rows_from([(0, "", "", (read[at] or 0) + amount)])
-            transaction.load_table(self.TABLES[at]).overwrite(changed)
-        for tried in range(1, TRIES_MAX + 1):
+            changed_rows = rows_from([(0, "", "", (read[at] or 0) + amount)])
+            transaction.load_table(self.TABLES[at]).overwrite(changed_rows)
+        for tried_number in range(1, TRIES_MAX + 1):
             try:
                 transaction.commit()
                 break
             except CommitUnknown:
-                if tried == TRIES_MAX:
+                if tried_number == TRIES_MAX:
                     raise
         return read
 

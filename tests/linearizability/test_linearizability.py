@@ -49,8 +49,8 @@ def test_what_processes_see_fits_into_one_order(tmp_path: Path, store: str, firs
     print("\n".join(report.lines()))
     assert not report.wrong, report.wrong[:5]
     assert report.figures["histories"] == AT_A_TIME
-    for what in ("clients killed", "clients stopped", "retries", "operations that nothing is known of"):
-        assert report.figures[what] > 0, what
+    for label in ("clients killed", "clients stopped", "retries", "operations that nothing is known of"):
+        assert report.figures[label] > 0, label
     assert bool(report.faults) == (store == S3)
 
 

@@ -98,9 +98,9 @@ class Checks:
 
     def truths(self, content: int) -> dict[str, Truth]:
         if content not in self._truths:
-            here = self.store.contents[content]
+            own_content = self.store.contents[content]
             commits: dict[str, dict[int, Commit]] = {}
-            for key, value in here.items():
+            for key, value in own_content.items():
                 name = self.store.keys[key]
                 if name[0] == "first" and name[1][0] == "log":
                     commits.setdefault(name[1][1], {})[name[1][2]] = self.store.values[value]

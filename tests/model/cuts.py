@@ -38,16 +38,16 @@ def are_kept(versions: tuple[tuple[str, int], ...]) -> Program:
 
 def expire_unless_needed(me: str, view: View, upto: int) -> Program:
     """Say in the log what expires, then look for cuts that need it, then delete."""
-    needed = False
+    needed_flag = False
     if not on(Rule.CUTS_READ_LAST):
-        needed = yield from is_needed(view.place, upto)
+        needed_flag = yield from is_needed(view.place, upto)
     request = Request(me, view.place, view.log_id, (("expires", upto),))
     done = yield from put_one(me, view, request, 0, None, 9)
-    if done.how not in ("placed", "found") or needed:
+    if done.how not in ("placed", "found") or needed_flag:
         return
     if on(Rule.CUTS_READ_LAST):
-        needed = yield from is_needed(view.place, upto)
-    if not needed:
+        needed_flag = yield from is_needed(view.place, upto)
+    if not needed_flag:
         yield from expire(me, view.place, upto)
 
 

@@ -180,14 +180,14 @@ def tidy(base: Root) -> Program:
 
 def blank(place: str) -> Program:
     """Take the states out of all bases but the last one that was found: numbers, versions and hashes stay."""
-    number, following = 1, 2
+    number, next_number = 1, 2
     found = yield ("get", base_key(place, number))
     while found is not None:
-        newer = yield ("get", base_key(place, following))
+        newer = yield ("get", base_key(place, next_number))
         if newer is None and on(Rule.LAST_BASE_HAS_STATE):
             return
         yield ("put", base_key(place, number), blanked(found))
-        found, number, following = newer, following, following + 1
+        found, number, next_number = newer, next_number, next_number + 1
 
 
 def blanked(base: Root) -> Root:
@@ -207,27 +207,27 @@ def bury(base: Root) -> Program:
     if base.number > 1:
         before = yield ("get", base_key(place, base.number - 1))
     windows = windows_of(0 if before is None else before.view.version + 1, last)
-    done, found = len(windows), None
-    while done and not isinstance(found, Tombstone):
-        done -= 1
-        found = yield ("get", log_key(place, windows[done][-1]))
-    left = windows[done + isinstance(found, Tombstone) :]
+    count, found = len(windows), None
+    while count and not isinstance(found, Tombstone):
+        count -= 1
+        found = yield ("get", log_key(place, windows[count][-1]))
+    remaining_windows = windows[count + isinstance(found, Tombstone) :]
     if not on(Rule.WINDOWS_IN_ORDER):
-        left = left[1:2] + left[:1] + left[2:]
-    while left:
-        versions = left[0]
+        remaining_windows = remaining_windows[1:2] + remaining_windows[:1] + remaining_windows[2:]
+    while remaining_windows:
+        versions = remaining_windows[0]
         order = (*reversed(versions[:-1]), versions[-1])
         if not on(Rule.WINDOW_END_LAST):
             order = tuple(reversed(versions))
         while order:
             found = yield ("get", log_key(place, order[0]))
-            pointed = isinstance(found, Tombstone) and not on(Rule.BASES_ARE_KEPT)
-            if isinstance(found, Commit) or pointed:
+            is_pointed = isinstance(found, Tombstone) and not on(Rule.BASES_ARE_KEPT)
+            if isinstance(found, Commit) or is_pointed:
                 answer = yield from bury_one(place, found, base)
                 if answer != "ok" and on(Rule.TOMBSTONES_ACKNOWLEDGED):
                     return False
             order = order[1:]
-        left = left[1:]
+        remaining_windows = remaining_windows[1:]
     return True
 
 
@@ -265,19 +265,19 @@ def vacuum(me: str, place: str) -> Program:
     view = yield from from_bases(place)
     if view is None:
         return
-    retained = view.state.files
+    retained_files = view.state.files
     found = yield ("get", log_key(place, view.version + 1))
-    fenced = False
+    is_fenced = False
     while True:
         if found is None:
-            if fenced or not on(Rule.FENCE_FIRST):
+            if is_fenced or not on(Rule.FENCE_FIRST):
                 break
             fence = view.version + 1
             request = Request("fence-" + me, place, view.log_id, ())
             done = yield from put_one(me, slim(view), request, 0, None, 9, fence)
             if done.how != "placed":
                 return
-            fenced = True
+            is_fenced = True
         else:
             outcome, time = "committed", found.time
             if isinstance(found, Tombstone):
@@ -285,20 +285,20 @@ def vacuum(me: str, place: str) -> Program:
             if found.intent is not None:
                 decision = yield from decision_of(place, found)
                 if decision is None:
-                    if not fenced and on(Rule.FENCE_FIRST):
+                    if not is_fenced and on(Rule.FENCE_FIRST):
                         found = None
                         continue
                     break
                 outcome, time = effect(decision, found.time)
             view = slim(applied(view, found, outcome, time))
-            retained = retained | view.state.files
+            retained_files = retained_files | view.state.files
         found = yield ("get", log_key(place, view.version + 1))
     if not on(Rule.RETAINED_FILES):
-        retained = view.state.files
+        retained_files = view.state.files
     limit = view.fence if on(Rule.FENCE_FIRST) else view.version + 1
     files = yield ("list", "file", place)
     while files:
-        if files[0][3] < limit and (files[0][2], files[0][3]) not in retained:
+        if files[0][3] < limit and (files[0][2], files[0][3]) not in retained_files:
             yield ("delete", files[0])
         files = files[1:]
 
@@ -324,5 +324,5 @@ def write_files_together(me: str, view: View, other: View, cid: str) -> Program:
         return
     events = (("applied", cid), ("add", cid, view.version))
     request = Request(cid, view.place, view.log_id, events, write=view.version)
-    beside = Request(cid, other.place, other.log_id, (("applied", cid),))
-    yield from together(me, (view, other), (request, beside), rounds=2)
+    nearby_request = Request(cid, other.place, other.log_id, (("applied", cid),))
+    yield from together(me, (view, other), (request, nearby_request), rounds=2)

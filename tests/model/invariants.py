@@ -104,7 +104,7 @@ def decided_from_inside(checks: Checks, content: int, reported: frozenset[Any]) 
     for intents in checks.search.scenario.honest:
         intent = intents[0]
         decision = checks.store.get(content, ("first", key_of(intent)))
-        if decision is not None and decision.via and decision.via not in {each.log for each in intents}:
+        if decision is not None and decision.via and decision.via not in {intent.log for intent in intents}:
             return f"{intent.txn} is {decision.outcome} by way of {decision.via}"
     return None
 
@@ -152,10 +152,10 @@ def preconditions_held(checks: Checks, content: int, reported: frozenset[Any]) -
     """The preconditions of every commit hold in the state that it follows"""
     for place, truth in checks.truths(content).items():
         for n, commit in enumerate(truth.commits):
-            before = truth.views[n] if n < len(truth.views) else None
-            if truth.outcomes[n] == "committed" and before is not None and commit.flag != "reopens":
+            view_before = truth.views[n] if n < len(truth.views) else None
+            if truth.outcomes[n] == "committed" and view_before is not None and commit.flag != "reopens":
                 for event in commit.events:
-                    if why := precondition(event, before.state):
+                    if why := precondition(event, view_before.state):
                         return f"{place}/{n + 1} {event}: {why}"
     return None
 
@@ -219,12 +219,12 @@ def writer_gets_through(checks: Checks, content: int, reported: frozenset[Any]) 
         _, reports = checks.search.alone(partial(writing.begin_and_commit, "solo", request, may=may), content)
         if reports is None or not reports or reports[-1].what == "view":
             return f"a writer of {place} never ends"
-        if reports[-1].what == "failed" and head.status == "open" and _decided(truth):
+        if reports[-1].what == "failed" and head.status == "open" and _is_decided(truth):
             return f"a writer of {place} fails"
     return None
 
 
-def _decided(truth: Truth) -> bool:
+def _is_decided(truth: Truth) -> bool:
     return "undecided" not in truth.outcomes
 
 
@@ -298,12 +298,12 @@ def purged_stays_purged(checks: Checks, content: int, reported: frozenset[Any]) 
         for n, commit in enumerate(truth.commits):
             if truth.outcomes[n] != "committed":
                 continue
-            allowed = {
+            allowed_texts = {
                 "open": ("", "seals"),
                 "sealed": ("restores", "purges", "reopens"),
                 "purged": ("reopens",),
             }[status]
-            if commit.flag not in allowed:
+            if commit.flag not in allowed_texts:
                 return f"{place}/{n + 1} {commit.flag or 'writes'} where the log is {status}"
             if commit.flag != "reopens" and log_id not in ("", commit.log_id):
                 return f"{place}/{n + 1} is of {commit.log_id}, not of {log_id}"
@@ -351,9 +351,9 @@ def serializable(checks: Checks, content: int, reported: frozenset[Any]) -> str 
     """Serializable transactions have no write skew: of two that each need the other's absence, one takes effect"""
     for place in checks.truths(content):
         if _effects(checks, content, place)["skew-1"]:
-            for other in checks.truths(content):
-                if _effects(checks, content, other)["skew-2"]:
-                    return f"skew-1 in {place} and skew-2 in {other}"
+            for other_truth in checks.truths(content):
+                if _effects(checks, content, other_truth)["skew-2"]:
+                    return f"skew-1 in {place} and skew-2 in {other_truth}"
     return None
 
 
@@ -374,9 +374,11 @@ def rows_are_serial(checks: Checks, content: int, reported: frozenset[Any]) -> s
             key for name, keys in files.items() for key in keys if key not in deleted.get(name, frozenset())
         }
         effects = _effects(checks, content, place)
-        for gone in effects:
-            if gone.startswith("delete-") and any(key.split("'")[0] == gone[7:] for key in alive):
-                return f"{place}: {gone} took effect, and {sorted(alive)} are there"
+        for removed_text in effects:
+            if removed_text.startswith("delete-") and any(
+                key.split("'")[0] == removed_text[7:] for key in alive
+            ):
+                return f"{place}: {removed_text} took effect, and {sorted(alive)} are there"
     return None
 
 
@@ -415,16 +417,17 @@ def cut_is_whole(checks: Checks, content: int, views: tuple[View, ...] | None) -
         detail = reader_sees_truth(checks, content, view.place, (), view)
         if detail:
             return detail
-    shown = {view.place: view.version for view in views}
+    versions = {view.place: view.version for view in views}
     truths = checks.truths(content)
-    for place, version in shown.items():
+    for place, version in versions.items():
         for commit, outcome in list(zip(truths[place].commits, truths[place].outcomes, strict=True))[
             :version
         ]:
             if outcome == "committed" and commit.intent is not None:
-                for other, position in _positions(checks, content, place, commit):
-                    if other in shown and shown[other] < position:
-                        return f"{commit.cid} is seen in {place} at {version} and not in {other} at {shown[other]}"
+                for partner, position in _positions(checks, content, place, commit):
+                    if partner in versions and versions[partner] < position:
+                        problem = f"{commit.cid} is seen in {place} at {version}"
+                        return f"{problem} and not in {partner} at {versions[partner]}"
     return None
 
 
@@ -463,10 +466,10 @@ def loaded_by_name(checks: Checks, content: int, view: View, namespace: str, nam
 
 @holds_of("streamed")
 def stream_has_one_past(checks: Checks, content: int, place: str, version: int, hash: Any) -> str | None:
-    """A stream goes on behind a version only where that is the commit that it has read"""
-    found = checks.truths(content)[place].commits[version - 1]
-    if found.attempt != hash:
-        return f"a stream goes on behind version {version} of {place}, which is {found.cid}, and has read another one"
+    """A stream goes on behind a version only if that is the commit that it has read"""
+    commit = checks.truths(content)[place].commits[version - 1]
+    if commit.attempt != hash:
+        return f"a stream goes on behind version {version} of {place}, which is {commit.cid}, and has read another one"
     return None
 
 

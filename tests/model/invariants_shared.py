@@ -1,4 +1,4 @@
-"""What must hold where changes share a version, and of proposals. See `invariants.py` for the form."""
+"""What must hold if changes share a version, and of proposals. See `invariants.py` for the form."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.model.world import Change, Request, View, base_key, refusal, slim
 def shared_in_turn(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """Of changes that share a version, each was applied or refused rightly, on the state that those before it left"""
     for place, truth in checks.truths(content).items():
-        for commit, before in zip(truth.commits, truth.views, strict=False):
-            for n, change in enumerate(commit.changes if before is not None else ()):
-                view = after_changes(before, commit.changes[:n])
+        for commit, view_before in zip(truth.commits, truth.views, strict=False):
+            for n, change in enumerate(commit.changes if view_before is not None else ()):
+                view = after_changes(view_before, commit.changes[:n])
                 why = refusal(request_of(change, view), view)
                 if bool(why) != bool(change.why):
                     return f"{place}/{commit.version} says {change.why or 'applied'} of {change.cid}: {why}"
@@ -36,10 +36,10 @@ def one_outcome(checks: Checks, content: int, reported: frozenset[Any]) -> str |
         said: dict[str, str] = {}
         for commit in truth.commits:
             for change in commit.changes:
-                what = "refused" if change.why else "applied"
-                if said.setdefault(change.cid, what) != what:
+                label = "refused" if change.why else "applied"
+                if said.setdefault(change.cid, label) != label:
                     return (
-                        f"{place}/{commit.version} says {what} of {change.cid}, which is {said[change.cid]}"
+                        f"{place}/{commit.version} says {label} of {change.cid}, which is {said[change.cid]}"
                     )
     return None
 
@@ -50,16 +50,16 @@ def rows_once(checks: Checks, content: int, reported: frozenset[Any]) -> str | N
     for place, truth in checks.truths(content).items():
         if truth.head is None:
             continue
-        wanted = Counter(
+        wanted_cids = Counter(
             change.cid
             for commit in truth.commits
             for change in commit.changes
             if change.rows and not change.why
         )
         stored = (checks.store.get(content, ("file", place, *file)) for file in truth.head.state.files)
-        found = Counter(cid for ids in stored if isinstance(ids, tuple) for cid in ids)
-        if wanted != found:
-            return f"{place} has rows of {dict(found)}, and should have those of {dict(wanted)}"
+        cids = Counter(cid for ids in stored if isinstance(ids, tuple) for cid in ids)
+        if wanted_cids != cids:
+            return f"{place} has rows of {dict(cids)}, and should have those of {dict(wanted_cids)}"
     return None
 
 
@@ -71,8 +71,8 @@ def added_files_are_there(checks: Checks, content: int, reported: frozenset[Any]
         while (base := checks.store.get(content, base_key(place, number))) is not None:
             oldest, number = base.view.version, number + 1
         for commit in truth.commits[oldest:]:
-            added = (event for change in commit.changes if not change.why for event in change.events)
-            for event in added:
+            added_events = (event for change in commit.changes if not change.why for event in change.events)
+            for event in added_events:
                 if event[0] == "add" and checks.store.get(content, ("file", place, *event[1:])) is None:
                     return f"{place}/{commit.version} has added the file {event[1]}"
     return None
@@ -87,17 +87,17 @@ def proposals_get_through(checks: Checks, content: int, reported: frozenset[Any]
     for key in checks.store.contents[content]:
         name = checks.store.keys[key]
         found = checks.store.get(content, name) if name[0] == "inbox" else None
-        if isinstance(found, Proposal) and not decided(checks, content, found):
+        if isinstance(found, Proposal) and not is_decided(checks, content, found):
             truth = checks.truths(content)[name[1]]
-            after = checks.search.alone(
+            number_after = checks.search.alone(
                 partial(sharing.combine, "solo", slim(truth.views[found.seen])), content
             )[0]
-            if not decided(checks, after, found):
+            if not is_decided(checks, number_after, found):
                 return f"the proposal of {found.request.cid} is left by a combiner"
     return None
 
 
-def decided(checks: Checks, content: int, proposal: Proposal) -> bool:
+def is_decided(checks: Checks, content: int, proposal: Proposal) -> bool:
     """Whether the fate of a proposal is known, or never will be."""
     truth: Truth = checks.truths(content)[proposal.request.place]
     if truth.head is None or truth.head.version >= proposal.until or "undecided" in truth.outcomes:

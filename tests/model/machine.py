@@ -110,11 +110,11 @@ def _live(code: CodeType, offset: int) -> tuple[str, ...]:
 def _liveness(code: CodeType) -> dict[int, tuple[str, ...]]:
     instructions = list(dis.get_instructions(code))
     place = {instruction.offset: n for n, instruction in enumerate(instructions)}
-    before: list[frozenset[str]] = [frozenset()] * len(instructions)
-    after: list[frozenset[str]] = [frozenset()] * len(instructions)
-    changed = True
-    while changed:
-        changed = False
+    texts_before: list[frozenset[str]] = [frozenset()] * len(instructions)
+    texts_after: list[frozenset[str]] = [frozenset()] * len(instructions)
+    is_changed = True
+    while is_changed:
+        is_changed = False
         for n in range(len(instructions) - 1, -1, -1):
             instruction, name = instructions[n], instructions[n].opname
             following = []
@@ -123,16 +123,16 @@ def _liveness(code: CodeType) -> dict[int, tuple[str, ...]]:
                 following.append(n + 1)
             if instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs:
                 following.append(place[instruction.argval])
-            out = frozenset().union(*(before[f] for f in following if f < len(instructions)))
+            out = frozenset().union(*(texts_before[f] for f in following if f < len(instructions)))
             names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
             into = out
             if name in ("STORE_FAST", "DELETE_FAST"):
                 into = out - frozenset(names)
             elif "FAST" in name:  # every form of loading; the newer double forms count as loading only
                 into = out | frozenset(names)
-            if into != before[n] or out != after[n]:
-                before[n], after[n], changed = into, out, True
-    return {instruction.offset: tuple(sorted(after[n])) for n, instruction in enumerate(instructions)}
+            if into != texts_before[n] or out != texts_after[n]:
+                texts_before[n], texts_after[n], is_changed = into, out, True
+    return {instruction.offset: tuple(sorted(texts_after[n])) for n, instruction in enumerate(instructions)}
 
 
 def check_source(module: ModuleType) -> list[str]:

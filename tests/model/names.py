@@ -25,14 +25,14 @@ def create(me: str, cid: str, namespace: View, name: str, log_id: str) -> Progra
     answer = yield ("put", ("file", place_of(log_id), "first", 0), "data")
     if answer != "ok":
         return
-    opening = Request(
+    opening_request = Request(
         cid + "-open",
         place_of(log_id),
         log_id,
         (("moved", namespace.place, name), ("add", "first", 0)),
         flag="creates",
     )
-    done = yield from put_one(me, View(place_of(log_id)), opening, 0, None, 9)
+    done = yield from put_one(me, View(place_of(log_id)), opening_request, 0, None, 9)
     if done.how not in ("placed", "found"):
         return
     link = Request(cid, namespace.place, namespace.log_id, (("link", name, log_id),))
@@ -47,8 +47,10 @@ def reopen(me: str, cid: str, namespace: View, name: str, log_id: str) -> Progra
     if answer != "ok":
         return
     events = (("moved", namespace.place, name), ("add", "second", view.version))
-    opening = Request(cid + "-open", place_of(log_id), log_id, events, flag="reopens", write=view.version)
-    done = yield from put_one(me, slim(view), opening, 0, None, 9)
+    opening_request = Request(
+        cid + "-open", place_of(log_id), log_id, events, flag="reopens", write=view.version
+    )
+    done = yield from put_one(me, slim(view), opening_request, 0, None, 9)
     if done.how != "placed":
         return
     link = Request(cid, namespace.place, namespace.log_id, (("link", name, log_id),))
@@ -61,7 +63,7 @@ def forget(me: str, namespace: str, log_id: str) -> Program:
     seen = yield from cold(place_of(log_id))
     if seen.log_id != log_id or seen.status != "open" or seen.state.parent != namespace:
         return
-    unchanged = ("unchanged", seen.version)
+    unchanged_pair = ("unchanged", seen.version)
     view = yield from cold(namespace)
     if on(Rule.FORGET_FIRST):
         request = Request("forget-" + me, namespace, view.log_id, (("forget", log_id),))
@@ -71,7 +73,7 @@ def forget(me: str, namespace: str, log_id: str) -> Program:
     elif log_id in {linked for _, linked in view.state.entries}:
         return
     view = yield from cold(place_of(log_id))
-    seal = Request("seal-" + me, place_of(log_id), log_id, (), flag="seals", needs=(unchanged,))
+    seal = Request("seal-" + me, place_of(log_id), log_id, (), flag="seals", needs=(unchanged_pair,))
     done = yield from put_one(me, slim(view), seal, 0, None, 9)
     if done.how == "placed":
         yield from purge(me, "purge-" + me, log_id)
@@ -145,9 +147,9 @@ def purge_together(me: str, cid: str, namespace: str, log_id: str) -> Program:
     """As `purge`, with a commit in the namespace in the same transaction."""
     views = yield from both(namespace, place_of(log_id))
     fence = views[1].version + 1
-    noted = Request(cid, namespace, namespace, ())
+    noted_request = Request(cid, namespace, namespace, ())
     purges = Request(cid, place_of(log_id), log_id, (), flag="purges")
-    done = yield from together(me, views, (noted, purges), fence=fence)
+    done = yield from together(me, views, (noted_request, purges), fence=fence)
     if done.how != "placed":
         return
     files = yield ("list", "file", place_of(log_id))

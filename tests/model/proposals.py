@@ -36,8 +36,8 @@ def fate(found: Commit | Tombstone, cid: str) -> str:
     """What a version says of a change: applied, refused, or nothing."""
     if found.cid == cid:
         return "applied"
-    for each, why in ids_of(found):
-        if each == cid:
+    for text, why in ids_of(found):
+        if text == cid:
             return "refused" if why and on(Rule.REFUSED_IS_FINAL) else "" if why else "applied"
     return ""
 
@@ -58,8 +58,8 @@ def is_proposal(found: Any, key: Key) -> bool:
 
 def is_known(key: Key, known: Known) -> bool:
     """Whether a combiner need not read a proposal: its change has been decided, or may have been."""
-    decided = key[3] in known.ids and on(Rule.WINDOW_COMPARED)
-    return decided or (key[2] < known.since and on(Rule.WINDOW_KNOWN))
+    is_decided = key[3] in known.ids and on(Rule.WINDOW_COMPARED)
+    return is_decided or (key[2] < known.since and on(Rule.WINDOW_KNOWN))
 
 
 def changes_of(view: View, proposals: tuple[Proposal, ...], known: Known) -> tuple[Change, ...]:
@@ -84,7 +84,7 @@ def changes_of(view: View, proposals: tuple[Proposal, ...], known: Known) -> tup
 def one_more(
     view: View, changes: tuple[Change, ...], request: Request, why: str | None = None
 ) -> tuple[Change, ...]:
-    """The changes with one more, applied or refused; without it where it has to wait for the next version."""
+    """The changes with one more, applied or refused; without it if it has to wait for the next version."""
     if why is None:
         why = refusal(request, after_changes(view, changes) if on(Rule.SHARED_IN_TURN) else view)
     if why is None and on(Rule.SHARED_APART) and removed(request.events) & added(changes):

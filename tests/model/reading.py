@@ -1,4 +1,4 @@
-"""How a log is read: from the hint, from the bases, and on from a view; one log or several at one cut."""
+"""How a log is read: from the hint, from the bases, or on from a view. Several logs are read at a single cut."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def last_base(place: str, after: int) -> Program:
 
 def load(root: Root) -> Program:
     """The view of a snapshot; None if one of its manifests is gone."""
-    state, left = State(), root.view.uses
-    while left:
-        events = yield ("get", ("manifest", root.view.place, left[0]))
+    state, remaining_uses = State(), root.view.uses
+    while remaining_uses:
+        events = yield ("get", ("manifest", root.view.place, remaining_uses[0]))
         if events is None:
             return None
-        state, left = fold(state, events), left[1:]
+        state, remaining_uses = fold(state, events), remaining_uses[1:]
     settles = root.view.settles if on(Rule.SNAPSHOT_SETTLES) else None
     return root.view._replace(state=state, base=root.number, settles=settles)
 
@@ -149,8 +149,8 @@ def cold(place: str) -> Program:
             newer = yield ("get", base_key(place, number))
         if at is None:
             return None
-        believed = at.attempt == hint.view.hash or not on(Rule.HINT_HASH)
-        if believed and (newer is None or not on(Rule.NEWER_BASE_DISTRUSTS)):
+        is_believed = at.attempt == hint.view.hash or not on(Rule.HINT_HASH)
+        if is_believed and (newer is None or not on(Rule.NEWER_BASE_DISTRUSTS)):
             view = yield from load(hint)
             view = view and view._replace(base=number - 1)
             if view is not None and further is not None:
@@ -187,32 +187,32 @@ def cut(views: tuple[View, ...], may: tuple[str, ...] | None = None) -> Program:
 
     What is looked at is the version after each view, and the decision of the intent that stands there undecided.
     """
-    n, quiet, pending = 0, 0, (None,) * len(views)
+    n, quiet, pending_count = 0, 0, (None,) * len(views)
     views = tuple(slim(view) for view in views)
     while quiet < len(views):
         view = views[n]
-        waits = pending[n]
+        waits = pending_count[n]
         if waits is not None and not may_use(waits, may):
             waits = None
         if waits is not None:
             decision = None
             if on(Rule.RECHECK_DECISIONS) or quiet == 0:
                 decision = yield ("get", waits)
-            moved = decision is not None
+            is_moved = decision is not None
         else:
             found = yield ("get", log_key(view.place, view.version + 1))
-            moved = found is not None
-        if moved:
+            is_moved = found is not None
+        if is_moved:
             newer, waits = yield from pending_forward(view, may)
-            moved = newer != view
+            is_moved = newer != view
             if newer is None:
                 yield Report("cut", (None,))
                 return
             views = (*views[:n], newer, *views[n + 1 :])
             if waits is not None and not may_use(waits, may) and on(Rule.CUT_READS_DECISIONS):
                 return
-            pending = (*pending[:n], waits, *pending[n + 1 :])
-        quiet = quiet + 1 if not moved else 1 if on(Rule.RECHECK_CURSORS) else quiet + 1
+            pending_count = (*pending_count[:n], waits, *pending_count[n + 1 :])
+        quiet = quiet + 1 if not is_moved else 1 if on(Rule.RECHECK_CURSORS) else quiet + 1
         n = (n + 1) % len(views)
     yield Report("cut", (views,))
 

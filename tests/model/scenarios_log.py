@@ -92,12 +92,12 @@ def retrying_meanwhile(full: bool) -> Scenario:
         Actor("writer 2", writer("w2", "two")),
         Actor("writer 3", writer("w3", "three"), like="writer 2"),
     )
-    kept = actors[: 4 if full else 3]
-    return Scenario("retry meanwhile", kept, (begun("A"),), faults=2 if full else 1, overlapping=True)
+    kept_actors = actors[: 4 if full else 3]
+    return Scenario("retry meanwhile", kept_actors, (begun("A"),), faults=2 if full else 1, overlapping=True)
 
 
 def retrying_after_expiry(full: bool) -> Scenario:
-    """A request is retried, or goes on, where expiry has been."""
+    """A request is retried, or goes on, if expiry has been."""
     actors = (
         Actor("writer 1", writer("w1", "one", tries=2)),
         Actor(
@@ -239,8 +239,10 @@ def vacuuming(full: bool) -> Scenario:
 def was_there(view: View, cid: str) -> View:
     """The view after one more commit, of which the store has nothing any more."""
     version = view.version + 1
-    gone = Commit("A", version, cid, ("then", 0, "A", version), view.hash, version, (("applied", cid),))
-    newer = applied(view, gone, "committed", version)
+    removed_commit = Commit(
+        "A", version, cid, ("then", 0, "A", version), view.hash, version, (("applied", cid),)
+    )
+    newer = applied(view, removed_commit, "committed", version)
     assert newer is not None
     return newer._replace(tail=())
 

@@ -20,7 +20,7 @@ def table_in_namespace() -> tuple[Setup, ...]:
 N, T, EMPTY_N, R = opened("N", *LINKED), opened("T", *FILES), opened("N"), opened("R", ("link", "N", "N"))
 
 
-def sealed() -> tuple[Setup, ...]:
+def sealed_setups() -> tuple[Setup, ...]:
     """As above, after T was dropped."""
     return (*table_in_namespace(), partial(names.drop, "d0", "dropped", N, "t", T))
 
@@ -67,7 +67,7 @@ def restoring(full: bool) -> Scenario:
         Actor("writer", partial(writing.commit, "w1", T, append("one", "T"))),
         Actor("restorer 2", partial(names.restore, "u2", "undrop-2", "N", "t2", "T")),
     )
-    return Scenario("restore and purge", actors[: 4 if full else 3], sealed(), faults=1)
+    return Scenario("restore and purge", actors[: 4 if full else 3], sealed_setups(), faults=1)
 
 
 def reopening(full: bool) -> Scenario:
@@ -79,7 +79,10 @@ def reopening(full: bool) -> Scenario:
         Actor("purger", partial(names.purge, "p1", "purge", "T")),
     )
     return Scenario(
-        "reopen", actors if full else (actors[0], actors[1], actors[3]), sealed(), faults=1 if full else 0
+        "reopen",
+        actors if full else (actors[0], actors[1], actors[3]),
+        sealed_setups(),
+        faults=1 if full else 0,
     )
 
 
@@ -93,7 +96,7 @@ def reopening_twice(full: bool) -> Scenario:
         Actor("restorer", partial(names.restore, "u1", "undrop", "N", "t", "T")),
         Actor("restorer 2", partial(names.restore, "u2", "undrop-2", "N", "t", "T#2")),
     )
-    return Scenario("reopen twice", actors[: 4 if full else 3], sealed())
+    return Scenario("reopen twice", actors[: 4 if full else 3], sealed_setups())
 
 
 def writing_by_name(full: bool) -> Scenario:
@@ -109,8 +112,8 @@ def writing_by_name(full: bool) -> Scenario:
 
 def swapping_tables(full: bool) -> Scenario:
     """T gives its name to another table of its namespace, while clients write by name: one has loaded it before."""
-    linked = (*LINKED, ("link", "new", "U"))
-    namespace, other = opened("N", *linked), opened("U", ("moved", "N", "new"))
+    linked_pair = (*LINKED, ("link", "new", "U"))
+    namespace, other = opened("N", *linked_pair), opened("U", ("moved", "N", "new"))
     actors = (
         Actor("writer", partial(names.write_by_name, "w1", "write", "N", "t", T)),
         Actor("renamer", partial(names.rename, "r1", "away", namespace, "t", namespace, "old", T)),
@@ -123,7 +126,7 @@ def swapping_tables(full: bool) -> Scenario:
         Actor("reader", partial(reading.cut, (namespace, T))),
     )
     setup = (
-        begun("N", *linked),
+        begun("N", *linked_pair),
         begun("T", *FILES),
         partial(put, ("file", "T", "first", 0), "data"),
         begun("U", ("moved", "N", "new")),
@@ -163,7 +166,7 @@ def purging_together(full: bool) -> Scenario:
         Actor("reopener", partial(names.reopen, "o1", "create", N, "t2", "T#2")),
         Actor("cleaner", partial(expiry.expire, "e1", "T", 2)),
     )
-    return Scenario("purge together", actors[: 4 if full else 3], sealed(), faults=1 if full else 0)
+    return Scenario("purge together", actors[: 4 if full else 3], sealed_setups(), faults=1 if full else 0)
 
 
 def purging_all(full: bool) -> Scenario:
@@ -204,7 +207,7 @@ def expiring_dropped(full: bool) -> Scenario:
         Actor("writer", partial(writing.commit, "w1", T, append("one", "T"))),
         Actor("reopener", partial(names.reopen, "o1", "create", N, "t2", "T#2")),
     )
-    return Scenario("expiry of a dropped table", actors[: 4 if full else 3], sealed(), faults=1)
+    return Scenario("expiry of a dropped table", actors[: 4 if full else 3], sealed_setups(), faults=1)
 
 
 def moving_table(full: bool) -> Scenario:
@@ -230,7 +233,7 @@ def restoring_into_dropped(full: bool) -> Scenario:
         Actor("dropper", empty),
         Actor("restorer of N", partial(names.restore, "u2", "undrop-n", "R", "N", "N")),
     )
-    setup = (begun("R", ("link", "N", "N")), *sealed())
+    setup = (begun("R", ("link", "N", "N")), *sealed_setups())
     return Scenario("restore into a namespace", actors[: 3 if full else 2], setup, faults=1 if full else 0)
 
 

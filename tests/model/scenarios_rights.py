@@ -28,8 +28,8 @@ def forge(intent: Intent) -> Program:
     """Put an intent into the forger's own log, as a valid commit of it."""
     before = opened(FORGED)
     attempt = ("forger", intent.txn, FORGED, 2)
-    forged = Commit(FORGED, 2, "forged", attempt, before.hash, before.time + 1, intent=intent)
-    yield ("create", log_key(FORGED, 2), forged)
+    forged_commit = Commit(FORGED, 2, "forged", attempt, before.hash, before.time + 1, intent=intent)
+    yield ("create", log_key(FORGED, 2), forged_commit)
 
 
 def decide_foreign(intent: Intent, outcome: str) -> Program:

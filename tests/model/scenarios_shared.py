@@ -16,7 +16,7 @@ WITH_FILE = (begun("A", FILE), partial(put, ("file", "A", "f", 0), "data"))
 
 
 def removal(cid: str, **more: Any) -> Request:
-    """A change that is refused where the file f is gone."""
+    """A change that is refused if the file f is gone."""
     return Request(cid, "A", "A", (("applied", cid), ("remove", "f", 0)), **more)
 
 
@@ -61,9 +61,11 @@ def threads_again(full: bool) -> Scenario:
 
 def threads_and_vacuum(full: bool) -> Scenario:
     """One thread adds a file that another one removes."""
-    gone = Request("two", "A", "A", (("applied", "two"), ("remove", "one", 1)), needs=(("after", "one"),))
+    removed_request = Request(
+        "two", "A", "A", (("applied", "two"), ("remove", "one", 1)), needs=(("after", "one"),)
+    )
     actors = (
-        Actor("threads", group(addition("one"), gone)),
+        Actor("threads", group(addition("one"), removed_request)),
         Actor("vacuum", partial(expiry.vacuum, "v1", "A")),
         Actor("vacuum 2", partial(expiry.vacuum, "v2", "A")),
     )
@@ -84,7 +86,7 @@ def proposing(full: bool) -> Scenario:
 
 
 def racing(full: bool) -> Scenario:
-    """Writers try a put first, and propose also where they do not know what became of it."""
+    """Writers try a put first, and propose even if they do not know what became of it."""
     actors = (
         Actor("writer 1", partial(sharing.race_and_propose, "w1", opened("A"), append("one"), 3)),
         Actor(
@@ -152,17 +154,20 @@ def proposing_again(full: bool) -> Scenario:
     return Scenario("proposed again", actors, (begun("A"),), faults=1 if full else 0)
 
 
-def toggling(*others: Actor) -> tuple[Actor, ...]:
+def toggling_actors(*others: Actor) -> tuple[Actor, ...]:
     """A client makes the change impossible, and then possible again."""
-    gone = Request("away", "A", "A", (("remove", "f", 0),))
+    removed_request = Request("away", "A", "A", (("remove", "f", 0),))
     back = Request("back", "A", "A", (FILE,))
-    return (Actor("toggler", partial(sharing.in_turn, "w3", opened("A", FILE), gone, back)), *others)
+    return (
+        Actor("toggler", partial(sharing.in_turn, "w3", opened("A", FILE), removed_request, back)),
+        *others,
+    )
 
 
 def refusing(full: bool) -> Scenario:
     """A proposal is refused, and would be possible a version later."""
     view = opened("A", FILE)
-    actors = toggling(
+    actors = toggling_actors(
         Actor("proposer", proposer("p1", removal("one"), 5, view, impatient=full)),
         Actor("combiner 1", combiner("k1", view)),
         Actor("combiner 2", combiner("k2", view), like="combiner 1"),
@@ -173,7 +178,7 @@ def refusing(full: bool) -> Scenario:
 def retrying_a_proposal(full: bool) -> Scenario:
     """A proposer dies, and a retry is refused while its proposal lies there."""
     view = opened("A", FILE)
-    actors = toggling(
+    actors = toggling_actors(
         Actor("proposer", proposer("p1", removal("one"), 5, view)),
         Actor(
             "proposer again",
@@ -208,8 +213,8 @@ def proposing_files(full: bool) -> Scenario:
         Actor("combiner 1", combiner("k1")),
         Actor("combiner 2", combiner("k2"), like="combiner 1"),
     )
-    kept = actors if full else (actors[0], *actors[2:4])
-    return Scenario("propose files", kept, (begun("A"),), faults=0)
+    kept_actors = actors if full else (actors[0], *actors[2:4])
+    return Scenario("propose files", kept_actors, (begun("A"),), faults=0)
 
 
 def proposing_rows(full: bool) -> Scenario:

@@ -92,8 +92,8 @@ def retrying_a_transaction_meanwhile(full: bool) -> Scenario:
         Actor("transaction again", partial(together.together_again, "t1b", requests, (1, 1))),
         Actor("writer", writer("w1", "one", "B")),
     )
-    kept, setup = actors[: 3 if full else 2], (begun("A"), begun("B"))
-    return Scenario("transaction retried meanwhile", kept, setup, faults=1, overlapping=True)
+    kept_actors, setup = actors[: 3 if full else 2], (begun("A"), begun("B"))
+    return Scenario("transaction retried meanwhile", kept_actors, setup, faults=1, overlapping=True)
 
 
 def read_in_one_round(full: bool) -> Scenario:
@@ -116,8 +116,10 @@ def cuts_by_time(full: bool) -> Scenario:
         Actor("reader of a cut", partial(reading.by_interval, "ABC")),
         Actor("writer", writer("w1", "one", "C", clock=7)),
     )
-    kept = actors[: 4 if full else 3]
-    return Scenario("cuts by time", kept, (begun("A"), begun("B"), begun("C")), faults=1 if full else 0)
+    kept_actors = actors[: 4 if full else 3]
+    return Scenario(
+        "cuts by time", kept_actors, (begun("A"), begun("B"), begun("C")), faults=1 if full else 0
+    )
 
 
 def expired_cuts(full: bool) -> Scenario:

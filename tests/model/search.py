@@ -150,30 +150,30 @@ class Search:
         parents = [0]
         depths = [0]
         steps = 0
-        done = 0
+        done_count = 0
         self._inspect(self.start)
-        while done < len(order) and self.violation is None:
-            if done > limit or (done % 1024 == 0 and time.perf_counter() - began > seconds):
+        while done_count < len(order) and self.violation is None:
+            if done_count > limit or (done_count % 1024 == 0 and time.perf_counter() - began > seconds):
                 break
-            world = order[done]
+            world = order[done_count]
             for child, why in self._successors(world):
                 steps += 1
                 if self.violation is None and child not in seen:
                     self._inspect(child)
                 if self.violation is not None:
-                    parents.append(done)
-                    trace = self._trace(order, parents, done, why)
-                    return self._result(order, steps, depths[done] + 1, began, False, trace)
+                    parents.append(done_count)
+                    trace = self._trace(order, parents, done_count, why)
+                    return self._result(order, steps, depths[done_count] + 1, began, False, trace)
                 if child not in seen:
                     seen[child] = len(order)
                     order.append(child)
-                    parents.append(done)
-                    depths.append(depths[done] + 1)
-            done += 1
-        return self._result(order, steps, depths[-1], began, done == len(order), ())
+                    parents.append(done_count)
+                    depths.append(depths[done_count] + 1)
+            done_count += 1
+        return self._result(order, steps, depths[-1], began, done_count == len(order), ())
 
     def alone(self, make: Callable[[], Program], content: int) -> tuple[int, tuple[Report, ...] | None]:
-        """Run a program undisturbed: the content after it and its reports, or None where it never ends."""
+        """Run a program undisturbed: the content after it and its reports, or None if it never ends."""
         state = self.machine.start(make)
         reports: tuple[Report, ...] = ()
         for _ in range(400):
@@ -202,13 +202,18 @@ class Search:
 
     def _successors(self, world: World) -> Iterator[tuple[World, Why]]:
         """All steps. A violation that a step makes is noted before the step is yielded."""
-        content, reported, flight, faults = world[:FIRST_ACTOR]
+        content, reported_number, flight, faults = world[:FIRST_ACTOR]
         for place, (kind, key, value) in enumerate(self.flights[flight]):
-            rest = self.flights[flight][:place] + self.flights[flight][place + 1 :]
-            landed = content
+            remaining_flight = self.flights[flight][:place] + self.flights[flight][place + 1 :]
+            landed_content = content
             if kind == "put" or key not in self.store.contents[content] or not on(Rule.CONDITIONAL_PUT):
-                landed = self._land(content, key, value)
-            child = (landed, reported, self._flying(rest, landed), *world[FAULTS:])
+                landed_content = self._land(content, key, value)
+            child = (
+                landed_content,
+                reported_number,
+                self._flying(remaining_flight, landed_content),
+                *world[FAULTS:],
+            )
             yield child, ("late", kind, key, value)
         for n, start in enumerate(self._starts):
             state = world[FIRST_ACTOR + n]
@@ -217,7 +222,7 @@ class Search:
             if state == start:
                 if self._after[n] >= 0 and world[FIRST_ACTOR + self._after[n]] != 0:
                     continue
-                if ("failed", self.scenario.actors[n].unless) in self.reported[reported]:
+                if ("failed", self.scenario.actors[n].unless) in self.reported[reported_number]:
                     continue
                 if self._like[n] >= 0 and world[FIRST_ACTOR + self._like[n]] == self._starts[self._like[n]]:
                     continue
@@ -228,29 +233,29 @@ class Search:
                 yield self._step(world, n, state, new_content, answer, flight, faults, "")
             if faults:
                 for new_content, answer, late, word in self._faults(state, content):
-                    flying = flight
+                    flying_flight = flight
                     if late is not None:
-                        flying = self._flying((*self.flights[flight], late), new_content)
-                    yield self._step(world, n, state, new_content, answer, flying, faults - 1, word)
+                        flying_flight = self._flying((*self.flights[flight], late), new_content)
+                    yield self._step(world, n, state, new_content, answer, flying_flight, faults - 1, word)
 
     def _step(
         self, world: World, n: int, state: int, content: int, answer: int, flight: int, faults: int, word: str
     ) -> tuple[World, Why]:
         new, reports = self._resume(state, answer)
-        reported = world[REPORTED]
+        reported_id = world[REPORTED]
         for report in reports:
             if report.what in ("ok", "failed"):
-                key = self.reported[reported] | {(report.what, *report.data)}
+                key = self.reported[reported_id] | {(report.what, *report.data)}
                 if key not in self._reported_ids:
                     self._reported_ids[key] = len(self.reported)
                     self.reported.append(key)
-                reported = self._reported_ids[key]
+                reported_id = self._reported_ids[key]
             elif self.violation is None:
                 self.violation = self.checks.report(report, content)
         if flight and content != world[STORE]:
             flight = self._flying(self.flights[flight], content)
         place = FIRST_ACTOR + n
-        child = (content, reported, flight, faults, *world[FIRST_ACTOR:place], new, *world[place + 1 :])
+        child = (content, reported_id, flight, faults, *world[FIRST_ACTOR:place], new, *world[place + 1 :])
         return child, ("step", n, state, answer, word, reports)
 
     def _request(self, state: int) -> tuple[Any, ...]:
@@ -258,23 +263,23 @@ class Search:
         if state not in self._requests:
             op, *about = self.machine.requests[state]
             if op in ("get", "delete"):
-                compiled: tuple[Any, ...] = (op, self.store.key_id(about[0]))
+                compiled_ops: tuple[Any, ...] = (op, self.store.key_id(about[0]))
             elif op in ("create", "put"):
-                compiled = (op, self.store.key_id(about[0]), self.store.value_id(about[1]))
+                compiled_ops = (op, self.store.key_id(about[0]), self.store.value_id(about[1]))
             else:
-                compiled = (op, *about)
-            self._requests[state] = compiled
+                compiled_ops = (op, *about)
+            self._requests[state] = compiled_ops
         return self._requests[state]
 
     def _answers(self, state: int, content: int) -> Iterable[tuple[int, int]]:
         """What may happen without a fault: the content afterwards and the answer."""
         request = self._request(state)
         op = request[0]
-        here = self.store.contents[content]
+        own_content = self.store.contents[content]
         if op == "get":
-            return ((content, here.get(request[1], ABSENT)),)
+            return ((content, own_content.get(request[1], ABSENT)),)
         if op == "create":
-            if request[1] in here and on(Rule.CONDITIONAL_PUT):
+            if request[1] in own_content and on(Rule.CONDITIONAL_PUT):
                 return ((content, TAKEN),)
             return ((self._land(content, request[1], request[2]), OK),)
         if op == "put":
@@ -298,38 +303,38 @@ class Search:
             late = ("create", request[1], request[2])
             if request[1] in self.store.contents[content] and on(Rule.CONDITIONAL_PUT):
                 return
-            after = self._land(content, request[1], request[2])
+            number_after = self._land(content, request[1], request[2])
             if "lost" in kinds:
-                yield after, ERROR, None, "applied, but the answer is lost"
+                yield number_after, ERROR, None, "applied, but the answer is lost"
             if "echo" in kinds:
-                yield after, TAKEN, None, "applied, but a resent request is answered"
+                yield number_after, TAKEN, None, "applied, but a resent request is answered"
             if "late" in kinds:
                 yield content, ERROR, late, "not applied yet, and the connection breaks"
             if "double" in kinds and not on(Rule.TOMBSTONES):
-                yield after, OK, late, "applied, and a double is under way"
+                yield number_after, OK, late, "applied, and a double is under way"
         elif op in ("put", "delete"):
             value = request[2] if op == "put" else ABSENT
             late = ("put", request[1], value)
             if "late" in kinds:
                 yield content, ERROR, late, "not applied yet, and the connection breaks"
             if "double" in kinds:
-                after = self._land(content, request[1], value)
-                yield after, OK, late, "applied, and a double is under way"
+                number_after = self._land(content, request[1], value)
+                yield number_after, OK, late, "applied, and a double is under way"
 
     def _resume(self, state: int, answer: int) -> tuple[int, tuple[Report, ...]]:
         return self.machine.resume(state, answer)
 
     def _land(self, content: int, key: int, value: int) -> int:
-        after = self.store.changed(content, key, value)
-        if self.violation is None and after != content:
-            self.violation = self.checks.landed(content, after, key)
-        return after
+        number_after = self.store.changed(content, key, value)
+        if self.violation is None and number_after != content:
+            self.violation = self.checks.landed(content, number_after, key)
+        return number_after
 
     def _flying(self, puts: Iterable[tuple[str, int, int]], content: int) -> int:
         """The number of the puts under way, without those that can have no effect any more."""
         if on(Rule.TOMBSTONES) and on(Rule.CONDITIONAL_PUT) and on(Rule.DECISION_KEPT):
-            here = self.store.contents[content]
-            puts = (put for put in puts if put[0] != "create" or put[1] not in here)
+            own_content = self.store.contents[content]
+            puts = (put for put in puts if put[0] != "create" or put[1] not in own_content)
         key = tuple(sorted(puts))
         if key not in self._flight_ids:
             self._flight_ids[key] = len(self.flights)
@@ -343,8 +348,8 @@ class Search:
         self_violation, child = self.violation, last
         while child != 0:
             parent = parents[child]
-            for found, reason in self._successors(order[parent]):
-                if found == order[child]:
+            for numbers, reason in self._successors(order[parent]):
+                if numbers == order[child]:
                     lines.append(self._words(order[parent], reason))
                     break
             child = parent
@@ -360,9 +365,9 @@ class Search:
             return f"{name} crashes"
         _, _, state, answer, word, reports = why
         op, *about = self.machine.requests[state]
-        asked = " ".join([op, *(show(part) for part in about)])
-        ended = "".join(f"; reports {report.what} {show(report.data)}" for report in reports)
-        return f"{name}: {asked} -> {word or show(self.store.values[answer])}{ended}"
+        asked_text = " ".join([op, *(show(part) for part in about)])
+        ended_text = "".join(f"; reports {report.what} {show(report.data)}" for report in reports)
+        return f"{name}: {asked_text} -> {word or show(self.store.values[answer])}{ended_text}"
 
 
 def show(value: Any) -> str:
@@ -371,12 +376,12 @@ def show(value: Any) -> str:
         return "absent"
     if hasattr(value, "_fields"):
         defaults = value._field_defaults
-        shown = (
+        texts = (
             f"{field}={show(part)}"
             for field, part in zip(value._fields, value, strict=True)
             if field not in defaults or part != defaults[field]
         )
-        return f"{type(value).__name__}({', '.join(shown)})"
+        return f"{type(value).__name__}({', '.join(texts)})"
     if isinstance(value, tuple):
         return "/".join(show(part) for part in value) if value else "()"
     if isinstance(value, frozenset):

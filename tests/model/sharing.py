@@ -30,13 +30,16 @@ def group(me: str, view: View, requests: tuple[Request, ...]) -> Program:
     """Threads of one process: the first one commits for all of them, and each gets its own outcome."""
     base = view.version
     while requests:
-        left, changes = requests, NONE
-        while left:
-            changes, left = one_more(view, changes, left[0]), left[1:]
-        applied = tuple(change for change in changes if not change.why)
+        remaining_requests, changes = requests, NONE
+        while remaining_requests:
+            changes, remaining_requests = (
+                one_more(view, changes, remaining_requests[0]),
+                remaining_requests[1:],
+            )
+        applied_changes = tuple(change for change in changes if not change.why)
         found = None
-        if applied:
-            mine = version_of(me, view, applied)
+        if applied_changes:
+            mine = version_of(me, view, applied_changes)
             found = yield from place(log_key(view.place, mine.version), mine)
             if found is None or found == "failed":
                 return
@@ -44,20 +47,22 @@ def group(me: str, view: View, requests: tuple[Request, ...]) -> Program:
             found = yield ("get", log_key(view.place, view.version + 1))
         if not on(Rule.SHARED_AFTER_PUT):
             yield from report_refused(changes, requests, base)
-        if found is None or (applied and found.attempt == mine.attempt):
-            yield from report_applied(applied, view.place)
+        if found is None or (applied_changes and found.attempt == mine.attempt):
+            yield from report_applied(applied_changes, view.place)
             yield from report_refused(changes, requests, base)
-            requests = tuple(each for each in requests if each.cid not in {change.cid for change in changes})
+            requests = tuple(
+                request for request in requests if request.cid not in {change.cid for change in changes}
+            )
         if requests and found is not None:
             after, ids = yield from learn(view, found)
             if after in ("damage", "denied"):
                 return
             view = after
-            left = tuple(each for each in requests if each.cid in ids)
-            requests = tuple(each for each in requests if each.cid not in ids)
-            while left:
-                yield Report("ok", (left[0].cid, view.place))
-                left = left[1:]
+            remaining_requests = tuple(request for request in requests if request.cid in ids)
+            requests = tuple(request for request in requests if request.cid not in ids)
+            while remaining_requests:
+                yield Report("ok", (remaining_requests[0].cid, view.place))
+                remaining_requests = remaining_requests[1:]
 
 
 def report_applied(changes: Any, place: str) -> Program:
@@ -68,7 +73,7 @@ def report_applied(changes: Any, place: str) -> Program:
 
 def report_refused(changes: Any, requests: tuple[Request, ...], base: int) -> Program:
     while changes:
-        request = next(each for each in requests if each.cid == changes[0].cid)
+        request = next(request for request in requests if request.cid == changes[0].cid)
         if changes[0].why:
             yield Report("failed", (request.cid,))
             yield Report("refused", (request, base))
@@ -82,10 +87,10 @@ def learn(view: View, found: Any) -> Program:
         return after, frozenset()
     version, ids = found.version, frozenset[str]()
     while True:
-        aborted = getattr(found, "outcome", "") == "aborted"
+        is_aborted = getattr(found, "outcome", "") == "aborted"
         if isinstance(found, Commit) and found.intent is not None and version == after.version:
-            aborted = after.settles[0] == "aborted"
-        if not aborted:
+            is_aborted = after.settles[0] == "aborted"
+        if not is_aborted:
             ids = ids | {found.cid} | {cid for cid, _ in decided_by(found)}
         if version >= after.version:
             return after, ids
@@ -139,11 +144,11 @@ def follow(me: str, view: View, proposal: Proposal, again: bool, impatient: bool
                 return
             if after in ("damage", "denied"):
                 return
-            gone = after == "refused" or after.status != "open"
+            is_gone = after == "refused" or after.status != "open"
             view = after
-            if not on(Rule.PENDING_IS_OPEN) and not gone:
-                gone = refusal(request, view) is not None
-            if gone:
+            if not on(Rule.PENDING_IS_OPEN) and not is_gone:
+                is_gone = refusal(request, view) is not None
+            if is_gone:
                 yield Report("failed", (request.cid,))
                 return
     if again:
@@ -153,7 +158,7 @@ def follow(me: str, view: View, proposal: Proposal, again: bool, impatient: bool
 
 
 def race_and_propose(me: str, view: View, request: Request, width: int) -> Program:
-    """Try one put, and propose where that is lost, or where it is not known what became of it."""
+    """Try one put, and propose if that is lost, or if it is not known what became of it."""
     mine = draft(view, request, me, 0)
     found = yield from place(log_key(view.place, mine.version), mine, 1)
     if found == mine:

@@ -1,4 +1,4 @@
-"""What stands in the store, the state that commits fold to, and what may be written on it. Pure.
+"""The contents of the store, the state that commits fold to, and the changes that may be written on it. Pure.
 
 Objects are small: a commit's attempt id stands for its hash, a table's rows are the ids of the changes that made
 them, and a log id is a word. Keys are tuples: ("log", place, version), ("hint", place), ("base", place, number),
@@ -150,11 +150,23 @@ def base_key(place: str, number: int) -> Key:
 
 def new_intents(me: str, attempt: int, participants: tuple[str, ...]) -> tuple[Intent, ...]:
     """The intents of an honest transaction, in the order of its participants."""
-    folder, listed = decisions_folder(participants), tuple(sorted(participants))
-    id = (me, attempt, folder, len(listed), tree(listed)) if on(Rule.ID_HAS_LIST) else (me, attempt)
-    named = None if on(Rule.PLACE_FROM_LIST) else ("txn", folder, id)
+    folder, listed_participants = decisions_folder(participants), tuple(sorted(participants))
+    id = (
+        (me, attempt, folder, len(listed_participants), tree(listed_participants))
+        if on(Rule.ID_HAS_LIST)
+        else (me, attempt)
+    )
+    named_texts = None if on(Rule.PLACE_FROM_LIST) else ("txn", folder, id)
     return tuple(
-        Intent(id, place, folder, listed.index(place), len(listed), proof(listed, listed.index(place)), named)
+        Intent(
+            id,
+            place,
+            folder,
+            listed_participants.index(place),
+            len(listed_participants),
+            proof(listed_participants, listed_participants.index(place)),
+            named_texts,
+        )
         for place in participants
     )
 
@@ -163,31 +175,31 @@ def tree(places: tuple[str, ...]) -> Any:
     """The root of the hash tree over a list."""
     if len(places) == 1:
         return ("leaf", places[0])
-    left = _left_of(len(places))
-    return ("node", tree(places[:left]), tree(places[left:]))
+    remaining_number = _left_of(len(places))
+    return ("node", tree(places[:remaining_number]), tree(places[remaining_number:]))
 
 
 def proof(places: tuple[str, ...], index: int) -> tuple[Any, ...]:
     """What stands beside the way from a leaf up to the root."""
     if len(places) == 1:
         return ()
-    left = _left_of(len(places))
-    if index < left:
-        return (*proof(places[:left], index), tree(places[left:]))
-    return (*proof(places[left:], index - left), tree(places[:left]))
+    remaining_number = _left_of(len(places))
+    if index < remaining_number:
+        return (*proof(places[:remaining_number], index), tree(places[remaining_number:]))
+    return (*proof(places[remaining_number:], index - remaining_number), tree(places[:remaining_number]))
 
 
 def proven(place: str, index: int, count: int, hashes: tuple[Any, ...]) -> Any:
-    """The root of the list of that count which has the place there, by a proof; None where that proves nothing."""
+    """The root of the list of that count which has the place there, by a proof; None if that proves nothing."""
     if count == 1:
         return ("leaf", place) if index == 0 and not hashes else None
-    left = _left_of(count)
+    remaining_number = _left_of(count)
     if not hashes or not 0 <= index < count:
         return None
-    if index < left:
-        below = proven(place, index, left, hashes[:-1])
+    if index < remaining_number:
+        below = proven(place, index, remaining_number, hashes[:-1])
         return below and ("node", below, hashes[-1])
-    below = proven(place, index - left, count - left, hashes[:-1])
+    below = proven(place, index - remaining_number, count - remaining_number, hashes[:-1])
     return below and ("node", hashes[-1], below)
 
 
@@ -213,10 +225,10 @@ def decisions_folder(places: tuple[str, ...]) -> str:
     if not on(Rule.DEEPEST_FOLDER):
         return ""
     parts = [place.split("/") for place in places]
-    held = 0
-    while all(len(each) > held and each[held] == parts[0][held] for each in parts):
-        held += 1
-    return "/".join(parts[0][:held])
+    held_number = 0
+    while all(len(part) > held_number and part[held_number] == parts[0][held_number] for part in parts):
+        held_number += 1
+    return "/".join(parts[0][:held_number])
 
 
 def may_use(key: Key, may: tuple[str, ...] | None) -> bool:
@@ -257,7 +269,7 @@ def fold(state: State, events: tuple[Event, ...]) -> State:
 
 
 def applied(view: View, commit: Commit, outcome: str, time: int) -> View | None:
-    """The view after the commit; None where the commit does not continue it."""
+    """The view after the commit; None if the commit does not continue it."""
     if commit.version != view.version + 1 or commit.prev != view.hash or outcome == DAMAGED.outcome:
         return None
     settles = (outcome, time) if commit.intent is not None else None
@@ -285,8 +297,8 @@ def events_of(commit: Commit) -> tuple[Event, ...]:
     """What happened in a version: its changes in their order, and then what they have in common."""
     if not commit.changes:
         return commit.events
-    applied = (event for change in commit.changes if not change.why for event in change.events)
-    return (*applied, *commit.events)
+    applied_events = (event for change in commit.changes if not change.why for event in change.events)
+    return (*applied_events, *commit.events)
 
 
 def slim(view: View) -> View:
@@ -349,10 +361,10 @@ def precondition(event: Event, state: State) -> str | None:
         return "others are there"
     if kind == "rows" and not about[0] <= state.rows and on(Rule.DELETION_VECTOR_REPLACES):
         return "conflict"
-    deleted = any(row[0] == "dv" and row[1] == about[0] for row in state.rows) if about else False
-    if kind == "undeleted" and deleted and on(Rule.DELETION_VECTOR_REPLACES):
+    is_deleted = any(row[0] == "dv" and row[1] == about[0] for row in state.rows) if about else False
+    if kind == "undeleted" and is_deleted and on(Rule.DELETION_VECTOR_REPLACES):
         return "conflict"
-    if kind == "unseen" and deleted and on(Rule.REWRITE_SEES_DELETES):
+    if kind == "unseen" and is_deleted and on(Rule.REWRITE_SEES_DELETES):
         return "conflict"
     return None
 

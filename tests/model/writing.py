@@ -86,7 +86,7 @@ def decided(log: str, found: Commit, may: May = None) -> Program:
 
 def step_over(view: View, found: Any, cid: str, may: May = None) -> Program:
     """The view behind what was found after it; "mine" if that is the change itself, "refused" if that refuses it for
-    good, "damage" if it cannot be read, "denied" where a right is missing to go on."""
+    good, "damage" if it cannot be read, "denied" if a right is missing to go on."""
     if isinstance(found, Tombstone):
         newer = yield from jump(view, found)
         if newer is None or newer.version < found.version:
@@ -116,8 +116,8 @@ def compare(place: str, cid: str, first: int, last: int) -> Program:
     """What the versions say of the change: "applied", "refused", or nothing."""
     while first <= last:
         found = yield ("get", log_key(place, first))
-        known = fate(found, cid)
-        if known:
+        known_text = fate(found, cid)
+        if known_text:
             if isinstance(found, Tombstone):
                 outcome = found.outcome
             elif found.intent is not None:
@@ -126,7 +126,7 @@ def compare(place: str, cid: str, first: int, last: int) -> Program:
             else:
                 outcome = "committed"
             if outcome == "committed" or not on(Rule.ABORTED_IS_NOT_DONE):
-                return known
+                return known_text
         first += 1
     return ""
 
@@ -144,7 +144,7 @@ def put_one(
 ) -> Program:
     """Put the request, as a commit or as an intent, behind the view or whatever has come after it.
 
-    Where it is made `again`, an attempt before it may have left a proposal: then its refusal is put, too.
+    If it is made `again`, an attempt before it may have left a proposal: then its refusal is put, too.
     """
     why = refusal(request, view)
     while True:
@@ -152,7 +152,7 @@ def put_one(
         if why is None or writes_down:
             mine = draft(view, request, me, clock, intent, fence)
             if writes_down:
-                mine = refusing(mine, request, why)
+                mine = refusing_commit(mine, request, why)
             found = yield from place(log_key(view.place, mine.version), mine, tries)
             if found is None:
                 return Done("unknown")
@@ -183,7 +183,7 @@ def put_one(
             why = refusal(request, view)
 
 
-def refusing(commit: Commit, request: Request, why: str) -> Commit:
+def refusing_commit(commit: Commit, request: Request, why: str) -> Commit:
     """The commit that says that the request is refused for good, in place of the one that would do it."""
     change = Change(request.cid, request.events + request.needs, why, request.write)
     return commit._replace(cid=f"refusal of {request.cid}", events=(), changes=(change,))

@@ -32,19 +32,19 @@ def main() -> int:
     )
     parser.add_argument("--cleaning", action="store_true", help="expire, vacuum and purge meanwhile")
     parser.add_argument("--proposals", action="store_true", help="processes propose changes to each other")
-    given = parser.parse_args()
+    args = parser.parse_args()
     settings = Settings(
-        seed=given.seed,
-        seconds=given.minutes * 60,
-        store=given.store,
-        writers=given.writers,
-        python_writers=given.python_writers,
-        intensity=given.intensity,
-        fsync=not given.no_fsync,
-        keep=given.keep,
-        mutation=given.mutation,
-        cleaning=given.cleaning,
-        proposals=given.proposals,
+        seed=args.seed,
+        seconds=args.minutes * 60,
+        store=args.store,
+        writers=args.writers,
+        python_writers=args.python_writers,
+        intensity=args.intensity,
+        fsync=not args.no_fsync,
+        keep=args.keep,
+        mutation=args.mutation,
+        cleaning=args.cleaning,
+        proposals=args.proposals,
     )
     folder = Path(tempfile.mkdtemp(prefix="lakelog-kills-"))
     print(

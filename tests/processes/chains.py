@@ -23,7 +23,7 @@ _BATCH = 64
 
 @dataclass
 class Chain:
-    """One log. `effects` are its entries without aborted intents, at the time of their transaction where they are part
+    """One log. `effects` are its entries without aborted intents, at the time of their transaction if they are part
     of one; `commits` are those of which more than a tombstone is left."""
 
     prefix: str
@@ -71,18 +71,18 @@ class Warehouse:
 
 def read(store: ObjectStore) -> Warehouse:
     """Read and check all logs. Costs a LIST of everything and a GET for each version of each log."""
-    found = Warehouse(store, keys=list(store.list_after("")))
+    warehouse = Warehouse(store, keys=list(store.list_after("")))
     versions: dict[str, list[int]] = {}
-    for key in found.keys:
+    for key in warehouse.keys:
         if match := _VERSION.fullmatch(key):
             versions.setdefault(match[1] or "", []).append(int(match[2]))
     for prefix, numbers in versions.items():
         if numbers != list(range(1, len(numbers) + 1)):
-            found.wrong.append(f"the versions of the log {prefix!r} have gaps: {numbers[:50]}")
+            warehouse.wrong.append(f"the versions of the log {prefix!r} have gaps: {numbers[:50]}")
             continue
-        _read_chain(found, prefix, len(numbers))
-    _check_hints(found)
-    return found
+        _read_chain(warehouse, prefix, len(numbers))
+    _check_hints(warehouse)
+    return warehouse
 
 
 def settle_restores(catalog: Catalog) -> int:
@@ -96,15 +96,15 @@ def settle_restores(catalog: Catalog) -> int:
     for key in sorted(store.list_after("")):
         if match := _VERSION.fullmatch(key):
             newest[match[1] or ""] = key
-    settled = 0
+    settled_number = 0
     for prefix, key in newest.items():
         data = store.get(key)
         entry = None if data is None else decode_entry(data, key, KNOWN)
         if isinstance(entry, Commit) and entry.restores and entry.intent is not None:
             log = logs.unread(prefix).log
-            before = log.load()
-            settled += before.version < entry.version and log.refresh_settled(before).sealed
-    return settled
+            view_before = log.load()
+            settled_number += view_before.version < entry.version and log.refresh_settled(view_before).sealed
+    return settled_number
 
 
 def _read_chain(found: Warehouse, prefix: str, length: int) -> None:
@@ -124,19 +124,25 @@ def _read_chain(found: Warehouse, prefix: str, length: int) -> None:
 
 def _follow(found: Warehouse, chain: Chain, key: str, entry: Commit | Tombstone) -> None:
     """Check that `entry` continues the log, and note what it does."""
-    before = chain.entries[-1] if chain.entries else None
+    commit_before = chain.entries[-1] if chain.entries else None
     assert entry.version == len(chain.entries) + 1, f"it says that it is version {entry.version}"
     said_before = (
-        "" if before is None else before.commit_hash if isinstance(before, Tombstone) else before.hash
+        ""
+        if commit_before is None
+        else commit_before.commit_hash
+        if isinstance(commit_before, Tombstone)
+        else commit_before.hash
     )
     assert entry.prev == said_before, "it continues another version than the one before it"
-    if before is not None:
-        assert entry.time_us > before.time_us, f"its time {entry.time_us} is not after {before.time_us}"
-        assert entry.reopens or entry.log_id == before.log_id, "it is of another log"
+    if commit_before is not None:
+        assert entry.time_us > commit_before.time_us, (
+            f"its time {entry.time_us} is not after {commit_before.time_us}"
+        )
+        assert entry.reopens or entry.log_id == commit_before.log_id, "it is of another log"
     opens = entry.reopens or entry.restores or entry.purges
     effect = entry
     if isinstance(entry, Commit) and entry.intent is not None:
-        outcome = _decided(found, chain, entry)
+        outcome = _decided_commit(found, chain, entry)
         if outcome is None:
             chain.entries.append(entry)
             return
@@ -154,8 +160,8 @@ def _follow(found: Warehouse, chain: Chain, key: str, entry: Commit | Tombstone)
         _check_sidecars(found, chain, effect)
 
 
-def _decided(found: Warehouse, chain: Chain, entry: Commit) -> Commit | None:
-    """Return an intent as it counts; None where it was aborted. An undecided one is noted as wrong."""
+def _decided_commit(found: Warehouse, chain: Chain, entry: Commit) -> Commit | None:
+    """Return an intent as it counts; None if it was aborted. An undecided one is noted as wrong."""
     assert entry.intent is not None
     key = entry.intent.decision
     data = found.store.get(key)
@@ -212,7 +218,7 @@ def lone_transactions(found: Warehouse) -> list[str]:
     for txn, positions in found.positions.items():
         for location, version in positions.items():
             chain = found.chains.get(location)
-            there = chain.entries[version - 1] if chain and version <= len(chain.entries) else None
-            if there is None or (isinstance(there, Commit) and chain.transactions.get(version) != txn):
+            commit = chain.entries[version - 1] if chain and version <= len(chain.entries) else None
+            if commit is None or (isinstance(commit, Commit) and chain.transactions.get(version) != txn):
                 missing.append(f"transaction {txn} is not in version {version} of {location or 'the root'}")
     return missing

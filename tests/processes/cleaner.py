@@ -47,8 +47,8 @@ def clean(catalog: Catalog, rng: random.Random) -> None:
         return
     several = [f"{kind}.{letter}" for kind, letters in moves.TABLES.items() for letter in letters]
     name = rng.choice([*several, *shared_tables(catalog)])
-    done = catalog.expire(name, older_than=dt.timedelta(seconds=VERSIONS_S), dry_run=False)
-    print(f"expired {sum(one.commits for one in done)} commits of {name}", flush=True)
+    report = catalog.expire(name, older_than=dt.timedelta(seconds=VERSIONS_S), dry_run=False)
+    print(f"expired {sum(one.commits for one in report)} commits of {name}", flush=True)
 
 
 def commits_expired(said: str) -> int:

@@ -79,12 +79,12 @@ class Report:
     folder: str = ""
 
     def lines(self) -> Iterator[str]:
-        for what, count in sorted(self.figures.items()):
-            yield f"{count:8} {what}"
+        for label, count in sorted(self.figures.items()):
+            yield f"{count:8} {label}"
         for fault, count in sorted(self.faults.items()):
             yield f"{count:8} {fault} (injected)"
-        for what in self.wrong[:20]:
-            yield f"WRONG: {what}"
+        for label in self.wrong[:20]:
+            yield f"WRONG: {label}"
 
 
 class Process(Protocol):
@@ -166,15 +166,15 @@ class Driver:
         if self._settings.cleaning:
             actors.append(Actor(CLEANER, 2 * life_s))
         readers = [self._start_reader(f"r{number}") for number in range(READERS)]
-        started, begun, deadline = time.monotonic(), False, 0.0
+        started_time, is_begun, deadline = time.monotonic(), False, 0.0
         try:
-            while (not begun or self._goes_on(deadline)) and not self.report.wrong:
+            while (not is_begun or self._goes_on(deadline)) and not self.report.wrong:
                 for actor in actors:
                     self._care_for(actor)
-                if not begun:  # The first start of a JVM is no part of the time that was asked for.
-                    begun = all(actor.begins_after is None for actor in actors)
+                if not is_begun:  # The first start of a JVM is no part of the time that was asked for.
+                    is_begun = all(actor.begins_after is None for actor in actors)
                     deadline = time.monotonic() + self._settings.seconds
-                    if time.monotonic() > started + PATIENCE_S:
+                    if time.monotonic() > started_time + PATIENCE_S:
                         self.report.wrong.append(f"a writer has not begun after {PATIENCE_S:g} s")
                 self._listen_to_readers()
                 time.sleep(0.005)
@@ -193,17 +193,17 @@ class Driver:
 
     def _goes_on(self, deadline: float) -> bool:
         """Whether the time that was asked for is not over, or what the run is to show has not happened yet."""
-        now = time.monotonic()
-        if now < deadline:
+        current_time = time.monotonic()
+        if current_time < deadline:
             return True
         is_done = self._has_worked() and (not self._settings.cleaning or self._expired())
-        return not is_done and now < deadline + LONGER_MAX_S
+        return not is_done and current_time < deadline + LONGER_MAX_S
 
     def _has_worked(self) -> bool:
         """Whether writers were killed, and got more done than they were killed."""
         self._journals.read_on()
-        done = sum(asked.outcome == DONE for asked in self._journals.asked.values())
-        return done > self._killed > 0
+        total = sum(request.outcome == DONE for request in self._journals.asked.values())
+        return total > self._killed > 0
 
     @property
     def _killed(self) -> int:
@@ -214,11 +214,11 @@ class Driver:
         return cleaner.commits_expired(log.read_text(errors="replace")) if log.exists() else 0
 
     def _care_for(self, actor: Actor) -> None:
-        now = time.monotonic()
+        current_time = time.monotonic()
         if actor.process is None:
             actor.incarnation += 1
             actor.process = self._start_writer(actor)
-            actor.dies_at = now + self._rng.expovariate(1 / actor.life_mean_s)
+            actor.dies_at = current_time + self._rng.expovariate(1 / actor.life_mean_s)
             if not is_cleaner(actor.name):
                 actor.begins_after = self._asked_of(actor)
         elif actor.process.exitcode is not None:
@@ -229,15 +229,15 @@ class Driver:
             # To start takes long, of a JVM above all, and to be killed before anything was asked for proves little.
             if self._asked_of(actor) > actor.begins_after:
                 actor.begins_after = None
-                actor.dies_at = now + self._rng.expovariate(1 / actor.life_mean_s)
+                actor.dies_at = current_time + self._rng.expovariate(1 / actor.life_mean_s)
         elif actor.paused:
-            if now >= actor.wakes_at:
+            if current_time >= actor.wakes_at:
                 self._signal(actor, signal.SIGCONT)
                 actor.paused = False
-        elif now >= actor.dies_at:
+        elif current_time >= actor.dies_at:
             if self._rng.random() < PAUSES:
                 self._signal(actor, signal.SIGSTOP)
-                actor.paused, actor.wakes_at = True, now + self._rng.uniform(0.1, PAUSE_MAX_S)
+                actor.paused, actor.wakes_at = True, current_time + self._rng.uniform(0.1, PAUSE_MAX_S)
                 actor.dies_at = actor.wakes_at + self._rng.expovariate(1 / actor.life_mean_s)
                 self.report.figures["writers paused"] += 1
             elif isinstance(actor.process, SparkProcess) and self._rng.random() < CHILD_KILLS:
@@ -245,7 +245,7 @@ class Driver:
                 for child in actor.process.children():
                     os.kill(child, signal.SIGKILL)
                     self.report.figures["Python sides of Spark killed"] += 1
-                actor.dies_at = now + self._rng.expovariate(1 / actor.life_mean_s)
+                actor.dies_at = current_time + self._rng.expovariate(1 / actor.life_mean_s)
             else:
                 kind = f"{'Spark writers' if is_spark(actor.name) else 'writers'} killed"
                 if is_cleaner(actor.name):
@@ -304,14 +304,14 @@ class Driver:
 def run(settings: Settings, folder: Path) -> Report:
     """Run everything in `folder`, a new one, which is removed after a run without a finding unless it is to be kept."""
     folder.mkdir(parents=True)
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with ExitStack() as stack:
         direct, faulty, proxy = stack.enter_context(_store(settings, folder))
         set_up(direct)
         driver = Driver(settings, faulty)
         driver.run()
         report = driver.report
-        report.figures["seconds under way"] = round(time.monotonic() - begun)
+        report.figures["seconds under way"] = round(time.monotonic() - start_time)
         if proxy is not None:
             proxy.chance = None
             proxy.settle()
@@ -320,9 +320,9 @@ def run(settings: Settings, folder: Path) -> Report:
         journals = Journals(direct.journals)
         journals.read_on()
         report.figures["requests asked"] = len(journals.asked)
-        begun = time.monotonic()
+        start_time = time.monotonic()
         _verify(direct, report)
-        report.figures["seconds of verification"] = round(time.monotonic() - begun)
+        report.figures["seconds of verification"] = round(time.monotonic() - start_time)
     if not report.wrong and not settings.keep:
         shutil.rmtree(folder)
     return report
@@ -330,20 +330,21 @@ def run(settings: Settings, folder: Path) -> Report:
 
 def _verify(world: World, report: Report) -> None:
     """Let a fresh process check the end, which comes to the store without faults."""
-    saved = world.save()
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.processes.verifier", str(saved)],
+    saved_path = world.save()
+    finished_process = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.processes.verifier", str(saved_path)],
         capture_output=True,
         text=True,
         check=False,
     )
-    verified = Path(world.folder) / "verified.json"
-    if not verified.exists():
+    verified_path = Path(world.folder) / "verified.json"
+    if not verified_path.exists():
         report.wrong.append(
-            f"the verifier ended with {done.returncode}: {(done.stdout + done.stderr)[-3000:]}"
+            f"the verifier ended with {finished_process.returncode}: "
+            f"{(finished_process.stdout + finished_process.stderr)[-3000:]}"
         )
         return
-    found = json.loads(verified.read_text())
+    found = json.loads(verified_path.read_text())
     report.wrong += found["wrong"]
     report.figures.update(found["figures"])
 

@@ -56,11 +56,11 @@ class Chance:
     def fault(self, command: str, conditional: bool) -> str:
         """Return a fault for a request, or "" for none."""
         with self._lock:
-            drawn = self._rng.random()
+            drawn_number = self._rng.random()
             for rates in self._rates(command, conditional):
                 for fault, rate in rates.items():
-                    drawn -= rate * self.intensity
-                    if drawn < 0:
+                    drawn_number -= rate * self.intensity
+                    if drawn_number < 0:
                         return fault
         return ""
 
@@ -151,18 +151,20 @@ class _Handler(BaseHTTPRequestHandler):
     def _pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         conditional = self.command == "PUT" and "If-None-Match" in self.headers
-        refused = self.server.refuse(self.command, self.path, len(body))
-        if refused is not None:
+        refused_pair = self.server.refuse(self.command, self.path, len(body))
+        if refused_pair is not None:
             return self._answer(
-                refused[0], [("Content-Type", "application/xml")], ERROR.format(code=refused[1]).encode()
+                refused_pair[0],
+                [("Content-Type", "application/xml")],
+                ERROR.format(code=refused_pair[1]).encode(),
             )
         fault = self.server.fault_for(self.command, conditional)
         if fault == "latency":
             time.sleep(self.server.seconds(LATENCY_MAX_S))
         if fault == "late":
             self.server.later(self, body)
-        answered = fault in ("", "latency", "truncated", "slow") or fault.startswith("lost-")
-        if answered:
+        is_answered = fault in ("", "latency", "truncated", "slow") or fault.startswith("lost-")
+        if is_answered:
             try:
                 status, headers, answer = self.ask(body)
             except (OSError, http.client.HTTPException):

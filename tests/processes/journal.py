@@ -1,4 +1,4 @@
-"""What each writer said before it asked, and what it was answered: the only witness of a process that was killed.
+"""Each writer's requests, noted before they are sent, and their answers. It is the only witness of a killed process.
 
 A process appends to a file of its own, one JSON object a line, forced to disk. A line is either an intent, written
 before anything is asked for, or an answer. An intent without an answer is of a request whose process died.
@@ -62,22 +62,22 @@ class Journals:
 
     def read_on(self) -> list[Asked]:
         """Read what was added since the last time; return the requests that it is about."""
-        touched: dict[str, Asked] = {}
+        touched_requests: dict[str, Asked] = {}
         for path in sorted(self._folder.glob("*.jsonl")):
             for line in self._new_lines(path):
                 key = str(line["key"])
                 if "request" in line:
-                    asked = self.asked.setdefault(key, Asked(key, line["request"]))
-                    asked.retries += asked.open or bool(asked.answers)
-                    asked.open = True
+                    asked_request = self.asked.setdefault(key, Asked(key, line["request"]))
+                    asked_request.retries += asked_request.open or bool(asked_request.answers)
+                    asked_request.open = True
                 else:
-                    asked = self.asked[key]
-                    asked.answers.append(line["answer"])
-                    asked.open = False
+                    asked_request = self.asked[key]
+                    asked_request.answers.append(line["answer"])
+                    asked_request.open = False
                     if "error" in line:
-                        asked.errors.append(line["error"])
-                touched[key] = asked
-        return list(touched.values())
+                        asked_request.errors.append(line["error"])
+                touched_requests[key] = asked_request
+        return list(touched_requests.values())
 
     def _new_lines(self, path: Path) -> Iterator[dict[str, Any]]:
         with path.open("rb") as source:

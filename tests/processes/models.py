@@ -1,4 +1,4 @@
-"""What a log should amount to: its commits in their order, each doing exactly what its request says.
+"""The expected state of a log: its commits in order, each with exactly the effect of its request.
 
 A commit that no journal knows was made by Spark, whose statements cannot be given ids: its rows show which it was.
 """
@@ -72,13 +72,13 @@ class Requests:
     def all_of(self, effect: Commit | Tombstone) -> list[Asked]:
         """The requests of what is expired, of which there may be several in one version."""
         if isinstance(effect, Tombstone) and effect.applied:
-            return [self._by_digest[each] for each in effect.applied if each in self._by_digest]
-        found = self.of(effect)
-        return [] if found is None else [found]
+            return [self._by_digest[text] for text in effect.applied if text in self._by_digest]
+        request = self.of(effect)
+        return [] if request is None else [request]
 
     def of(self, commit: Commit | Tombstone, *marks: str) -> Asked | None:
-        found = self._by_commit.get(commit.commit_id)
-        return found or next((self._by_mark[mark] for mark in marks if mark in self._by_mark), None)
+        request = self._by_commit.get(commit.commit_id)
+        return request or next((self._by_mark[mark] for mark in marks if mark in self._by_mark), None)
 
 
 def check_namespaces(chains: Mapping[str, Chain], requests: Requests, checked: Checked) -> Linked:
@@ -110,10 +110,10 @@ def check_namespaces(chains: Mapping[str, Chain], requests: Requests, checked: C
                             names[space, event.new_name] = entry
                     case _:
                         pass
-            asked = requests.of(commit, *namespace_marks(commit))
+            asked_request = requests.of(commit, *namespace_marks(commit))
             # A log's own first commit bears the id of the request that makes it; only the link makes it exist.
-            if asked is not None and not first:
-                checked.happens(asked, where)
+            if asked_request is not None and not first:
+                checked.happens(asked_request, where)
         if not chain.sealed:
             linked.now |= {(prefix, *name): entry for name, entry in names.items()}
     return linked
@@ -127,10 +127,10 @@ def note_what_is_expired(chain: Chain, requests: Requests, checked: Checked) -> 
 def note(chain: Chain, effects: Iterable[Commit | Tombstone], requests: Requests, checked: Checked) -> None:
     for effect in effects:
         if effect.version > 1 and not effect.reopens:
-            for asked in requests.all_of(effect):
-                checked.happens(asked, f"version {effect.version} of {chain.prefix or 'the root'}")
-                if asked.request["op"] in ("move", "fill"):
-                    checked.moves.setdefault(asked.key, []).append((effect.time_us, effect.log_id))
+            for request in requests.all_of(effect):
+                checked.happens(request, f"version {effect.version} of {chain.prefix or 'the root'}")
+                if request.request["op"] in ("move", "fill"):
+                    checked.moves.setdefault(request.key, []).append((effect.time_us, effect.log_id))
 
 
 def namespace_marks(commit: Commit) -> Iterator[str]:
@@ -194,7 +194,9 @@ class TableModel:
                 table = self._table(commit.version)
             except NotFound:
                 continue  # a cleaner died before it had overwritten all that it expired
-            while [each.version for each in self.chain.commits[number + 1 : number + 2]] == [commit.version]:
+            while [commit.version for commit in self.chain.commits[number + 1 : number + 2]] == [
+                commit.version
+            ]:
                 number += 1  # with all that share the version
             note(self.chain, self.chain.commits[: number + 1], requests, self.checked)
             self.rows, self.files = rows_of(table), self._listed(commit.version)
@@ -203,28 +205,28 @@ class TableModel:
         return []
 
     def _check_all_rows(self, requests: Requests) -> None:
-        """Where rows were only ever added, all of them are there, expired versions or not."""
+        """If rows were only ever added, all of them are there, expired versions or not."""
         where = f" of {self.chain.prefix}"
         keys = [
             key for key, places in self.checked.happened.items() if any(p.endswith(where) for p in places)
         ]
         added: Rows = {}
-        for asked in (requests.by_key[key] for key in keys):
-            if asked.request["op"] in ("append", "publish"):
-                added = apply(added, asked, self.chain.log_id)
-            elif asked.request["op"] not in ("rewrite", "alter", "rename"):
+        for request in (requests.by_key[key] for key in keys):
+            if request.request["op"] in ("append", "publish"):
+                added = apply(added, request, self.chain.log_id)
+            elif request.request["op"] not in ("rewrite", "alter", "rename"):
                 return
         if added.keys() - self.rows.keys():
-            lost = sorted(added.keys() - self.rows.keys())
-            self.checked.wrong.append(f"{self.chain.prefix} has lost the rows {lost[:5]}")
+            lost_rows = sorted(added.keys() - self.rows.keys())
+            self.checked.wrong.append(f"{self.chain.prefix} has lost the rows {lost_rows[:5]}")
 
     def where(self, commit: Commit) -> str:
         return f"version {commit.version} of {self.chain.prefix}"
 
     def _follow(self, commit: Commit, requests: Requests) -> None:
         events = table_events(commit)
-        altered = [value for e in events if isinstance(e, TableAltered) for value in e.set.values()]
-        asked = requests.of(commit, *(f"set {value}" for value in altered))
+        altered_values = [value for e in events if isinstance(e, TableAltered) for value in e.set.values()]
+        request = requests.of(commit, *(f"set {value}" for value in altered_values))
         first = False
         for event in events:
             match event:
@@ -235,32 +237,34 @@ class TableModel:
                 case TableAltered():
                     self.properties = {k: v for k, v in self.properties.items() if k not in event.removed}
                     self.properties |= event.set
-                case RowsAppended() if asked is not None:
-                    self.rows = apply(self.rows, asked, commit.log_id)
+                case RowsAppended() if request is not None:
+                    self.rows = apply(self.rows, request, commit.log_id)
                 case FilesChanged():
-                    self._follow_files(commit, event, asked, requests)
+                    self._follow_files(commit, event, request, requests)
                 case _:
                     pass
-        if asked is not None:
-            if asked.request["op"] == "alter":
-                said = {asked.request["property"]: asked.request["value"]}
+        if request is not None:
+            if request.request["op"] == "alter":
+                said = {request.request["property"]: request.request["value"]}
                 if not said.items() <= self.properties.items():
                     self.checked.wrong.append(f"{self.where(commit)} does not set {said}")
             if not first:
-                self.checked.happens(asked, self.where(commit))
-            if asked.request["op"] in ("move", "fill"):
-                self.checked.moves.setdefault(asked.key, []).append((commit.time_us, commit.log_id))
+                self.checked.happens(request, self.where(commit))
+            if request.request["op"] in ("move", "fill"):
+                self.checked.moves.setdefault(request.key, []).append((commit.time_us, commit.log_id))
 
     def _follow_files(
         self, commit: Commit, event: FilesChanged, asked: Asked | None, requests: Requests
     ) -> None:
-        for removed in event.removed:
-            if self.files.pop(removed.path, None) is None:
-                self.checked.wrong.append(f"{self.where(commit)} removes {removed.path}, which was not there")
-        for added in event.added:
-            if added.path in self.files:
-                self.checked.wrong.append(f"{self.where(commit)} adds {added.path}, which was there")
-            self.files[added.path] = added.size_bytes
+        for removed_file in event.removed:
+            if self.files.pop(removed_file.path, None) is None:
+                self.checked.wrong.append(
+                    f"{self.where(commit)} removes {removed_file.path}, which was not there"
+                )
+        for added_file in event.added:
+            if added_file.path in self.files:
+                self.checked.wrong.append(f"{self.where(commit)} adds {added_file.path}, which was there")
+            self.files[added_file.path] = added_file.size_bytes
         if event.added_sidecar is not None or event.removed_sidecar is not None:
             self.files = self._listed(commit.version)
         if event.of_changes:
@@ -274,38 +278,40 @@ class TableModel:
             self.rows = {}
 
     def _known_by_rows(self, commit: Commit, event: FilesChanged, requests: Requests) -> None:
-        after = rows_of(self._table(commit.version))
-        added = {id: row for id, row in after.items() if self.rows.get(id) != row}
-        keys = {op for op, _, _ in added.values()}
-        asked = requests.by_key.get(next(iter(keys))) if len(keys) == 1 else None
-        if asked is None:
+        rows_after = rows_of(self._table(commit.version))
+        added_rows = {id: row for id, row in rows_after.items() if self.rows.get(id) != row}
+        keys = {op for op, _, _ in added_rows.values()}
+        asked_request = requests.by_key.get(next(iter(keys))) if len(keys) == 1 else None
+        if asked_request is None:
             self.checked.wrong.append(f"{self.where(commit)} is of no known request: it adds rows of {keys}")
-            self.rows = after
+            self.rows = rows_after
             return
         operations = {"create": "append", "publish": "append"}
-        if event.operation != operations.get(asked.request["op"], asked.request["op"]):
-            self.checked.wrong.append(f"{self.where(commit)} is an {event.operation}, for {asked.request}")
-        self.rows = apply(self.rows, asked, commit.log_id)
-        self._compare_rows(after, self.where(commit))
-        if asked.request["op"] not in operations:
-            self.checked.happens(asked, self.where(commit))
+        if event.operation != operations.get(asked_request.request["op"], asked_request.request["op"]):
+            self.checked.wrong.append(
+                f"{self.where(commit)} is an {event.operation}, for {asked_request.request}"
+            )
+        self.rows = apply(self.rows, asked_request, commit.log_id)
+        self._compare_rows(rows_after, self.where(commit))
+        if asked_request.request["op"] not in operations:
+            self.checked.happens(asked_request, self.where(commit))
 
     def _table(self, version: int) -> Table:
         view = self._tracked.log.view_at(version)
         return Table(TableHead.at_place(self._catalog._logs, self._tracked, view))
 
     def _listed(self, version: int) -> dict[str, int]:
-        planned = self._table(version).plan()
-        return dict(zip(planned["path"].to_pylist(), planned["size"].to_pylist(), strict=True))
+        plan = self._table(version).plan()
+        return dict(zip(plan["path"].to_pylist(), plan["size"].to_pylist(), strict=True))
 
     def _compare(self, table: Table) -> None:
         where = f"version {table.version} of {self.chain.prefix}"
-        found = rows_of(table)
-        if len(found) < table.row_count:
+        found_rows = rows_of(table)
+        if len(found_rows) < table.row_count:
             self.checked.wrong.append(
-                f"{where} shows {len(found)} rows, but has {table.row_count}: some twice"
+                f"{where} shows {len(found_rows)} rows, but has {table.row_count}: some twice"
             )
-        self._compare_rows(found, where)
+        self._compare_rows(found_rows, where)
         if dict(table.properties) != self.properties:
             self.checked.wrong.append(f"{where} has the properties {table.properties}, not {self.properties}")
         if self._listed(table.version) != self.files:
@@ -321,10 +327,10 @@ class TableModel:
 
     def _check_file(self, path: str, size: int) -> None:
         key = f"{self._tracked.prefix}/{path}"
-        with self._tracked.store.open_input(key) as opened:
-            found = opened.seek(0, 2)
-        if found != size:
-            self.checked.wrong.append(f"{key} has {found} bytes, not {size}")
+        with self._tracked.store.open_input(key) as opened_input:
+            number = opened_input.seek(0, 2)
+        if number != size:
+            self.checked.wrong.append(f"{key} has {number} bytes, not {size}")
 
 
 def rows_of(table: Table) -> Rows:
@@ -342,8 +348,8 @@ def apply(rows: Rows, asked: Asked, log_id: str) -> Rows:
         case "append":
             return rows | added(request["first"], request["count"])
         case "overwrite":
-            others = {id: row for id, row in rows.items() if row[1] != request["owner"]}
-            return others | added(request["first"], request["count"])
+            other_rows = {id: row for id, row in rows.items() if row[1] != request["owner"]}
+            return other_rows | added(request["first"], request["count"])
         case "create":
             return added(request.get("first", 0), request.get("count", 0))
         case "truncate":
@@ -357,8 +363,8 @@ def apply(rows: Rows, asked: Asked, log_id: str) -> Rows:
                 rows = rows | added(first, count) if log == log_id else rows
             return rows
         case "move":
-            written = [(id, value) for log, id, value in request["write"] if log == log_id]
-            return rows | {id: (asked.key, moves.owner(id), value) for id, value in written}
+            ids = [(id, value) for log, id, value in request["write"] if log == log_id]
+            return rows | {id: (asked.key, moves.owner(id), value) for id, value in ids}
         case op:
             raise AssertionError(op)
 
@@ -369,9 +375,9 @@ def check_moves(checked: Checked, asked: Mapping[str, Asked]) -> int:
     for key, parts in checked.moves.items():
         request = asked[key].request
         if request["op"] == "move":
-            wanted = {log for log, _, _ in request["write"]}
-            if {log for _, log in parts} != wanted or len(parts) != len(wanted):
-                checked.wrong.append(f"{key} wrote to {parts} instead of {sorted(wanted)}")
+            wanted_logs = {log for log, _, _ in request["write"]}
+            if {log for _, log in parts} != wanted_logs or len(parts) != len(wanted_logs):
+                checked.wrong.append(f"{key} wrote to {parts} instead of {sorted(wanted_logs)}")
         if len({time_us for time_us, _ in parts}) != 1:
             checked.wrong.append(f"{key} has several times: {parts}")
         in_order.append((parts[0][0], key))

@@ -60,8 +60,10 @@ def wrong_in(kind: str, found: Mapping[Cell, int]) -> str | None:
                     break
             return None if length == NODES else f"the ring closes after {length} nodes: {dict(found)}"
         case _:
-            gone = [p for p in range(PAIRS) if all(found[f"duty.{t}", p] == OFF for t in TABLES[DUTY])]
-            return f"both are gone of the pairs {gone}" if gone else None
+            removed_numbers = [
+                p for p in range(PAIRS) if all(found[f"duty.{t}", p] == OFF for t in TABLES[DUTY])
+            ]
+            return f"both are gone of the pairs {removed_numbers}" if removed_numbers else None
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def isolation(kind: str) -> str | None:
 
 
 def draw(catalog: CatalogNames, kind: str, rng: random.Random) -> Plan | None:
-    """Read some cells in `catalog`, a transaction, and decide what to change. None where nothing can be."""
+    """Read some cells in `catalog`, a transaction, and decide what to change. None if nothing can be."""
     return {BANK: _transfer, RING: _relink, DUTY: _take_turns}[kind](catalog, rng)
 
 
@@ -112,8 +114,8 @@ def _take_turns(catalog: CatalogNames, rng: random.Random) -> Plan:
     """Leave if the other one stays, or come back."""
     pair = rng.randrange(PAIRS)
     read = {cell: value_of(catalog, cell) for cell in (("duty.a", pair), ("duty.b", pair))}
-    gone = [cell for cell, value in read.items() if value == OFF]
-    return Plan(read, {gone[0]: ON} if gone else {rng.choice(list(read)): OFF})
+    removed_cells = [cell for cell, value in read.items() if value == OFF]
+    return Plan(read, {removed_cells[0]: ON} if removed_cells else {rng.choice(list(read)): OFF})
 
 
 def write(catalog: CatalogNames, plan: Plan, key: str) -> None:
@@ -129,8 +131,8 @@ def owner(id: int) -> str:
 
 def value_of(catalog: CatalogNames, cell: Cell) -> int:
     table, id = cell
-    found = catalog.load_table(table).scan(["value"], filter=col("owner") == owner(id)).to_arrow()
-    [value] = found["value"].to_pylist()
+    rows = catalog.load_table(table).scan(["value"], filter=col("owner") == owner(id)).to_arrow()
+    [value] = rows["value"].to_pylist()
     return int(value)
 
 

@@ -61,37 +61,39 @@ class Reader:
         self._report.write({"violation": what})
 
     def _read_journals(self) -> None:
-        for asked in self._journals.read_on():
-            request = asked.request
+        for asked_request in self._journals.read_on():
+            request = asked_request.request
             if request["op"] == "append":
                 ids = range(request["first"], request["first"] + request["count"])
-                if asked.outcome == DONE and not asked.open:
+                if asked_request.outcome == DONE and not asked_request.open:
                     self._there.setdefault(request["table"], set()).update(ids)
-                elif asked.outcome == FAILED and not asked.open:
+                elif asked_request.outcome == FAILED and not asked_request.open:
                     self._not_there.update(ids)
-            elif request["op"] == "publish" and asked.outcome == DONE:
+            elif request["op"] == "publish" and asked_request.outcome == DONE:
                 table, first, count = request["shared"]
                 self._there.setdefault(table, set()).update(range(first, first + count))
             elif request["op"] == "overwrite":
                 of_owner = self._parts.setdefault(request["owner"], [])
-                if asked not in of_owner[-50:]:
-                    of_owner.append(asked)
+                if asked_request not in of_owner[-50:]:
+                    of_owner.append(asked_request)
 
     def _shared_table(self, catalog: Catalog) -> None:
         self._read_journals()
         name = self._rng.choice(shared_tables(catalog)[-3:])
-        there = set(self._there.get(name, ()))
+        other_numbers = set(self._there.get(name, ()))
         not_there = set(self._not_there)
         table = catalog.load_table(name)
-        found = table.scan(["id"]).to_arrow()["id"].to_pylist()
-        ids, where = set(found), f"{name} at version {table.version}"
-        if len(ids) < len(found):
-            twice = [id for id, count in Counter(found).items() if count > 1]
+        found_rows = table.scan(["id"]).to_arrow()["id"].to_pylist()
+        ids, where = set(found_rows), f"{name} at version {table.version}"
+        if len(ids) < len(found_rows):
+            twice = [id for id, count in Counter(found_rows).items() if count > 1]
             self._violation(f"{where} shows rows twice: {twice[:5]}")
-        if missing := there - ids:
+        if missing := other_numbers - ids:
             self._violation(f"{where} does not show acknowledged rows: {sorted(missing)[:5]}")
-        if lost := self._seen.get(name, set()) - ids:
-            self._violation(f"{where} does not show rows any more that it showed before: {sorted(lost)[:5]}")
+        if lost_ids := self._seen.get(name, set()) - ids:
+            self._violation(
+                f"{where} does not show rows any more that it showed before: {sorted(lost_ids)[:5]}"
+            )
         if wrong := ids & not_there:
             self._violation(f"{where} shows rows whose request failed: {sorted(wrong)[:5]}")
         if table.version < self._versions.get(name, 0):
@@ -103,27 +105,27 @@ class Reader:
         """Each writer's partition holds the rows of one overwrite, and of none before the last acknowledged one."""
         self._read_journals()
         floor = {
-            owner: max((at for at, a in enumerate(asked) if a.outcome == DONE and not a.open), default=-1)
-            for owner, asked in self._parts.items()
+            owner: max((at for at, a in enumerate(part) if a.outcome == DONE and not a.open), default=-1)
+            for owner, part in self._parts.items()
         }
         table = catalog.load_table(f"{SHARED}.{PARTS}")
-        found = table.to_arrow().to_pylist()
+        found_rows = table.to_arrow().to_pylist()
         self._read_journals()
         where = f"{table.name} at version {table.version}"
-        for owner in {row["owner"] for row in found} | set(floor):
-            keys = Counter(row["op"] for row in found if row["owner"] == owner)
-            known = {asked.key: at for at, asked in enumerate(self._parts.get(owner, ()))}
+        for owner in {row["owner"] for row in found_rows} | set(floor):
+            keys = Counter(row["op"] for row in found_rows if row["owner"] == owner)
+            known = {asked_request.key: at for at, asked_request in enumerate(self._parts.get(owner, ()))}
             if not keys and floor.get(owner, -1) >= 0:
                 self._violation(f"{where} shows nothing of {owner}")
             elif len(keys) > 1:
                 self._violation(f"{where} shows {owner}'s partition half overwritten: {keys}")
             elif keys:
                 [(key, count)] = keys.items()
-                asked = self._parts[owner][known[key]]
-                if count != asked.request["count"]:
-                    self._violation(f"{where} shows {count} rows of {key}, not {asked.request['count']}")
+                request = self._parts[owner][known[key]]
+                if count != request.request["count"]:
+                    self._violation(f"{where} shows {count} rows of {key}, not {request.request['count']}")
                 # What was retried may rightly come after what was asked for later.
-                if known[key] < floor.get(owner, -1) and not asked.retries:
+                if known[key] < floor.get(owner, -1) and not request.retries:
                     self._violation(f"{where} shows {key}, before {self._parts[owner][floor[owner]].key}")
 
     def _moves(self, catalog: Catalog) -> None:
@@ -133,8 +135,8 @@ class Reader:
         at_us = self._rng.choice(self._moments[kind]) if past else None
         cut = catalog.begin() if at_us is None else self._world.catalog(as_of=at_us)
         found = dict(moves.found_in(cut, kind))
-        if what := moves.wrong_in(kind, found):
-            self._violation(f"{what}; seen {'now' if at_us is None else f'as of {at_us}'}")
+        if label := moves.wrong_in(kind, found):
+            self._violation(f"{label}; seen {'now' if at_us is None else f'as of {at_us}'}")
         if at_us is None:
             self._moments[kind].append(
                 max(catalog.load_table(table).table_head.time_us for table, _ in found)

@@ -84,9 +84,9 @@ class SparkWriter:
                 self._rename,
                 self._alter,
             ]
-            prepared = self._rng.choice(kinds)(key)
-            if prepared is not None:
-                self._ask(key, *prepared)
+            prepared_kind = self._rng.choice(kinds)(key)
+            if prepared_kind is not None:
+                self._ask(key, *prepared_kind)
 
     def _ask(self, key: str, request: Request, statement: str) -> None:
         self._journal.write({"key": key, "request": request})
@@ -153,10 +153,10 @@ def _own_tables(journals: Journals, writer: str) -> list[str]:
     """The writer's tables that are there for certain: nothing doubtful was asked about them."""
     journals.read_on()
     tables: list[str] = []
-    for asked in journals.asked.values():
-        request = asked.request
-        if asked.key.partition(".")[0] == writer:
-            if request["op"] == "create" and asked.outcome == DONE:
+    for asked_request in journals.asked.values():
+        request = asked_request.request
+        if asked_request.key.partition(".")[0] == writer:
+            if request["op"] == "create" and asked_request.outcome == DONE:
                 tables.append(request["table"])
             elif request["op"] in ("drop", "rename") and request["table"] in tables:
                 tables.remove(request["table"])

@@ -35,10 +35,10 @@ def test_a_purge_that_was_killed_after_the_data_is_not_taken_for_a_loss(
     monkeypatch.setattr(expiry, "expire", killed)
     with pytest.raises(_Killed):
         catalog.vacuum(older_than=dt.timedelta(0), dropped_older_than=dt.timedelta(0), dry_run=False)
-    found = chains.read(open_store(str(tmp_path), {}))
-    [chain] = [chain for chain in found.chains.values() if chain.is_table]
+    warehouse = chains.read(open_store(str(tmp_path), {}))
+    [chain] = [chain for chain in warehouse.chains.values() if chain.is_table]
     assert chain.purged and not any(path.suffix == ".parquet" for path in tmp_path.rglob("t-*/data/**/*"))
-    checked = models.Checked(wrong=found.wrong)
+    checked = models.Checked(wrong=warehouse.wrong)
     models.TableModel(catalog, chain, random.Random(1), checked).follow(models.Requests([]))
     assert checked.wrong == []
 
@@ -56,8 +56,8 @@ def test_a_restore_that_was_killed_before_any_name_leads_to_its_log_is_settled_b
             raise _Killed
         return real(store, key, data)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(LocalStore, "put_if_absent", killed_after_the_table)
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "put_if_absent", killed_after_the_table)
         with pytest.raises(_Killed):
             catalog.undrop_table("t")
     store = open_store(str(tmp_path), {})
@@ -66,7 +66,7 @@ def test_a_restore_that_was_killed_before_any_name_leads_to_its_log_is_settled_b
     assert len(chains.read(store).wrong) == 1
     impatient = Catalog(tmp_path, log_options=LogOptions(patience_s=0, patience_each_s=0))
     assert (chains.settle_restores(impatient), chains.settle_restores(impatient)) == (1, 0)
-    found = chains.read(store)
-    assert found.wrong == [] and found.chains[chain.prefix].sealed
+    warehouse = chains.read(store)
+    assert warehouse.wrong == [] and warehouse.chains[chain.prefix].sealed
     catalog.undrop_table("t")
     assert Catalog(tmp_path).load_table("t").id == table.id

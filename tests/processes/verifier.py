@@ -51,13 +51,13 @@ class Verifier:
             self.world.catalog("verifier")
         )
         # Commits stay for ever: what happened too often, or should not have, still shows after the retries.
-        checked = self._check_outcomes()
+        checked_outcomes = self._check_outcomes()
         for key, value in Counter(a.outcome for a in self.asked.values()).items():
             self.figures[f"requests {key}"] = value
         self.figures["requests retried"] = sum(a.retries for a in self.asked.values())
-        self.figures["commits verified"] = checked.commits
-        self.figures["rows verified"] = checked.rows
-        self.figures["data files verified"] = checked.files
+        self.figures["commits verified"] = checked_outcomes.commits
+        self.figures["rows verified"] = checked_outcomes.rows
+        self.figures["data files verified"] = checked_outcomes.files
         # A writer that dies before it wrote the snapshot that was its turn leaves none: it is derived, and not missed.
         if self._fsck("after", "--deep", benign=DERIVED):
             self._fsck("after its repair", "--repair", benign=("there must be nothing",))
@@ -65,53 +65,55 @@ class Verifier:
     def _let_the_next_writer_work(self) -> None:
         """Go through every name, and commit to every log that can be reached: nothing may stand in the way."""
         catalog = self.world.catalog("verifier")
-        pending: list[tuple[str, ...]] = [()]
-        while pending:
-            namespace = pending.pop()
-            begun = time.monotonic()
+        pending_texts: list[tuple[str, ...]] = [()]
+        while pending_texts:
+            namespace = pending_texts.pop()
+            start_time = time.monotonic()
             catalog.alter_namespace(namespace, set={"verified": "yes"})
             for name in catalog.list_tables(namespace):
                 if catalog.table_exists(name):
                     change = {"change": "set-property", "key": "verified", "value": "yes"}
                     catalog.load_table(name).alter([change])
                     self.figures["tables the next writer changed"] += 1
-            if (took := time.monotonic() - begun) > PATIENCE_S:
+            if (took := time.monotonic() - start_time) > PATIENCE_S:
                 self.wrong.append(f"the next writer needed {took:.1f} s for {namespace}")
-            pending += [n for n in catalog.list_namespaces(namespace) if catalog.namespace_exists(n)]
+            pending_texts += [n for n in catalog.list_namespaces(namespace) if catalog.namespace_exists(n)]
 
     def _check_outcomes(self) -> models.Checked:
-        found = chains.read(open_store(self.world.warehouse, self.world.options))
-        self.figures.update(found.counts)
-        wrong = list(found.wrong)
-        wrong += chains.lone_transactions(found)
+        warehouse = chains.read(open_store(self.world.warehouse, self.world.options))
+        self.figures.update(warehouse.counts)
+        wrong = list(warehouse.wrong)
+        wrong += chains.lone_transactions(warehouse)
         requests = models.Requests(self.asked.values())
         checked = models.Checked(wrong=wrong)
         catalog = self.world.catalog()
-        linked = models.check_namespaces(found.chains, requests, checked)
-        self._check_names(found.chains, linked, checked)
-        for chain in found.chains.values():
+        linked_namespaces = models.check_namespaces(warehouse.chains, requests, checked)
+        self._check_names(warehouse.chains, linked_namespaces, checked)
+        for chain in warehouse.chains.values():
             if chain.is_table:
                 models.TableModel(catalog, chain, self.rng, checked).follow(requests)
         self.figures["transactions in order"] = models.check_moves(checked, self.asked)
         for kind in moves.TABLES:
-            if what := moves.wrong_in(kind, dict(moves.found_in(catalog, kind))):
-                checked.wrong.append(what)
-        for asked in self.asked.values():
-            self._check_outcome(asked, checked)
+            if label := moves.wrong_in(kind, dict(moves.found_in(catalog, kind))):
+                checked.wrong.append(label)
+        for request in self.asked.values():
+            self._check_outcome(request, checked)
         self.wrong += checked.wrong
         self.figures["temporary files left behind"] = _left_behind(self.world)
         return checked
 
     def _check_outcome(self, asked: Asked, checked: models.Checked) -> None:
-        happened = checked.happened.get(asked.key, [])
-        by_log = Counter(where.partition(" of ")[2] for where in happened)
-        what = f"{asked.key} {asked.request['op']} of {asked.request['table']} ({', '.join(asked.answers)})"
+        happened_texts = checked.happened.get(asked.key, [])
+        by_log = Counter(where.partition(" of ")[2] for where in happened_texts)
+        label = f"{asked.key} {asked.request['op']} of {asked.request['table']} ({', '.join(asked.answers)})"
         if any(count > 1 for count in by_log.values()):
-            checked.wrong.append(f"{what} happened more than once: {happened}")
-        if asked.outcome == DONE and not happened:
-            checked.wrong.append(f"{what} was acknowledged, and is nowhere")
-        if asked.outcome in (FAILED, NOTHING) and happened:
-            checked.wrong.append(f"{what} was said not to have happened, but see {happened}: {asked.errors}")
+            checked.wrong.append(f"{label} happened more than once: {happened_texts}")
+        if asked.outcome == DONE and not happened_texts:
+            checked.wrong.append(f"{label} was acknowledged, and is nowhere")
+        if asked.outcome in (FAILED, NOTHING) and happened_texts:
+            checked.wrong.append(
+                f"{label} was said not to have happened, but see {happened_texts}: {asked.errors}"
+            )
 
     def _check_names(
         self, found: dict[str, chains.Chain], linked: models.Linked, checked: models.Checked
@@ -135,18 +137,18 @@ class Verifier:
     def _retry(self) -> None:
         """Retry everything doubtful from here: what comes back is certain then."""
         catalog = self.world.catalog("verifier")
-        for asked in self.asked.values():
-            if not asked.doubtful or not repeatable(asked.request):
+        for request in self.asked.values():
+            if not request.doubtful or not repeatable(request.request):
                 continue
             try:
-                answer = perform(catalog, asked.request)
+                answer = perform(catalog, request.request)
             except NotLoaded:
                 continue  # its table is gone
             except Exception as error:
                 answer = classify(error, again=True)
-                asked.errors.append(f"{type(error).__name__}: {error}")
-            asked.answers.append(answer)
-            asked.retries += 1
+                request.errors.append(f"{type(error).__name__}: {error}")
+            request.answers.append(answer)
+            request.retries += 1
             self.figures[f"doubtful requests that were {answer} when retried"] += 1
 
     def _fsck(self, when: str, *options: str, benign: tuple[str, ...]) -> bool:
@@ -165,18 +167,18 @@ class Verifier:
             *place,
             *options,
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        (Path(self.world.folder) / f"fsck {when}.json").write_text(done.stdout + done.stderr)
-        if done.returncode not in (FSCK_CLEAN, FSCK_REPAIRABLE):
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        (Path(self.world.folder) / f"fsck {when}.json").write_text(process.stdout + process.stderr)
+        if process.returncode not in (FSCK_CLEAN, FSCK_REPAIRABLE):
             self.wrong.append(
-                f"fsck {when} ended with {done.returncode}: {(done.stdout + done.stderr)[-2000:]}"
+                f"fsck {when} ended with {process.returncode}: {(process.stdout + process.stderr)[-2000:]}"
             )
             return False
-        for finding in json.loads(done.stdout)["findings"]:
+        for finding in json.loads(process.stdout)["findings"]:
             self.figures[f"fsck {when}: {finding['severity']} {finding['kind']}"] += 1
             if finding["severity"] != "note" and not finding["kind"].startswith(benign):
                 self.wrong.append(f"fsck {when}: {finding}")
-        return done.returncode == FSCK_REPAIRABLE
+        return process.returncode == FSCK_REPAIRABLE
 
 
 def _as_option(key: str, value: str) -> list[str]:

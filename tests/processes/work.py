@@ -1,4 +1,4 @@
-"""What writers do: requests that are prepared, noted, and performed; by another process again where that died.
+"""What writers do: requests that are prepared, noted, and performed; by another process again if that died.
 
 A request is a plain value that holds its commit id, so that performing it twice is a retry. `prepare` reads only.
 """
@@ -43,7 +43,7 @@ class Work:
         """What the last request is to commit, if that is a transaction."""
 
     def prepare(self, key: str) -> Request | None:
-        """Return a request, or None where what was drawn makes no sense right now."""
+        """Return a request, or None if what was drawn makes no sense right now."""
         kinds: Sequence[Callable[[str], Request | None]]
         self.transaction = None
         kinds, weights = zip(*self._kinds().items(), strict=True)
@@ -164,17 +164,17 @@ class Work:
         new = f"{space}.{self._short_name()}"
         if len(names) > 1 or new in names:
             transaction.drop_table(new if new in names else names[0], missing_ok=True)
-        first, noted = self.next_id(2), self.next_id(1)
-        made = transaction.create_table(new, SCHEMA).append(rows(first, 2, key, self.writer))
-        shared_table = transaction.load_table(shared).append(rows(noted, 1, key, self.writer))
+        first, noted_id = self.next_id(2), self.next_id(1)
+        new_table = transaction.create_table(new, SCHEMA).append(rows(first, 2, key, self.writer))
+        shared_table = transaction.load_table(shared).append(rows(noted_id, 1, key, self.writer))
         self.transaction = transaction
         return {
             "op": "publish",
             "table": new,
             "commit": transaction.commit_id,
             "owner": self.writer,
-            "rows": [[made.id, first, 2], [shared_table.id, noted, 1]],
-            "shared": [shared, noted, 1],
+            "rows": [[new_table.id, first, 2], [shared_table.id, noted_id, 1]],
+            "shared": [shared, noted_id, 1],
         }
 
     # Inside
@@ -191,8 +191,14 @@ class Work:
         return ".".join(self.rng.choice(names)) if names else None
 
     def _own_or_common_name(self) -> str:
-        drawn = self.rng.random()
-        space = own(self.writer) if drawn < 0.5 else COMMON if drawn < 0.8 else self._some_namespace()
+        drawn_number = self.rng.random()
+        space = (
+            own(self.writer)
+            if drawn_number < 0.5
+            else COMMON
+            if drawn_number < 0.8
+            else self._some_namespace()
+        )
         return f"{space}.{self._short_name()}"
 
     def _some_namespace(self) -> str:
@@ -242,8 +248,10 @@ def perform(catalog: Catalog, request: Request, transaction: Transaction | None 
         case "create-namespace":
             catalog.create_namespace(name, token=token)
         case "drop-namespace":
-            done = catalog.drop_namespace(name, missing_ok=True, cascade=request["cascade"], token=token)
-            return DONE if done else NOTHING
+            finished_namespace = catalog.drop_namespace(
+                name, missing_ok=True, cascade=request["cascade"], token=token
+            )
+            return DONE if finished_namespace else NOTHING
         case op:
             raise AssertionError(op)
     return DONE

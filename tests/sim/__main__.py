@@ -31,9 +31,11 @@ def main() -> int:
         epilog="scripts/sim --catalog simulates whole catalogs; scripts/sim --hours N runs all worlds in turns, and "
         "writes a page. Each has a --help of its own.",
     )
-    which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--seed", type=int, metavar="N", help="run one seed and show what happened in it")
-    which.add_argument("--seeds", metavar="A-B", help="run the seeds from A to B")
+    mutually_exclusive_group = parser.add_mutually_exclusive_group(required=True)
+    mutually_exclusive_group.add_argument(
+        "--seed", type=int, metavar="N", help="run one seed and show what happened in it"
+    )
+    mutually_exclusive_group.add_argument("--seeds", metavar="A-B", help="run the seeds from A to B")
     parser.add_argument("--world", choices=sorted(WORLDS), help="only this one: one log, or several ledgers")
     parser.add_argument(
         "--mutation",
@@ -49,30 +51,32 @@ def main() -> int:
     worlds = [arguments.world] if arguments.world else list(WORLDS)
     mutation = (MUTATIONS | LEDGER_MUTATIONS | PROPOSAL_MUTATIONS).get(arguments.mutation, nullcontext)
     with mutation():
-        failed = [run(world, seeds) for world in worlds]
-    return 1 if any(failed) else 0
+        failed_numbers = [run(world, seeds) for world in worlds]
+    return 1 if any(failed_numbers) else 0
 
 
 def run(world: str, seeds: Sequence[int]) -> int:
     """Run the seeds of one world, report on them, and return how many fail."""
-    failed, versions, steps, begun = 0, 0, 0, time.perf_counter()
+    failed_number, versions, steps, start_time = 0, 0, 0, time.perf_counter()
     totals: dict[str, int] = {}
     for seed in seeds:
         outcome = WORLDS[world](seed)
         versions += outcome.versions
         steps += outcome.steps
-        for what, count in outcome.counters.items():
-            totals[what] = totals.get(what, 0) + count
+        for label, count in outcome.counters.items():
+            totals[label] = totals.get(label, 0) + count
         if outcome.failures:
-            failed += 1
+            failed_number += 1
             print(f"seed {seed} fails; replay it with: scripts/sim --world {world} --seed {seed}")
             for failure in outcome.failures[:5]:
                 print(f"    {failure}")
-    took = time.perf_counter() - begun
-    print(f"{world}: {len(seeds)} seeds, {versions} versions, {steps} steps, {took:.1f} s: {failed} fail")
-    for what, count in sorted(totals.items()):
-        print(f"    {count:8} {what}")
-    return failed
+    took = time.perf_counter() - start_time
+    print(
+        f"{world}: {len(seeds)} seeds, {versions} versions, {steps} steps, {took:.1f} s: {failed_number} fail"
+    )
+    for label, count in sorted(totals.items()):
+        print(f"    {count:8} {label}")
+    return failed_number
 
 
 if __name__ == "__main__":

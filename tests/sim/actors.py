@@ -55,15 +55,15 @@ def writer(
             except StorageError:
                 continue
             views = [*views[-4:], view]
-            shared = shared_with is not None and world.rng.random() < 0.9
+            is_shared = shared_with is not None and world.rng.random() < 0.9
             old = world.rng.choice(views) if world.rng.random() < 0.5 else view
             # An acknowledged one is retried too: the answer may have been lost on its way to the user.
-            asked = [o for o in world.operations if o.asked and not o.refused and not o.created]
-            if asked and world.rng.random() < 0.25:
-                again = world.rng.choice(asked)
-                view = ask(world, log, old if old.version >= again.base else None, again, shared) or view
+            asked_operations = [o for o in world.operations if o.asked and not o.refused and not o.created]
+            if asked_operations and world.rng.random() < 0.25:
+                again = world.rng.choice(asked_operations)
+                view = ask(world, log, old if old.version >= again.base else None, again, is_shared) or view
             else:
-                view = ask(world, log, old, new_operation(world, log, old), shared) or view
+                view = ask(world, log, old, new_operation(world, log, old), is_shared) or view
 
     return work
 
@@ -154,27 +154,31 @@ def _ask(
         decide(view, passed)
         return Draft(rows=operation.id.encode())
 
-    done, proposed = None, False
+    change, is_proposed = None, False
     try:
         if first and operation.rows and shared and log.proposes:
-            done = log.propose(
+            change = log.propose(
                 view, decide_rows, commit_id=operation.commit_id, base=operation.base, retried=False
             )
             world.count("rows that were proposed")
-            if done is None:
-                operation.asked, proposed = operation.asked + 1, True
+            if change is None:
+                operation.asked, is_proposed = operation.asked + 1, True
                 world.count("rows that came back")
-        if done is None:
+        if change is None:
             if first:
                 own_id(operation.commit_id)  # all processes of the world share what this one knows
-            done = log.commit(view, decide, commit_id=operation.commit_id, base=operation.base, shared=shared)
+            change = log.commit(
+                view, decide, commit_id=operation.commit_id, base=operation.base, shared=shared
+            )
     except CommitUnknown:
         world.count("unknown")
         return None
     except (ConflictError, LogSealed, StorageError) as error:
         world.count(f"refused: {error.kind}")
         certain = (
-            operation.asked == 2 and not isinstance(error, StorageError) if proposed else operation.asked == 1
+            operation.asked == 2 and not isinstance(error, StorageError)
+            if is_proposed
+            else operation.asked == 1
         )
         operation.refused = first and certain
         if not first and isinstance(error, StorageError):
@@ -185,11 +189,11 @@ def _ask(
             world.fail(f"{operation.id} had been committed, but a retry said: {error}")
         return None
     world.count("acknowledged")
-    world.acknowledge(operation, done.version)
-    world.check_view(done.view, "a committer's view")
-    if done.view.version < done.version:
-        world.fail(f"{operation.id} committed at {done.version}, but its view is at {done.view.version}")
-    return done.view
+    world.acknowledge(operation, change.version)
+    world.check_view(change.view, "a committer's view")
+    if change.view.version < change.version:
+        world.fail(f"{operation.id} committed at {change.version}, but its view is at {change.view.version}")
+    return change.view
 
 
 def sealer(world: World) -> Callable[[], None]:
@@ -216,7 +220,7 @@ def sealer(world: World) -> Callable[[], None]:
 
 
 def reopen(world: World, log: Log[State]) -> None:
-    """Create the log anew where it is sealed, and retry where the answer was lost."""
+    """Create the log anew if it is sealed, and retry if the answer was lost."""
     log_id = world.new_id()
     operation = Operation(id=f"reopen {log_id}", commit_id=world.new_id(), log_id=log_id, created=True)
     world.operations.append(operation)
@@ -243,15 +247,17 @@ def reader(world: World, name: str, reads: int) -> Callable[[], None]:
         log = world.new_log(name)
         view: LogView[State] | None = None
         for _ in range(reads):
-            known = world.newest_acknowledged
+            known_number = world.newest_acknowledged
             try:
-                before, view = (
+                view_before, view = (
                     view,
                     log.load() if view is None or world.rng.random() < 0.4 else log.refresh(view),
                 )
                 world.check_view(view, "a reader's view")
-                if view.version < known or (before is not None and view.version < before.version):
-                    world.fail(f"reads version {view.version} after {known} was acknowledged")
+                if view.version < known_number or (
+                    view_before is not None and view.version < view_before.version
+                ):
+                    world.fail(f"reads version {view.version} after {known_number} was acknowledged")
                 read_operations(world, log, view)
                 read_history(world, log, view)
             except StorageError:
@@ -261,7 +267,7 @@ def reader(world: World, name: str, reads: int) -> Callable[[], None]:
 
 
 def read_operations(world: World, log: Log[State], view: LogView[State]) -> None:
-    """Read all manifests of the view, loading anew where expiry came in between."""
+    """Read all manifests of the view, loading anew if expiry came in between."""
     for _ in range(RELOADS_MAX):
         bases = world.last_base()
         names = [chunk.name for chunk in view.state.chunks if chunk.name]
@@ -312,14 +318,14 @@ def read_history(world: World, log: Log[State], view: LogView[State]) -> None:
         times = [commit.time_us for commit in world.commits]
         time_us = world.rng.choice(times) + world.rng.choice((-1, 0, 1))
         try:
-            found = log.version_at_time(time_us)
+            found_version = log.version_at_time(time_us)
         except NotFound:
-            found = 0
+            found_version = 0
         world.read_truth()
         times = [commit.time_us for commit in world.commits]
-        later = times[found] if found < view.version else time_us + 1
-        if (found and times[found - 1] > time_us) or later <= time_us:
-            world.fail(f"version {found} is not the newest at time {time_us}")
+        later = times[found_version] if found_version < view.version else time_us + 1
+        if (found_version and times[found_version - 1] > time_us) or later <= time_us:
+            world.fail(f"version {found_version} is not the newest at time {time_us}")
     if world.rng.random() < 0.2:
         try:
             versions = sorted(commit.version for commit in log.commits(newest_first=world.rng.random() < 0.5))
@@ -363,11 +369,11 @@ def vacuumer(world: World, name: str, times: int) -> Callable[[], None]:
             try:
                 view = log.load()
                 fence = max(0, view.version - world.rng.randint(0, 2))
-                done = log.commit(view, lambda view, passed, fence=fence: Draft(fence=fence))  # type: ignore[misc]
-                world.newest_acknowledged = max(world.newest_acknowledged, done.version)
+                change = log.commit(view, lambda view, passed, fence=fence: Draft(fence=fence))  # type: ignore[misc]
+                world.newest_acknowledged = max(world.newest_acknowledged, change.version)
                 for key in log.store.list_after("data/"):
                     started_at, _, write_id = key.removeprefix("data/").partition("-")
-                    if int(started_at) < done.view.fence and write_id not in done.view.state.writes:
+                    if int(started_at) < change.view.fence and write_id not in change.view.state.writes:
                         world.purged_writes.add(write_id)
                         log.store.delete([key])
             except (StorageError, LogSealed, CommitUnknown, ConflictError):
@@ -389,21 +395,21 @@ def vandal(world: World, deeds: int) -> Callable[[], None]:
             if not data or data in world.damaged:
                 continue
             old.append(data)
-            deed = world.rng.choice(("delete", "cut", "bend", "old", "lie", "empty"))
-            if deed == "delete":
+            deed_text = world.rng.choice(("delete", "cut", "bend", "old", "lie", "empty"))
+            if deed_text == "delete":
                 world.truth.delete([key])
-            elif deed == "old":
+            elif deed_text == "old":
                 world.truth.put(world.keys.latest, world.rng.choice(old))
             else:
-                broken = damaged(world, data, deed)
-                world.damaged.add(broken)
-                world.truth.put(key, broken)
-            world.count(f"vandalism: {deed}")
+                broken_data = damaged_data(world, data, deed_text)
+                world.damaged.add(broken_data)
+                world.truth.put(key, broken_data)
+            world.count(f"vandalism: {deed_text}")
 
     return work
 
 
-def damaged(world: World, data: bytes, deed: str) -> bytes:
+def damaged_data(world: World, data: bytes, deed: str) -> bytes:
     if deed == "cut":
         return data[: world.rng.randint(0, len(data) - 1)]
     if deed == "bend":

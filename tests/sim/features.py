@@ -65,23 +65,25 @@ def older_client(world: World, name: str, knows: Collection[str], deeds: int) ->
         view: LogView[State] | None = None
         for _ in range(deeds):
             world.scheduler.stall(world.rng.randint(0, 60))
-            deed = world.rng.choice((read, read_older, read_older, commit, commit_on_known, expire, snapshot))
+            deed_read = world.rng.choice(
+                (read, read_older, read_older, commit, commit_on_known, expire, snapshot)
+            )
             head = world.head()
             try:
-                view = deed(world, log, view) or view
+                view = deed_read(world, log, view) or view
             except UnsupportedFormat as error:
-                world.count(f"refused to an older client: {deed.__name__}")
+                world.count(f"refused to an older client: {deed_read.__name__}")
                 if not ever_unknown(world, knows, world.head()):
-                    world.fail(f"{deed.__name__} was refused at {world.head()} for nothing: {error}")
+                    world.fail(f"{deed_read.__name__} was refused at {world.head()} for nothing: {error}")
             except CommitUnknown:
                 world.count("unknown to an older client")
             except (ConflictError, NotFound, StorageError):
                 continue
             else:
-                world.count(f"done by an older client: {deed.__name__}")
+                world.count(f"done by an older client: {deed_read.__name__}")
                 lacks = unknown(world, knows, head)
-                if (deed is not read_older and COLOURS in lacks) or (deed in WRITING and lacks):
-                    world.fail(f"{deed.__name__} did not need {lacks} at version {head}")
+                if (deed_read is not read_older and COLOURS in lacks) or (deed_read in WRITING and lacks):
+                    world.fail(f"{deed_read.__name__} did not need {lacks} at version {head}")
 
     return work
 
@@ -123,14 +125,14 @@ def commit_on_known(world: World, log: Log[State], view: Known) -> Known:
         id=f"o{len(world.operations)}", commit_id=world.new_id(), base=view.version, log_id=view.log_id
     )
     world.operations.append(operation)
-    done = log.commit(
+    change = log.commit(
         view,
         lambda view, passed: Draft(events=({"op": operation.id},)),
         commit_id=operation.commit_id,
         base=operation.base,
     )
-    world.acknowledge(operation, done.version)
-    return done.view
+    world.acknowledge(operation, change.version)
+    return change.view
 
 
 def expire(world: World, log: Log[State], view: Known) -> Known:
@@ -150,8 +152,8 @@ WRITING = (commit, commit_on_known, expire, snapshot)
 def named(world: World, upto: int) -> tuple[set[str], set[str]]:
     """Return the features of readers and of writers that the versions of a log name, up to a version of it."""
     commits = world.commits[world.first_version(upto) - 1 : upto]
-    return {name for each in commits for name in each.features}, {
-        name for each in commits for name in each.writer_features
+    return {name for commit in commits for name in commit.features}, {
+        name for commit in commits for name in commit.writer_features
     }
 
 
@@ -163,23 +165,33 @@ def unknown(world: World, knows: Collection[str], upto: int) -> set[str]:
 
 def ever_unknown(world: World, knows: Collection[str], upto: int) -> set[str]:
     """Return the unknown features of all versions, even of a log before a reopening, which readers may pass."""
-    return {name for each in world.commits[:upto] for name in (*each.features, *each.writer_features)} - {
-        *knows
-    }
+    return {
+        name for commit in world.commits[:upto] for name in (*commit.features, *commit.writer_features)
+    } - {*knows}
 
 
 def check_names(world: World, clients: dict[str, tuple[str, ...]]) -> list[str]:
     """Each use has its name by then, named once; and no client wrote after a feature that it does not know."""
     problems = []
-    for number, each in enumerate(world.commits, 1):
-        before = named(world, number - 1) if number > 1 and not each.reopens else (set(), set())
-        for member, used, old, new in zip(
-            ("needs", "needs_of_writers"), KNOWN, before, (each.features, each.writer_features), strict=True
+    for number, commit in enumerate(world.commits, 1):
+        pair_before = named(world, number - 1) if number > 1 and not commit.reopens else (set(), set())
+        for member, used_text, old, new in zip(
+            ("needs", "needs_of_writers"),
+            KNOWN,
+            pair_before,
+            (commit.features, commit.writer_features),
+            strict=True,
         ):
-            uses = any(member in event for event in each.events)
-            if {*new} != ({used} if uses and used not in old else set()):
+            uses = any(member in event for event in commit.events)
+            if {*new} != ({used_text} if uses and used_text not in old else set()):
                 problems.append(f"version {number} names {new}, after {sorted(old)}")
-        writer = str(each.writer.get("by"))
-        if writer in clients and not each.reopens and (before[0] | before[1]) - {*clients[writer]}:
-            problems.append(f"{writer}, which knows {clients[writer]}, wrote version {number} after {before}")
+        writer = str(commit.writer.get("by"))
+        if (
+            writer in clients
+            and not commit.reopens
+            and (pair_before[0] | pair_before[1]) - {*clients[writer]}
+        ):
+            problems.append(
+                f"{writer}, which knows {clients[writer]}, wrote version {number} after {pair_before}"
+            )
     return problems

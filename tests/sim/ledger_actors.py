@@ -52,15 +52,15 @@ class Desk:
 
     def view(self, name: str) -> LogView[Ledger]:
         """Return some view of the log: the newest, or one that was known before."""
-        known = self.views.get(name)
-        if known is None:
+        known_view = self.views.get(name)
+        if known_view is None:
             self.views[name] = self.logs[name].load()
             self.world.check_view(name, self.views[name], "a load")
         elif self.world.rng.random() < 0.5:
-            self.views[name] = self.logs[name].refresh(known)
+            self.views[name] = self.logs[name].refresh(known_view)
             self.world.check_view(name, self.views[name], "a refresh")
             if self.world.rng.random() < 0.5:
-                self.older[name] = known
+                self.older[name] = known_view
         old = self.older.get(name)
         return old if old is not None and self.world.rng.random() < 0.3 else self.views[name]
 
@@ -72,9 +72,11 @@ def coordinator(world: Ledgers, name: str, operations: int) -> Callable[[], None
             if world.rng.random() < 0.1:
                 desk = Desk(world, name)
             try:
-                asked = [o for o in world.operations if o.asked and not o.refused and not o.created]
-                if asked and world.rng.random() < 0.3:
-                    ask(world, desk, world.rng.choice(asked))
+                asked_operations = [
+                    o for o in world.operations if o.asked and not o.refused and not o.created
+                ]
+                if asked_operations and world.rng.random() < 0.3:
+                    ask(world, desk, world.rng.choice(asked_operations))
                 else:
                     ask(world, desk, new_operation(world, desk))
             except StorageError:
@@ -88,7 +90,7 @@ def coordinator(world: Ledgers, name: str, operations: int) -> Callable[[], None
 
 def new_operation(world: Ledgers, desk: Desk) -> Operation:
     rng = world.rng
-    kind, guard, deed = rng.random(), None, ""
+    kind, guard, deed_text = rng.random(), None, ""
     if kind < 0.45:
         names = rng.sample(ACCOUNTS, rng.choice((2, 2, 3)))
         amount = rng.randint(1, 60)
@@ -96,12 +98,12 @@ def new_operation(world: Ledgers, desk: Desk) -> Operation:
     elif kind < 0.6:
         deltas = {rng.choice(NAMES): 0}
     elif kind < 0.8:
-        guarded, *names = rng.sample(ACCOUNTS, rng.choice((2, 3)))
+        guarded_text, *names = rng.sample(ACCOUNTS, rng.choice((2, 3)))
         deltas = dict.fromkeys(names, 0)
-        guard = (guarded, desk.view(guarded).version)
+        guard = (guarded_text, desk.view(guarded_text).version)
     else:
-        deed = rng.choice(("seals", "seals", "restores", "restores", "purges"))
-        deltas = {TABLE: 0} if deed == "purges" else {REGISTRY: 0, TABLE: 0}
+        deed_text = rng.choice(("seals", "seals", "restores", "restores", "purges"))
+        deltas = {TABLE: 0} if deed_text == "purges" else {REGISTRY: 0, TABLE: 0}
     views = {name: desk.view(name) for name in deltas}
     operation = Operation(
         id=f"o{len(world.operations)}",
@@ -109,7 +111,7 @@ def new_operation(world: Ledgers, desk: Desk) -> Operation:
         deltas=deltas,
         bases={name: view.version for name, view in views.items()},
         log_ids={name: view.log_id for name, view in views.items()},
-        deed=deed,
+        deed=deed_text,
         guard=guard,
         sidecar=rng.random() < 0.3,
     )
@@ -136,15 +138,15 @@ def ask(world: Ledgers, desk: Desk, operation: Operation) -> None:
 
     def validate() -> None:
         assert operation.guard is not None
-        guarded, version = operation.guard
-        if desk.logs[guarded].refresh_settled(desk.view(guarded)).version != version:
-            raise Moved(f"{guarded} is no longer at {version}")
+        guarded_text, version = operation.guard
+        if desk.logs[guarded_text].refresh_settled(desk.view(guarded_text)).version != version:
+            raise Moved(f"{guarded_text} is no longer at {version}")
         if world.rng.random() < 0.3:
             world.scheduler.stall(world.rng.randint(1, 80))  # much may happen before the decision
 
     world.count("asked" if only_ask else "retried")
     try:
-        done: Sequence[CommittedChange[Ledger]] = commit_together(
+        changes: Sequence[CommittedChange[Ledger]] = commit_together(
             parts,
             decisions=desk.decisions,
             commit_id=operation.commit_id,
@@ -162,26 +164,30 @@ def ask(world: Ledgers, desk: Desk, operation: Operation) -> None:
     world.count("acknowledged" + (f" of {len(parts)}" if len(parts) > 1 else ""))
     if operation.deed in ("restores", "purges"):
         world.count("restored" if operation.deed == "restores" else "purged")
-    world.acknowledge(operation, {name: one.version for name, one in zip(names, done, strict=True)})
-    for name, one in zip(names, done, strict=True):
-        world.check_view(name, one.view, "a committer's view")
-        if one.view.version < one.version:
-            world.fail(f"{operation.id} is at {one.version} of {name}, but the view at {one.view.version}")
-        known = desk.views.get(name)
-        if known is None or known.version < one.view.version:
-            desk.views[name] = one.view
+    world.acknowledge(
+        operation, {name: first_change.version for name, first_change in zip(names, changes, strict=True)}
+    )
+    for name, change in zip(names, changes, strict=True):
+        world.check_view(name, change.view, "a committer's view")
+        if change.view.version < change.version:
+            world.fail(
+                f"{operation.id} is at {change.version} of {name}, but the view at {change.view.version}"
+            )
+        known_view = desk.views.get(name)
+        if known_view is None or known_view.version < change.view.version:
+            desk.views[name] = change.view
 
 
 def decide(
     world: Ledgers, operation: Operation, name: str
 ) -> Callable[[LogView[Ledger], Sequence[Commit]], Draft]:
-    def judged(view: LogView[Ledger], passed: Sequence[Commit]) -> Draft:
+    def judged_draft(view: LogView[Ledger], passed: Sequence[Commit]) -> Draft:
         world.check_view(name, view, "what decide was given")
         facts = world.known(name)[operation.bases[name] : view.version]
         expected = [(fact.commit.version, fact.time_us) for fact in facts if fact.has_effect]
-        given = [(commit.version, commit.time_us) for commit in passed]
-        if given != expected:
-            world.fail(f"decide was given {given} instead of {expected} at {view.version} of {name}")
+        versions = [(commit.version, commit.time_us) for commit in passed]
+        if versions != expected:
+            world.fail(f"decide was given {versions} instead of {expected} at {view.version} of {name}")
         delta = operation.deltas[name]
         if view.state.balance + delta < 0:
             raise Short(f"{name} has {view.state.balance}, not {-delta}")
@@ -190,20 +196,20 @@ def decide(
             event["delta"] = delta
         if name == REGISTRY and operation.deed:
             event |= {"life": operation.log_ids[TABLE], "alive": operation.deed == "restores"}
-        deed = operation.deed if name == TABLE else ""
+        deed_text = operation.deed if name == TABLE else ""
         return Draft(
             events=(event,),
             blobs=(operation.id.encode(),) if operation.sidecar else (),
-            seals=deed == "seals",
-            restores=deed == "restores",
-            purges=deed == "purges",
+            seals=deed_text == "seals",
+            restores=deed_text == "restores",
+            purges=deed_text == "purges",
         )
 
-    return judged
+    return judged_draft
 
 
 def creator(world: Ledgers, name: str, times: int) -> Callable[[], None]:
-    """Create the table anew where it is sealed, and retry where the answer was lost."""
+    """Create the table anew if it is sealed, and retry if the answer was lost."""
 
     def work() -> None:
         desk = Desk(world, name)
@@ -234,8 +240,8 @@ def creator(world: Ledgers, name: str, times: int) -> Callable[[], None]:
                     continue
                 world.count("created anew")
                 world.check_view(TABLE, view, "a creator's view")
-                found = world.versions_of(operation)
-                world.acknowledge(operation, {TABLE: found[TABLE][0]} if found else {TABLE: 0})
+                versions = world.versions_of(operation)
+                world.acknowledge(operation, {TABLE: versions[TABLE][0]} if versions else {TABLE: 0})
                 break
 
     return work
@@ -246,14 +252,14 @@ def expirer(world: Ledgers, name: str, times: int) -> Callable[[], None]:
         logs, _ = world.new_logs(name)
         for _ in range(times):
             world.scheduler.stall(world.rng.randint(1, 250))
-            which = world.rng.choice(NAMES)
+            chosen_name = world.rng.choice(NAMES)
             try:
-                head = logs[which].load().version
-                version = world.rng.randint(min(max(1, world.last_base(which)), head), head)
+                head = logs[chosen_name].load().version
+                version = world.rng.randint(min(max(1, world.last_base(chosen_name)), head), head)
                 if world.rng.random() < 0.5:
-                    expire_in_a_job(logs[which], version, world.rng)
+                    expire_in_a_job(logs[chosen_name], version, world.rng)
                 else:
-                    expiry.expire(logs[which], version)
+                    expiry.expire(logs[chosen_name], version)
                 world.count("expired")
             except (StorageError, NotFound, CommitUnknown):
                 world.count("expiry that failed")
@@ -272,15 +278,17 @@ def vandal(world: Ledgers, deeds: int) -> Callable[[], None]:
             data = world.truth.get(key)
             if not data or data in world.damaged:
                 continue
-            deed = world.rng.choice(("delete", "cut", "lie"))
-            if deed == "delete":
+            deed_text = world.rng.choice(("delete", "cut", "lie"))
+            if deed_text == "delete":
                 world.truth.delete([key])
             else:
                 lie = msgspec.structs.replace(decode_root(data, key), commit_hash="0" * 64, hash="")
-                broken = data[: world.rng.randint(0, len(data) - 1)] if deed == "cut" else encode(lie)
-                world.damaged.add(broken)
-                world.truth.put(key, broken)
-            world.count(f"vandalism: {deed}")
+                broken_data = (
+                    data[: world.rng.randint(0, len(data) - 1)] if deed_text == "cut" else encode(lie)
+                )
+                world.damaged.add(broken_data)
+                world.truth.put(key, broken_data)
+            world.count(f"vandalism: {deed_text}")
 
     return work
 

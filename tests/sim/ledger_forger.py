@@ -51,15 +51,15 @@ def forge(world: Ledgers) -> None:
         return
     victim = world.rng.choice(victims)
     assert victim.intent is not None
-    listed = sorted((PLACE, world.rng.choice(ACCOUNTS)))
-    own = intents_of(world.new_id(), folder_of(listed), listed, "")[listed.index(PLACE)]
-    known = (*victim.intent.proof, *own.proof, tree_of([PLACE])[0], tree_of(listed)[0])
+    places = sorted((PLACE, world.rng.choice(ACCOUNTS)))
+    own = intents_of(world.new_id(), folder_of(places), places, "")[places.index(PLACE)]
+    known_proof = (*victim.intent.proof, *own.proof, tree_of([PLACE])[0], tree_of(places)[0])
     count = world.rng.randint(1, victim.intent.count + 1)
     made_up = {
         "log": PLACE,
         "count": count,
         "index": world.rng.randrange(count),
-        "proof": tuple(world.rng.choices(known, k=world.rng.randint(0, 3))),
+        "proof": tuple(world.rng.choices(known_proof, k=world.rng.randint(0, 3))),
     }
     intent = world.rng.choice(
         (
@@ -70,7 +70,7 @@ def forge(world: Ledgers) -> None:
             own,
         )
     )
-    forged = Commit(
+    forged_commit = Commit(
         format=FORMAT,
         log_id=head.log_id,
         version=head.version + 1,
@@ -82,7 +82,7 @@ def forge(world: Ledgers) -> None:
         intent=intent,
     )
     # Between the look at the head and this put nothing else runs.
-    world.truth.put_if_absent(KEYS.commit(forged.version), encode(forged))
+    world.truth.put_if_absent(KEYS.commit(forged_commit.version), encode(forged_commit))
     world.count("forged")
 
 

@@ -69,14 +69,14 @@ def standing_of(self: Any, found: Any) -> dict[str, Commit]:
 
 
 def decide_at_once(self: Any, txn: str, found: Any) -> None:
-    standing = standing_of(self, found)
+    standing_commits = standing_of(self, found)
     decision = Decision(
         format=FORMAT,
         txn=txn,
         commit_id=self.commit_id,
         outcome=COMMITTED,
-        time_us=max(commit.time_us for commit in standing.values()) + 1_000_000,
-        positions={name: commit.version for name, commit in standing.items()},
+        time_us=max(commit.time_us for commit in standing_commits.values()) + 1_000_000,
+        positions={name: commit.version for name, commit in standing_commits.items()},
     )
     self.decisions.place(txn).create(decision, self.options)
 
@@ -141,9 +141,9 @@ def a_cut_is_not_checked_again(real: Any, before: Any, after: Any) -> bool:
 
 @removes(decisions.DecisionPlace, "abort")
 def aborted_is_put_over_whatever_was_decided(real: Any, self: Any, commit_id: str, options: Any) -> Decision:
-    aborted = Decision(format=FORMAT, txn=self.txn, commit_id=commit_id, outcome=ABORTED)
-    self.store.put(self.key, encode(aborted))
-    return aborted
+    aborted_decision = Decision(format=FORMAT, txn=self.txn, commit_id=commit_id, outcome=ABORTED)
+    self.store.put(self.key, encode(aborted_decision))
+    return aborted_decision
 
 
 @removes(following, "wait_or_abort")

@@ -23,22 +23,34 @@ def reader(world: Ledgers, name: str, reads: int) -> Callable[[], None]:
         logs, _ = world.new_logs(name)
         views: Views = {}
         for _ in range(reads):
-            which = world.rng.choice(NAMES)
-            known, begun_at, before = world.newest[which], world.scheduler.steps, views.get(which)
+            chosen_name = world.rng.choice(NAMES)
+            known_number, begun_at, view_before = (
+                world.newest[chosen_name],
+                world.scheduler.steps,
+                views.get(chosen_name),
+            )
             try:
-                fresh = before is None or world.rng.random() < 0.4
-                view = logs[which].load() if fresh else logs[which].refresh(before)
-                world.check_view(which, view, "a reader's view")
-                if view.version < known or (before is not None and view.version < before.version):
-                    world.fail(f"reads version {view.version} of {which} after {known} was acknowledged")
-                views[which] = view
+                fresh = view_before is None or world.rng.random() < 0.4
+                view = logs[chosen_name].load() if fresh else logs[chosen_name].refresh(view_before)
+                world.check_view(chosen_name, view, "a reader's view")
+                if view.version < known_number or (
+                    view_before is not None and view.version < view_before.version
+                ):
+                    world.fail(
+                        f"reads version {view.version} of {chosen_name} after {known_number} was acknowledged"
+                    )
+                views[chosen_name] = view
                 event = Event(
-                    f"{name} of {which}", begun_at, world.scheduler.steps, {}, {which: view.version}
+                    f"{name} of {chosen_name}",
+                    begun_at,
+                    world.scheduler.steps,
+                    {},
+                    {chosen_name: view.version},
                 )
                 world.reads.append((event, False))
-                read_history(world, which, logs[which], view)
+                read_history(world, chosen_name, logs[chosen_name], view)
             except StorageError:
-                views.pop(which, None)
+                views.pop(chosen_name, None)
             except Crash:
                 logs, _ = world.new_logs(name)
                 views = {}
@@ -76,12 +88,12 @@ def cut_reader(world: Ledgers, name: str, cuts: int) -> Callable[[], None]:
         logs, _ = world.new_logs(name)
         views: Views = {}
         for _ in range(cuts):
-            begun_at, settled = world.scheduler.steps, world.rng.random() < 0.5
+            begun_at, is_settled = world.scheduler.steps, world.rng.random() < 0.5
             try:
                 if world.rng.random() < 0.3:
                     read_cut_by_time(world, logs)
                     continue
-                views = cut(world, logs, views or {which: logs[which].load() for which in NAMES}, settled)
+                views = cut(world, logs, views or {name: logs[name].load() for name in NAMES}, is_settled)
             except (StorageError, NotFound):
                 views = {}
                 continue
@@ -92,12 +104,12 @@ def cut_reader(world: Ledgers, name: str, cuts: int) -> Callable[[], None]:
             if not views:
                 world.count("cuts given up")
                 continue
-            for which, view in views.items():
-                world.check_view(which, view, "a cut")
+            for chosen_text, view in views.items():
+                world.check_view(chosen_text, view, "a cut")
             check_cut(world, views, "a cut")
-            versions = {which: view.version for which, view in views.items()}
+            versions = {which_text: view.version for which_text, view in views.items()}
             event = Event(f"cut by {name}", begun_at, world.scheduler.steps, {}, versions)
-            world.reads.append((event, settled))
+            world.reads.append((event, is_settled))
             world.count("cuts")
 
     return work
@@ -109,16 +121,16 @@ def is_same_cut(before: Views, after: Views) -> bool:
 
 
 def cut(world: Ledgers, logs: dict[str, Log[Ledger]], views: Views, settled: bool) -> Views:
-    """Collect, re-check, repeat until a pass changes nothing. Where `settled`, wait for the undecided too."""
+    """Collect, re-check, repeat until a pass changes nothing. If `settled`, wait for the undecided too."""
     for _ in range(PASSES_MAX):
         if settled:
-            after = {name: logs[name].refresh_settled(view) for name, view in views.items()}
+            views_after = {name: logs[name].refresh_settled(view) for name, view in views.items()}
         else:
             fresh = refresh_many([(logs[name], view) for name, view in views.items()])
-            after = dict(zip(views, fresh, strict=True))
-        if is_same_cut(views, after):
-            return after
-        views = after
+            views_after = dict(zip(views, fresh, strict=True))
+        if is_same_cut(views, views_after):
+            return views_after
+        views = views_after
     return {}
 
 
@@ -126,12 +138,12 @@ def read_cut_by_time(world: Ledgers, logs: dict[str, Log[Ledger]]) -> None:
     times = [fact.time_us for name in NAMES for fact in world.known(name)]
     founded_us = max(world.known(name)[0].time_us for name in NAMES)
     time_us = max(founded_us, world.rng.choice(times) + world.rng.choice((-1, 0, 0, 1)))
-    before: dict[str, int] = {}
+    versions_before: dict[str, int] = {}
     for _ in range(PASSES_MAX):
         versions = {name: log.version_at_time(time_us) for name, log in logs.items()}
-        if versions == before:
+        if versions == versions_before:
             break
-        before = versions
+        versions_before = versions
     else:
         return world.count("cuts by time given up")
     views = {name: logs[name].view_at(version) for name, version in versions.items()}

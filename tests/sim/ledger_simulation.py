@@ -76,7 +76,7 @@ def check_log(world: Ledgers, name: str) -> list[str]:
     """Dense versions, chained by hashes, each settled by the next one as its decision says."""
     problems = []
     facts, base = world.known(name), world.last_base(name)
-    before: Fact | None = None
+    fact_before: Fact | None = None
     for version, fact in enumerate(facts, 1):
         at = f"version {version} of {name}"
         original = world.created(name, version)
@@ -95,19 +95,21 @@ def check_log(world: Ledgers, name: str) -> list[str]:
                 problems.append(f"{at} is a tombstone, but the last base is at {base}")
         elif entry != original:
             problems.append(f"{at} was replaced by another commit")
-        if original.version != version or original.prev != (before.commit.hash if before else ""):
+        if original.version != version or original.prev != (fact_before.commit.hash if fact_before else ""):
             problems.append(f"{at} does not continue the one before")
-        if original.settles != (before.settled if before else None):
-            problems.append(f"{at} settles {original.settles}, but that was {before and before.settled}")
-        if before is not None:
-            problems += check_life(at, before, original)
-        before = fact
-    undecided = world.created(name, len(facts) + 1)
-    if undecided is not None and world.created(name, len(facts) + 2) is not None:
+        if original.settles != (fact_before.settled if fact_before else None):
+            problems.append(
+                f"{at} settles {original.settles}, but that was {fact_before and fact_before.settled}"
+            )
+        if fact_before is not None:
+            problems += check_life(at, fact_before, original)
+        fact_before = fact
+    undecided_commit = world.created(name, len(facts) + 1)
+    if undecided_commit is not None and world.created(name, len(facts) + 2) is not None:
         problems.append(f"something follows version {len(facts) + 1} of {name}, which is undecided")
     prefix = f"{world.keys[name].log}/0"
     numbers = [key for key in world.truth.created if key.startswith(prefix)]
-    if len(numbers) != len(facts) + (undecided is not None):
+    if len(numbers) != len(facts) + (undecided_commit is not None):
         problems.append(f"{len(numbers)} versions of {name} were created, but {len(facts)} follow each other")
     return problems
 
@@ -136,17 +138,17 @@ def check_decisions(world: Ledgers) -> list[str]:
                 intents[commit.intent.txn][name] = version
                 sizes[commit.intent.txn] = commit.intent.count
             version += 1
-    for key, created in world.truth.created.items():
+    for key, created_data in world.truth.created.items():
         if "_txn/" not in key or key.endswith(RIGHTS_KEY):
             continue
-        if world.truth.get(key) != created:
+        if world.truth.get(key) != created_data:
             problems.append(f"{key} was overwritten")
-        decision = decode_decision(created, key)
-        found = intents.get(decision.txn, {})
+        decision = decode_decision(created_data, key)
+        intent = intents.get(decision.txn, {})
         if decision.outcome == "committed" and (
-            found != decision.positions or sizes.get(decision.txn) != len(decision.positions)
+            intent != decision.positions or sizes.get(decision.txn) != len(decision.positions)
         ):
-            problems.append(f"{key} commits {decision.positions}, but its intents are at {found}")
+            problems.append(f"{key} commits {decision.positions}, but its intents are at {intent}")
     return problems
 
 
@@ -154,23 +156,28 @@ def check_operations(world: Ledgers) -> list[str]:
     """All parts or none; acknowledged: there once, refused: not there, unknown: at most once."""
     problems = []
     for operation in world.operations:
-        found = world.versions_of(operation)
-        wanted = set(operation.deltas) or set(operation.log_ids)
-        if any(len(versions) > 1 for versions in found.values()):
-            problems.append(f"{operation.id} was applied more than once: {found}")
-        if found and set(found) != wanted:
-            problems.append(f"{operation.id} is in {sorted(found)} and not in {sorted(wanted - set(found))}")
-        for name, versions in found.items():
+        found_versions = world.versions_of(operation)
+        wanted_deltas = set(operation.deltas) or set(operation.log_ids)
+        if any(len(versions) > 1 for versions in found_versions.values()):
+            problems.append(f"{operation.id} was applied more than once: {found_versions}")
+        if found_versions and set(found_versions) != wanted_deltas:
+            problems.append(
+                f"{operation.id} is in {sorted(found_versions)} and not in "
+                f"{sorted(wanted_deltas - set(found_versions))}"
+            )
+        for name, versions in found_versions.items():
             if any(world.known(name)[v - 1].log_id != operation.log_ids[name] for v in versions):
                 problems.append(f"{operation.id} was meant for another log than it was applied to in {name}")
         if (
             operation.acknowledged is not None
-            and {name: [version] for name, version in operation.acknowledged.items()} != found
+            and {name: [version] for name, version in operation.acknowledged.items()} != found_versions
         ):
-            problems.append(f"{operation.id} was acknowledged at {operation.acknowledged}, but is at {found}")
-        if operation.refused and found:
-            problems.append(f"{operation.id} was reported as failed, but is at {found}")
-        if len({world.known(name)[versions[0] - 1].time_us for name, versions in found.items()}) > 1:
+            problems.append(
+                f"{operation.id} was acknowledged at {operation.acknowledged}, but is at {found_versions}"
+            )
+        if operation.refused and found_versions:
+            problems.append(f"{operation.id} was reported as failed, but is at {found_versions}")
+        if len({world.known(name)[versions[0] - 1].time_us for name, versions in found_versions.items()}) > 1:
             problems.append(f"{operation.id} happened at several times")
     for name in NAMES:
         if any(fact.state.balance < 0 for fact in world.known(name)):
@@ -212,7 +219,7 @@ def check_snapshots(world: Ledgers, name: str) -> list[str]:
             problems.append(f"{key} is of no decided version")
             continue
         fact = facts[root.version - 1]
-        seen = (
+        seen_digests = (
             root.state["digest"],
             root.state["balance"],
             root.time_us,
@@ -221,7 +228,7 @@ def check_snapshots(world: Ledgers, name: str) -> list[str]:
             root.settles,
         )
         true = (fact.state.digest, fact.state.balance, fact.time_us, fact.sealed, fact.purged, fact.settled)
-        if seen != true:
+        if seen_digests != true:
             problems.append(f"{key} is not what a replay of {root.version} versions gives")
     return problems
 
@@ -234,20 +241,20 @@ def check_order(world: Ledgers) -> list[str]:
     """
     writes, guarded = [], []
     for operation in world.operations:
-        found = {name: versions[0] for name, versions in world.versions_of(operation).items()}
-        if found:
-            event = Event(operation.id, operation.begun_at, operation.answered_at, found)
+        found_versions = {name: versions[0] for name, versions in world.versions_of(operation).items()}
+        if found_versions:
+            event = Event(operation.id, operation.begun_at, operation.answered_at, found_versions)
             writes.append(event)
             reads = {} if operation.guard is None else dict([operation.guard])
-            guarded.append(Event(event.name, event.begun_at, event.ended_at, found, reads))
+            guarded.append(Event(event.name, event.begun_at, event.ended_at, found_versions, reads))
     problems = []
-    for what, events in (
+    for label, events in (
         ("all reads", [*writes, *(event for event, _ in world.reads)]),
-        ("what was re-checked", [*guarded, *(event for event, settled in world.reads if settled)]),
+        ("what was re-checked", [*guarded, *(event for event, is_settled in world.reads if is_settled)]),
     ):
         found_cycle = cycle(events)
         if found_cycle:
-            problems.append(f"with {what} there is no order: {' < '.join([*found_cycle, found_cycle[0]])}")
+            problems.append(f"with {label} there is no order: {' < '.join([*found_cycle, found_cycle[0]])}")
     if cycle([*guarded, *(event for event, _ in world.reads)]):
         world.count("cuts that ignored the undecided and fit into no order")
     return problems

@@ -1,4 +1,4 @@
-"""The second world: several logs in one store, transactions between them, and what is known of each operation."""
+"""The second world: several logs in one store, transactions between them, and the known facts of each operation."""
 
 from __future__ import annotations
 
@@ -161,13 +161,13 @@ class Ledgers:
         """Return all versions of a log that are decided."""
         facts = self.facts[name]
         while (commit := self.created(name, len(facts) + 1)) is not None:
-            settled = None
+            settled_intent = None
             if commit.intent is not None:
                 decision = self.decision(commit.intent)
                 if decision is None:
                     break
-                settled = SettledIntent(outcome=decision.outcome, time_us=decision.time_us)
-            facts.append(self._fact(facts[-1] if facts else None, commit, settled))
+                settled_intent = SettledIntent(outcome=decision.outcome, time_us=decision.time_us)
+            facts.append(self._fact(facts[-1] if facts else None, commit, settled_intent))
         return facts
 
     def _fact(self, before: Fact | None, commit: Commit, settled: SettledIntent | None) -> Fact:
@@ -188,8 +188,8 @@ class Ledgers:
         blobs = [self.truth.created_sidecars[sidecar.name] for sidecar in commit.sidecars]
         effect = msgspec.structs.replace(commit, time_us=time_us)
         state = fold(start, effect, blobs)
-        sealed = commit.seals or commit.purges
-        return Fact(effect, settled, True, state, commit.log_id, time_us, sealed, commit.purges)
+        is_sealed = commit.seals or commit.purges
+        return Fact(effect, settled, True, state, commit.log_id, time_us, is_sealed, commit.purges)
 
     def versions_of(self, operation: Operation) -> dict[str, list[int]]:
         """Return where an operation has an effect."""
@@ -214,7 +214,7 @@ class Ledgers:
         if not 1 <= view.version <= len(facts):
             return self.fail(f"{what} of {name}: version {view.version}, but {len(facts)} are decided")
         fact = facts[view.version - 1]
-        for member, seen, true in (
+        for member, seen_state, true in (
             ("state", view.state, fact.state),
             ("hash", view.hash, fact.commit.hash),
             ("time", view.time_us, fact.time_us),
@@ -222,8 +222,10 @@ class Ledgers:
             ("seal", (view.sealed, view.purged), (fact.sealed, fact.purged)),
             ("settlement", view.settles, fact.settled),
         ):
-            if seen != true:
-                self.fail(f"{what} of {name}: at version {view.version} the {member} is {seen}, not {true}")
+            if seen_state != true:
+                self.fail(
+                    f"{what} of {name}: at version {view.version} the {member} is {seen_state}, not {true}"
+                )
 
     def acknowledge(self, operation: Operation, versions: dict[str, int]) -> None:
         if operation.acknowledged not in (None, versions):

@@ -1,4 +1,4 @@
-"""What the simulated log is about: operations, claims that only one may make, and writes with a data object.
+"""The subject of the simulated log: operations, claims that a single operation may make, and writes with a data object.
 
 The operations themselves are in manifests, some of which every few versions replace, as a table's are.
 """
@@ -138,8 +138,8 @@ class OperationsByData:
 
     def redo(self, view: LogView[State], draft: Draft) -> Draft:
         for event in draft.events:
-            taken, free = event.get("claim", "") in view.state.claims, event.get("release", "")
-            if taken or (free and free not in view.state.claims):
+            is_taken, free = event.get("claim", "") in view.state.claims, event.get("release", "")
+            if is_taken or (free and free not in view.state.claims):
                 raise ConflictError("the claim is not as it has to be")
         return draft
 
@@ -157,7 +157,7 @@ class OperationsByData:
 
         draft = again(view)
         assert draft is not None
-        events: list[tuple[dict[str, Json], ...]] = [({"op": each.decode()},) for each in rows]
+        events: list[tuple[dict[str, Json], ...]] = [({"op": row.decode()},) for row in rows]
         return GatheredChanges(events, draft, again, lambda: _delete(store, write))
 
 

@@ -61,7 +61,9 @@ def a_combiner_does_not_compare_ids(real: Any, self: Any, commit_id: str) -> boo
 
 @removes(window, "decided_ids")
 def a_combiner_forgets_what_was_refused(real: Any, commit: Any) -> Any:
-    return tuple(each.commit_id for each in commit.changes if each.refused is None) or (commit.commit_id,)
+    return tuple(change.commit_id for change in commit.changes if change.refused is None) or (
+        commit.commit_id,
+    )
 
 
 @removes(placing.ChangeCursor, "asked_before")
@@ -74,8 +76,8 @@ def a_proposal_is_read_under_any_key(
     real: Any, key: str, data: bytes, keys: Any, location: str, *args: Any
 ) -> Proposal:
     proposal = decode_proposal(data, location)
-    named = keys.proposal_of(key)
-    return structs.replace(proposal, seen=named[0], until=named[0] + WINDOW)
+    named_proposal = keys.proposal_of(key)
+    return structs.replace(proposal, seen=named_proposal[0], until=named_proposal[0] + WINDOW)
 
 
 @removes(combining, "check_fence")
@@ -92,7 +94,7 @@ def a_refusal_is_not_read(real: Any, *args: Any) -> None:
 def a_combiner_keeps_the_file_of_other_rows(real: Any, self: Any, judged: Any) -> Any:
     if self._gathered is None:
         return real(self, judged)
-    return replace(self._gathered[1], events=[({"op": each.draft.rows.decode()},) for each in judged.rows])
+    return replace(self._gathered[1], events=[({"op": row.draft.rows.decode()},) for row in judged.rows])
 
 
 @removes(combining.CourierRound, "work")
@@ -109,8 +111,8 @@ def _fences_are_not_for_combiners() -> Iterator[None]:
     real = projection.OperationsByData.gather
 
     def gather(self: Any, view: Any, rows: Any) -> Any:
-        found = real(self, view, rows)
-        return None if found is None else replace(found, again=lambda now: found.draft)
+        changes = real(self, view, rows)
+        return None if changes is None else replace(changes, again=lambda now: changes.draft)
 
     def check(view: Any, draft: Any, location: str) -> None:
         if not any("of" in event for event in draft.events):

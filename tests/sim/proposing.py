@@ -47,10 +47,10 @@ def _finds_counted(world: World) -> Iterator[None]:
     real = watch.ProposalWatch.begins
 
     def begins(self: Any) -> bool:
-        found = real(self)
-        if found:
+        is_found = real(self)
+        if is_found:
             world.count("others were found to wait")
-        return found
+        return is_found
 
     with patch.object(watch.ProposalWatch, "begins", begins):
         yield
@@ -58,10 +58,12 @@ def _finds_counted(world: World) -> Iterator[None]:
 
 @contextmanager
 def _first_tries_known(world: World) -> Iterator[None]:
-    """Have each change be a retry where it is one: here the first tries have ids that were given, too."""
+    """Have each change be a retry if it is one: here the first tries have ids that were given, too."""
 
     def is_retried(cursor: Any) -> bool:
-        return any(each.commit_id == cursor.commit_id and each.asked > 1 for each in world.operations)
+        return any(
+            operation.commit_id == cursor.commit_id and operation.asked > 1 for operation in world.operations
+        )
 
     with patch.object(placing.ChangeCursor, "retried", property(is_retried)):
         yield
@@ -117,8 +119,8 @@ def _restorer(world: World) -> Callable[[], None]:
         for draft in (Draft(seals=True), Draft(restores=True)):
             world.scheduler.stall(world.rng.randint(20, 200))
             try:
-                done = log.commit(log.load(), lambda view, passed, draft=draft: draft)  # type: ignore[misc]
-                world.newest_acknowledged = max(world.newest_acknowledged, done.version)
+                change = log.commit(log.load(), lambda view, passed, draft=draft: draft)  # type: ignore[misc]
+                world.newest_acknowledged = max(world.newest_acknowledged, change.version)
                 world.count("sealed, or restored")
             except (StorageError, LogSealed, CommitUnknown, ConflictError):
                 world.count("a seal that failed")
@@ -132,17 +134,19 @@ def _forger(world: World, deeds: int) -> Callable[[], None]:
     def work() -> None:
         for _ in range(deeds):
             world.scheduler.stall(world.rng.randint(1, 60))
-            listed = list(world.truth.list_after(world.keys.inbox))
-            if not listed:
+            keys = list(world.truth.list_after(world.keys.inbox))
+            if not keys:
                 continue
-            key, head = world.rng.choice(listed), world.head()
-            data, named = world.truth.get(key), world.keys.proposal_of(key)
-            deed = world.rng.choice(("later", "later", "cut", "garbage", "gone"))
-            if deed == "gone":
+            key, head = world.rng.choice(keys), world.head()
+            data, proposal = world.truth.get(key), world.keys.proposal_of(key)
+            deed_text = world.rng.choice(("later", "later", "cut", "garbage", "gone"))
+            if deed_text == "gone":
                 world.truth.delete([key])
-            elif data is not None and named is not None:
-                broken = {"cut": data[: len(data) // 2], "garbage": b"{}"}.get(deed, data)
-                world.truth.put(world.keys.proposal(max(1, head - world.rng.randint(0, 2)), named[1]), broken)
-            world.count(f"forgery: {deed}")
+            elif data is not None and proposal is not None:
+                broken_data = {"cut": data[: len(data) // 2], "garbage": b"{}"}.get(deed_text, data)
+                world.truth.put(
+                    world.keys.proposal(max(1, head - world.rng.randint(0, 2)), proposal[1]), broken_data
+                )
+            world.count(f"forgery: {deed_text}")
 
     return work

@@ -1,4 +1,4 @@
-"""Real threads, exactly one of which runs at a time; a seed decides at each store call which one goes on.
+"""Real threads, of which a single one runs at a time. At each store call, a seed decides which thread goes on.
 
 The code under test is unchanged and synchronous. The actor that holds the baton runs until its next step; so a run is a
 function of its seed, and any interleaving of store calls can happen.
@@ -73,9 +73,9 @@ class Scheduler:
         self.on_step()
         self._land()
         me = self.running
-        chosen = self._choose()
-        if chosen is not me:
-            self._hand_over(chosen)
+        chosen_actor = self._choose()
+        if chosen_actor is not me:
+            self._hand_over(chosen_actor)
             me.gate.acquire()
 
     def stall(self, steps: int) -> None:
@@ -142,7 +142,7 @@ class Scheduler:
             where = "".join(traceback.format_tb(error.__traceback__)[-6:])
             self.failures.append(f"{actor.name}: {type(error).__name__}: {error}\n{where}")
         actor.ended = True
-        if all(other.ended for other in self._actors):
+        if all(other_actor.ended for other_actor in self._actors):
             self._all_ended.release()
         else:
             self._hand_over(self._choose())

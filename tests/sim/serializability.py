@@ -24,24 +24,24 @@ class Event:
 
 def cycle(events: Sequence[Event]) -> list[str]:
     """Return operations each of which has to come before the next, and the last before the first; none if it fits."""
-    after = _edges(events)
-    waiting = [0] * len(events)
-    for followers in after:
+    edges_after = _edges(events)
+    waiting_numbers = [0] * len(events)
+    for followers in edges_after:
         for i in followers:
-            waiting[i] += 1
-    ready = [i for i, count in enumerate(waiting) if not count]
+            waiting_numbers[i] += 1
+    ready = [i for i, count in enumerate(waiting_numbers) if not count]
     for i in ready:
-        for follower in after[i]:
-            waiting[follower] -= 1
-            if not waiting[follower]:
+        for follower in edges_after[i]:
+            waiting_numbers[follower] -= 1
+            if not waiting_numbers[follower]:
                 ready.append(follower)
-    left = {i for i in range(len(events)) if waiting[i]}
-    if not left:
+    remaining_numbers = {i for i in range(len(events)) if waiting_numbers[i]}
+    if not remaining_numbers:
         return []
     # Each that is left comes after another that is left: walk back until one is met twice.
-    before = {i: next(j for j in left if i in after[j]) for i in left}
+    before = {i: next(j for j in remaining_numbers if i in edges_after[j]) for i in remaining_numbers}
     path: list[int] = []
-    at = min(left)
+    at = min(remaining_numbers)
     while at not in path:
         path.append(at)
         at = before[at]
@@ -49,7 +49,7 @@ def cycle(events: Sequence[Event]) -> list[str]:
 
 
 def _edges(events: Sequence[Event]) -> list[set[int]]:
-    after: list[set[int]] = [set() for _ in events]
+    numbers_after: list[set[int]] = [set() for _ in events]
     writers: dict[str, list[tuple[int, int]]] = {}
     for i, event in enumerate(events):
         for log, version in event.writes.items():
@@ -57,15 +57,17 @@ def _edges(events: Sequence[Event]) -> list[set[int]]:
     for in_log in writers.values():
         in_log.sort()
         for (_, earlier), (_, later) in zip(in_log, in_log[1:], strict=False):
-            after[earlier].add(later)
+            numbers_after[earlier].add(later)
     for i, event in enumerate(events):
-        for log, seen in event.reads.items():
+        for log, seen_read in event.reads.items():
             in_log = [(version, j) for version, j in writers.get(log, []) if j != i]
-            if earlier_writers := [j for version, j in in_log if version <= seen]:
-                after[earlier_writers[-1]].add(i)
-            if later_writers := [j for version, j in in_log if version > seen]:
-                after[i].add(later_writers[0])
+            if earlier_writers := [j for version, j in in_log if version <= seen_read]:
+                numbers_after[earlier_writers[-1]].add(i)
+            if later_writers := [j for version, j in in_log if version > seen_read]:
+                numbers_after[i].add(later_writers[0])
     for i, event in enumerate(events):
         if event.ended_at is not None:
-            after[i].update(j for j, other in enumerate(events) if other.begun_at > event.ended_at)
-    return after
+            numbers_after[i].update(
+                j for j, other_event in enumerate(events) if other_event.begun_at > event.ended_at
+            )
+    return numbers_after

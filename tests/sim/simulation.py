@@ -75,7 +75,7 @@ def check(world: World) -> list[str]:
 def check_versions(world: World, head: int) -> list[str]:
     """Versions without a gap, each still there as it was created or as its tombstone, chained by hashes."""
     problems = []
-    base, previous, sealed = world.last_base(), "", False
+    base, previous, is_sealed = world.last_base(), "", False
     for version in range(1, head + 1):
         original = world.commits[version - 1]
         data = world.truth.get(world.keys.commit(version))
@@ -89,11 +89,13 @@ def check_versions(world: World, head: int) -> list[str]:
             problems.append(f"version {version} was replaced by another commit")
         if entry.prev != previous or entry.version != version:
             problems.append(f"version {version} does not continue version {version - 1}")
-        if sealed != (original.reopens or original.restores):
-            problems.append(f"version {version} follows the seal" if sealed else f"version {version} reopens")
+        if is_sealed != (original.reopens or original.restores):
+            problems.append(
+                f"version {version} follows the seal" if is_sealed else f"version {version} reopens"
+            )
         if original.reopens and original.log_id == world.commits[version - 2].log_id:
             problems.append(f"version {version} reopens the log under the same id")
-        previous, sealed = original.hash, original.seals
+        previous, is_sealed = original.hash, original.seals
     numbers = [key for key in world.truth.created if key.startswith(world.keys.log) and key.count("/") == 2]
     if len([key for key in numbers if "bases" not in key]) != head:
         problems.append(f"{len(numbers)} versions were created, but only {head} follow each other")
@@ -104,14 +106,16 @@ def check_operations(world: World) -> list[str]:
     """What was acknowledged is there once, what was refused is not, what is unknown at most once."""
     problems = []
     found: dict[str, list[int]] = {}
-    refused: set[str] = set()
+    refused_texts: set[str] = set()
     for commit in world.commits:
         for change in each_change(commit):
             found.setdefault(change.commit_id, []).append(commit.version)
         for each in commit.changes:
             if each.refused is not None:
-                refused.add(each.commit_id)
-    problems += [f"change {id} was refused, and applied at {found[id]}" for id in refused & found.keys()]
+                refused_texts.add(each.commit_id)
+    problems += [
+        f"change {id} was refused, and applied at {found[id]}" for id in refused_texts & found.keys()
+    ]
     problems += check_claims(world)
     for operation in world.operations:
         versions = found.get(operation.commit_id, [])
@@ -132,8 +136,8 @@ def check_claims(world: World) -> list[str]:
     """A claim was free whenever it was granted, and taken whenever it was released."""
     problems = []
     for version, commit in enumerate(world.commits, 1):
-        for change, before in zip(each_change(commit), world.judged_on[version - 1], strict=True):
-            problems += [f"version {version}: {wrong}" for wrong in wrong_claims(change, before)]
+        for change, state_before in zip(each_change(commit), world.judged_on[version - 1], strict=True):
+            problems += [f"version {version}: {wrong}" for wrong in wrong_claims(change, state_before)]
     return problems
 
 

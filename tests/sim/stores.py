@@ -31,15 +31,15 @@ class TrueStore(MemoryStore):
     def put_if_absent(self, key: str, data: bytes) -> bool:
         if not self.condition_holds:
             self.put(key, data)
-            created = True
+            is_created = True
         else:
-            created = super().put_if_absent(key, data)
-        if created:
+            is_created = super().put_if_absent(key, data)
+        if is_created:
             if key in self.created and self.created[key] != data:
                 self.freed.append(key)
             self.created.setdefault(key, data)
             self.created_at_us.setdefault(key, self._clock_us())
-        return created
+        return is_created
 
     def put(self, key: str, data: bytes) -> None:
         folder, _, name = key.rpartition("/")
@@ -112,12 +112,12 @@ class UnreliableStore:
             self._read_fault(keys[0])
         order = list(range(len(keys)))
         self._rng.shuffle(order)
-        found: list[bytes | None] = [None] * len(keys)
+        count: list[bytes | None] = [None] * len(keys)
         for i in order:
             if self._rng.random() < self._weather.tear:
                 self._scheduler.step()
-            found[i] = self._truth.get(keys[i])
-        return found
+            count[i] = self._truth.get(keys[i])
+        return count
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         created = False
@@ -146,7 +146,7 @@ class UnreliableStore:
         return self._truth.open_input(key)
 
     def now_us(self, near: str = "") -> int | None:
-        """Known from any answer; where there was none yet, it is asked for."""
+        """Known from any answer; if there was none yet, it is asked for."""
         if not self._knows_time:
             self._begin()
             self._read_fault(near)

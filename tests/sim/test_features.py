@@ -21,27 +21,27 @@ def test_a_client_that_lacks_features_reads_nothing_wrong_and_writes_nothing() -
     for seed in SHORT:
         outcome = simulate_features(seed)
         assert not outcome.failures, f"scripts/sim --world features --seed {seed}: {outcome.failures[0]}"
-        for what, count in outcome.counters.items():
-            totals[what] = totals.get(what, 0) + count
+        for label, count in outcome.counters.items():
+            totals[label] = totals.get(label, 0) + count
     # A simulation in which these did not happen would prove nothing.
-    for deed in ("read", "read_older", "commit", "commit_on_known", "expire", "snapshot"):
-        assert totals.get(f"refused to an older client: {deed}"), deed
-        assert totals.get(f"done by an older client: {deed}"), deed
-    for what in ("reopened", "expired", "older versions read by an older client"):
-        assert totals.get(what), what
+    for deed_name in ("read", "read_older", "commit", "commit_on_known", "expire", "snapshot"):
+        assert totals.get(f"refused to an older client: {deed_name}"), deed_name
+        assert totals.get(f"done by an older client: {deed_name}"), deed_name
+    for label in ("reopened", "expired", "older versions read by an older client"):
+        assert totals.get(label), label
 
 
 @pytest.mark.slow
 def test_a_client_that_lacks_features_is_harmless_in_thousands_of_seeds() -> None:
-    failed = [seed for seed in FULL if simulate_features(seed).failures]
-    assert not failed, f"scripts/sim --world features --seed {failed[0]}"
+    seeds = [seed for seed in FULL if simulate_features(seed).failures]
+    assert not seeds, f"scripts/sim --world features --seed {seeds[0]}"
 
 
 def nothing(*given: Any, **named: Any) -> None:
     return None
 
 
-def unnamed(names: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+def unnamed_texts(names: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
     return new
 
 
@@ -50,7 +50,7 @@ def unnamed(names: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
     [
         (format, "check_features", nothing),
         (replay, "check_features", nothing),
-        (view, "_with", unnamed),
+        (view, "_with", unnamed_texts),
     ],
 )
 def test_some_seed_fails_once_a_protection_is_removed(

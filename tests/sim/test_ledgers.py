@@ -19,10 +19,10 @@ def test_no_transaction_is_lost_doubled_or_torn_in_hundreds_of_seeds() -> None:
     for seed in SHORT:
         outcome = simulate_ledgers(seed)
         assert not outcome.failures, f"scripts/sim --world ledgers --seed {seed}: {outcome.failures[0]}"
-        for what, count in outcome.counters.items():
-            totals[what] = totals.get(what, 0) + count
+        for label, count in outcome.counters.items():
+            totals[label] = totals.get(label, 0) + count
     # A simulation in which these did not happen would prove nothing.
-    for what in (
+    for label in (
         "acknowledged of 2",
         "acknowledged of 3",
         "retried",
@@ -40,13 +40,13 @@ def test_no_transaction_is_lost_doubled_or_torn_in_hundreds_of_seeds() -> None:
         "purged",
         "vandalism: lie",
     ):
-        assert totals.get(what), what
+        assert totals.get(label), label
 
 
 @pytest.mark.slow
 def test_no_transaction_is_lost_doubled_or_torn_in_thousands_of_seeds() -> None:
-    failed = [seed for seed in FULL if simulate_ledgers(seed).failures]
-    assert not failed, f"scripts/sim --world ledgers --seed {failed[0]}"
+    seeds = [seed for seed in FULL if simulate_ledgers(seed).failures]
+    assert not seeds, f"scripts/sim --world ledgers --seed {seeds[0]}"
 
 
 @pytest.mark.parametrize("mutation", sorted(LEDGER_MUTATIONS))

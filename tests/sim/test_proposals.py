@@ -19,10 +19,10 @@ def test_what_is_proposed_is_applied_once_or_refused_in_hundreds_of_seeds() -> N
     for seed in SHORT:
         outcome = simulate_proposals(seed)
         assert not outcome.failures, f"scripts/sim --world proposals --seed {seed}: {outcome.failures[0]}"
-        for what, count in outcome.counters.items():
-            totals[what] = totals.get(what, 0) + count
+        for label, count in outcome.counters.items():
+            totals[label] = totals.get(label, 0) + count
     # A simulation in which these did not happen would prove nothing.
-    for what in (
+    for label in (
         "unknown",
         "retried",
         "expired",
@@ -40,13 +40,13 @@ def test_what_is_proposed_is_applied_once_or_refused_in_hundreds_of_seeds() -> N
         "forgery: later",
         "forgery: cut",
     ):
-        assert totals.get(what), what
+        assert totals.get(label), label
 
 
 @pytest.mark.slow
 def test_what_is_proposed_is_applied_once_or_refused_in_thousands_of_seeds() -> None:
-    failed = [seed for seed in FULL if simulate_proposals(seed).failures]
-    assert not failed, f"scripts/sim --world proposals --seed {failed[0]}"
+    seeds = [seed for seed in FULL if simulate_proposals(seed).failures]
+    assert not seeds, f"scripts/sim --world proposals --seed {seeds[0]}"
 
 
 @pytest.mark.parametrize("mutation", sorted(PROPOSAL_MUTATIONS))
@@ -72,16 +72,16 @@ def test_a_writer_that_never_stops_looks_for_others_and_waits_no_longer_for_it()
 
 
 def test_processes_that_never_stop_share_versions_and_none_waits_for_long() -> None:
-    raced = run(1, 6, 1, S3_US, seconds=5, warm_s=2)
-    proposed = run(1, 6, 1, S3_US, seconds=5, warm_s=2, proposals=True)
-    assert not raced.failures and not proposed.failures
-    assert proposed.a_second > 1.8 * raced.a_second
-    assert proposed.least_share > 0.4
-    assert proposed.longest_by_median < 4 < raced.longest_by_median
+    raced_measures = run(1, 6, 1, S3_US, seconds=5, warm_s=2)
+    proposed_measures = run(1, 6, 1, S3_US, seconds=5, warm_s=2, proposals=True)
+    assert not raced_measures.failures and not proposed_measures.failures
+    assert proposed_measures.a_second > 1.8 * raced_measures.a_second
+    assert proposed_measures.least_share > 0.4
+    assert proposed_measures.longest_by_median < 4 < raced_measures.longest_by_median
 
 
 def test_threads_of_many_processes_ask_for_less_than_three_requests_a_change() -> None:
-    measured = run(1, 6, 4, S3_US, seconds=2, warm_s=2, proposals=True)
-    assert not measured.failures
-    assert measured.a_second > 100
-    assert measured.requests < 3 * measured.changes
+    measures = run(1, 6, 4, S3_US, seconds=2, warm_s=2, proposals=True)
+    assert not measures.failures
+    assert measures.a_second > 100
+    assert measures.requests < 3 * measures.changes

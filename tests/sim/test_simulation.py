@@ -18,10 +18,10 @@ def test_nothing_is_lost_doubled_or_torn_in_hundreds_of_seeds() -> None:
     for seed in SHORT:
         outcome = simulate(seed)
         assert not outcome.failures, f"scripts/sim --world log --seed {seed}: {outcome.failures[0]}"
-        for what, count in outcome.counters.items():
-            totals[what] = totals.get(what, 0) + count
+        for label, count in outcome.counters.items():
+            totals[label] = totals.get(label, 0) + count
     # A simulation in which these did not happen would prove nothing.
-    for what in (
+    for label in (
         "unknown",
         "retried",
         "expired",
@@ -32,13 +32,13 @@ def test_nothing_is_lost_doubled_or_torn_in_hundreds_of_seeds() -> None:
         "vandalism: lie",
         "versions that were shared",
     ):
-        assert totals.get(what), what
+        assert totals.get(label), label
 
 
 @pytest.mark.slow
 def test_nothing_is_lost_doubled_or_torn_in_thousands_of_seeds() -> None:
-    failed = [seed for seed in FULL if simulate(seed).failures]
-    assert not failed, f"scripts/sim --world log --seed {failed[0]}"
+    seeds = [seed for seed in FULL if simulate(seed).failures]
+    assert not seeds, f"scripts/sim --world log --seed {seeds[0]}"
 
 
 @pytest.mark.parametrize("mutation", sorted(MUTATIONS))

@@ -41,9 +41,9 @@ class TimedStore:
         rng = self._scheduler.rng
         half_us = int(self._times_us[kind] * (1 + SPREAD * (2 * rng.random() - 1)) / 2)
         self._scheduler.stall(half_us)
-        found = work()
+        found_work = work()
         self._scheduler.stall(half_us)
-        return found
+        return found_work
 
     def get(self, key: str) -> bytes | None:
         return self._timed("get", lambda: self._truth.get(key))
@@ -112,7 +112,7 @@ def run(
 ) -> Measured:
     """Have writers commit one change after another for some seconds of virtual time, `pause_s` between two. What is
     measured begins after `warm_s`, and then all go on for a while after it has ended. With `files`, each puts one
-    before its change; with `rows`, it proposes what is in it instead, where its log proposes."""
+    before its change; with `rows`, it proposes what is in it instead, if its log proposes."""
     rng = random.Random(seed)
     scheduler = Scheduler(rng, steps_max=1_000_000_000)
     truth = MemoryStore(clock_us=lambda: 1_750_000_000_000_000 + scheduler.steps)
@@ -145,7 +145,7 @@ def run(
     Log(truth, "t", OperationsProjection(), options=options()).create(
         Draft(events=({"op": "first"},)), log_id="log"
     )
-    measured = Measured(seconds, [[] for _ in range(processes * threads)])
+    measures = Measured(seconds, [[] for _ in range(processes * threads)])
     begin_us = scheduler.steps + int(warm_s * 1_000_000)
     end_us = begin_us + int(seconds * 1_000_000)
     unmeasured = requests = 0
@@ -158,37 +158,37 @@ def run(
             view = log.load()
             count = 0
             while scheduler.steps < end_us + (COOL_US if warm_s else 0):
-                begun = scheduler.steps
+                started_steps = scheduler.steps
                 draft = Draft(events=({"op": f"{number}.{count}"},))
                 data = Draft(rows=f"{number}.{count}".encode())
-                done, id = None, f"c-{number}-{count}"
+                change, id = None, f"c-{number}-{count}"
                 if rows and log.proposes:
-                    done = log.propose(
+                    change = log.propose(
                         view,
                         lambda view, passed: data,  # noqa: B023
                         commit_id=id,
                         base=view.version,
                         retried=False,
                     )
-                if done is None:
+                if change is None:
                     if files or rows:
                         log.store.put(f"data/{id}", b"")
-                    done = log.commit(
+                    change = log.commit(
                         view,
                         lambda view, passed: draft,  # noqa: B023
                         commit_id=id,
                         base=view.version,
                         shared=True,
                     )
-                view = done.view
-                if begin_us <= begun < end_us:
-                    measured.waits[number].append((scheduler.steps - begun) / 1_000_000)
+                view = change.view
+                if begin_us <= started_steps < end_us:
+                    measures.waits[number].append((scheduler.steps - started_steps) / 1_000_000)
                 else:
                     unmeasured += 1
-                if begun < begin_us:
+                if started_steps < begin_us:
                     requests = -sum(store.requests for store in stores)
-                elif begun < end_us:
-                    measured.requests = requests + sum(store.requests for store in stores)
+                elif started_steps < end_us:
+                    measures.requests = requests + sum(store.requests for store in stores)
                 count += 1
                 if pause_s:
                     sleep_us = int(pause_s * 1_000_000 * (0.5 + rng.random()))
@@ -211,10 +211,10 @@ def run(
             number = process * threads + thread
             scheduler.spawn(f"writer {number}", writer(log, number))
     scheduler.run()
-    measured.failures = scheduler.failures
+    measures.failures = scheduler.failures
     head = Log(truth, "t", OperationsProjection(), options=options()).load()
-    measured.versions = head.version
-    made, there = measured.changes + unmeasured, head.state.count - len(head.state.writes)
-    if there != made + 1:
-        measured.failures.append(f"{there - 1} changes are there, {made} were made")
-    return measured
+    measures.versions = head.version
+    new_changes, other_count = measures.changes + unmeasured, head.state.count - len(head.state.writes)
+    if other_count != new_changes + 1:
+        measures.failures.append(f"{other_count - 1} changes are there, {new_changes} were made")
+    return measures

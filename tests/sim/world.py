@@ -1,4 +1,4 @@
-"""One simulated world: the truth, the operations that were asked for, and what is known of each."""
+"""A simulated world: the truth, the requested operations, and the known facts of each."""
 
 from __future__ import annotations
 
@@ -119,10 +119,10 @@ class World:
             work()
 
     def _wait(self, event: threading.Event, timeout_s: float | None) -> None:
-        left = None if timeout_s is None else self.rng.choice((1, 3, 10))
-        while not event.is_set() and left != 0:
+        remaining_number = None if timeout_s is None else self.rng.choice((1, 3, 10))
+        while not event.is_set() and remaining_number != 0:
             self.scheduler.step()
-            left = None if left is None else left - 1
+            remaining_number = None if remaining_number is None else remaining_number - 1
 
     def _in_background(self, name: str, work: Callable[[], None]) -> None:
         def quietly() -> None:

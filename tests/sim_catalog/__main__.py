@@ -17,9 +17,11 @@ def main() -> int:
         prog="scripts/sim --catalog",
         description="Simulate clients of a whole catalog under faults, crashes and broken clocks, from seeds.",
     )
-    which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--seed", type=int, metavar="N", help="run one seed and show what happened in it")
-    which.add_argument("--seeds", metavar="A-B", help="run the seeds from A to B")
+    mutually_exclusive_group = parser.add_mutually_exclusive_group(required=True)
+    mutually_exclusive_group.add_argument(
+        "--seed", type=int, metavar="N", help="run one seed and show what happened in it"
+    )
+    mutually_exclusive_group.add_argument("--seeds", metavar="A-B", help="run the seeds from A to B")
     parser.add_argument(
         "--about", choices=sorted({*KINDS, *APART}), help="what they are about, whatever the seed says"
     )
@@ -39,25 +41,27 @@ def main() -> int:
 
 def run(seeds: Sequence[int], kind: str | None, about: frozenset[str], *, proposals: bool) -> int:
     """Run seeds, report on them, and return how many fail."""
-    failed, versions, steps, begun = 0, 0, 0, time.perf_counter()
+    failed_number, versions, steps, start_time = 0, 0, 0, time.perf_counter()
     totals: dict[str, int] = {}
     for seed in seeds:
         outcome = simulate_catalog(seed, kind, about, proposals=proposals)
         versions += outcome.versions
         steps += outcome.steps
-        for what, count in outcome.counters.items():
-            totals[what] = totals.get(what, 0) + count
+        for label, count in outcome.counters.items():
+            totals[label] = totals.get(label, 0) + count
         if outcome.failures:
-            failed += 1
+            failed_number += 1
             of = (f" --about {kind}" if kind else "") + (" --proposals" if proposals else "")
             print(f"seed {seed} fails; replay it with: scripts/sim --catalog --seed {seed}{of}")
             for failure in outcome.failures[:5]:
                 print(f"    {failure}", flush=True)
-    took = time.perf_counter() - begun
-    print(f"catalog: {len(seeds)} seeds, {versions} versions, {steps} steps, {took:.1f} s: {failed} fail")
-    for what, count in sorted(totals.items()):
-        print(f"    {count:8} {what}")
-    return failed
+    took = time.perf_counter() - start_time
+    print(
+        f"catalog: {len(seeds)} seeds, {versions} versions, {steps} steps, {took:.1f} s: {failed_number} fail"
+    )
+    for label, count in sorted(totals.items()):
+        print(f"    {count:8} {label}")
+    return failed_number
 
 
 if __name__ == "__main__":

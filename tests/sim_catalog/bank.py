@@ -60,6 +60,6 @@ def look(catalog: CatalogNames) -> dict[str, list[Row]]:
 
 
 def judge(tables: Mapping[str, Sequence[Row]]) -> str | None:
-    """Return what is wrong with the bank where these are the rows of its tables."""
+    """Return what is wrong with the bank if these are the rows of its tables."""
     total = sum(amount for name in TABLES for _, amount in tables[name])
     return None if total == SUM else f"the bank has {total} instead of {SUM}"

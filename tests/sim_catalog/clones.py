@@ -91,8 +91,8 @@ def transfer(world: CatalogWorld, catalog: Catalog) -> None:
         return
     pair, amount = world.rng.sample(sorted(accounts), 2), world.rng.randint(1, 9)
     new = [(pair[0], accounts[pair[0]][2] - amount), (pair[1], accounts[pair[1]][2] + amount)]
-    changed = [accounts[account] for account in pair]
-    commit(world, table, "update", new, col("account").is_in(pair), deletes=changed)
+    changed_accounts = [accounts[account] for account in pair]
+    commit(world, table, "update", new, col("account").is_in(pair), deletes=changed_accounts)
 
 
 DEEDS = {

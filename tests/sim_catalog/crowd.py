@@ -148,9 +148,9 @@ def judge(tables: Mapping[str, Sequence[Row]]) -> str | None:
 def lost(world: CatalogWorld) -> list[str]:
     """Return what was acknowledged and is not there, and what was refused and is."""
     there = {of for _, of in look(world.calm())[NAME]}
-    missing = sorted(of for what, of in world.marks if what == ADDED and of not in there)
-    applied = sorted(of for what, of in world.marks if what == REFUSED and of in there)
+    missing = sorted(of for label, of in world.marks if label == ADDED and of not in there)
+    applied_numbers = sorted(of for label, of in world.marks if label == REFUSED and of in there)
     return [
         *([f"rows {missing} were acknowledged, and are not there"] if missing else []),
-        *([f"rows {applied} were refused, and are there"] if applied else []),
+        *([f"rows {applied_numbers} were refused, and are there"] if applied_numbers else []),
     ]

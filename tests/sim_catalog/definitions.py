@@ -26,68 +26,68 @@ def look(names: Names, catalog: CatalogNames) -> None:
     """See what a name stands for, or which names of a namespace stand for something."""
     kind, path = names.world.rng.choice(KINDS), names.path()
     if names.world.rng.random() < 0.3:
-        names.ask(catalog, Asked("list defined", (kind, path[0])), partial(listed, kind, path[0]))
+        names.ask(catalog, Asked("list defined", (kind, path[0])), partial(listed_texts, kind, path[0]))
     else:
         names.ask(catalog, Asked("meaning", (kind, path)), partial(meaning, kind, path))
 
 
 def change(names: Names, catalog: CatalogNames) -> None:
     token = catalog.token(full(names.path()))
-    asked, do = chosen(names, catalog, token)
-    names.ask(catalog, asked, do, token.commit_id)
+    request, do = chosen(names, catalog, token)
+    names.ask(catalog, request, do, token.commit_id)
 
 
 def step(names: Names, tx: Transaction) -> Asked | None:
     """Do something in a transaction; raise what refuses it."""
-    asked, do = chosen(names, tx, None)
-    return asked if do(tx) == OK else None
+    request, do = chosen(names, tx, None)
+    return request if do(tx) == OK else None
 
 
 def chosen(names: Names, catalog: CatalogNames, token: Token | None) -> tuple[Asked, Do]:
     """Return a change, and what asks for it and answers what became of it."""
     rng = names.world.rng
     kind, path, to = rng.choice(KINDS), names.path(), names.path()
-    what = rng.choice(("define", "define", "replace", "drop", "rename", "rename", "restore"))
-    if what == "rename":
+    label = rng.choice(("define", "define", "replace", "drop", "rename", "rename", "restore"))
+    if label == "rename":
         kind = VIEW  # functions have no other names
-    there = catalog.list_views if kind == VIEW else catalog.list_functions
-    if what != "define" and rng.random() < 0.7 and (known := there(full(path)[:-1])):
-        path = (path[0], rng.choice(known)[-1])
+    views = catalog.list_views if kind == VIEW else catalog.list_functions
+    if label != "define" and rng.random() < 0.7 and (known_texts := views(full(path)[:-1])):
+        path = (path[0], rng.choice(known_texts)[-1])
     if rng.random() < 0.3:
-        dropped = [one for one in catalog.dropped(full(path)[:-1]) if one.kind == kind]
-        if dropped:
-            what, path = "restore", (path[0], rng.choice(dropped).name[-1])
-    if what == "drop":
+        dropped_entries = [entry for entry in catalog.dropped(full(path)[:-1]) if entry.kind == kind]
+        if dropped_entries:
+            label, path = "restore", (path[0], rng.choice(dropped_entries).name[-1])
+    if label == "drop":
         drop = Catalog.drop_view if kind == VIEW else Catalog.drop_function
         return Asked(
             "undefine", (kind, path)
         ), lambda catalog: OK if drop(catalog, full(path), missing_ok=True, token=token) else ABSENT
-    if what == "restore":
+    if label == "restore":
         restore = Catalog.undrop_view if kind == VIEW else Catalog.undrop_function
         to = to if rng.random() < 0.4 else path
         return Asked(
             "define again", (kind, path, to)
         ), lambda catalog: restore(catalog, full(path), to=full(to), token=token) and OK
-    if what == "rename":
+    if label == "rename":
         return Asked(
             "rename view", (path, to)
         ), lambda catalog: catalog.rename_view(full(path), full(to), token=token) or OK
     mark = names.world.new_id()[:6]
-    if what == "replace" and kind == VIEW:
+    if label == "replace" and kind == VIEW:
         return Asked(
             "define", (kind, path, mark, False, True)
         ), lambda catalog: engine.replace_view(catalog, full(path), view(mark), token=token) or OK
     replaces = rng.random() < 0.3
-    asked = Asked("define", (kind, path, mark, True, replaces))
+    request = Asked("define", (kind, path, mark, True, replaces))
     if kind == VIEW:
         return (
-            asked,
+            request,
             lambda catalog: (
                 engine.create_view(catalog, full(path), view(mark), or_replace=replaces, token=token) or OK
             ),
         )
     return (
-        asked,
+        request,
         lambda catalog: (
             engine.create_function(catalog, full(path), function(mark), or_replace=replaces, token=token)
             or OK
@@ -137,9 +137,9 @@ def restless(names: Names, space_name: str, name: str) -> Callable[[CatalogNames
                 lambda token: lambda catalog: catalog.undrop_view(full(path), token=token) and OK,
             ),
         ]
-        for asked, do in steps:
+        for request, do in steps:
             token = catalog.token(full(path))
-            names.ask(catalog, asked, do(token), token.commit_id)
+            names.ask(catalog, request, do(token), token.commit_id)
 
     return deed
 
@@ -158,9 +158,9 @@ def meaning(kind: str, path: Path, catalog: CatalogNames) -> str:
     return catalog.load_function(full(path)).body
 
 
-def listed(kind: str, name: str, catalog: CatalogNames) -> tuple[str, ...]:
-    found = (catalog.list_views if kind == VIEW else catalog.list_functions)((name,) if name else ())
-    return tuple(path[-1] for path in found)
+def listed_texts(kind: str, name: str, catalog: CatalogNames) -> tuple[str, ...]:
+    texts = (catalog.list_views if kind == VIEW else catalog.list_functions)((name,) if name else ())
+    return tuple(path[-1] for path in texts)
 
 
 def full(path: Path) -> tuple[str, ...]:

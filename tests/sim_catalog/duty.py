@@ -1,4 +1,4 @@
-"""Doctors on call, one table each: who goes off duty has seen that another one stays.
+"""Doctors on call, with a table each. A doctor who goes off duty has seen that another stays.
 
 Under snapshot isolation two of them may go at once, each relying on the other; serializable transactions must not.
 """
@@ -35,7 +35,7 @@ def on_duty(catalog: CatalogNames) -> dict[str, int]:
 
 
 def deed(world: CatalogWorld, catalog: Catalog) -> None:
-    """Go off duty where another one is on it, else come back."""
+    """Go off duty if another one is on it, else come back."""
     doctor = world.rng.choice(DOCTORS)
 
     def change(tx: Transaction) -> None:

@@ -43,10 +43,10 @@ def of_requests(world: CatalogWorld) -> list[str]:
         if len(set(locations)) < len(locations):
             wrong.append(f"commit {commit_id} was applied more than once: {sorted(locations)}")
     for request in world.requests:
-        applied = request.commit_id in found
-        if request.acknowledged and not applied:
+        is_applied = request.commit_id in found
+        if request.acknowledged and not is_applied:
             wrong.append(f"{request.title} was acknowledged, but did not happen")
-        if request.refused and applied:
+        if request.refused and is_applied:
             wrong.append(f"{request.title} was reported as failed, but happened")
     return wrong
 
@@ -104,14 +104,16 @@ def of_names(logs: dict[str, TrueLog]) -> list[str]:
     def walk(log: TrueLog, title: str, alive: bool) -> None:
         assert log.namespace is not None
         for space, name, entry in log.namespace.all_logs():
-            found = meet(entry.location, entry.id, f"{title}.{name}", alive)
-            if found is not None and space == NAMESPACE:
-                walk(found, f"{title}.{name}", alive)
-        for dropped in log.namespace.dropped_logs():
-            entry = dropped.entry
-            found = meet(entry.location, entry.id, f"{title}.{dropped.name} (dropped, {entry.id})", False)
-            if found is not None and dropped.space == NAMESPACE:
-                walk(found, f"{title}.{dropped.name} (dropped)", False)
+            true_log = meet(entry.location, entry.id, f"{title}.{name}", alive)
+            if true_log is not None and space == NAMESPACE:
+                walk(true_log, f"{title}.{name}", alive)
+        for dropped_log in log.namespace.dropped_logs():
+            entry = dropped_log.entry
+            true_log = meet(
+                entry.location, entry.id, f"{title}.{dropped_log.name} (dropped, {entry.id})", False
+            )
+            if true_log is not None and dropped_log.space == NAMESPACE:
+                walk(true_log, f"{title}.{dropped_log.name} (dropped)", False)
 
     root = logs.get("")
     if root is not None:
@@ -122,22 +124,27 @@ def of_names(logs: dict[str, TrueLog]) -> list[str]:
 def of_fsck(world: CatalogWorld) -> list[str]:
     """The product's own check finds no damage, and what was created for a refused transaction was given up."""
     findings = fsck.check_warehouse(world.calm()._logs)
-    wrong = [f"fsck: {each.kind} at {each.where}: {each.what}" for each in findings.of(Severity.DAMAGE)]
+    wrong = [
+        f"fsck: {finding.kind} at {finding.where}: {finding.what}" for finding in findings.of(Severity.DAMAGE)
+    ]
     return wrong
 
 
 def of_creations(world: CatalogWorld) -> list[str]:
     """In fair weather, a table made for a transaction that was refused is sealed at once."""
     logs = world.truth.logs()
-    linked = {
+    linked_ids = {
         entry.id
         for log in logs.values()
         if log.namespace is not None
         for _, _, entry in log.namespace.all_logs()
     }
-    dropped = {id for log in logs.values() if log.namespace is not None for id in log.namespace.dropped}
+    dropped_ids = {id for log in logs.values() if log.namespace is not None for id in log.namespace.dropped}
     return [
         f"{log.location} was created for a transaction that failed, and is left open"
         for log in logs.values()
-        if log.namespace is None and log.commits and not log.sealed and log.log_id not in linked | dropped
+        if log.namespace is None
+        and log.commits
+        and not log.sealed
+        and log.log_id not in linked_ids | dropped_ids
     ]

@@ -1,4 +1,4 @@
-"""Judges what clients saw of names: by the order of requests, and by the times of what was committed."""
+"""Judges the names that clients saw, by the order of requests and the times of commits."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ def judge(names: Names) -> list[str]:
 def misfit(names: Names) -> list[str]:
     look_at_the_end(names)
     try:
-        beginning = linearizability.first_misfit(names.history, names.initial)
+        beginning_first_misfit = linearizability.first_misfit(names.history, names.initial)
     except linearizability.TooLong:
         names.world.count("histories with too many orders to judge")
         return []
-    if not beginning:
+    if not beginning_first_misfit:
         names.world.count("histories that fit")
         return []
-    return ["no order of these fits:\n" + "\n".join(f"        {request}" for request in beginning)]
+    return [
+        "no order of these fits:\n" + "\n".join(f"        {request}" for request in beginning_first_misfit)
+    ]
 
 
 def look_at_the_end(names: Names) -> None:
@@ -42,8 +44,8 @@ def look_at_the_end(names: Names) -> None:
         for kind in (VIEW, FUNCTION):
             begun_at = names.world.tick()
             means = answered(calm, partial(definitions.meaning, kind, path))
-            asked = Asked("meaning", (kind, path))
-            names.history.append(Request(asked, "at the end", begun_at, names.world.tick(), means))
+            request = Asked("meaning", (kind, path))
+            names.history.append(Request(request, "at the end", begun_at, names.world.tick(), means))
         if answer != MISSING:
             mark = calm.load_table(full(path)).properties["mark"]
             begun_at = names.world.tick()
@@ -60,7 +62,7 @@ def never_so(names: Names) -> list[str]:
         for one in names.shown
         if not any(
             state == one.names and until_us > one.seen_us
-            for created in range(one.first, one.last + 1)
-            for state, until_us in truth.moments(created)
+            for created_number in range(one.first, one.last + 1)
+            for state, until_us in truth.moments(created_number)
         )
     ]

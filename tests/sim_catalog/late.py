@@ -1,6 +1,6 @@
 """What makes a removed protection show in few seeds: the ways that a run is about, or a seed that was seen to fail.
 
-Where clients do only what a protection is about, they do it to each other soon (`CatalogWorld.chosen`). That holds
+If clients do only what a protection is about, they do it to each other soon (`CatalogWorld.chosen`). That holds
 whatever the schedules are. Seeds that were seen to fail save a search as long as schedules stay:
 `python -m tests.sim_catalog.late` looks for them again, and names those that have to be changed here. A test that has
 an old one still holds, after a search of seconds.
@@ -127,14 +127,14 @@ def kind_of(mutation: str) -> str | None:
     return next((kind for kind, mutations in of.items() if mutation in mutations), None)
 
 
-def _changed() -> Iterator[str]:
+def _changed_texts() -> Iterator[str]:
     for mutation in sorted(MUTATIONS):
-        begun = time.process_time()
+        start_time = time.process_time()
         seed = noticing(mutation)
-        if LATE.get(mutation, seed) != seed or time.process_time() - begun > 0.5:
+        if LATE.get(mutation, seed) != seed or time.process_time() - start_time > 0.5:
             yield f'    "{mutation}": {seed},'
 
 
 if __name__ == "__main__":
-    for line in _changed():
+    for line in _changed_texts():
         print(line, flush=True)

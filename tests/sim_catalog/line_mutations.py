@@ -33,8 +33,10 @@ def moved_files_stay_whatever_the_other_line_did(
     real: Any, head: Any, name: str, id: str, moves: Any, added: Any, removed: Any
 ) -> Any:
     groups = moves.groups()
-    before, now = ({path for each in groups for path in getattr(each, part)} for part in ("before", "now"))
-    return files_since._without(added, before), files_since._without(removed, now)
+    paths_before, paths = (
+        {path for group in groups for path in getattr(group, part)} for part in ("before", "now")
+    )
+    return files_since._without(added, paths_before), files_since._without(removed, paths)
 
 
 @removes(branch_log.LineLog, "_event_seen")

@@ -31,9 +31,9 @@ class Request:
     answer: Any = None
 
     def __str__(self) -> str:
-        ended = "…" if self.ended_at == FOREVER else str(self.ended_at)
-        said = "no answer" if self.ended_at == FOREVER else self.answer
-        return f"[{self.begun_at}-{ended}] {self.by}: {self.asked.kind} {self.asked.arguments} -> {said}"
+        ended_text = "…" if self.ended_at == FOREVER else str(self.ended_at)
+        text = "no answer" if self.ended_at == FOREVER else self.answer
+        return f"[{self.begun_at}-{ended_text}] {self.by}: {self.asked.kind} {self.asked.arguments} -> {text}"
 
 
 def first_misfit(history: Sequence[Request], initial: State) -> list[Request]:
@@ -44,14 +44,14 @@ def first_misfit(history: Sequence[Request], initial: State) -> list[Request]:
     low, high = 0, len(ends)
     while low + 1 < high:  # the first `low` answers fit, the first `high` do not
         middle = (low + high) // 2
-        if _fits(_beginning(history, ends[middle - 1]), initial):
+        if _fits(_beginning_requests(history, ends[middle - 1]), initial):
             low = middle
         else:
             high = middle
-    return sorted(_beginning(history, ends[high - 1]), key=lambda request: request.begun_at)
+    return sorted(_beginning_requests(history, ends[high - 1]), key=lambda request: request.begun_at)
 
 
-def _beginning(history: Sequence[Request], until: int) -> list[Request]:
+def _beginning_requests(history: Sequence[Request], until: int) -> list[Request]:
     """Return what had been asked until then; what had not been answered yet is without an answer."""
     return [
         request if request.ended_at <= until else Request(request.asked, request.by, request.begun_at)
@@ -62,26 +62,26 @@ def _beginning(history: Sequence[Request], until: int) -> list[Request]:
 
 def _fits(history: Sequence[Request], initial: State) -> bool:
     requests = sorted(history, key=lambda request: request.begun_at)
-    answered = sum(1 << i for i, request in enumerate(requests) if request.ended_at != FOREVER)
-    seen: set[tuple[int, State]] = set()
+    total = sum(1 << i for i, request in enumerate(requests) if request.ended_at != FOREVER)
+    seen_pairs: set[tuple[int, State]] = set()
     todo = [(0, initial)]
     while todo:
-        done, state = todo.pop()
-        if done & answered == answered:
+        done_count, state = todo.pop()
+        if done_count & total == total:
             return True
-        if (done, state) in seen:
+        if (done_count, state) in seen_pairs:
             continue
-        seen.add((done, state))
-        if len(seen) > CONFIGURATIONS_MAX:
+        seen_pairs.add((done_count, state))
+        if len(seen_pairs) > CONFIGURATIONS_MAX:
             raise TooLong
-        left = [i for i in range(len(requests)) if not done >> i & 1]
-        first_end = min(requests[i].ended_at for i in left)
-        for i in left:
+        remaining_numbers = [i for i in range(len(requests)) if not done_count >> i & 1]
+        first_end = min(requests[i].ended_at for i in remaining_numbers)
+        for i in remaining_numbers:
             request = requests[i]
             if request.begun_at > first_end:
                 break
-            wanted = OK if request.ended_at == FOREVER else request.answer
-            for answer, after in outcomes(state, request.asked):
-                if answer == wanted and (after != state or request.ended_at != FOREVER):
-                    todo.append((done | 1 << i, after))
+            wanted_text = OK if request.ended_at == FOREVER else request.answer
+            for answer, state_after in outcomes(state, request.asked):
+                if answer == wanted_text and (state_after != state or request.ended_at != FOREVER):
+                    todo.append((done_count | 1 << i, state_after))
     return False

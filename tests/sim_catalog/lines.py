@@ -78,8 +78,8 @@ def fast_forward(world: CatalogWorld, catalog: Catalog) -> None:
     branches = [MAIN, *(name for name, ref in sorted(table.refs.items()) if ref.kind == "branch")]
     if len(branches) < 2:
         return
-    one, other = world.rng.sample(branches, 2)
-    if table.fast_forward(one, other).version > table.version:
+    text, other_text = world.rng.sample(branches, 2)
+    if table.fast_forward(text, other_text).version > table.version:
         world.count("lines: fast-forwards")
 
 
@@ -89,12 +89,12 @@ def fast_forward(world: CatalogWorld, catalog: Catalog) -> None:
 def renew(world: CatalogWorld, catalog: Catalog) -> None:
     """Make a branch anew, with a mark that it did not have, and write what was read of the one before."""
     catalog.load_table(TABLE).create_branch("left", replace=True)
-    before = catalog.load_table(TABLE, ref="left")
-    rows = read_rows(before)
+    table_before = catalog.load_table(TABLE, ref="left")
+    rows = read_rows(table_before)
     mark(world, catalog.load_table(TABLE))
     table = catalog.load_table(TABLE).create_branch("left", replace=True)
     try:
-        before.overwrite(arrow(sorted(rows)))
+        table_before.overwrite(arrow(sorted(rows)))
     except NoSuchRef:
         world.count("lines: branches that were others")
     table.fast_forward(MAIN, "left")
@@ -129,7 +129,7 @@ def rewrite(world: CatalogWorld, catalog: Catalog) -> None:
 
 
 def open_account(world: CatalogWorld, catalog: Catalog) -> None:
-    """Open an account on a line where it is not open there."""
+    """Open an account on a line if it is not open there."""
     table, account = a_line(world, catalog), FIRST_OPENED + world.rng.randrange(3)
     if account in where(table):
         return
@@ -210,8 +210,10 @@ def lost(world: CatalogWorld) -> list[str]:
     wrong, table = [], world.calm().load_table(TABLE)
     for name in (MAIN, *sorted(table.refs)):
         id = MAIN if name == MAIN else table.refs[name].id
-        there = {account for account, _ in read_rows(table.at(ref=name))}
-        gone = sorted(number for line, number in world.marks if line == id and number not in there)
-        if gone:
-            wrong.append(f"marks {gone} on {name} are lost")
+        accounts = {account for account, _ in read_rows(table.at(ref=name))}
+        removed_numbers = sorted(
+            number for line, number in world.marks if line == id and number not in accounts
+        )
+        if removed_numbers:
+            wrong.append(f"marks {removed_numbers} on {name} are lost")
     return wrong

@@ -26,10 +26,10 @@ def deed(world: CatalogWorld, purges: bool, catalog: Catalog) -> None:
         catalog.expire(retain_last=world.rng.randint(1, 4), dry_run=False)
         world.count("expiries")
         return
-    purged = purges and world.rng.random() < 0.5
-    found = catalog.vacuum(
-        older_than=NO_TIME, dropped_older_than=NO_TIME if purged else LONG_TIME, dry_run=False
+    is_purged = purges and world.rng.random() < 0.5
+    report = catalog.vacuum(
+        older_than=NO_TIME, dropped_older_than=NO_TIME if is_purged else LONG_TIME, dry_run=False
     )
-    if not purged and any(each.kind.startswith("dropped") for each in found):
+    if not is_purged and any(each.kind.startswith("dropped") for each in report):
         world.fail("purged what was dropped a moment ago, as if that were a year")
     world.count("vacuums")

@@ -1,4 +1,4 @@
-"""The catalog as a dictionary: what each request for names may do, and answer, if it happens at one moment.
+"""The catalog as a dictionary: the effects and answers that a request for names may have, if it happens at once.
 
 Things are distinguished by their ids, so that a table keeps its identity through renames, drops and restores.
 """
@@ -30,7 +30,7 @@ class Space:
         return dict(self.tables).get(name)
 
     def meaning(self, kind: str, name: str) -> str | None:
-        return next((mark for *what, mark in self.defined if what == [kind, name]), None)
+        return next((mark for *which_texts, mark in self.defined if which_texts == [kind, name]), None)
 
     def is_taken(self, name: str, kind: str = "view") -> bool:
         """Whether a table or view has the name; or, of that kind, a function."""
@@ -46,11 +46,11 @@ class Space:
         return replace(
             self,
             tables=tuple(sorted((*self.tables, (name, id)))),
-            dropped=tuple(one for one in self.dropped if one[1] != id),
+            dropped=tuple(first_pair for first_pair in self.dropped if first_pair[1] != id),
         )
 
     def unlinked(self, name: str) -> Space:
-        return replace(self, tables=tuple(one for one in self.tables if one[0] != name))
+        return replace(self, tables=tuple(table for table in self.tables if table[0] != name))
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class State:
         return next((space for space in self.spaces if space.id == id), None)
 
     def with_space(self, new: Space) -> State:
-        others = (space for space in self.spaces if space.id != new.id)
-        return replace(self, spaces=tuple(sorted((*others, new), key=lambda space: space.name)))
+        other_spaces = (space for space in self.spaces if space.id != new.id)
+        return replace(self, spaces=tuple(sorted((*other_spaces, new), key=lambda space: space.name)))
 
     def without_space(self, id: str) -> State:
         return replace(self, spaces=tuple(space for space in self.spaces if space.id != id))
@@ -116,22 +116,24 @@ def _drop_space(state: State, name: str, cascade: bool) -> Iterator[tuple[Any, S
     elif (space.tables or space.defined) and not cascade:
         yield NOT_EMPTY, state
     else:
-        after = state.without_space(space.id).scarred(space.id, *(id for _, id in space.tables))
-        yield OK, replace(after, gone=(*after.gone, space))
+        state_after = state.without_space(space.id).scarred(space.id, *(id for _, id in space.tables))
+        yield OK, replace(state_after, gone=(*state_after.gone, space))
 
 
 def _undrop_space(state: State, name: str, to: str) -> Iterator[tuple[Any, State]]:
-    """One that was dropped under that name: which is meant is decided when it is looked up. Where that one was restored
+    """One that was dropped under that name: which is meant is decided when it is looked up. If that one was restored
     meanwhile, it is missing, though there may be another one."""
-    named = [space for space in state.gone if space.name == name]
-    if not named or state.space(to) is not None:
+    spaces = [space for space in state.gone if space.name == name]
+    if not spaces or state.space(to) is not None:
         yield MISSING, state
-    for space in named:
+    for space in spaces:
         if state.space(to) is not None:
             yield EXISTS, state
         else:
-            after = replace(state, gone=tuple(other for other in state.gone if other.id != space.id))
-            yield OK, after.with_space(replace(space, name=to))
+            state_after = replace(
+                state, gone=tuple(other_space for other_space in state.gone if other_space.id != space.id)
+            )
+            yield OK, state_after.with_space(replace(space, name=to))
 
 
 def _create(state: State, path: Path) -> Iterator[tuple[Any, State]]:
@@ -157,55 +159,68 @@ def _link(state: State, space_id: str, name: str, id: str, mark: str) -> Iterato
 def _replace(
     state: State, space_id: str, name: str, id: str, new_id: str, mark: str
 ) -> Iterator[tuple[Any, State]]:
-    """Replace a table, or, with a `new_id`, create one where it is gone."""
+    """Replace a table, or, with a `new_id`, create one if it is gone."""
     space = state.space_of(space_id)
-    there = space.table(name) if space is not None else None
+    other_table = space.table(name) if space is not None else None
     if state.is_open(id):
         yield OK, state.marked(id, mark)
     is_view = space is not None and space.meaning("view", name) is not None
-    if there not in (None, id) or (there == id and id in state.scars) or is_view:
+    if other_table not in (None, id) or (other_table == id and id in state.scars) or is_view:
         yield EXISTS, state
-    if there != id or not state.is_open(id) or id in state.scars:
-        if new_id and space is not None and there is None and not is_view:
+    if other_table != id or not state.is_open(id) or id in state.scars:
+        if new_id and space is not None and other_table is None and not is_view:
             yield OK, state.with_space(space.linked(name, new_id)).marked(new_id, mark)
         yield MISSING, state
 
 
 def _drop(state: State, path: Path, id: str | None) -> Iterator[tuple[Any, State]]:
     space = state.space(path[0])
-    there = space.table(path[1]) if space is not None else None
-    if space is None or there is None or there != (id or there):
+    table = space.table(path[1]) if space is not None else None
+    if space is None or table is None or table != (id or table):
         yield ABSENT, state
     else:
-        after = space.unlinked(path[1])
-        yield OK, state.with_space(replace(after, dropped=(*after.dropped, (path[1], there)))).scarred(there)
+        space_after = space.unlinked(path[1])
+        yield (
+            OK,
+            state.with_space(replace(space_after, dropped=(*space_after.dropped, (path[1], table)))).scarred(
+                table
+            ),
+        )
 
 
 def _undrop(state: State, path: Path, to: Path, id: str | None) -> Iterator[tuple[Any, State]]:
     source, goal = state.space(path[0]), state.space(to[0])
-    dropped = source.dropped if source is not None else ()
-    meant = [one for name, one in dropped if (one == id if id is not None else name == path[1])]
+    dropped_pairs = source.dropped if source is not None else ()
+    meant_texts = [
+        first_text
+        for name, first_text in dropped_pairs
+        if (first_text == id if id is not None else name == path[1])
+    ]
     is_taken = goal is not None and goal.is_taken(to[1])
-    yield from _refusals(state, goal, to, missing=not meant or is_taken)
+    yield from _refusals(state, goal, to, missing=not meant_texts or is_taken)
     if source is None or goal is None or goal.is_taken(to[1]):
         return
-    for one in meant:
-        forgotten = replace(source, dropped=tuple(each for each in dropped if each[1] != one))
+    for text in meant_texts:
+        forgotten = replace(
+            source, dropped=tuple(each_pair for each_pair in dropped_pairs if each_pair[1] != text)
+        )
         goal_now = forgotten if goal.id == source.id else goal
-        yield OK, state.with_space(forgotten).with_space(goal_now.linked(to[1], one))
+        yield OK, state.with_space(forgotten).with_space(goal_now.linked(to[1], text))
 
 
 def _rename(state: State, old: Path, new: Path, id: str | None) -> Iterator[tuple[Any, State]]:
     source, goal = state.space(old[0]), state.space(new[0])
-    there = source.table(old[1]) if source is not None else None
-    missing = there is None or there != (id or there)
-    missing_by_scars = any(one is not None and one.id in state.scars for one in (source, goal))
-    yield from _refusals(state, goal, new, missing=missing or missing_by_scars or there in state.scars)
-    if source is None or goal is None or there is None or missing or goal.is_taken(new[1]):
+    table = source.table(old[1]) if source is not None else None
+    missing = table is None or table != (id or table)
+    missing_by_scars = any(
+        first_source is not None and first_source.id in state.scars for first_source in (source, goal)
+    )
+    yield from _refusals(state, goal, new, missing=missing or missing_by_scars or table in state.scars)
+    if source is None or goal is None or table is None or missing or goal.is_taken(new[1]):
         return
-    unlinked = source.unlinked(old[1])
-    goal_now = unlinked if goal.id == source.id else goal
-    yield OK, state.with_space(unlinked).with_space(goal_now.linked(new[1], there))
+    unlinked_space = source.unlinked(old[1])
+    goal_now = unlinked_space if goal.id == source.id else goal
+    yield OK, state.with_space(unlinked_space).with_space(goal_now.linked(new[1], table))
 
 
 def _refusals(
@@ -223,10 +238,10 @@ def _define(
 ) -> Iterator[tuple[Any, State]]:
     """Let a name stand for a view or function: a new one if `create`, instead of the present one if `replaces`."""
     space = state.space(path[0])
-    there = space.meaning(kind, path[1]) if space is not None else None
-    if space is None or (there is None and not create):
+    meaning = space.meaning(kind, path[1]) if space is not None else None
+    if space is None or (meaning is None and not create):
         yield MISSING, state
-    elif there is None and space.is_taken(path[1], kind) or (there is not None and not replaces):
+    elif meaning is None and space.is_taken(path[1], kind) or (meaning is not None and not replaces):
         yield EXISTS, state
     else:
         yield OK, state.with_space(space.with_meaning(kind, path[1], mark))
@@ -234,12 +249,17 @@ def _define(
 
 def _undefine(state: State, kind: str, path: Path) -> Iterator[tuple[Any, State]]:
     space = state.space(path[0])
-    there = space.meaning(kind, path[1]) if space is not None else None
-    if space is None or there is None:
+    meaning = space.meaning(kind, path[1]) if space is not None else None
+    if space is None or meaning is None:
         yield ABSENT, state
     else:
-        after = space.without(kind, path[1])
-        yield OK, state.with_space(replace(after, undefined=(*after.undefined, (kind, path[1], there))))
+        space_after = space.without(kind, path[1])
+        yield (
+            OK,
+            state.with_space(
+                replace(space_after, undefined=(*space_after.undefined, (kind, path[1], meaning)))
+            ),
+        )
 
 
 def _define_again(state: State, kind: str, path: Path, to: Path) -> Iterator[tuple[Any, State]]:
@@ -259,13 +279,13 @@ def _define_again(state: State, kind: str, path: Path, to: Path) -> Iterator[tup
 
 def _rename_view(state: State, old: Path, new: Path) -> Iterator[tuple[Any, State]]:
     source, goal = state.space(old[0]), state.space(new[0])
-    there = source.meaning("view", old[1]) if source is not None else None
-    yield from _refusals(state, goal, new, missing=there is None)
-    if source is None or goal is None or there is None or goal.is_taken(new[1]):
+    meaning = source.meaning("view", old[1]) if source is not None else None
+    yield from _refusals(state, goal, new, missing=meaning is None)
+    if source is None or goal is None or meaning is None or goal.is_taken(new[1]):
         return
     without = source.without("view", old[1])
     goal_now = without if goal.id == source.id else goal
-    yield OK, state.with_space(without).with_space(goal_now.with_meaning("view", new[1], there))
+    yield OK, state.with_space(without).with_space(goal_now.with_meaning("view", new[1], meaning))
 
 
 def _meaning(state: State, kind: str, path: Path) -> Iterator[tuple[Any, State]]:
@@ -278,7 +298,7 @@ def _list_defined(state: State, kind: str, space_name: str) -> Iterator[tuple[An
     if space is None:
         yield MISSING, state
     else:
-        yield tuple(name for one, name, _ in space.defined if one == kind), state
+        yield tuple(name for text, name, _ in space.defined if text == kind), state
 
 
 def _alter(state: State, id: str, mark: str) -> Iterator[tuple[Any, State]]:
@@ -316,17 +336,22 @@ def _all(state: State, steps: tuple[Asked, ...]) -> Iterator[tuple[Any, State]]:
     """A transaction: all of its steps succeed, or it has no effect."""
     states = [state]
     for step in steps:
-        states = [after for before in states for answer, after in outcomes(before, step) if answer == OK]
-    created = {step.arguments[2] for step in steps if step.kind == "link"}
-    for after in states:
-        yield OK, _never_there(after, created)
+        states = [
+            after_state
+            for state_before in states
+            for answer, after_state in outcomes(state_before, step)
+            if answer == OK
+        ]
+    created_arguments = {step.arguments[2] for step in steps if step.kind == "link"}
+    for state_after in states:
+        yield OK, _never_there(state_after, created_arguments)
 
 
 def _never_there(state: State, created: set[str]) -> State:
     """Return the state without what a transaction created and dropped again: it does not come back."""
 
     def without(names: Names) -> Names:
-        return tuple(one for one in names if one[1] not in created)
+        return tuple(name for name in names if name[1] not in created)
 
     return replace(
         state,

@@ -133,8 +133,8 @@ def a_restore_does_not_look_at_the_name_again(real: Any, *args: Any) -> Any:
 
 @removes(Token, "base")
 def retried_from_a_fresh_base(real: Any, self: Any, tracked: Any) -> int:
-    known: int = tracked.known.version if tracked.known is not None else real(self, tracked)
-    return known
+    known_version: int = tracked.known.version if tracked.known is not None else real(self, tracked)
+    return known_version
 
 
 @removes(transaction.Transaction, "_validate")
@@ -175,8 +175,8 @@ def a_cascade_does_not_see_what_was_linked_meanwhile(
     change = real(tree, tracked, view, namespace, cascade, token)
     if not cascade:
         return change
-    sealed = Draft(events=encode([NamespaceDropped(cascade=cascade)]), seals=True)
-    return JointLogChange(change.tracked, change.view, lambda _view, _passed: sealed, change.base)
+    sealed_draft = Draft(events=encode([NamespaceDropped(cascade=cascade)]), seals=True)
+    return JointLogChange(change.tracked, change.view, lambda _view, _passed: sealed_draft, change.base)
 
 
 @removes(file_changes, "check_new")
@@ -194,8 +194,8 @@ def _forgetful() -> Iterator[None]:
     real = table_state.apply
 
     def apply(state: Any, event: Any, version: int, blobs: Any, **more: Any) -> Any:
-        after = real(state, event, version, blobs, **more)
-        return replace(after, streams={}) if isinstance(event, TableReplaced) else after
+        state_after = real(state, event, version, blobs, **more)
+        return replace(state_after, streams={}) if isinstance(event, TableReplaced) else state_after
 
     with patch.object(table_state, "apply", apply):
         yield
@@ -229,9 +229,11 @@ def other_values_are_not_reserved(real: Any, head: Any, values: Any) -> Any:
     begin = next_values(head.schema, head.tracked.outside.current().state.identities)
     return [
         ValuesTaken(
-            column=each.column, first=begin[each.column], last=begin[each.column] + each.last - each.first
+            column=value.column,
+            first=begin[value.column],
+            last=begin[value.column] + value.last - value.first,
         )
-        for each in values
+        for value in values
     ]
 
 

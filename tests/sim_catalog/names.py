@@ -73,7 +73,7 @@ class Names:
     # Asking
 
     def ask(self, catalog: CatalogNames, asked: Asked, do: Do, commit_id: str | None = None) -> Any:
-        """Ask once, take down what was answered, and return it; None where that is not known, or nothing happened."""
+        """Ask once, take down what was answered, and return it; None if that is not known, or nothing happened."""
         world = self.world
         request = Request(asked, world.scheduler.running.name, world.tick())
         self.history.append(request)
@@ -155,19 +155,19 @@ class Names:
         rng = self.world.rng
         if rng.random() < 0.3:
             space = rng.choice(SPACES)
-            self.ask(catalog, Asked("list", (space,)), partial(listed, space))
+            self.ask(catalog, Asked("list", (space,)), partial(listed_texts, space))
             return
         path = self.path()
-        found: list[Table] = []
+        tables: list[Table] = []
 
         def load(catalog: CatalogNames) -> str:
-            found[:] = [catalog.load_table(full(path))]
-            return found[0].id
+            tables[:] = [catalog.load_table(full(path))]
+            return tables[0].id
 
         self.ask(catalog, Asked("resolve", (path,)), load)
-        if not found:
+        if not tables:
             return
-        table, mark = found[0], self.world.new_id()[:6]
+        table, mark = tables[0], self.world.new_id()[:6]
         if rng.random() < 0.3:
             self.ask(catalog, Asked("look", (table.id,)), lambda catalog: mark_of(catalog, table))
             return
@@ -179,19 +179,19 @@ class Names:
 
         def alter(catalog: CatalogNames) -> str:
             # As an engine does it, whose request another process may answer.
-            there = catalog.table_at(table.location)
-            if there.id != table.id:
+            other_table = catalog.table_at(table.location)
+            if other_table.id != table.id:
                 return MISSING
             if by_name:
                 assert table.table_head.found_by is not None
-                there = Table(there.table_head.known_by(table.table_head.found_by))
-            there.alter([{"change": "set-property", "key": "mark", "value": mark}], token=token)
+                other_table = Table(other_table.table_head.known_by(table.table_head.found_by))
+            other_table.alter([{"change": "set-property", "key": "mark", "value": mark}], token=token)
             return OK
 
-        asked = (
+        asked_request = (
             Asked("alter by name", (path, table.id, mark)) if by_name else Asked("alter", (table.id, mark))
         )
-        self.ask(catalog, asked, alter, token.commit_id)
+        self.ask(catalog, asked_request, alter, token.commit_id)
 
     def show(self, catalog: Catalog) -> None:
         """See all names at one moment: not before anything that this client has seen, but maybe before what others
@@ -212,26 +212,26 @@ class Names:
         rng = self.world.rng
         path, to = self.path(), self.path()
         kind = self.world.among(("drop", "drop", "undrop", "rename", "rename"))
-        dropped = [one for one in catalog.dropped(space(path[0])) if one.kind == "table"]
-        if dropped and rng.random() < 0.6:
-            kind, path = "undrop", (path[0], rng.choice(dropped).name[-1])
+        dropped_entries = [entry for entry in catalog.dropped(space(path[0])) if entry.kind == "table"]
+        if dropped_entries and rng.random() < 0.6:
+            kind, path = "undrop", (path[0], rng.choice(dropped_entries).name[-1])
         token = catalog.token(full(path))
         if kind == "drop":
-            asked = Asked(kind, (path, None))
+            request = Asked(kind, (path, None))
             name = full(path)
             do: Do = lambda catalog: OK if catalog.drop_table(name, missing_ok=True, token=token) else ABSENT  # noqa: E731
         elif kind == "undrop":
             to = to if rng.random() < 0.4 else path
             # The first that was dropped, which is seldom the one that a name alone means.
-            id = dropped[-1].id if dropped and rng.random() < 0.7 else None
-            asked = Asked(kind, (path, to, id))
+            id = dropped_entries[-1].id if dropped_entries and rng.random() < 0.7 else None
+            request = Asked(kind, (path, to, id))
             do = lambda catalog: (  # noqa: E731
                 catalog.undrop_table(full(path), id=id, to=full(to), token=token) and OK
             )
         else:
-            asked = Asked(kind, (path, to, None))
+            request = Asked(kind, (path, to, None))
             do = lambda catalog: catalog.rename_table(full(path), full(to), token=token) or OK  # noqa: E731
-        self.ask(catalog, asked, do, token.commit_id)
+        self.ask(catalog, request, do, token.commit_id)
 
     def restless_table(self, space_name: str, name: str) -> Do:
         """Drop the same table, restore it, and so on: what others read of it is soon out of date."""
@@ -282,24 +282,24 @@ class Names:
         rng = self.world.rng
         name, to = rng.choice(SPACES[1:]), rng.choice(SPACES[1:])
         kind = rng.choice(("create space", "drop space", "drop space", "undrop space"))
-        dropped = [one.name[-1] for one in catalog.dropped() if one.kind == "namespace"]
-        if dropped and rng.random() < 0.6:
-            kind, name = "undrop space", rng.choice(dropped)
+        dropped_texts = [entry.name[-1] for entry in catalog.dropped() if entry.kind == "namespace"]
+        if dropped_texts and rng.random() < 0.6:
+            kind, name = "undrop space", rng.choice(dropped_texts)
         token = catalog.token(space(name))
         if kind == "create space":
-            asked = Asked(kind, (name, token.commit_id, likely_id(world.WAREHOUSE, name)))
+            request = Asked(kind, (name, token.commit_id, likely_id(world.WAREHOUSE, name)))
             do: Do = lambda catalog: catalog.create_namespace(name, token=token) or OK  # noqa: E731
         elif kind == "drop space":
             cascade = rng.random() < 0.7
-            asked = Asked(kind, (name, cascade))
+            request = Asked(kind, (name, cascade))
             do = lambda catalog: (  # noqa: E731
                 OK if catalog.drop_namespace(name, missing_ok=True, cascade=cascade, token=token) else ABSENT
             )
         else:
             to = to if rng.random() < 0.3 else name
-            asked = Asked(kind, (name, to))
+            request = Asked(kind, (name, to))
             do = lambda catalog: catalog.undrop_namespace(name, to=to, token=token) and OK  # noqa: E731
-        self.ask(catalog, asked, do, token.commit_id)
+        self.ask(catalog, request, do, token.commit_id)
 
     def stage(self, catalog: CatalogNames) -> None:
         """Stage a table, or commit what another client staged: often at once, and rarely twice."""
@@ -310,8 +310,8 @@ class Names:
             mark = self.world.new_id()[:6]
 
             def stage(catalog: CatalogNames) -> Any:
-                staged = engine.stage(catalog, kind, full(path), SCHEMA, properties={"mark": mark})
-                self.stages.append((staged, mark))
+                staged_table = engine.stage(catalog, kind, full(path), SCHEMA, properties={"mark": mark})
+                self.stages.append((staged_table, mark))
                 return None
 
             if kind == "create":
@@ -358,9 +358,9 @@ class Names:
             raise
         if not steps:
             return
-        asked = Asked("transaction", (tuple(steps),))
+        request = Asked("transaction", (tuple(steps),))
         try:
-            self.ask(catalog, asked, lambda catalog: committed(tx), tx.commit_id)
+            self.ask(catalog, request, lambda catalog: committed_text(tx), tx.commit_id)
         finally:
             # No other client can retry it.
             self.pending = [one for one in self.pending if one.commit_id != tx.commit_id]
@@ -385,10 +385,10 @@ class Names:
                 engine.commit_stage(tx, stage)
                 return asked_of(stage, mark)
             if kind == "undrop":
-                dropped = [one for one in tx.dropped(space(path[0])) if one.kind == "table"]
-                if not dropped:
+                dropped_entries = [entry for entry in tx.dropped(space(path[0])) if entry.kind == "table"]
+                if not dropped_entries:
                     return None
-                id = rng.choice(dropped).id
+                id = rng.choice(dropped_entries).id
                 tx.undrop_table(full(path), id=id, to=full(to))
                 return Asked(kind, (path, to, id))
             if rng.random() < 0.3 and path[0] and tx.drop_namespace(path[0], missing_ok=True, cascade=True):
@@ -400,11 +400,11 @@ class Names:
 
 def mark_of(catalog: CatalogNames, table: Table) -> str:
     """Return what a table says of itself, whatever its name is by now."""
-    there = catalog.table_at(table.location)
-    return there.properties["mark"] if there.id == table.id else MISSING
+    other_table = catalog.table_at(table.location)
+    return other_table.properties["mark"] if other_table.id == table.id else MISSING
 
 
-def committed(tx: Transaction) -> str:
+def committed_text(tx: Transaction) -> str:
     for _ in range(world.ASKS_MAX - 1):
         try:
             tx.commit()
@@ -446,7 +446,7 @@ def full(path: Path) -> tuple[str, ...]:
     return (*space(path[0]), path[1])
 
 
-def listed(name: str, catalog: CatalogNames) -> tuple[str, ...]:
+def listed_texts(name: str, catalog: CatalogNames) -> tuple[str, ...]:
     return tuple(path[-1] for path in catalog.list_tables(space(name)))
 
 
@@ -484,7 +484,7 @@ def found(names: Names) -> None:
     paths = world.rng.sample([(s, t) for s in SPACES for t in TABLES], 6)
     for path in paths[:4]:
         table = calm.create_table(full(path), SCHEMA, properties={"mark": "first"})
-        there = state.space(path[0])
-        assert there is not None
-        state = state.with_space(there.linked(path[1], table.id)).marked(table.id, "first")
+        space = state.space(path[0])
+        assert space is not None
+        state = state.with_space(space.linked(path[1], table.id)).marked(table.id, "first")
     names.initial = definitions.found(state, calm, paths[4:5])

@@ -84,18 +84,18 @@ def given_twice(world: CatalogWorld) -> list[str]:
     for log in world.truth.logs().values():
         if log.namespace is not None:
             continue
-        paths, numbered = set[str](), False
+        paths, is_numbered = set[str](), False
         for commit in log.commits:
             for event in table_events(commit):
                 if isinstance(event, FilesChanged):
                     paths |= {f"{log.location}/{file.path}" for file in event.added}
-                numbered = numbered or isinstance(event, IdentityTaken)
+                is_numbered = is_numbered or isinstance(event, IdentityTaken)
             if {type(event) for event in table_events(commit)} == {IdentityTaken}:
                 world.count("numbers reserved")
-        rows = sorted(row for path in paths for row in rows_at[path]) if numbered else []
+        rows = sorted(row for path in paths for row in rows_at[path]) if is_numbered else []
         wrong += [
-            f"{one} and {other} have the same number"
-            for one, other in zip(rows, rows[1:], strict=False)
-            if one[0] == other[0]
+            f"{row} and {other_row} have the same number"
+            for row, other_row in zip(rows, rows[1:], strict=False)
+            if row[0] == other_row[0]
         ]
     return wrong

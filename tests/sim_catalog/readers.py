@@ -15,10 +15,10 @@ Check = Callable[[CatalogNames], str | None]
 
 def deed(world: CatalogWorld, name: str, checks: Mapping[str, Check], catalog: Catalog) -> None:
     choice = world.rng.random()
-    what, check = world.rng.choice(sorted(checks.items()))
+    label, check = world.rng.choice(sorted(checks.items()))
     if choice < 0.5:
         tx = catalog.begin()
-        look(world, tx, what, check, "a transaction")
+        look(world, tx, label, check, "a transaction")
         return
     if choice < 0.7:
         saved_cut(world, name, checks, catalog)
@@ -26,20 +26,20 @@ def deed(world: CatalogWorld, name: str, checks: Mapping[str, Check], catalog: C
     times = [commit.time_us for _, commit in world.truth.entries()]
     at_us = max(world.founded_us, world.rng.choice(times) + world.rng.choice((-1, 0, 0, 1)))
     past = world.new_catalog(name, as_of=at_us)
-    look(world, past, what, check, f"the catalog as of {at_us}", may_be_to_come=True)
+    look(world, past, label, check, f"the catalog as of {at_us}", may_be_to_come=True)
 
 
 def saved_cut(world: CatalogWorld, name: str, checks: Mapping[str, Check], catalog: Catalog) -> None:
     """Save a cut, or look at one that another client saved: it can be seen whatever expires."""
-    saved = sorted(catalog.cuts())
-    if not saved or world.rng.random() < 0.4:
+    saved_cuts = sorted(catalog.cuts())
+    if not saved_cuts or world.rng.random() < 0.4:
         catalog.save_cut(f"cut {len(world.requests)} {world.tick()}")
         world.count("cuts saved")
         return
-    cut = world.rng.choice(saved)
-    what, check = world.rng.choice(sorted(checks.items()))
+    cut = world.rng.choice(saved_cuts)
+    label, check = world.rng.choice(sorted(checks.items()))
     past = world.new_catalog(name, as_of=cut)
-    look(world, past, what, check, f"the saved cut {cut!r}", may_be_gone=False)
+    look(world, past, label, check, f"the saved cut {cut!r}", may_be_gone=False)
 
 
 def look(

@@ -29,8 +29,8 @@ def row(following: str) -> pa.Table:
 def found(catalog: Catalog) -> None:
     for namespace in NAMESPACES:
         catalog.create_namespace(namespace)
-    for name, following in zip(FIRST, (*FIRST[1:], FIRST[0]), strict=True):
-        catalog.create_table(name, SCHEMA).append(row(following))
+    for name, next_text in zip(FIRST, (*FIRST[1:], FIRST[0]), strict=True):
+        catalog.create_table(name, SCHEMA).append(row(next_text))
 
 
 def look(catalog: CatalogNames) -> dict[str, list[Row]]:
@@ -45,26 +45,26 @@ def deed(world: CatalogWorld, catalog: Catalog) -> None:
 
     def mend(tx: Transaction) -> None:
         following = {name: named for name, ((named,),) in look(tx).items()}
-        before = {named: name for name, named in following.items()}
+        names_before = {named: name for name, named in following.items()}
         at = rng.choice(sorted(following))
         free = [name for name in NAMES if name not in following]
-        restorable = [one for namespace in NAMESPACES for one in tx.dropped(namespace)]
+        restorable = [first_entry for namespace in NAMESPACES for first_entry in tx.dropped(namespace)]
         if not free or (choice < 0.25 and len(following) > 2):
             tx.drop_table(at, missing_ok=True)
-            tx.load_table(before[at]).overwrite(row(following[at]))
+            tx.load_table(names_before[at]).overwrite(row(following[at]))
             world.count("ring: drops")
             return
         new = rng.choice(free)
         if choice < 0.5 and restorable:
-            one = rng.choice(restorable)
-            tx.undrop_table(one.name, id=one.id, to=new)
+            entry = rng.choice(restorable)
+            tx.undrop_table(entry.name, id=entry.id, to=new)
             tx.load_table(new).overwrite(row(following[at]))
             world.count("ring: restores")
         elif choice < 0.65:
             tx.create_table(new, SCHEMA).append(row(following[at]))
         else:
             tx.rename_table(at, new)
-            tx.load_table(before[at] if before[at] != at else new).overwrite(row(new))
+            tx.load_table(names_before[at] if names_before[at] != at else new).overwrite(row(new))
             world.count("ring: renames")
             return
         tx.load_table(at).overwrite(row(new))
@@ -73,12 +73,12 @@ def deed(world: CatalogWorld, catalog: Catalog) -> None:
 
 
 def judge(tables: Mapping[str, Sequence[Row]]) -> str | None:
-    named = {name: rows for name, rows in tables.items() if name.startswith(NAMESPACES)}
-    at, seen = min(named, default=""), set[str]()
-    while at in named and at not in seen:
-        seen.add(at)
-        if len(named[at]) != 1:
-            return f"{at} of the ring has the rows {named[at]}"
-        ((at,),) = named[at]
-    whole = seen == named.keys() and at == min(named)
-    return None if whole else f"the ring is broken: {named}"
+    named_rows = {name: rows for name, rows in tables.items() if name.startswith(NAMESPACES)}
+    at, seen_texts = min(named_rows, default=""), set[str]()
+    while at in named_rows and at not in seen_texts:
+        seen_texts.add(at)
+        if len(named_rows[at]) != 1:
+            return f"{at} of the ring has the rows {named_rows[at]}"
+        ((at,),) = named_rows[at]
+    is_whole = seen_texts == named_rows.keys() and at == min(named_rows)
+    return None if is_whole else f"the ring is broken: {named_rows}"

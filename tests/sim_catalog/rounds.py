@@ -44,13 +44,13 @@ class SimulatedWorld:
 
 
 def all_worlds() -> dict[str, SimulatedWorld]:
-    found = {name: SimulatedWorld(run, f"scripts/sim --world {name}") for name, run in WORLDS.items()}
+    worlds = {name: SimulatedWorld(run, f"scripts/sim --world {name}") for name, run in WORLDS.items()}
     for kind in sorted({*KINDS, *APART}):
         command = f"scripts/sim --catalog --about {kind}"
-        found[kind] = SimulatedWorld(partial(simulate_catalog, kind=kind), command)
+        worlds[kind] = SimulatedWorld(partial(simulate_catalog, kind=kind), command)
         proposing = partial(simulate_catalog, kind=kind, proposals=True)
-        found[f"{kind}, proposals"] = SimulatedWorld(proposing, f"{command} --proposals")
-    return found
+        worlds[f"{kind}, proposals"] = SimulatedWorld(proposing, f"{command} --proposals")
+    return worlds
 
 
 @dataclass
@@ -106,9 +106,9 @@ class Rounds:
                 self._end_the_stuck()
                 progress()
         finally:
-            for each in self._under_way.values():
-                each.process.kill()
-                each.process.join()
+            for round_ in self._under_way.values():
+                round_.process.kill()
+                round_.process.join()
 
     def _begin(self) -> None:
         ours, theirs = self._processes.Pipe(duplex=False)
@@ -200,12 +200,12 @@ def _row(*cells: object) -> str:
 
 def at_commit() -> str:
     try:
-        described = subprocess.run(
+        described_process = subprocess.run(
             ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return f", at {described.stdout.strip()}"
+    return f", at {described_process.stdout.strip()}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -229,18 +229,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--page", type=Path, default=Path(PAGE), help=f"where the page goes; by default {PAGE}"
     )
-    given = parser.parse_args(arguments)
-    first = int(time.time()) if given.first is None else given.first
+    args = parser.parse_args(arguments)
+    first = int(time.time()) if args.first is None else args.first
     begun_s, cores = time.monotonic(), os.cpu_count() or 1
-    worlds = {name: world for name, world in all_worlds().items() if not given.world or name in given.world}
+    worlds = {name: world for name, world in all_worlds().items() if not args.world or name in args.world}
 
     def goes_on(seed: int) -> bool:
-        if given.rounds is not None:
-            return seed < first + given.rounds
-        return time.monotonic() < begun_s + 3600 * given.hours
+        if args.rounds is not None:
+            return seed < first + args.rounds
+        return time.monotonic() < begun_s + 3600 * args.hours
 
     rounds = Rounds(worlds, first, goes_on)
-    given.page.parent.mkdir(parents=True, exist_ok=True)
+    args.page.parent.mkdir(parents=True, exist_ok=True)
     shown_s = begun_s
 
     def progress() -> None:
@@ -251,20 +251,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def report() -> None:
         took_s = time.monotonic() - begun_s
-        given.page.write_text(page(rounds, took_s, cores), encoding="utf-8")
+        args.page.write_text(page(rounds, took_s, cores), encoding="utf-8")
         seeds = sum(totals.seeds for totals in rounds.totals.values())
-        failed = len(rounds.failures)
+        count = len(rounds.failures)
         took = dt.timedelta(seconds=round(took_s))
-        print(
-            f"{took}: {rounds.rounds} rounds, {seeds} seeds, {failed} failures", file=sys.stderr, flush=True
-        )
+        print(f"{took}: {rounds.rounds} rounds, {seeds} seeds, {count} failures", file=sys.stderr, flush=True)
 
     try:
         rounds.run(cores, progress)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
     report()
-    print(given.page)
+    print(args.page)
     return 1 if rounds.failures else 0
 
 

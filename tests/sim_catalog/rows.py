@@ -69,12 +69,16 @@ def transfer(world: CatalogWorld, catalog: Catalog) -> None:
         overwrite(world, table, new, condition)
         return
     if how == "by positions":
-        changed = [accounts[account] for account in pair]
-        commit(world, table, "update", new, condition, deletes=changed)
+        changed_accounts = [accounts[account] for account in pair]
+        commit(world, table, "update", new, condition, deletes=changed_accounts)
         return
-    removed = {accounts[account][0] for account in pair}
-    kept = [(a, held) for a, (path, _, held) in accounts.items() if path in removed and a not in pair]
-    commit(world, table, "update", new + kept, condition, removed=sorted(removed))
+    removed_texts = {accounts[account][0] for account in pair}
+    kept_pairs = [
+        (a, held_number)
+        for a, (path, _, held_number) in accounts.items()
+        if path in removed_texts and a not in pair
+    ]
+    commit(world, table, "update", new + kept_pairs, condition, removed=sorted(removed_texts))
 
 
 def compact(world: CatalogWorld, catalog: Catalog) -> None:
@@ -91,9 +95,11 @@ def compact_table(world: CatalogWorld, table: Table) -> None:
     paths = sorted({path for path, _, _ in accounts.values()})
     if not paths:
         return
-    removed = world.rng.sample(paths, world.rng.randint(1, len(paths)))
-    rows = [(account, amount) for account, (path, _, amount) in sorted(accounts.items()) if path in removed]
-    commit(world, table, "compact", rows, None, removed=removed)
+    removed_paths = world.rng.sample(paths, world.rng.randint(1, len(paths)))
+    rows = [
+        (account, amount) for account, (path, _, amount) in sorted(accounts.items()) if path in removed_paths
+    ]
+    commit(world, table, "compact", rows, None, removed=removed_paths)
 
 
 def open_account(world: CatalogWorld, catalog: Catalog) -> None:
@@ -116,11 +122,11 @@ def close_account(world: CatalogWorld, catalog: Catalog) -> None:
     account = world.rng.choice(sorted(empty))
     condition = (col("account") == account) & (col("amount") == 0)
     if world.chosen({"by positions": 0.5, "by filter": 0.5}) == "by positions":
-        request, made = commit(world, table, "delete", [], condition, deletes=[empty[account]])
-        if made is not None and not world.truth.is_applied(request.commit_id):
+        request, new_table = commit(world, table, "delete", [], condition, deletes=[empty[account]])
+        if new_table is not None and not world.truth.is_applied(request.commit_id):
             # Another client has closed it, or filled it: then there is nothing to commit, which is success.
             request.acknowledged = False
-            there = where(made).get(account)
+            there = where(new_table).get(account)
             if account < 100 and there is not None and not there[2]:
                 world.fail(f"the delete of account {account} was acknowledged, and it is still there, empty")
             world.count("rows: deletes of what others deleted")
@@ -134,21 +140,25 @@ def close_account(world: CatalogWorld, catalog: Catalog) -> None:
 
 def move_one(world: CatalogWorld, catalog: Catalog) -> None:
     """Move some accounts to the other table."""
-    here, there = world.rng.sample(TABLES, 2)
+    own_text, other_text = world.rng.sample(TABLES, 2)
     by_filter = world.chosen({"by filter": 0.5, "by positions": 0.5}) == "by filter"
 
     def move(tx: Transaction) -> None:
-        table = tx.load_table(here)
+        table = tx.load_table(own_text)
         accounts = {account: found for account, found in where(table).items() if account < 100}
         if not accounts:
             raise NotFound("there is no account to be moved")
-        chosen = world.rng.sample(sorted(accounts), min(len(accounts), world.rng.choice((1, 2, 2, 3))))
-        tx.load_table(there).append(arrow([(account, accounts[account][2]) for account in chosen]))
-        condition = col("account").is_in(chosen)
+        chosen_accounts = world.rng.sample(
+            sorted(accounts), min(len(accounts), world.rng.choice((1, 2, 2, 3)))
+        )
+        tx.load_table(other_text).append(
+            arrow([(account, accounts[account][2]) for account in chosen_accounts])
+        )
+        condition = col("account").is_in(chosen_accounts)
         if by_filter:
             table.delete(condition)
         else:
-            deletes = positions([accounts[account] for account in chosen])
+            deletes = positions([accounts[account] for account in chosen_accounts])
             engine.commit_rows(
                 table, engine.begin_write(table), "delete", deletes=deletes, condition=condition
             )
@@ -158,15 +168,15 @@ def move_one(world: CatalogWorld, catalog: Catalog) -> None:
 
 def move_all(world: CatalogWorld, catalog: Catalog) -> None:
     """Move all accounts that may be moved to the other table, and nothing else."""
-    here, there = world.rng.sample(TABLES, 2)
+    own_text, other_text = world.rng.sample(TABLES, 2)
 
     def move(tx: Transaction) -> None:
-        table = tx.load_table(here)
+        table = tx.load_table(own_text)
         accounts = where(table)
         if not accounts or any(account >= 100 for account in accounts):
             raise NotFound("there are other accounts, or none")
         rows = [(account, amount) for account, (_, _, amount) in sorted(accounts.items())]
-        tx.load_table(there).append(arrow(rows))
+        tx.load_table(other_text).append(arrow(rows))
         table.truncate()
 
     world.transact(catalog, "move of all accounts", world.isolation, move)
@@ -199,7 +209,7 @@ def positions(rows: Sequence[tuple[str, int, int]]) -> list[dict[str, str]]:
     for path, position, _ in rows:
         of.setdefault(path, BitMap()).add(position)
     return [
-        {"path": path, "positions": base64.b64encode(each.serialize()).decode()} for path, each in of.items()
+        {"path": path, "positions": base64.b64encode(map_.serialize()).decode()} for path, map_ in of.items()
     ]
 
 
@@ -213,17 +223,17 @@ def commit(
     removed: Sequence[str] = (),
     deletes: Sequence[tuple[str, int, int]] = (),
 ) -> tuple[Request, Table | None]:
-    """Return the request, and the table after it where it was acknowledged."""
+    """Return the request, and the table after it if it was acknowledged."""
     write: WriteRef = engine.begin_write(table)
     files = (
         parquet.written_files(table.table_head.tracked, table.metadata, write, arrow(rows)) if rows else []
     )
     request = Request(f"{operation} of rows", write.id)
     world.requests.append(request)
-    made: list[Table] = []
+    tables: list[Table] = []
     world.ask(
         request,
-        lambda: made.append(
+        lambda: tables.append(
             engine.commit_rows(
                 table,
                 write,
@@ -235,7 +245,7 @@ def commit(
             )
         ),
     )
-    return request, made[-1] if request.acknowledged else None
+    return request, tables[-1] if request.acknowledged else None
 
 
 def overwrite(world: CatalogWorld, table: Table, rows: Sequence[Row], condition: Predicate) -> None:

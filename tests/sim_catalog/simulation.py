@@ -102,20 +102,20 @@ def simulate_catalog(
 def invariants(world: CatalogWorld, kind: str) -> Callable[[], list[str]]:
     """Found what has an invariant, maybe two such things, with clients who change them and who look at them."""
     rng = world.rng
-    others = sorted(INVARIANTS.keys() - {kind})
-    chosen = [kind, rng.choice(others)] if rng.random() < 0.25 and not world.about else [kind]
+    other_invariants = sorted(INVARIANTS.keys() - {kind})
+    chosen_kinds = [kind, rng.choice(other_invariants)] if rng.random() < 0.25 and not world.about else [kind]
     calm = world.calm()
-    for what in chosen:
-        module_of(what).found(calm)
+    for label in chosen_kinds:
+        module_of(label).found(calm)
     # Long ago: no clock is so far behind that something would happen before.
     world.now_us += 2 * CLOCK_TOLERANCE_US
     world.founded_us = max(commit.time_us for _, commit in world.truth.entries())
-    checks: dict[str, Check] = {what: partial(check, world, what) for what in chosen}
+    checks: dict[str, Check] = {title: partial(check, world, title) for title in chosen_kinds}
     more = 2 if world.about or kind == CROWD else 0
     deeds = 3 if kind == CROWD else 0
-    for what in chosen:
+    for label in chosen_kinds:
         for i in range(rng.randint(2, 3) + more):
-            world.spawn(f"{what} {i}", rng.randint(2, 5) + deeds, partial(module_of(what).deed, world))
+            world.spawn(f"{label} {i}", rng.randint(2, 5) + deeds, partial(module_of(label).deed, world))
     for i in range(rng.randint(1, 2)):
         name = f"reader {i}"
         look: Callable[[Catalog], None] = partial(readers.deed, world, name, checks)
@@ -133,10 +133,10 @@ def module_of(what: str) -> ModuleType:
 def check(world: CatalogWorld, what: str, catalog: CatalogNames) -> str | None:
     """Return what is wrong in what a catalog shows."""
     module = module_of(what)
-    return allowed(world, module.judge(module.look(catalog)))
+    return allowed_text(world, module.judge(module.look(catalog)))
 
 
-def allowed(world: CatalogWorld, problem: str | None) -> str | None:
+def allowed_text(world: CatalogWorld, problem: str | None) -> str | None:
     """Return a problem unless it is one that snapshot isolation does not prevent."""
     if problem != duty.NO_DOCTOR or world.isolation != SNAPSHOT:
         return problem
@@ -147,18 +147,18 @@ def allowed(world: CatalogWorld, problem: str | None) -> str | None:
 def at_the_end(world: CatalogWorld, checks: dict[str, Check]) -> list[str]:
     """Return what is wrong now, or was by the times of what was committed, whether a reader saw it or not."""
     calm = world.calm()
-    found = [f"at the end {problem}" for check in checks.values() if (problem := check(calm))]
+    texts = [f"at the end {problem}" for check in checks.values() if (problem := check(calm))]
     for time_us, tables in world.truth.history():
-        for what in checks if time_us >= world.founded_us else ():
-            problem = allowed(world, module_of(what).judge(tables))
+        for which_check in checks if time_us >= world.founded_us else ():
+            problem = allowed_text(world, module_of(which_check).judge(tables))
             if problem:
-                found.append(f"by the times of all commits, at {time_us} {problem}")
+                texts.append(f"by the times of all commits, at {time_us} {problem}")
     if not world.weather.fault and not world.weather.crash and CROWD not in checks:
-        found += final.of_creations(world)
+        texts += final.of_creations(world)
     if "sink" in checks:
-        found += sink.never_twice(world)
+        texts += sink.never_twice(world)
     if LINES in checks:
-        found += lines.lost(world)
+        texts += lines.lost(world)
     if CROWD in checks:
-        found += crowd.lost(world)
-    return found[:3]
+        texts += crowd.lost(world)
+    return texts[:3]

@@ -83,9 +83,11 @@ def double(world: CatalogWorld, catalog: Catalog) -> None:
 
     def write(tx: Transaction) -> None:
         new = row(STREAMS[DOUBLE], batch)
-        before = [tx.load_table(name) for name in PAIR]
-        after = [table.append(new, batch=StreamBatch(stream=DOUBLE, number=batch)) for table in before]
-        if [table.row_count for table in before] == [table.row_count for table in after]:
+        tables_before = [tx.load_table(name) for name in PAIR]
+        tables_after = [
+            table.append(new, batch=StreamBatch(stream=DOUBLE, number=batch)) for table in tables_before
+        ]
+        if [table.row_count for table in tables_before] == [table.row_count for table in tables_after]:
             raise BatchCommitted("a transaction of nothing is not looked for")
         tx.load_table(NOTES).append(new)
 
@@ -112,8 +114,8 @@ def disturb(world: CatalogWorld, catalog: Catalog) -> None:
         table.rollback_to_version(rng.randint(1, table.version))
         world.count("sink: rollbacks")
     else:
-        replaced = engine.stage(catalog, "replace", ALONE, SCHEMA)
-        engine.commit_stage(catalog, replaced, ())
+        replaced_table = engine.stage(catalog, "replace", ALONE, SCHEMA)
+        engine.commit_stage(catalog, replaced_table, ())
         world.count("sink: replaces")
 
 
@@ -122,18 +124,18 @@ def look(catalog: CatalogNames) -> dict[str, list[Row]]:
 
 
 def judge(tables: Mapping[str, Sequence[Row]]) -> str | None:
-    """Return what is wrong where these are the rows of the tables."""
+    """Return what is wrong if these are the rows of the tables."""
     for name in TABLES:
         rows = [each for each in tables[name] if each[0] != OTHERS]
         if len(set(rows)) < len(rows):
             return f"{name} has a batch twice: {sorted(rows)}"
-    left, right, notes = (
+    left_table, right, notes = (
         sorted(each for each in tables[name] if each[0] != OTHERS) for name in (*PAIR, NOTES)
     )
-    if not left == right == notes:
-        return f"tables that are written together have other batches: {left}, {right}, {notes}"
-    if [batch for _, batch in left] != list(range(len(left))):
-        return f"batches are missing: {left}"
+    if not left_table == right == notes:
+        return f"tables that are written together have other batches: {left_table}, {right}, {notes}"
+    if [batch for _, batch in left_table] != list(range(len(left_table))):
+        return f"batches are missing: {left_table}"
     return None
 
 

@@ -73,15 +73,15 @@ class CatalogStore(UnreliableStore):
 
 def moved(head: Any, file: DataFile, moves: Any, mark: int) -> DataFile:
     """As `identity_rewrite.moved`, which only changes a number that rows begin with."""
-    tracked, put = head.tracked, _real_moved(head, file, moves, mark)
+    tracked, stored_file = head.tracked, _real_moved(head, file, moves, mark)
     (move,) = moves.values()
     rows = rows_at[f"{tracked.prefix}/{file.path}"]
-    key = f"{tracked.prefix}/{put.path}"
+    key = f"{tracked.prefix}/{stored_file.path}"
     rows_at[key] = [(move.of(number), *rest) for number, *rest in rows]
     content = tracked.store.get(key)
     if content is not None:  # a vacuum may have been there, which has fenced the write
         _rows[_digest(content)] = rows_at[key]
-    return put
+    return stored_file
 
 
 def copied_files(head: Any, *how: Any, **more: Any) -> list[DataFile]:
@@ -144,15 +144,15 @@ def live_rows(table: Table, filter: Filter | None = None) -> dict[str, dict[int,
     """Return the rows of each file that a scan would read, by path and position."""
     found: dict[str, dict[int, Row]] = {}
     for file in table.plan(filter).to_pylist():
-        tracked = table.table_head.tracked
-        with tracked.store.open_input(key_of(tracked.prefix, file["path"])) as source:
+        tracked_log = table.table_head.tracked
+        with tracked_log.store.open_input(key_of(tracked_log.prefix, file["path"])) as source:
             rows = _rows[_digest(source.read())]
         text = file.get("deletes")
         deletes = None if text is None else deletes_from_json(text)
-        gone = read_vector(
+        removed_vector = read_vector(
             table.table_head.tracked.store, table.table_head.tracked.prefix, deletes, len(rows)
         )
-        found[file["path"]] = {at: row for at, row in enumerate(rows) if at not in gone}
+        found[file["path"]] = {at: row for at, row in enumerate(rows) if at not in removed_vector}
     return found
 
 

@@ -1,4 +1,4 @@
-"""The checker of histories by itself: what fits into one order of requests, and what does not."""
+"""Tests of the checker of histories: histories that fit into an order of requests, and histories that do not."""
 
 from __future__ import annotations
 
@@ -12,59 +12,91 @@ FOUND = State(spaces=(Space("", ""), Space("x", "1")))
 T, U = ("x", "t"), ("x", "u")
 
 
-def done(begun_at: int, ended_at: int, answer: Any, kind: str, *arguments: Any) -> Request:
+def done_request(begun_at: int, ended_at: int, answer: Any, kind: str, *arguments: Any) -> Request:
     return Request(Asked(kind, arguments), "a client", begun_at, ended_at, answer)
 
 
-def unanswered(begun_at: int, kind: str, *arguments: Any) -> Request:
+def unanswered_request(begun_at: int, kind: str, *arguments: Any) -> Request:
     return Request(Asked(kind, arguments), "a client", begun_at)
 
 
-CREATED = done(1, 2, OK, "link", "1", "t", "a", "first")
+CREATED = done_request(1, 2, OK, "link", "1", "t", "a", "first")
 
 
 @pytest.mark.parametrize(
     ("history", "fits"),
     [
         ([], True),
-        ([CREATED, done(3, 4, "a", "resolve", T)], True),
-        ([CREATED, done(3, 4, MISSING, "resolve", T)], False),
-        ([done(1, 4, OK, "link", "1", "t", "a", "first"), done(2, 3, MISSING, "resolve", T)], True),
-        ([CREATED, unanswered(3, "drop", T, None), done(4, 5, MISSING, "resolve", T)], True),
-        ([CREATED, unanswered(3, "drop", T, None), done(4, 5, "a", "resolve", T)], True),
+        ([CREATED, done_request(3, 4, "a", "resolve", T)], True),
+        ([CREATED, done_request(3, 4, MISSING, "resolve", T)], False),
+        (
+            [
+                done_request(1, 4, OK, "link", "1", "t", "a", "first"),
+                done_request(2, 3, MISSING, "resolve", T),
+            ],
+            True,
+        ),
+        ([CREATED, unanswered_request(3, "drop", T, None), done_request(4, 5, MISSING, "resolve", T)], True),
+        ([CREATED, unanswered_request(3, "drop", T, None), done_request(4, 5, "a", "resolve", T)], True),
         (
             [
                 CREATED,
-                unanswered(3, "drop", T, None),
-                done(4, 5, MISSING, "resolve", T),
-                done(6, 7, "a", "resolve", T),
+                unanswered_request(3, "drop", T, None),
+                done_request(4, 5, MISSING, "resolve", T),
+                done_request(6, 7, "a", "resolve", T),
             ],
             False,
         ),
-        ([CREATED, done(3, 4, OK, "drop", T, None), done(5, 6, OK, "drop", T, None)], False),
-        ([CREATED, done(3, 4, OK, "drop", T, None), done(5, 6, ABSENT, "drop", T, None)], True),
-        ([CREATED, done(3, 4, OK, "drop", T, None), done(5, 6, MISSING, "undrop", T, T, None)], False),
-        ([CREATED, done(3, 4, EXISTS, "rename", T, U, None)], False),
-        ([CREATED, done(3, 4, OK, "rename", T, U, None), done(5, 6, ("u",), "list", "x")], True),
-        ([CREATED, done(3, 4, OK, "rename", T, U, "another"), done(5, 6, ("u",), "list", "x")], False),
+        ([CREATED, done_request(3, 4, OK, "drop", T, None), done_request(5, 6, OK, "drop", T, None)], False),
         (
-            [CREATED, done(3, 4, OK, "alter", "a", "second"), done(5, 6, "first", "look", "a")],
+            [CREATED, done_request(3, 4, OK, "drop", T, None), done_request(5, 6, ABSENT, "drop", T, None)],
+            True,
+        ),
+        (
+            [
+                CREATED,
+                done_request(3, 4, OK, "drop", T, None),
+                done_request(5, 6, MISSING, "undrop", T, T, None),
+            ],
+            False,
+        ),
+        ([CREATED, done_request(3, 4, EXISTS, "rename", T, U, None)], False),
+        (
+            [CREATED, done_request(3, 4, OK, "rename", T, U, None), done_request(5, 6, ("u",), "list", "x")],
+            True,
+        ),
+        (
+            [
+                CREATED,
+                done_request(3, 4, OK, "rename", T, U, "another"),
+                done_request(5, 6, ("u",), "list", "x"),
+            ],
             False,
         ),
         (
             [
                 CREATED,
-                done(3, 4, OK, "drop space", "x", True),
-                done(5, 6, OK, "undrop space", "x", "y"),
-                done(7, 8, "a", "resolve", ("y", "t")),
+                done_request(3, 4, OK, "alter", "a", "second"),
+                done_request(5, 6, "first", "look", "a"),
+            ],
+            False,
+        ),
+        (
+            [
+                CREATED,
+                done_request(3, 4, OK, "drop space", "x", True),
+                done_request(5, 6, OK, "undrop space", "x", "y"),
+                done_request(7, 8, "a", "resolve", ("y", "t")),
             ],
             True,
         ),
         (
             [
                 CREATED,
-                done(3, 6, OK, "transaction", (Asked("rename", (T, U, "a")), Asked("drop", (U, "a")))),
-                done(4, 5, "a", "resolve", U),
+                done_request(
+                    3, 6, OK, "transaction", (Asked("rename", (T, U, "a")), Asked("drop", (U, "a")))
+                ),
+                done_request(4, 5, "a", "resolve", U),
             ],
             False,
         ),
@@ -75,9 +107,13 @@ def test_a_history_fits_into_one_order_or_not(history: list[Request], fits: bool
 
 
 def test_the_shortest_beginning_that_does_not_fit_is_reported() -> None:
-    lost = done(5, 6, MISSING, "resolve", T)
-    later = done(9, 10, "a", "resolve", T)
-    assert first_misfit([CREATED, done(3, 4, "a", "resolve", T), lost, later], FOUND)[-1] == lost
+    lost_request = done_request(5, 6, MISSING, "resolve", T)
+    later = done_request(9, 10, "a", "resolve", T)
+    assert (
+        first_misfit([CREATED, done_request(3, 4, "a", "resolve", T), lost_request, later], FOUND)[-1]
+        == lost_request
+    )
     assert all(
-        request.begun_at <= lost.ended_at < FOREVER for request in first_misfit([CREATED, lost], FOUND)
+        request.begun_at <= lost_request.ended_at < FOREVER
+        for request in first_misfit([CREATED, lost_request], FOUND)
     )

@@ -71,8 +71,8 @@ def test_seeds_that_are_given_are_run_in_the_worlds_that_are_given(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where = tmp_path / "deep/page.md"
-    chosen = ["--world", "ledgers", "--world", "crowd, proposals"]
-    assert main(["--rounds", "2", "--from", "7", "--page", str(where), *chosen]) == 0
+    chosen_texts = ["--world", "ledgers", "--world", "crowd, proposals"]
+    assert main(["--rounds", "2", "--from", "7", "--page", str(where), *chosen_texts]) == 0
     text = where.read_text(encoding="utf-8")
     assert "4 seeds, from 7 to about 8 in each of 2 worlds" in text and "## Failures" not in text
     assert "2 rounds, 4 seeds, 0 failures" in capsys.readouterr().err

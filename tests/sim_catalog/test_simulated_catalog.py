@@ -17,10 +17,10 @@ def test_nothing_is_lost_torn_or_out_of_order_in_tens_of_seeds() -> None:
     for seed in SHORT:
         outcome = simulate_catalog(seed)
         assert not outcome.failures, f"scripts/sim --catalog --seed {seed}: {outcome.failures[0]}"
-        for what, count in outcome.counters.items():
-            totals[what] = totals.get(what, 0) + count
+        for label, count in outcome.counters.items():
+            totals[label] = totals.get(label, 0) + count
     # A simulation in which these did not happen would prove nothing.
-    for what in (
+    for label in (
         "all names seen at once",
         "retried",
         "alter by name: missing",
@@ -69,14 +69,14 @@ def test_nothing_is_lost_torn_or_out_of_order_in_tens_of_seeds() -> None:
         "unknown",
         "vacuums",
     ):
-        assert totals.get(what), what
+        assert totals.get(label), label
     assert totals.get("histories with too many orders to judge", 0) <= len(SHORT) // 100
 
 
 @pytest.mark.slow
 def test_nothing_is_lost_torn_or_out_of_order_in_thousands_of_seeds() -> None:
-    failed = [seed for seed in FULL if simulate_catalog(seed).failures]
-    assert not failed, f"scripts/sim --catalog --seed {failed[0]}"
+    seeds = [seed for seed in FULL if simulate_catalog(seed).failures]
+    assert not seeds, f"scripts/sim --catalog --seed {seeds[0]}"
 
 
 @pytest.mark.parametrize("mutation", sorted(CATALOG_MUTATIONS))

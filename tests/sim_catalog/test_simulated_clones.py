@@ -18,10 +18,10 @@ def test_clones_keep_their_rows_in_tens_of_seeds() -> None:
         assert not outcome.failures, (
             f"scripts/sim --catalog --about clones --seed {seed}: {outcome.failures[0]}"
         )
-        for what, count in outcome.counters.items():
-            totals[what] = totals.get(what, 0) + count
+        for label, count in outcome.counters.items():
+            totals[label] = totals.get(label, 0) + count
     # A simulation in which these did not happen would prove nothing.
-    for what in (
+    for label in (
         "clones: drops",
         "clones: made",
         "clones: materialized",
@@ -30,13 +30,13 @@ def test_clones_keep_their_rows_in_tens_of_seeds() -> None:
         "looks at clones",
         "vacuums",
     ):
-        assert totals.get(what), what
+        assert totals.get(label), label
 
 
 @pytest.mark.slow
 def test_clones_keep_their_rows_in_thousands_of_seeds() -> None:
-    failed = [seed for seed in FULL if simulate_catalog(seed, CLONES).failures]
-    assert not failed, f"scripts/sim --catalog --about clones --seed {failed[0]}"
+    seeds = [seed for seed in FULL if simulate_catalog(seed, CLONES).failures]
+    assert not seeds, f"scripts/sim --catalog --about clones --seed {seeds[0]}"
 
 
 @pytest.mark.parametrize("mutation", sorted(CLONE_MUTATIONS))

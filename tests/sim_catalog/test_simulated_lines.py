@@ -18,10 +18,10 @@ def test_lines_do_not_mix_in_tens_of_seeds() -> None:
         assert not outcome.failures, (
             f"scripts/sim --catalog --about lines --seed {seed}: {outcome.failures[0]}"
         )
-        for what, count in outcome.counters.items():
-            totals[what] = totals.get(what, 0) + count
+        for label, count in outcome.counters.items():
+            totals[label] = totals.get(label, 0) + count
     # A simulation in which these did not happen would prove nothing.
-    for what in (
+    for label in (
         "crashes",
         "done: compact of rows",
         "done: mark on a branch",
@@ -40,13 +40,13 @@ def test_lines_do_not_mix_in_tens_of_seeds() -> None:
         "unknown",
         "vacuums",
     ):
-        assert totals.get(what), what
+        assert totals.get(label), label
 
 
 @pytest.mark.slow
 def test_lines_do_not_mix_in_thousands_of_seeds() -> None:
-    failed = [seed for seed in FULL if simulate_catalog(seed, LINES).failures]
-    assert not failed, f"scripts/sim --catalog --about lines --seed {failed[0]}"
+    seeds = [seed for seed in FULL if simulate_catalog(seed, LINES).failures]
+    assert not seeds, f"scripts/sim --catalog --about lines --seed {seeds[0]}"
 
 
 @pytest.mark.parametrize("mutation", sorted(LINE_MUTATIONS))

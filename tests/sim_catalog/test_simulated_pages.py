@@ -22,11 +22,11 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(paged_map, "changes_max", lambda names: 0)
     real, sizes = NamePage.blob, list[int]()
 
-    def counting(page: NamePage[object]) -> bytes:
+    def counting_data(page: NamePage[object]) -> bytes:
         sizes.append(page.entries)
         return real(page)
 
-    monkeypatch.setattr(NamePage, "blob", counting)
+    monkeypatch.setattr(NamePage, "blob", counting_data)
     return sizes
 
 

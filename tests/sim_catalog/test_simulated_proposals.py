@@ -1,4 +1,4 @@
-"""The catalog's simulation where clients that lose races propose what they do to others, which commit it for them."""
+"""The catalog's simulation with clients that lose races and propose their changes, which others commit for them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ def outcome(seed: int, kind: str | None) -> Outcome:
 def test_nothing_is_lost_or_twice_in_a_crowd_that_proposes() -> None:
     totals: dict[str, int] = {}
     for seed in CROWDS:
-        found = outcome(seed, CROWD)
-        assert not found.failures, f"{REPLAY} --about {CROWD} --seed {seed}: {found.failures[0]}"
-        for what, count in found.counters.items():
-            totals[what] = totals.get(what, 0) + count
-    for what in (
+        found_outcome = outcome(seed, CROWD)
+        assert not found_outcome.failures, (
+            f"{REPLAY} --about {CROWD} --seed {seed}: {found_outcome.failures[0]}"
+        )
+        for label, count in found_outcome.counters.items():
+            totals[label] = totals.get(label, 0) + count
+    for label in (
         "done: append in the crowd",
         "done: create in the crowd",
         "done: files in the crowd",
@@ -31,13 +33,13 @@ def test_nothing_is_lost_or_twice_in_a_crowd_that_proposes() -> None:
         "numbers reserved",
         "versions with changes of others",
     ):
-        assert totals.get(what), what
+        assert totals.get(label), label
 
 
 def test_what_clients_do_to_each_other_holds_where_they_propose() -> None:
     for seed in OTHERS:
-        found = outcome(seed, None)
-        assert not found.failures, f"{REPLAY} --seed {seed}: {found.failures[0]}"
+        found_outcome = outcome(seed, None)
+        assert not found_outcome.failures, f"{REPLAY} --seed {seed}: {found_outcome.failures[0]}"
 
 
 def test_a_seed_always_gives_the_same_crowd() -> None:
@@ -47,9 +49,9 @@ def test_a_seed_always_gives_the_same_crowd() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [None, *APART])
 def test_nothing_is_lost_or_twice_in_hundreds_of_seeds(kind: str | None) -> None:
-    found = {seed: outcome(seed, kind) for seed in FULL}
-    failed = [seed for seed, each in found.items() if each.failures]
-    assert not failed, f"{REPLAY} --seed {failed[0]}"
+    outcomes = {seed: outcome(seed, kind) for seed in FULL}
+    failed_seeds = [seed for seed, outcome in outcomes.items() if outcome.failures]
+    assert not failed_seeds, f"{REPLAY} --seed {failed_seeds[0]}"
     # Too rare for the few seeds above.
     if kind == CROWD:
-        assert sum(each.counters.get("versions that refuse a change", 0) for each in found.values())
+        assert sum(outcome.counters.get("versions that refuse a change", 0) for outcome in outcomes.values())

@@ -67,7 +67,7 @@ class Truth:
             yield location, self._entries[key]
 
     def effective(self, commit: Commit) -> Commit | None:
-        """Return a commit as it counts, None where it has no effect (yet)."""
+        """Return a commit as it counts, None if it has no effect (yet)."""
         if commit.intent is None:
             return commit
         decision = self.decision(commit.intent)
@@ -92,17 +92,17 @@ class Truth:
             if commit is not None and order[decided_by] < created:
                 changes.append((commit.time_us, location, commit.version, commit))
         states: dict[str, NamespaceState] = {}
-        found: list[tuple[dict[str, dict[str, str]], int]] = []
+        found_pairs: list[tuple[dict[str, dict[str, str]], int]] = []
         begun_us = 0
         for time_us, location, version, commit in sorted(changes, key=lambda change: change[:3]):
             if version == 1 and not _is_namespaces(commit) or version > 1 and location not in states:
                 continue
             if time_us > begun_us and "" in states:
-                found.append((_names(states), time_us))
+                found_pairs.append((_names(states), time_us))
             begun_us = time_us
             for event in namespace_events(commit):
                 states[location] = apply(states.get(location, NamespaceState()), event, time_us)
-        return [*found, (_names(states), FOREVER_US)]
+        return [*found_pairs, (_names(states), FOREVER_US)]
 
     def history(self) -> Iterator[tuple[int, dict[str, list[Row]]]]:
         """Yield the rows of all tables by their names at each of the times of what was committed."""
@@ -123,11 +123,13 @@ class Truth:
                     if isinstance(change, TableReplaced):
                         files[location] = {}
                     if isinstance(change, FilesChanged):
-                        now = files.setdefault(location, {})
-                        for gone in change.removed:
-                            if now.pop(gone.path, None) is None:
-                                raise FormatError(f"{location} removes {gone.path}, which it does not have")
-                        now |= {file.path: file for file in self._added(commit, change)}
+                        current_files = files.setdefault(location, {})
+                        for removed_file in change.removed:
+                            if current_files.pop(removed_file.path, None) is None:
+                                raise FormatError(
+                                    f"{location} removes {removed_file.path}, which it does not have"
+                                )
+                        current_files |= {file.path: file for file in self._added(commit, change)}
             if "" in states:
                 yield time_us, self._rows(states, "", (), files)
 
@@ -146,7 +148,7 @@ class Truth:
         files: dict[str, dict[str, DataFile]],
     ) -> dict[str, list[Row]]:
         entries = states[at].entries
-        found = {
+        rows = {
             ".".join((*path, name)): [
                 row
                 for file in files.get(entry.location, {}).values()
@@ -155,18 +157,20 @@ class Truth:
             for name, entry in entries.get(RELATION, {}).items()
         }
         for name, entry in entries.get(NAMESPACE, {}).items():
-            found |= self._rows(states, entry.location, (*path, name), files)
-        return found
+            rows |= self._rows(states, entry.location, (*path, name), files)
+        return rows
 
     def _live(self, location: str, file: DataFile) -> list[Row]:
-        gone = read_vector(self.store.created_vectors, location, file.deletes, file.physical_rows)
-        return [row for at, row in enumerate(rows_at[key_of(location, file.path)]) if at not in gone]
+        removed_vector = read_vector(self.store.created_vectors, location, file.deletes, file.physical_rows)
+        return [
+            row for at, row in enumerate(rows_at[key_of(location, file.path)]) if at not in removed_vector
+        ]
 
     def logs(self) -> dict[str, TrueLog]:
         """Return every log by its location."""
-        found: dict[str, TrueLog] = {}
+        true_logs: dict[str, TrueLog] = {}
         for location, entry in sorted(self.entries(), key=lambda one: (one[0], one[1].version)):
-            log = found.setdefault(location, TrueLog(location))
+            log = true_logs.setdefault(location, TrueLog(location))
             commit = self.effective(entry)
             if commit is None:
                 continue
@@ -179,7 +183,7 @@ class Truth:
             if log.namespace is not None:
                 for event in namespace_events(commit):
                     log.namespace = apply(log.namespace, event, commit.time_us)
-        return found
+        return true_logs
 
 
 def _time(change: Sequence[Any]) -> int:

@@ -1,4 +1,4 @@
-"""One simulated warehouse: the truth, its clients, what they asked for, and what they were answered."""
+"""A simulated warehouse: the truth, its clients, their requests, and the answers."""
 
 from __future__ import annotations
 
@@ -81,18 +81,18 @@ class CatalogWorld:
         self.failures.append(f"{self.scheduler.running.name}: {text}")
 
     def chosen(self, ways: Mapping[str, float]) -> str:
-        """Return one of some ways to go on, by their weights; where the run is about some of them, one of those, each
+        """Return one of some ways to go on, by their weights; if the run is about some of them, one of those, each
         as often as the others."""
-        left = {way: 1.0 for way in ways if way in self.about} or ways
-        at = self.rng.random() * sum(left.values())
-        for way, weight in left.items():
+        remaining_numbers = {way: 1.0 for way in ways if way in self.about} or ways
+        at = self.rng.random() * sum(remaining_numbers.values())
+        for way, weight in remaining_numbers.items():
             at -= weight
             if at < 0:
                 return way
         return way
 
     def among(self, ways: Sequence[str]) -> str:
-        """As `chosen`, where each way is as likely as it is often there."""
+        """As `chosen`, but a way that is there twice is twice as likely."""
         return self.rng.choice([way for way in ways if way in self.about] or ways)
 
     def count(self, what: str) -> None:
@@ -176,10 +176,10 @@ class CatalogWorld:
         self.scheduler.step()
 
     def _wait(self, event: threading.Event, timeout_s: float | None) -> None:
-        left = None if timeout_s is None else self.rng.choice((1, 3, 10))
-        while not event.is_set() and left != 0:
+        remaining_number = None if timeout_s is None else self.rng.choice((1, 3, 10))
+        while not event.is_set() and remaining_number != 0:
             self.scheduler.step()
-            left = None if left is None else left - 1
+            remaining_number = None if remaining_number is None else remaining_number - 1
 
     def _in_parallel(self, works: Sequence[Callable[[], None]]) -> None:
         """One by one in any order: whatever really happens side by side is like one of these."""
@@ -221,7 +221,7 @@ class CatalogWorld:
     def transact(
         self, catalog: Catalog, title: str, isolation: str, body: Callable[[Transaction], None]
     ) -> Request | None:
-        """Do `body` in a transaction; None where that came to nothing before its commit. Raises what `body` does."""
+        """Do `body` in a transaction; None if that came to nothing before its commit. Raises what `body` does."""
         tx = catalog.begin(isolation)
         try:
             body(tx)
@@ -235,8 +235,8 @@ class CatalogWorld:
 
     def ask(self, request: Request, commit: Callable[[], object]) -> None:
         """Ask for a request until it is known what became of it, or patience ends."""
-        for asked in range(ASKS_MAX):
-            already = asked > 0 and self.truth.is_applied(request.commit_id)
+        for asked_number in range(ASKS_MAX):
+            already = asked_number > 0 and self.truth.is_applied(request.commit_id)
             try:
                 commit()
             except CommitUnknown:
@@ -246,7 +246,7 @@ class CatalogWorld:
                 continue
             except LakelogError as error:
                 self.count(f"refused: {type(error).__name__}")
-                request.refused = asked == 0
+                request.refused = asked_number == 0
                 if already and not isinstance(error, StorageError):
                     self.fail(f"{request.title} had happened, but a retry said: {error}")
                 return

@@ -54,8 +54,10 @@ class ClassFile:
 def classes_of(jar: Path) -> dict[str, ClassFile]:
     """Return our classes in the jar by their names, without `ROOT`."""
     with zipfile.ZipFile(jar) as archive:
-        found = [class_file(archive.read(name)) for name in archive.namelist() if name.endswith(".class")]
-    return {each.name: each for each in found}
+        class_files = [
+            class_file(archive.read(name)) for name in archive.namelist() if name.endswith(".class")
+        ]
+    return {file.name: file for file in class_files}
 
 
 def class_file(data: bytes) -> ClassFile:
@@ -64,11 +66,11 @@ def class_file(data: bytes) -> ClassFile:
     package, slash, _ = name.rpartition("/")
     source = texts[struct.unpack_from(">H", data, _attribute(data, at, texts, "SourceFile"))[0]]
     types = [texts[index] for index in classes.values()]
-    named = {each.removeprefix(ROOT) for each in types if each.startswith(ROOT)}
+    named_texts = {text.removeprefix(ROOT) for text in types if text.startswith(ROOT)}
     for text in texts.values():
         if len(text) < _LONGEST_TYPE:
-            named |= {each.removeprefix(ROOT) for each in _IN_TYPES.findall(text)}
-    return ClassFile(name, f"{package}{slash}{source}", frozenset(named))
+            named_texts |= {match.removeprefix(ROOT) for match in _IN_TYPES.findall(text)}
+    return ClassFile(name, f"{package}{slash}{source}", frozenset(named_texts))
 
 
 def _constants(data: bytes) -> tuple[dict[int, str], dict[int, int], int]:
@@ -118,13 +120,13 @@ def _attributes(data: bytes, at: int, texts: Mapping[int, str]) -> tuple[dict[st
 def between_sources(classes: Mapping[str, ClassFile]) -> Graph:
     """Return which sources name which others."""
     return _graph(
-        (each.source, [classes[n].source for n in each.names if n in classes]) for each in classes.values()
+        (file.source, [classes[n].source for n in file.names if n in classes]) for file in classes.values()
     )
 
 
 def between_packages(sources: Graph) -> Graph:
     """Return which packages name which others, each by its folder; the one at the root is `.`."""
-    return _graph((package(source), map(package, others)) for source, others in sources.items())
+    return _graph((package(source), map(package, other_sources)) for source, other_sources in sources.items())
 
 
 def package(source: str) -> str:
@@ -133,9 +135,9 @@ def package(source: str) -> str:
 
 def _graph(pairs: Iterable[tuple[str, Iterable[str]]]) -> Graph:
     found: dict[str, set[str]] = {}
-    for place, others in pairs:
-        found.setdefault(place, set()).update(other for other in others if other != place)
-    return {place: frozenset(others) for place, others in found.items()}
+    for place, other_texts in pairs:
+        found.setdefault(place, set()).update(other_text for other_text in other_texts if other_text != place)
+    return {place: frozenset(others_texts) for place, others_texts in found.items()}
 
 
 def circle(graph: Graph) -> list[str]:
@@ -145,16 +147,16 @@ def circle(graph: Graph) -> list[str]:
 
 
 def _way_back(graph: Graph, start: str) -> list[str]:
-    came_from = {each: start for each in graph[start]}
-    waiting = list(came_from)
-    for place in waiting:
+    came_from = {text: start for text in graph[start]}
+    waiting_texts = list(came_from)
+    for place in waiting_texts:
         if place == start:
             way = [start]
-            while (before := came_from[way[0]]) != start:
-                way.insert(0, before)
+            while (text_before := came_from[way[0]]) != start:
+                way.insert(0, text_before)
             return [start, *way[:-1]]
-        for after in sorted(graph.get(place, ())):
-            if after not in came_from:
-                came_from[after] = place
-                waiting.append(after)
+        for text_after in sorted(graph.get(place, ())):
+            if text_after not in came_from:
+                came_from[text_after] = place
+                waiting_texts.append(text_after)
     return []

@@ -200,10 +200,10 @@ def make_lake(spark: SparkSession, python: str, tmp_path: Path) -> Iterator[Call
 
     yield make
     # What a test has opened is forgotten with the process. One that is about to die would be asked by the next test.
-    killed = children(spark)
-    for child in killed:
+    killed_children = children(spark)
+    for child in killed_children:
         os.kill(child, signal.SIGKILL)
-    while any(Path(f"/proc/{child}").exists() for child in killed):
+    while any(Path(f"/proc/{child}").exists() for child in killed_children):
         time.sleep(0.01)
 
 

@@ -42,8 +42,8 @@ def spark_server(
                 socket.create_connection(("127.0.0.1", port), timeout=START_TIMEOUT_S).close()
                 break
             except OSError:
-                said = output.read_text(errors="replace")[-4000:]
-                assert server.poll() is None and time.monotonic() < end, said
+                text = output.read_text(errors="replace")[-4000:]
+                assert server.poll() is None and time.monotonic() < end, text
                 time.sleep(0.1)
         yield
     finally:

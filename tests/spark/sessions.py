@@ -15,7 +15,7 @@ __all__ = ["another_session", "descriptions_of_jobs", "last_job", "wrapper"]
 def another_session(lake: Lake, *others: Lake) -> Lake:
     """The same catalog, and others, in a session of its own."""
     spark: SparkSession = lake.spark.newSession()
-    prefixes = [f"spark.sql.catalog.{each.name}" for each in (lake, *others)]
+    prefixes = [f"spark.sql.catalog.{each_lake.name}" for each_lake in (lake, *others)]
     for key, value in lake.spark.sparkContext._jvm.scala.jdk.javaapi.CollectionConverters.asJava(
         lake.spark._jsparkSession.sessionState().conf().getAllConfs()
     ).items():
@@ -31,7 +31,7 @@ def descriptions_of_jobs(spark: SparkSession, *, after: int = -1) -> list[str]:
 
 
 def last_job(spark: SparkSession) -> int:
-    """Return the id of the newest job, -1 where there is none. Spark keeps some jobs only: their count says little."""
+    """Return the id of the newest job, -1 if there is none. Spark keeps some jobs only: their count says little."""
     return max((job.jobId() for job in _jobs(spark)), default=-1)
 
 

@@ -199,16 +199,16 @@ def test_a_filter_on_the_time_finds_the_same_rows_as_without_its_help(lake):
         lake.sql(f"INSERT INTO lake.a.t VALUES ({id}, 'a')")
     times = [time_us(entry.committed_at) for entry in Catalog(lake.warehouse).audit()]
     lake.sql("CALL lake.system.expire('a.t', retain_last => 2, dry_run => false, trust_clock => true)")
-    everything = lake.frame("SELECT * FROM lake.system.audit").collect()
-    assert ("expired", 1, 4) in [(row.what, row.first_version, row.version) for row in everything]
-    micros = {row: int(row.committed_at.timestamp() * 1_000_000 + 0.5) for row in everything}
+    rows = lake.frame("SELECT * FROM lake.system.audit").collect()
+    assert ("expired", 1, 4) in [(row.what, row.first_version, row.version) for row in rows]
+    micros = {row: int(row.committed_at.timestamp() * 1_000_000 + 0.5) for row in rows}
     for time in times:
         for sign, holds in {"<=": int.__le__, ">=": int.__ge__, "=": int.__eq__}.items():
-            found = lake.frame(
+            frame = lake.frame(
                 f"SELECT * FROM lake.system.audit WHERE committed_at {sign} timestamp_micros({time})"
             )
-            wanted = [row for row in everything if holds(micros[row], time)]
-            assert sorted(found.collect(), key=repr) == sorted(wanted, key=repr), (sign, time)
+            wanted_rows = [row for row in rows if holds(micros[row], time)]
+            assert sorted(frame.collect(), key=repr) == sorted(wanted_rows, key=repr), (sign, time)
 
 
 def test_a_time_that_cannot_be_finds_nothing(lake):

@@ -85,10 +85,10 @@ def test_each_has_its_words_for_its_own_tables(order, tmp_path: Path) -> None:
     ]
     for table, own in (("lake.s.t", LAKELOGS), ("default.d", ())):
         statements += [each.format(t=table) for each in (*FILLED, ROWS, *WORDS, *own)]
-    joined = "SELECT count(*) AS n FROM lake.s.t JOIN default.d USING (id)"
-    answers = run(order, tmp_path, [*statements, joined])
-    failed = {statement: answer for statement, answer in answers.items() if isinstance(answer, str)}
-    assert not failed
+    joined_text = "SELECT count(*) AS n FROM lake.s.t JOIN default.d USING (id)"
+    answers = run(order, tmp_path, [*statements, joined_text])
+    failed_answers = {statement: answer for statement, answer in answers.items() if isinstance(answer, str)}
+    assert not failed_answers
 
     rows = [{"id": 1, "k": 9}, {"id": 3, "k": 7}, {"id": 5, "k": 5}]
     assert answers[ROWS.format(t="lake.s.t")] == answers[ROWS.format(t="default.d")] == rows
@@ -99,20 +99,20 @@ def test_each_has_its_words_for_its_own_tables(order, tmp_path: Path) -> None:
     assert "expired_versions_count" in answers["VACUUM lake.s.t DRY RUN"][0]
     assert [each["name"] for each in answers["SHOW BRANCHES IN lake.s.t"]] == ["main", "side"]
     details = [answers[f"DESCRIBE DETAIL {t}"][0] for t in ("default.d", "lake.s.t")]
-    assert [each["format"] for each in details] == ["delta", "lakelog"]
+    assert [detail["format"] for detail in details] == ["delta", "lakelog"]
     assert list(details[1])[: len(details[0])] == list(details[0])
-    assert answers[joined] == [{"n": 2}]
+    assert answers[joined_text] == [{"n": 2}]
 
 
 def run(order: tuple[str, ...], folder: Path, statements: list[str]) -> dict[str, Any]:
     """Return the rows of each statement, or its error, in a Spark with the extensions in that order."""
     conf = spark_conf(str(folder / "lake"), fsync=False)
     name = DELTA.split(":", 1)[1].replace(":", "-")
-    found = maven.jars(f"beside-{name}", (DELTA,), ("org.apache.spark:*", "org.apache.hadoop:*"))
-    jars = [conf["spark.jars"], *(str(jar) for jar in found if jar.name.startswith("delta-"))]
+    found_jars = maven.jars(f"beside-{name}", (DELTA,), ("org.apache.spark:*", "org.apache.hadoop:*"))
+    jars = [conf["spark.jars"], *(str(jar) for jar in found_jars if jar.name.startswith("delta-"))]
     settings = conf | {
         "spark.jars": ",".join(jars),
-        "spark.sql.extensions": ",".join(EXTENSIONS[each] for each in order),
+        "spark.sql.extensions": ",".join(EXTENSIONS[text] for text in order),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": str(folder / "spark"),
@@ -120,7 +120,7 @@ def run(order: tuple[str, ...], folder: Path, statements: list[str]) -> dict[str
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
     }
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", WORKER],
         input=json.dumps([settings, statements]),
         capture_output=True,
@@ -128,6 +128,6 @@ def run(order: tuple[str, ...], folder: Path, statements: list[str]) -> dict[str
         cwd=folder,
         check=False,
     )
-    said = [line for line in done.stdout.splitlines() if line.startswith("answers:")]
-    assert said, done.stderr[-4000:]
-    return dict(zip(statements, json.loads(said[0].removeprefix("answers:")), strict=True))
+    lines = [line for line in process.stdout.splitlines() if line.startswith("answers:")]
+    assert lines, process.stderr[-4000:]
+    return dict(zip(statements, json.loads(lines[0].removeprefix("answers:")), strict=True))

@@ -97,59 +97,59 @@ def prepare(lake):
 @pytest.mark.parametrize(
     ("statement", "after"),
     [
-        pytest.param(statement, after, marks=[] if number % 4 == 2 * after else [pytest.mark.slow])
+        pytest.param(statement, is_after, marks=[] if number % 4 == 2 * is_after else [pytest.mark.slow])
         for number, statement in enumerate(STATEMENTS)
-        for after in (False, True)
+        for is_after in (False, True)
     ],
 )
 def test_a_kill_in_the_middle_of_a_commit_loses_and_doubles_nothing(
     make_lake, warm, tmp_path, statement, after
 ):
-    undisturbed = make_lake(str(tmp_path / "undisturbed"), python=warm.program(tmp_path))
-    prepare(undisturbed)
-    undisturbed.sql(statement)
-    expected = state(undisturbed)
+    undisturbed_lake = make_lake(str(tmp_path / "undisturbed"), python=warm.program(tmp_path))
+    prepare(undisturbed_lake)
+    undisturbed_lake.sql(statement)
+    expected = state(undisturbed_lake)
     for moment in range(1, 20):
-        armed = tmp_path / f"armed{moment}"
+        armed_file = tmp_path / f"armed{moment}"
         folder = tmp_path / f"bin{moment}"
         folder.mkdir()
         lake = make_lake(
             str(tmp_path / f"warehouse{moment}"),
-            python=warm.program(folder, IMPATIENT + DEADLY.format(armed=str(armed), after=after)),
+            python=warm.program(folder, IMPATIENT + DEADLY.format(armed=str(armed_file), after=after)),
         )
         prepare(lake)
-        armed.write_text(str(moment))
+        armed_file.write_text(str(moment))
         lake.sql(statement)
         assert state(lake) == expected, f"killed at put {moment}"
-        if armed.exists():
+        if armed_file.exists():
             break
     assert moment > 1, "the statement was never disturbed"
 
 
 @pytest.mark.parametrize("statement", [s for s in STATEMENTS if s.startswith(("CREATE", "ALTER", "DROP"))])
 def test_a_kill_before_a_change_begins_loses_nothing(make_lake, warm, tmp_path, statement):
-    armed = tmp_path / "armed"
-    dying = f"""{HOOK}
+    armed_file = tmp_path / "armed"
+    dying_text = f"""{HOOK}
 import os, pathlib, signal
 def dying(original):
     def once(at, asked):
-        if pathlib.Path({str(armed)!r}).exists():
-            pathlib.Path({str(armed)!r}).unlink()
+        if pathlib.Path({str(armed_file)!r}).exists():
+            pathlib.Path({str(armed_file)!r}).unlink()
             os.kill(os.getpid(), signal.SIGKILL)
         return original(at, asked)
     return once
 for method in ("token", "prepare_table", "stage"):
     hook(method, dying)
 """
-    lake = make_lake(python=warm.program(tmp_path, dying))
-    undisturbed = make_lake(str(tmp_path / "undisturbed"))
-    for each in (lake, undisturbed):
-        prepare(each)
-        if each is lake:
-            armed.touch()
-        each.sql(statement)
-    assert not armed.exists(), "the statement was never disturbed"
-    assert state(lake) == state(undisturbed)
+    lake = make_lake(python=warm.program(tmp_path, dying_text))
+    undisturbed_lake = make_lake(str(tmp_path / "undisturbed"))
+    for each_lake in (lake, undisturbed_lake):
+        prepare(each_lake)
+        if each_lake is lake:
+            armed_file.touch()
+        each_lake.sql(statement)
+    assert not armed_file.exists(), "the statement was never disturbed"
+    assert state(lake) == state(undisturbed_lake)
 
 
 def test_a_child_killed_while_idle_is_started_again(lake):
@@ -266,11 +266,11 @@ def test_a_python_that_is_not_there_is_named(make_lake):
 
 
 def test_a_child_that_dies_at_every_request_ends_in_one_clear_error(make_lake, warm, tmp_path):
-    dying = f"""{HOOK}
+    dying_text = f"""{HOOK}
 import os, signal
 hook("list_relations", lambda original: lambda at, asked: os.kill(os.getpid(), signal.SIGKILL))
 """
-    lake = make_lake(python=warm.program(tmp_path, dying))
+    lake = make_lake(python=warm.program(tmp_path, dying_text))
     with pytest.raises(Exception, match="ended 4 times during 'list_relations'. It changes nothing"):
         lake.sql(f"SHOW TABLES IN {lake.name}")
 
@@ -279,38 +279,38 @@ KILLED = "import os, pathlib, signal\n"
 
 
 def test_a_child_that_is_killed_as_it_starts_is_started_again_and_else_said_to_be_killed(make_lake, tmp_path):
-    armed = tmp_path / "armed"
-    armed.touch()
-    once = f"{KILLED}armed = pathlib.Path({str(armed)!r})\nif armed.exists(): armed.unlink(), os.kill(os.getpid(), 9)"
+    armed_file = tmp_path / "armed"
+    armed_file.touch()
+    once = f"{KILLED}at = pathlib.Path({str(armed_file)!r})\nif at.exists(): at.unlink(), os.kill(os.getpid(), 9)"
     lake = make_lake(str(tmp_path / "once"), python=wrapper(tmp_path, once))
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
-    assert not armed.exists()
+    assert not armed_file.exists()
     always = tmp_path / "always"
     always.mkdir()
     lake = make_lake(str(tmp_path / "never"), python=wrapper(always, f"{KILLED}os.kill(os.getpid(), 9)"))
-    for statement, happened in (
+    for statement, happened_text in (
         (f"SHOW TABLES IN {lake.name}", "It changes nothing"),
         (f"CREATE NAMESPACE {lake.name}.n", "nothing was changed"),
     ):
         with pytest.raises(Exception, match="killed by signal 9") as error:
             lake.sql(statement)
-        assert happened in str(error.value) and "pip install" not in str(error.value)
+        assert happened_text in str(error.value) and "pip install" not in str(error.value)
         assert "not known" not in str(error.value)
 
 
 def test_a_change_whose_process_dies_before_it_begins_is_said_not_to_have_begun(make_lake, warm, tmp_path):
-    dying = f"""{HOOK}
+    dying_text = f"""{HOOK}
 import os, signal
 hook("token", lambda original: lambda at, asked: os.kill(os.getpid(), signal.SIGKILL))
 """
-    lake = make_lake(python=warm.program(tmp_path, dying))
+    lake = make_lake(python=warm.program(tmp_path, dying_text))
     with pytest.raises(Exception, match="had not begun, so nothing was changed"):
         lake.sql(f"CREATE NAMESPACE {lake.name}.n")
     assert lake.catalog.list_namespaces() == []
 
 
 def test_modules_of_the_folder_that_it_runs_in_are_not_imported(make_lake, tmp_path):
-    """Nor do they hide the installed ones where the driver has lakelog from there itself."""
+    """Nor do they hide the installed ones if the driver has lakelog from there itself."""
     ran = tmp_path / "ran"
     for name in ("msgspec", "platform", "pyarrow"):
         (tmp_path / f"{name}.py").write_text(f"open({str(ran)!r}, 'a').write({name!r})")
@@ -348,29 +348,29 @@ def test_the_child_ends_with_its_jvm(tmp_path):
 
 
 def test_a_stopped_child_does_not_hold_up_that_of_another_python(make_lake, warm, tmp_path):
-    stopped = make_lake(str(tmp_path / "one"), python=NEW)
+    stopped_lake = make_lake(str(tmp_path / "one"), python=NEW)
     free = make_lake(str(tmp_path / "two"), python=warm.program(tmp_path))
-    stopped.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
-    (child,) = children(stopped.spark)
+    stopped_lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    (child,) = children(stopped_lake.spark)
     os.kill(child, signal.SIGSTOP)
-    done = threading.Event()
+    is_done = threading.Event()
     try:
         free.sql("CREATE TABLE lake.t AS SELECT 2 AS id")
-        done.set()
+        is_done.set()
     finally:
         os.kill(child, signal.SIGCONT)
-    assert done.is_set()
+    assert is_done.is_set()
     assert free.sql("SELECT * FROM lake.t") == [(2,)]
 
 
 def interrupt_the_asking_thread(lake):
     """Interrupt the thread of Spark's that waits for an answer, as the end of a query or of its session does."""
     threads = lake.spark.sparkContext._jvm.java.lang.Thread.getAllStackTraces()
-    asking = [
+    asking_threads = [
         thread for thread, frames in threads.items() if any("bridge.Child.ask" in str(f) for f in frames)
     ]
-    assert len(asking) == 1
-    asking[0].interrupt()
+    assert len(asking_threads) == 1
+    asking_threads[0].interrupt()
 
 
 def wait_for(path):
@@ -384,10 +384,10 @@ def wait_for(path):
 def test_a_statement_that_is_interrupted_while_the_answer_of_its_commit_is_lost_retries(
     make_lake, warm, tmp_path, statement
 ):
-    committed, go_on = tmp_path / "committed", tmp_path / "go_on"
-    dying = f"""{HOOK}
+    committed_path, go_on = tmp_path / "committed", tmp_path / "go_on"
+    dying_text = f"""{HOOK}
 import os, pathlib, signal, subprocess, time
-committed, go_on = pathlib.Path({str(committed)!r}), pathlib.Path({str(go_on)!r})
+committed, go_on = pathlib.Path({str(committed_path)!r}), pathlib.Path({str(go_on)!r})
 def once(original):
     def call(at, asked):
         answer = original(at, asked)
@@ -404,15 +404,15 @@ hook("commit_write", once)
 hook("commit_stage", once)
 """
     make_lake().sql("CREATE TABLE lake.t AS SELECT 1L AS id")
-    lake = make_lake(python=warm.program(tmp_path, dying))
+    lake = make_lake(python=warm.program(tmp_path, dying_text))
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(lake.sql, statement)
-        wait_for(committed)
+        future = pool.submit(lake.sql, statement)
+        wait_for(committed_path)
         try:
             interrupt_the_asking_thread(lake)
         finally:
             go_on.touch()  # else the statement waits for ever, and the pool for it
-        done.result(60)
+        future.result(60)
     assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
     assert lake.catalog.load_table("t").version == 2
 
@@ -519,13 +519,13 @@ def test_a_hundred_catalogs_have_one_process_and_a_transaction_another(make_lake
 
 
 def test_a_catalog_that_is_used_no_more_is_closed(spark, warm, tmp_path):
-    closed = tmp_path / "closed"
+    closed_path = tmp_path / "closed"
     text = f"""
 import pathlib
 from lakelog.spark.open_catalog import ServedCatalog
 def close(self, original=ServedCatalog.close):
     original(self)
-    with open({str(closed)!r}, "a") as file:
+    with open({str(closed_path)!r}, "a") as file:
         print(self.outside.warehouse, file=file)
 ServedCatalog.close = close
 """
@@ -548,10 +548,10 @@ ServedCatalog.close = close
     def is_closed():
         gc.collect()
         jvm.System.gc()
-        return closed.exists() and closed.read_text()
+        return closed_path.exists() and closed_path.read_text()
 
     wait_until(is_closed)
-    assert closed.read_text().splitlines() == [str(tmp_path / "dropped")]
+    assert closed_path.read_text().splitlines() == [str(tmp_path / "dropped")]
     assert kept.equals(asked("kept"))
     for child in children(spark):
         os.kill(child, signal.SIGKILL)
@@ -559,42 +559,42 @@ ServedCatalog.close = close
 
 def test_a_request_that_kills_its_process_fails_and_those_of_other_catalogs_do_not(make_lake, warm, tmp_path):
     program = warm.program(tmp_path, HOOK + OF_ONE_CATALOG.format(go_on=str(tmp_path / "never")))
-    poisoned = make_lake(str(tmp_path / "poisoned"), python=program)
-    other = make_lake(str(tmp_path / "other"), python=program)
+    poisoned_lake = make_lake(str(tmp_path / "poisoned"), python=program)
+    other_lake = make_lake(str(tmp_path / "other"), python=program)
     third = make_lake(str(tmp_path / "third"), python=program)
-    for lake in (poisoned, other, third):
+    for lake in (poisoned_lake, other_lake, third):
         lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
-    other.sql("CALL lake.system.begin_transaction()")
-    other.sql("INSERT INTO lake.t VALUES (2)")
+    other_lake.sql("CALL lake.system.begin_transaction()")
+    other_lake.sql("INSERT INTO lake.t VALUES (2)")
 
     def work(number):
         third.sql(f"INSERT INTO lake.t VALUES ({number})")
 
     with ThreadPoolExecutor(3) as pool:
-        done = [pool.submit(work, number) for number in range(8)]
+        futures = [pool.submit(work, number) for number in range(8)]
         with pytest.raises(Exception, match="ended 4 times"):
-            poisoned.sql(f"SHOW TABLES IN {poisoned.name}")
-        for each in done:
+            poisoned_lake.sql(f"SHOW TABLES IN {poisoned_lake.name}")
+        for each in futures:
             each.result(120)
     assert third.sql("SELECT count(*) FROM lake.t") == [(9,)]
-    assert other.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
-    other.sql("CALL lake.system.commit_transaction()")
-    assert other.catalog.load_table("t").row_count == 2
-    assert poisoned.sql("SELECT * FROM lake.t") == [(1,)]
+    assert other_lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
+    other_lake.sql("CALL lake.system.commit_transaction()")
+    assert other_lake.catalog.load_table("t").row_count == 2
+    assert poisoned_lake.sql("SELECT * FROM lake.t") == [(1,)]
 
 
 def test_slow_requests_of_a_catalog_hold_up_no_other_catalog(make_lake, warm, tmp_path):
     go_on = tmp_path / "go_on"
     program = warm.program(tmp_path, HOOK + OF_ONE_CATALOG.format(go_on=str(go_on)))
-    slow, other = (make_lake(str(tmp_path / name), python=program) for name in ("slow", "other"))
-    other.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    slow, other_lake = (make_lake(str(tmp_path / name), python=program) for name in ("slow", "other"))
+    other_lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     # More than Python answers of one catalog at a time.
     with ThreadPoolExecutor(40) as pool:
-        listed = [pool.submit(slow.sql, f"SHOW TABLES IN {slow.name}") for _ in range(40)]
+        futures = [pool.submit(slow.sql, f"SHOW TABLES IN {slow.name}") for _ in range(40)]
         time.sleep(1)
-        assert other.sql("SELECT * FROM lake.t") == [(1,)]
-        other.sql("INSERT INTO lake.t VALUES (2)")
-        assert not any(each.done() for each in listed)
+        assert other_lake.sql("SELECT * FROM lake.t") == [(1,)]
+        other_lake.sql("INSERT INTO lake.t VALUES (2)")
+        assert not any(each.done() for each in futures)
         go_on.touch()
-        assert [each.result(60) for each in listed] == [[]] * 40
-    assert len(children(other.spark)) == 1
+        assert [each.result(60) for each in futures] == [[]] * 40
+    assert len(children(other_lake.spark)) == 1

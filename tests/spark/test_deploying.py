@@ -124,15 +124,15 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str,
     folder = tmp_path_factory.mktemp("standalone")
     port, web, worker_web = free_port(), free_port(), free_port()
     address, page = f"spark://127.0.0.1:{port}", f"http://127.0.0.1:{web}"
-    here = ["--host", "127.0.0.1"]
+    own_texts = ["--host", "127.0.0.1"]
     with (
-        daemon("master.Master", folder, *here, "--port", str(port), "--webui-port", str(web)),
+        daemon("master.Master", folder, *own_texts, "--port", str(port), "--webui-port", str(web)),
         daemon(
-            "worker.Worker", folder, *here, "--webui-port", str(worker_web), "--work-dir", str(folder / "work"),
+            "worker.Worker", folder, *own_texts, "--webui-port", str(worker_web), "--work-dir", str(folder / "work"),
             "--cores", "2", "--memory", "3g", address,
         ),
     ):  # fmt: skip
-        waited(lambda: any(each["state"] == "ALIVE" for each in asked(page)["workers"]), folder)
+        waited(lambda: any(worker["state"] == "ALIVE" for worker in asked(page)["workers"]), folder)
         yield address, page, folder
 
 
@@ -173,7 +173,7 @@ def submitted(
 ) -> tuple[str, str]:
     """Run the application in deploy mode cluster; return the state that its driver ends in, and what it has said."""
     address, page, folder = master
-    before = {each["id"] for each in asked(page)["completeddrivers"]}
+    ids_before = {each["id"] for each in asked(page)["completeddrivers"]}
     submit = [
         str(HOME / "bin/spark-submit"),
         "--master",
@@ -187,21 +187,21 @@ def submitted(
     text = run([*submit, "--class", "App", *options, *arguments(settings), str(app)], SPARK_HOME=str(HOME))
     ended: list[Mapping[str, Any]] = []
 
-    def done() -> bool:
-        ended[:] = [each for each in asked(page)["completeddrivers"] if each["id"] not in before]
+    def done_flag() -> bool:
+        ended[:] = [each for each in asked(page)["completeddrivers"] if each["id"] not in ids_before]
         return bool(ended)
 
-    waited(done, folder)
-    said = folder / "work" / ended[0]["id"] / "stderr"
-    return ended[0]["state"], text + said.read_text(errors="replace")
+    waited(done_flag, folder)
+    reported_folder = folder / "work" / ended[0]["id"] / "stderr"
+    return ended[0]["state"], text + reported_folder.read_text(errors="replace")
 
 
 def test_a_driver_on_a_standalone_cluster_has_lakelog_from_an_archive(
     master: tuple[str, str, Path], app: Path, archive: Path, tmp_path: Path
 ) -> None:
     settings = settings_of(tmp_path / "lake", TRAVELLED)
-    state, said = submitted(master, app, settings, "--archives", f"{archive}#environment")
-    assert state == "FINISHED", "\n".join(re.findall(r".*(?:Exception|Error|Caused by).*", said))
+    state, text = submitted(master, app, settings, "--archives", f"{archive}#environment")
+    assert state == "FINISHED", "\n".join(re.findall(r".*(?:Exception|Error|Caused by).*", text))
     assert sorted(Catalog(str(tmp_path / "lake")).load_table("t").to_arrow()["id"].to_pylist()) == list(
         range(4, 10)
     )
@@ -211,15 +211,15 @@ def test_where_the_driver_has_no_python_one_error_names_each_place(
     master: tuple[str, str, Path], app: Path, tmp_path: Path
 ) -> None:
     settings = settings_of(tmp_path / "lake", TRAVELLED) | {"spark.pyspark.python": "/nowhere/python3"}
-    state, said = submitted(master, app, settings)
+    state, text = submitted(master, app, settings)
     assert state == "FAILED"
-    (line, *_) = [line for line in said.splitlines() if "lakelog's Python side did not start" in line]
+    (line, *_) = [line for line in text.splitlines() if "lakelog's Python side did not start" in line]
     places = (
         f"'{TRAVELLED}'", "spark.sql.catalog.<name>.python", "spark.pyspark.driver.python (not set)",
         "PYSPARK_DRIVER_PYTHON (", "spark.pyspark.python (/nowhere/python3)", "PYSPARK_PYTHON (", "python3 on the PATH",
         "pip install /path/to/clone", "A relative path is looked for in /", "where archives are unpacked, /",
     )  # fmt: skip
-    assert [each for each in places if each not in line] == []
+    assert [place for place in places if place not in line] == []
 
 
 def test_a_driver_on_yarn_is_run_by_the_environment_that_travels(archive: Path, tmp_path: Path) -> None:

@@ -21,9 +21,9 @@ def test_properties_of_a_namespace_are_shown_and_changed(lake):
     lake.sql("CREATE NAMESPACE lake.a COMMENT 'first' WITH DBPROPERTIES ('k' = 'v')")
     lake.sql("ALTER NAMESPACE lake.a SET PROPERTIES ('more' = 'w')")
     lake.sql("ALTER NAMESPACE lake.a UNSET PROPERTIES ('k')")
-    shown = dict(lake.sql("DESCRIBE NAMESPACE EXTENDED lake.a"))
-    assert shown["Comment"] == "first"
-    assert shown["Properties"] == "((more,w))"
+    rows = dict(lake.sql("DESCRIBE NAMESPACE EXTENDED lake.a"))
+    assert rows["Comment"] == "first"
+    assert rows["Properties"] == "((more,w))"
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_drop_cascade_drops_what_is_inside(lake):
 
 @pytest.mark.parametrize("name", ["with space", "dot.ted", "ünïcode", "a/b", "CaSe", "percent%20", "quo`te"])
 def test_names_may_contain_almost_anything(lake, name):
-    quoted = "`" + name.replace("`", "``") + "`"
-    lake.sql(f"CREATE NAMESPACE lake.{quoted}")
-    lake.sql(f"CREATE TABLE lake.{quoted}.{quoted} AS SELECT 7 AS {quoted}")
-    assert lake.sql(f"SELECT {quoted} FROM lake.{quoted}.{quoted}") == [(7,)]
+    quoted_text = "`" + name.replace("`", "``") + "`"
+    lake.sql(f"CREATE NAMESPACE lake.{quoted_text}")
+    lake.sql(f"CREATE TABLE lake.{quoted_text}.{quoted_text} AS SELECT 7 AS {quoted_text}")
+    assert lake.sql(f"SELECT {quoted_text} FROM lake.{quoted_text}.{quoted_text}") == [(7,)]
     assert lake.catalog.list_tables((name,)) == [(name, name)]

@@ -1,4 +1,4 @@
-"""Statements that read several tables read them at one moment, and change schema and data in one commit."""
+"""Statements that read several tables read them at the same moment. They change schema and data in a single commit."""
 
 import threading
 import time
@@ -50,16 +50,16 @@ QUERIES = {
 def test_a_select_sees_a_row_that_moves_between_its_tables_exactly_once(
     make_lake, warm, tmp_path, query, loads
 ):
-    armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
+    armed_path, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
     lake = make_lake(
-        warehouse, python=warm.program(tmp_path, MOVING.format(armed=str(armed), warehouse=warehouse))
+        warehouse, python=warm.program(tmp_path, MOVING.format(armed=str(armed_path), warehouse=warehouse))
     )
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     lake.sql("CREATE TABLE lake.u (id INT)")
-    armed.write_text(str(loads))
+    armed_path.write_text(str(loads))
     assert lake.sql(QUERIES[query]) == [(1,)]
-    assert not armed.exists(), "nothing moved meanwhile"
+    assert not armed_path.exists(), "nothing moved meanwhile"
     assert lake.sql("SELECT count(*) FROM lake.u") == [(1,)]
 
 
@@ -70,26 +70,26 @@ def test_a_version_that_is_asked_for_is_not_taken_for_the_newest_which_may_move(
         plan = lake.frame(f"SELECT * FROM lake.t {at}")._jdf.queryExecution().optimizedPlan()
         return plan.collectLeaves().head().scan()
 
-    newest, asked, again = scan(""), scan("VERSION AS OF 1"), scan("VERSION AS OF 1")
-    assert asked.equals(again) and not asked.equals(newest) and not newest.equals(asked)
+    newest, asked_scan, again = scan(""), scan("VERSION AS OF 1"), scan("VERSION AS OF 1")
+    assert asked_scan.equals(again) and not asked_scan.equals(newest) and not newest.equals(asked_scan)
 
 
 @pytest.mark.adapter
 @pytest.mark.parametrize("loads", [1, 2, 3])
 def test_an_insert_reads_all_its_tables_at_one_moment(make_lake, warm, tmp_path, loads):
-    armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
+    armed_path, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
     lake = make_lake(
-        warehouse, python=warm.program(tmp_path, MOVING.format(armed=str(armed), warehouse=warehouse))
+        warehouse, python=warm.program(tmp_path, MOVING.format(armed=str(armed_path), warehouse=warehouse))
     )
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     for name in ("u", "sums"):
         lake.sql(f"CREATE TABLE lake.{name} (id BIGINT)")
-    armed.write_text(str(loads))
+    armed_path.write_text(str(loads))
     lake.sql(
         "INSERT INTO lake.sums SELECT count(*) FROM (SELECT id FROM lake.t UNION ALL SELECT id FROM lake.u)"
     )
-    assert not armed.exists()
+    assert not armed_path.exists()
     assert lake.sql("SELECT * FROM lake.sums") == [(1,)]
 
 
@@ -193,23 +193,23 @@ def test_to_explain_a_write_with_schema_evolution_changes_nothing(lake):
 def test_a_cached_table_is_neither_stale_in_a_transaction_nor_shown_to_others_from_it(lake):
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
-    other = another_session(lake)
+    other_session = another_session(lake)
     lake.sql("CACHE TABLE lake.t")
     frame = lake.frame("SELECT * FROM lake.t").cache()
     assert frame.count() == 1
-    other.sql("INSERT INTO lake.t VALUES (2)")
+    other_session.sql("INSERT INTO lake.t VALUES (2)")
     with lakelog.spark.transaction(lake.spark, lake.name):
         assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)], "not what was cached before"
         lake.sql("CACHE TABLE lake.t")
         lake.sql("INSERT INTO lake.t VALUES (3)")
         assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,), (3,)]
-        assert other.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
-        other.sql("CACHE TABLE lake.t")
-        assert other.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
-        other.sql("UNCACHE TABLE lake.t")
+        assert other_session.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
+        other_session.sql("CACHE TABLE lake.t")
+        assert other_session.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
+        other_session.sql("UNCACHE TABLE lake.t")
         lake.sql("REFRESH TABLE lake.t")
         assert lake.sql("SELECT count(*) FROM lake.t") == [(3,)]
-    other.sql("INSERT INTO lake.t VALUES (4)")
+    other_session.sql("INSERT INTO lake.t VALUES (4)")
     assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,), (3,), (4,)], "not what was cached within"
 
 
@@ -230,8 +230,8 @@ def test_a_streaming_query_is_no_part_of_the_transaction_that_is_open_when_it_st
     with lakelog.spark.transaction(lake.spark, lake.name):
         lake.sql("INSERT INTO lake.t VALUES (1), (2), (3)")
         rows = lake.spark.readStream.format("rate").option("rowsPerSecond", 100).load().select("value")
-        joined = rows.join(lake.spark.table(f"{lake.name}.t"), "value")
-        query = joined.writeStream.format("memory").queryName("seen").start()
+        joined_text = rows.join(lake.spark.table(f"{lake.name}.t"), "value")
+        query = joined_text.writeStream.format("memory").queryName("seen").start()
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and sum(p["numInputRows"] for p in query.recentProgress) < 100:
             time.sleep(0.2)
@@ -245,11 +245,13 @@ def test_a_streaming_query_is_no_part_of_the_transaction_that_is_open_when_it_st
 def test_a_write_that_changes_the_schema_of_what_it_reads_reads_it_as_it_was(lake):
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
-    evolving = "INSERT WITH SCHEMA EVOLUTION INTO lake.t BY NAME SELECT id + 1 AS id, {} AS {} FROM lake.t"
-    lake.sql(evolving.format("'b'", "more"))
+    evolving_text = (
+        "INSERT WITH SCHEMA EVOLUTION INTO lake.t BY NAME SELECT id + 1 AS id, {} AS {} FROM lake.t"
+    )
+    lake.sql(evolving_text.format("'b'", "more"))
     assert lake.sorted("SELECT * FROM lake.t") == [(1, None), (2, "b")]
     with lakelog.spark.transaction(lake.spark, lake.name):
-        lake.sql(evolving.format("id", "third"))
+        lake.sql(evolving_text.format("id", "third"))
     assert lake.sorted("SELECT id, third FROM lake.t") == [(1, None), (2, 1), (2, None), (3, 2)]
     assert lake.catalog.load_table("t").version == 3
 
@@ -289,17 +291,17 @@ hook("load_relation", load)
 def test_what_replaces_a_table_by_its_own_rows_loses_none_that_is_added_meanwhile(
     make_lake, warm, tmp_path, statement, loads
 ):
-    armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
+    armed_path, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
     lake = make_lake(
-        warehouse, python=warm.program(tmp_path, ADDING.format(armed=str(armed), warehouse=warehouse))
+        warehouse, python=warm.program(tmp_path, ADDING.format(armed=str(armed_path), warehouse=warehouse))
     )
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
-    armed.write_text(str(loads))
+    armed_path.write_text(str(loads))
     try:
         lake.sql(statement)
     except Exception as error:
         assert "conflict" in str(error)
-    was_added = not armed.exists()
-    armed.unlink(missing_ok=True)
+    was_added = not armed_path.exists()
+    armed_path.unlink(missing_ok=True)
     assert lake.sorted("SELECT * FROM lake.t") == ([(1,), (2,)] if was_added else [(1,)])

@@ -26,15 +26,15 @@ def files(classes: dict[str, ClassFile]) -> Graph:
 def layers() -> list[list[str]]:
     """Return the packages in the order of the README's map, from the top."""
     text = (sources() / "README.md").read_text(encoding="utf-8")
-    found = re.search(r"<!-- layers -->(.*?)<!-- /layers -->", text, re.DOTALL)
-    assert found
-    return [re.split(r",\s*", line.strip().split("  ")[0]) for line in found[1].splitlines() if line.strip()]
+    match = re.search(r"<!-- layers -->(.*?)<!-- /layers -->", text, re.DOTALL)
+    assert match
+    return [re.split(r",\s*", line.strip().split("  ")[0]) for line in match[1].splitlines() if line.strip()]
 
 
 def test_a_package_is_its_folder(files: Graph) -> None:
     folder = sources()
-    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*.scala")}
-    assert set(files) == there
+    other_texts = {path.relative_to(folder).as_posix() for path in folder.rglob("*.scala")}
+    assert set(files) == other_texts
 
 
 def test_no_files_go_in_a_circle(files: Graph) -> None:
@@ -45,7 +45,12 @@ def test_a_package_knows_those_below_it_only(files: Graph) -> None:
     at = {package: floor for floor, packages in enumerate(layers()) for package in packages}
     graph = between_packages(files)
     assert set(graph) == set(at)
-    up = [f"{one} -> {other}" for one, others in graph.items() for other in others if at[other] <= at[one]]
+    up = [
+        f"{package} -> {other_package}"
+        for package, other_packages in graph.items()
+        for other_package in other_packages
+        if at[other_package] <= at[package]
+    ]
     assert sorted(up) == []
 
 
@@ -53,9 +58,9 @@ def test_the_names_that_settings_have_are_those_of_classes(classes: dict[str, Cl
     root = "org.apache.spark.sql.lakelog."
     assert {name.removeprefix(root) for name in BY_NAME} <= set(classes)
     text = (sources() / "names/EntranceNames.scala").read_text(encoding="utf-8")
-    said = re.findall(r"\$Package\.(\w+)", text)
-    assert len(said) == 4
-    assert set(said) <= set(classes)
+    matches = re.findall(r"\$Package\.(\w+)", text)
+    assert len(matches) == 4
+    assert set(matches) <= set(classes)
 
 
 def test_a_circle_of_real_classes_is_found(classes: dict[str, ClassFile]) -> None:
@@ -74,4 +79,4 @@ def test_a_circle_of_real_classes_is_found(classes: dict[str, ClassFile]) -> Non
     ],
 )
 def test_the_shortest_circle_is_said(graph: dict[str, str], found: list[str]) -> None:
-    assert circle({place: frozenset(others) for place, others in graph.items()}) == found
+    assert circle({place: frozenset(other_texts) for place, other_texts in graph.items()}) == found

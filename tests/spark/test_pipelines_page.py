@@ -22,9 +22,9 @@ COMMAND = Path(sys.executable).with_name("spark-pipelines")
 
 
 def block(language: str) -> str:
-    found = re.search(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
-    assert found is not None, language
-    return found[1]
+    match = re.search(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    assert match is not None, language
+    return match[1]
 
 
 def test_a_pipeline_writes_to_tables_and_goes_on_in_its_next_run(tmp_path: Path) -> None:
@@ -38,8 +38,8 @@ def test_a_pipeline_writes_to_tables_and_goes_on_in_its_next_run(tmp_path: Path)
     (tmp_path / "spark-pipeline.yml").write_text(
         block("yaml").replace("/tmp/pipeline-storage", str(tmp_path / "storage"))
     )
-    made = [line for line in block("sh").splitlines() if not line.startswith("pip ")]
-    script = "\n".join(["set -e", *made, "spark-pipelines run"]).replace(
+    lines = [line for line in block("sh").splitlines() if not line.startswith("pip ")]
+    script = "\n".join(["set -e", *lines, "spark-pipelines run"]).replace(
         "/tmp/warehouse", str(tmp_path / "warehouse")
     )
     environment = {
@@ -49,10 +49,10 @@ def test_a_pipeline_writes_to_tables_and_goes_on_in_its_next_run(tmp_path: Path)
     }
 
     def run() -> None:
-        done = subprocess.run(
+        process = subprocess.run(
             ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert process.returncode == 0, process.stdout + process.stderr
 
     run()
     assert catalog.load_table("shop.totals").to_arrow().to_pylist() == [{"orders": 2, "amount": 50}]

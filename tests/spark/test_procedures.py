@@ -1,4 +1,4 @@
-"""Procedures through Spark: what CALL, SHOW and DESCRIBE make of what Python declares."""
+"""Procedures through Spark: CALL, SHOW and DESCRIBE of the procedures that Python declares."""
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -58,10 +58,10 @@ def echo(make_lake, warm, tmp_path):
 
 
 def test_arguments_of_every_type_go_in_and_come_out_by_position_and_name_with_defaults(echo):
-    nothing = (None,) * 7
+    empty_number = (None,) * 7
     first, second = echo.sql("CALL lake.system.echo('a')")
     assert first == ("a", 7, True, None, 0.5, ["x", None], {"k": 1})
-    assert second == nothing
+    assert second == empty_number
     ((text, number, flag, at, share, names, more), _) = echo.sql(
         "CALL lake.system.echo(flag => false, text => 'ä', number => 2, at => '2026-01-02 03:04:05.678901', "
         "share => 2, names => array('n'), map => map('a', 1, 'b', NULL))"
@@ -115,11 +115,11 @@ def test_the_words_of_an_error_in_a_procedure_reach_the_user(echo, kind):
 
 
 def test_procedures_are_shown_and_described(echo):
-    shown = echo.sql(f"SHOW PROCEDURES IN {echo.name}.system")
-    assert (echo.name, ["system"], "system", "echo") in shown
-    described = "\n".join(line for (line,) in echo.sql("DESCRIBE PROCEDURE lake.system.echo"))
-    assert "Return what was given." in described
-    assert "number BIGINT DEFAULT 7: any number" in described
+    rows = echo.sql(f"SHOW PROCEDURES IN {echo.name}.system")
+    assert (echo.name, ["system"], "system", "echo") in rows
+    described_text = "\n".join(line for (line,) in echo.sql("DESCRIBE PROCEDURE lake.system.echo"))
+    assert "Return what was given." in described_text
+    assert "number BIGINT DEFAULT 7: any number" in described_text
     echo.sql("CREATE NAMESPACE lake.a")
     assert echo.sql("SHOW PROCEDURES IN lake.a") == []
     with pytest.raises(AnalysisException, match="SCHEMA_NOT_FOUND"):
@@ -147,13 +147,13 @@ def test_a_namespace_is_the_one_that_a_statement_finds_by_that_name(lake, curren
         lake.sql(f"CREATE TABLE lake.{namespace}.t{number} (id INT)")
     try:
         lake.sql(f"USE {current.format(lake=lake.name)}")
-        for named in ("b", "`b`", "{lake}.b", "`{lake}`.`b`", "a.b", "`a`.b", "{lake}.a.b", "`x.y`"):
-            name = named.format(lake=lake.name)
+        for named_text in ("b", "`b`", "{lake}.b", "`{lake}`.`b`", "a.b", "`a`.b", "{lake}.a.b", "`x.y`"):
+            name = named_text.format(lake=lake.name)
             # A statement has to name the catalog where another one is the current one.
-            stated = name if "{lake}" in named + current else f"{lake.name}.{name}"
-            [(_, table, _)] = lake.sql(f"SHOW TABLES IN {stated}")
-            found = lake.sql(f"CALL {lake.name}.system.vacuum(namespace => '{name}')")
-            assert [row[1].rpartition(".")[2] for row in found if row[0] == "table"] == [f"`{table}`"], name
+            stated_name = name if "{lake}" in named_text + current else f"{lake.name}.{name}"
+            [(_, table, _)] = lake.sql(f"SHOW TABLES IN {stated_name}")
+            rows = lake.sql(f"CALL {lake.name}.system.vacuum(namespace => '{name}')")
+            assert [row[1].rpartition(".")[2] for row in rows if row[0] == "table"] == [f"`{table}`"], name
     finally:
         lake.sql("USE spark_catalog.default")
 

@@ -24,7 +24,7 @@ def lake(make_lake) -> Lake:
     return lake
 
 
-def kept(lake: Lake) -> int:
+def kept_number(lake: Lake) -> int:
     """Return of how many statements something is kept after garbage is collected."""
     jvm: Any = lake.spark.sparkContext._jvm
     gc.collect()  # for what Python holds in the JVM
@@ -34,25 +34,25 @@ def kept(lake: Lake) -> int:
 
 def reach(lake: Lake, most: int) -> int:
     end = time.monotonic() + PATIENCE_S
-    while (found := kept(lake)) > most and time.monotonic() < end:
+    while (number := kept_number(lake)) > most and time.monotonic() < end:
         time.sleep(0.2)
-    return found
+    return number
 
 
 def test_what_is_kept_of_a_statement_goes_with_it(lake):
-    before = kept(lake)
+    before = kept_number(lake)
     frames = [lake.frame("SELECT * FROM lake.a.t JOIN lake.a.u USING (x)") for _ in range(HELD)]
     assert all(frame.collect() == [] for frame in frames)
-    assert kept(lake) >= HELD
+    assert kept_number(lake) >= HELD
     frames.clear()
     assert reach(lake, before) <= before
 
 
 def test_many_statements_of_many_catalogs_leave_nothing_behind(lake, make_lake, tmp_path):
-    before = kept(lake)
+    before = kept_number(lake)
     for number in range(HELD):
-        other = make_lake(str(tmp_path / str(number)))
-        other.sql("CREATE NAMESPACE lake.a")
-        other.sql("CREATE TABLE lake.a.t AS SELECT 1L AS x")
-        other.sql("SELECT * FROM lake.a.t a JOIN lake.a.t b USING (x)")
+        other_lake = make_lake(str(tmp_path / str(number)))
+        other_lake.sql("CREATE NAMESPACE lake.a")
+        other_lake.sql("CREATE TABLE lake.a.t AS SELECT 1L AS x")
+        other_lake.sql("SELECT * FROM lake.a.t a JOIN lake.a.t b USING (x)")
     assert reach(lake, before) <= before

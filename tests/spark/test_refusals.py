@@ -64,19 +64,19 @@ NOT_THERE = {
 def test_versions_that_are_not_there_or_not_any_more_are_refused_and_nothing_changes(lake):
     lake.sql("CREATE TABLE lake.t (a INT)")
     lake.sql("INSERT INTO lake.t VALUES (1)")
-    then = f"timestamp_micros({lake.catalog.load_table('t').table_head.time_us})"
+    later_text = f"timestamp_micros({lake.catalog.load_table('t').table_head.time_us})"
     lake.sql("INSERT INTO lake.t VALUES (2)")
     lake.sql("CALL lake.system.expire('t', retain_last => 1, dry_run => false)")
     version = lake.catalog.load_table("t").version
     for statement, words in NOT_THERE.items():
         with pytest.raises(AnalysisException, match=words):
-            lake.sql(statement.format(then=then))
+            lake.sql(statement.format(then=later_text))
     for option, value in (("versionAsOf", 99), ("versionAsOf", 2), ("timestampAsOf", "2001-01-01")):
         with pytest.raises(AnalysisException, match="has no version|has expired"):
             lake.spark.read.option(option, value).table(f"{lake.name}.t").collect()
-    for timed, condition in (("'soon'", "INPUT"), ("rand()", "NON_DETERMINISTIC")):
+    for timed_text, condition in (("'soon'", "INPUT"), ("rand()", "NON_DETERMINISTIC")):
         with pytest.raises(AnalysisException) as error:
-            lake.sql(f"SELECT * FROM lake.t TIMESTAMP AS OF {timed}")
+            lake.sql(f"SELECT * FROM lake.t TIMESTAMP AS OF {timed_text}")
         assert error.value.getCondition() == f"INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.{condition}"
     assert lake.catalog.load_table("t").version == version
     assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
@@ -191,9 +191,11 @@ def test_of_two_builders_that_were_configured_before_either_has_a_session_the_se
 def test_a_running_session_is_seen_from_other_threads(lake, tmp_path):
     """Where Spark says that none is active, and getOrCreate returns it all the same."""
     with ThreadPoolExecutor(1) as pool:
-        refused = pool.submit(configure, SparkSession.builder, str(tmp_path), name=lake.name, jar="unused")
+        refused_future = pool.submit(
+            configure, SparkSession.builder, str(tmp_path), name=lake.name, jar="unused"
+        )
         with pytest.raises(InvalidInput, match=f"there: {lake.warehouse}, here: {tmp_path}"):
-            refused.result()
+            refused_future.result()
 
 
 def test_a_catalog_that_is_open_refuses_what_was_meant_for_other_settings(lake, tmp_path):

@@ -1,6 +1,6 @@
 """Statements that write while their table is renamed, and its name given to another: none reaches the renamed one.
 
-They are planned again, and reach the table that has the name by then, or fail by name where that is not safe."""
+They are planned again, and reach the table that has the name by then, or fail by name if that is not safe."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from lakelog.catalog import Catalog
 
 @pytest.fixture
 def tables(lake: Lake) -> Lake:
-    return filled(lake)
+    return filled_lake(lake)
 
 
-def filled(lake: Lake) -> Lake:
+def filled_lake(lake: Lake) -> Lake:
     lake.sql("CREATE NAMESPACE lake.n")
     lake.sql("CREATE TABLE lake.n.t (id INT, v INT)")
     lake.sql("INSERT INTO lake.n.t SELECT /*+ COALESCE(1) */ * FROM VALUES (1, 1), (2, 2), (3, 3)")
@@ -48,10 +48,10 @@ def gated(
     tables: Lake, tmp_path: Path
 ) -> Iterator[Callable[[str | Callable[[], Any], Callable[[], object]], Any]]:
     """Runs a statement, and something else while the statement computes its rows by the function `slow`."""
-    gate, started = tmp_path / "gate", tmp_path / "started"
+    gate, started_path = tmp_path / "gate", tmp_path / "started"
 
     def slow(id: int) -> int:
-        started.touch()
+        started_path.touch()
         while not gate.exists():
             time.sleep(0.02)
         return id
@@ -60,12 +60,12 @@ def gated(
 
     def run(statement: str | Callable[[], Any], meanwhile: Callable[[], object]) -> Any:
         with ThreadPoolExecutor(1) as pool:
-            done = pool.submit(partial(tables.sql, statement) if isinstance(statement, str) else statement)
-            while not started.exists() and not done.done():
+            future = pool.submit(partial(tables.sql, statement) if isinstance(statement, str) else statement)
+            while not started_path.exists() and not future.done():
                 time.sleep(0.02)
             meanwhile()
             gate.touch()
-            return done.result()
+            return future.result()
 
     yield run
     tables.spark.sql("DROP TEMPORARY FUNCTION IF EXISTS slow")
@@ -106,8 +106,10 @@ def test_a_statement_goes_to_the_table_that_got_its_name_while_it_ran(
     gated(statement, lambda: swap(tables))
     assert tables.sorted("SELECT * FROM lake.n.t_old") == OLD
     assert tables.sorted("SELECT * FROM lake.n.t") == after
-    now = tables.catalog.load_table("n.t")
-    assert (now.id, now.version) == (id, 4), "one commit after the rename, on the table that has the name"
+    current_table = tables.catalog.load_table("n.t")
+    assert (current_table.id, current_table.version) == (id, 4), (
+        "one commit after the rename, on the table that has the name"
+    )
     assert len(list(place.rglob("*.parquet"))) == files, "the files of the first attempt are deleted"
 
 
@@ -134,17 +136,17 @@ for method in ("commit_stage", "delete", "truncate"):
 
 
 def test_so_do_statements_that_compute_no_rows(make_lake: Any, warm: Any, tmp_path: Path) -> None:
-    armed, warehouse = tmp_path / "armed", tmp_path / "warehouse"
-    program = warm.program(tmp_path, SWAPPED.format(armed=str(armed), warehouse=str(warehouse)))
-    lake = filled(make_lake(str(warehouse), python=program))
+    armed_path, warehouse = tmp_path / "armed", tmp_path / "warehouse"
+    program = warm.program(tmp_path, SWAPPED.format(armed=str(armed_path), warehouse=str(warehouse)))
+    lake = filled_lake(make_lake(str(warehouse), python=program))
     columns = "(z INT)"
     for statement in (
         "TRUNCATE TABLE lake.n.t", "DELETE FROM lake.n.t", "DELETE FROM lake.n.t AS x WHERE id > 0",
         f"REPLACE TABLE lake.n.t {columns}", f"CREATE OR REPLACE TABLE lake.n.t {columns}",
     ):  # fmt: skip
-        armed.touch()
+        armed_path.touch()
         lake.sql(statement)
-        assert not armed.exists(), statement
+        assert not armed_path.exists(), statement
         assert lake.sorted("SELECT * FROM lake.n.t_old") == OLD, statement
         assert lake.sql("SELECT * FROM lake.n.t") == [], statement
         assert (lake.frame("SELECT * FROM lake.n.t").columns == ["z"]) == statement.endswith(columns), (
@@ -235,8 +237,8 @@ def test_a_table_that_loses_its_name_each_time_is_given_up(tables: Lake, tmp_pat
     catalog, runs = tables.catalog, 0
     schema = pa.schema([("id", pa.int32()), ("v", pa.int32())])
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(tables.sql, "INSERT INTO lake.n.t SELECT waiting(7), 7")
-        while not done.done():
+        future = pool.submit(tables.sql, "INSERT INTO lake.n.t SELECT waiting(7), 7")
+        while not future.done():
             if (tmp_path / f"run-{runs}").exists():
                 catalog.rename_table("n.t", f"n.old_{runs}")
                 catalog.create_table("n.t", schema)
@@ -244,7 +246,7 @@ def test_a_table_that_loses_its_name_each_time_is_given_up(tables: Lake, tmp_pat
                 runs += 1
             time.sleep(0.02)
         with pytest.raises(PySparkException, match="was renamed to `n`.`old_3` since it was loaded"):
-            done.result()
+            future.result()
     tables.spark.sql("DROP TEMPORARY FUNCTION waiting")
     assert runs == 4, "it ran once, and three times again"
     for name in ("t", *(f"old_{number}" for number in range(runs))):

@@ -45,8 +45,8 @@ def cost(make_lake, warm, tmp_path):
         run()
         log.write_text("")
         run()
-        found = collections.Counter(log.read_text().split())
-        return found["get"], found["put_if_absent"], found["list_after"]
+        parts = collections.Counter(log.read_text().split())
+        return parts["get"], parts["put_if_absent"], parts["list_after"]
 
     return lake, measure
 
@@ -76,9 +76,9 @@ def test_a_statement_on_several_tables_costs_one_more_round(cost):
 def test_creating_a_table_looks_at_its_namespace_once_for_each_question_of_spark(cost):
     lake, measure = cost
     names = iter("xy")
-    asked = 3  # for the namespace's default collation, for the table's absence, for the table itself
+    asked_number = 3  # for the namespace's default collation, for the table's absence, for the table itself
     assert measure(lambda: lake.sql(f"CREATE TABLE lake.a.{next(names)} (id INT)")) == (
-        asked * (LEVELS - 1),
+        asked_number * (LEVELS - 1),
         2,
         0,
     )

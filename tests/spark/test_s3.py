@@ -39,7 +39,7 @@ def test_tables_are_created_written_and_read_on_s3(on_s3):
     [
         ("s3", ""),
         ("s3a", "/"),
-        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("s3", "/"), ("s3a", ""))),
+        *(pytest.param(*each_pair, marks=pytest.mark.slow) for each_pair in (("s3", "/"), ("s3a", ""))),
     ],
 )
 def test_a_table_is_used_by_its_url_with_and_without_the_last_slash(on_s3, tmp_path, scheme, slash):
@@ -80,7 +80,7 @@ def test_executors_copy_objects_on_s3(on_s3, tmp_path):
 def test_executors_delete_a_thousand_objects_of_a_bucket_by_one_request(
     on_s3, make_lake, warm, tmp_path, monkeypatch
 ):
-    """Also where S3 leaves some of them out at first."""
+    """Even if S3 leaves some of them out at first."""
     from moto.s3.models import s3_backends
     from moto.s3.responses import S3Response
 
@@ -147,7 +147,7 @@ def test_executors_make_a_tombstone_by_three_requests(on_s3, make_lake, warm, tm
     monkeypatch.setattr(moto_server._OneAtATime, "__call__", counted)
     (row,) = lake.sql("CALL lake.system.expire(table => 't', version => 11, dry_run => false)")
     log = table.table_head.tracked.log
-    assert row[6] == 11 and all(isinstance(log.entry_at(each), Tombstone) for each in range(1, 12))
+    assert row[6] == 11 and all(isinstance(log.entry_at(number), Tombstone) for number in range(1, 12))
     of_versions = [method for method, path, by in asked if "/_log/0000" in path and "Hadoop" in by]
     assert sorted(of_versions) == ["GET"] * 10 + ["HEAD"] * 10 + ["PUT"] * 10, "Python does the last one"
     for number in range(12):
@@ -166,7 +166,7 @@ def test_executors_make_a_tombstone_by_three_requests(on_s3, make_lake, warm, tm
     monkeypatch.setattr(moto_server._OneAtATime, "__call__", overtaken)
     (row,) = lake.sql("CALL lake.system.expire(table => 't', version => 23, dry_run => false)")
     assert row[6] == 11, "another cleaner came between the two looks of an executor at one version"
-    assert all(isinstance(log.entry_at(each), Tombstone) for each in range(1, 24))
+    assert all(isinstance(log.entry_at(number), Tombstone) for number in range(1, 24))
 
 
 @pytest.mark.adapter
@@ -191,19 +191,17 @@ def test_a_task_asks_for_the_size_of_a_file_once(on_s3, monkeypatch):
 
     monkeypatch.setattr(moto_server._OneAtATime, "__call__", counted)
     query = "SELECT sum(id), sum(c) FROM lake.t WHERE k = 3"
-    found = lake.sql("SELECT sum(id), count(*) * 5 FROM range(20000) WHERE id % 7 = 3")[0]
+    row = lake.sql("SELECT sum(id), count(*) * 5 FROM range(20000) WHERE id % 7 = 3")[0]
     for columnar in ("true", "false"):
         lake.spark.conf.set("spark.sql.parquet.enableVectorizedReader", columnar)
         try:
-            assert heads(query, found) == ["parquet"]
+            assert heads(query, row) == ["parquet"]
         finally:
             lake.spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
     lake.sql("ALTER TABLE lake.t SET TBLPROPERTIES ('lakelog.write.delete.mode' = 'merge-on-read')")
     lake.sql("DELETE FROM lake.t WHERE hash(id) % 3 = 0")
-    (found,) = lake.sql(
-        "SELECT sum(id), count(*) * 5 FROM range(20000) WHERE id % 7 = 3 AND hash(id) % 3 <> 0"
-    )
-    assert heads(query, found) == ["parquet", "puffin"]
+    (row,) = lake.sql("SELECT sum(id), count(*) * 5 FROM range(20000) WHERE id % 7 = 3 AND hash(id) % 3 <> 0")
+    assert heads(query, row) == ["parquet", "puffin"]
 
 
 def test_a_bucket_that_is_missing_is_named(make_lake, lakelog_s3):
@@ -244,13 +242,13 @@ def test_rows_are_forgotten_and_clones_materialized_on_s3(on_s3):
     lake.sql("CREATE TABLE lake.t AS SELECT id, CAST(id AS STRING) AS name FROM range(9)")
     lake.sql("CREATE TABLE lake.c CLONE lake.t")
     lake.sql("DELETE FROM lake.t WHERE id = 3")
-    done = lake.sql("CALL lake.system.forget('t', 'name IN (\"3\", \"5\")', dry_run => false)")
-    assert [row[2:5] for row in done if row[0] in ("table", "clone")] == [(None, 2, 2), (None, 2, 2)]
-    assert [row[0] for row in done if row[0] in ("receipt", "left")] == ["receipt"]
+    rows = lake.sql("CALL lake.system.forget('t', 'name IN (\"3\", \"5\")', dry_run => false)")
+    assert [row[2:5] for row in rows if row[0] in ("table", "clone")] == [(None, 2, 2), (None, 2, 2)]
+    assert [row[0] for row in rows if row[0] in ("receipt", "left")] == ["receipt"]
     assert lake.sql("SELECT count(*), sum(id) FROM lake.c") == [(7, 28)]
     lake.sql("CREATE TABLE lake.d CLONE lake.t")
-    copied = lake.sql("CALL lake.system.materialize('d')")
-    assert [(row[0] > 0, row[5]) for row in copied] == [(True, False)]
+    copied_rows = lake.sql("CALL lake.system.materialize('d')")
+    assert [(row[0] > 0, row[5]) for row in copied_rows] == [(True, False)]
     lake.sql("DROP TABLE lake.c PURGE")
     assert lake.sql("SELECT count(*), sum(id) FROM lake.d") == [(7, 28)]
 

@@ -1,4 +1,4 @@
-"""A first session with a warehouse on S3: what configure brings, and what an error says if it cannot."""
+"""A first session with a warehouse on S3: the settings of configure, and the error if they do not suffice."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ except InvalidInput as error:
 """
 
 
-def done(
+def done_text(
     program: str, tmp_path: Path, server: S3Server, *, env: dict[str, str] | None = None, **given: Any
 ) -> str:
     """Return what a program prints that has a warehouse on S3."""
@@ -95,22 +95,22 @@ def done(
 
 
 def test_checkpoints_need_no_setting_of_their_own(tmp_path: Path, lakelog_s3: S3Server) -> None:
-    done(
+    done_text(
         CHECKPOINTS, tmp_path, lakelog_s3, settings=s3a_settings(), checkpoints=f"checkpoints-{tmp_path.name}"
     )
 
 
 def test_without_s3a_nothing_is_created(tmp_path: Path, lakelog_s3: S3Server) -> None:
-    said = done(WITHOUT_S3A, tmp_path, lakelog_s3, options={"s3a": False})
-    assert said.count(packages_line()) == 2
+    text = done_text(WITHOUT_S3A, tmp_path, lakelog_s3, options={"s3a": False})
+    assert text.count(packages_line()) == 2
     catalog = Catalog(f"s3://lakelog/line-{tmp_path.name}", options=lakelog_s3.options)
     with pytest.raises(NoSuchWarehouse):
         catalog.list_namespaces(())
 
 
 def test_a_spark_that_started_without_s3a_is_refused(tmp_path: Path, lakelog_s3: S3Server) -> None:
-    said = done(TOO_LATE, tmp_path, lakelog_s3, folder=str(tmp_path / "lake"))
-    assert said.count(packages_line()) == 2
+    text = done_text(TOO_LATE, tmp_path, lakelog_s3, folder=str(tmp_path / "lake"))
+    assert text.count(packages_line()) == 2
 
 
 def test_a_machine_without_a_network_gets_the_packages_by_name(tmp_path: Path, lakelog_s3: S3Server) -> None:
@@ -118,8 +118,10 @@ def test_a_machine_without_a_network_gets_the_packages_by_name(tmp_path: Path, l
         f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort=9" for scheme in ("http", "https")
     )
     env = {"JAVA_TOOL_OPTIONS": f"{nowhere} -Duser.home={tmp_path}"}
-    said = done(OFFLINE, tmp_path, lakelog_s3, env=env, settings={"spark.jars.ivy": str(tmp_path / "ivy")})
-    assert packages_line() in said and "s3a=False" in said
+    text = done_text(
+        OFFLINE, tmp_path, lakelog_s3, env=env, settings={"spark.jars.ivy": str(tmp_path / "ivy")}
+    )
+    assert packages_line() in text and "s3a=False" in text
 
 
 def test_two_catalogs_have_their_own_servers_for_one_bucket(

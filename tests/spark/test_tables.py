@@ -85,9 +85,9 @@ def test_a_list_of_changes_is_one_commit_and_old_rows_stay_readable(lake):
         "CREATE TABLE lake.t AS SELECT 1 AS id, 'a' AS name, named_struct('x', 1) AS st, "
         "array(named_struct('q', 5)) AS arr"
     )
-    before = lake.catalog.load_table("t").version
+    version_before = lake.catalog.load_table("t").version
     lake.sql("ALTER TABLE lake.t ADD COLUMNS (n INT DEFAULT 7 COMMENT 'new' AFTER id, `first` INT FIRST)")
-    assert lake.catalog.load_table("t").version == before + 1
+    assert lake.catalog.load_table("t").version == version_before + 1
     lake.sql("ALTER TABLE lake.t RENAME COLUMN name TO label")
     lake.sql("ALTER TABLE lake.t ADD COLUMN name STRING")
     lake.sql("ALTER TABLE lake.t ADD COLUMN st.y STRING")
@@ -126,8 +126,8 @@ def test_what_a_session_has_cached_is_for_its_own_catalog_alone(lake):
     """In another session one name and one location may lead to another endpoint, with its own rows of a version."""
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     lake.sql("CACHE TABLE lake.t")
-    other = another_session(lake)
-    assert "InMemory" not in other.sql("EXPLAIN SELECT * FROM lake.t")[0][0]
+    other_session = another_session(lake)
+    assert "InMemory" not in other_session.sql("EXPLAIN SELECT * FROM lake.t")[0][0]
     lake.sql("UNCACHE TABLE lake.t")
 
 
@@ -178,12 +178,12 @@ def test_comments_and_properties_are_changed(lake):
 )
 def test_changes_that_cannot_be_are_refused_in_one_clear_error(lake, statement, text):
     lake.sql("CREATE TABLE lake.t (a INT, b BIGINT)")
-    before = lake.catalog.load_table("t").version
+    version_before = lake.catalog.load_table("t").version
     with pytest.raises(AnalysisException) as error:
         lake.sql(statement)
     assert text.lower() in str(error.value).lower()
     assert "Traceback" not in str(error.value)
-    assert lake.catalog.load_table("t").version == before
+    assert lake.catalog.load_table("t").version == version_before
 
 
 def test_rename_takes_any_spelling_and_other_namespaces(lake):
@@ -254,11 +254,11 @@ def test_a_default_time_means_the_same_to_all_readers_in_every_zone(lake):
     lake.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
         lake.sql("ALTER TABLE lake.t ADD COLUMN at TIMESTAMP DEFAULT TIMESTAMP '2020-01-31 12:00:00.5'")
-        here = lake.sql("SELECT CAST(at AS STRING) FROM lake.t")
+        rows = lake.sql("SELECT CAST(at AS STRING) FROM lake.t")
         lake.sql("CREATE TABLE lake.u (id INT, at TIMESTAMP DEFAULT TIMESTAMP '1960-01-31 12:00:00')")
     finally:
         lake.spark.conf.set("spark.sql.session.timeZone", "UTC")
-    assert here == [("2020-01-31 12:00:00.5",)]
+    assert rows == [("2020-01-31 12:00:00.5",)]
     assert lake.sql("SELECT CAST(at AS STRING) FROM lake.t") == [("2020-01-31 17:00:00.5",)]
     read = lake.catalog.load_table("t").to_arrow()["at"][0].as_py()
     assert read.isoformat() == "2020-01-31T17:00:00.500000+00:00"

@@ -91,30 +91,30 @@ Transaction.commit = deadly
     ],
 )
 def test_a_commit_whose_answer_was_lost_is_retried(make_lake, tmp_path, after, tables):
-    armed = tmp_path / "armed"
-    lake = make_lake(python=wrapper(tmp_path, DEADLY.format(armed=str(armed), after=after)))
+    armed_path = tmp_path / "armed"
+    lake = make_lake(python=wrapper(tmp_path, DEADLY.format(armed=str(armed_path), after=after)))
     prepare(lake)
 
     def change():
         with lakelog.spark.transaction(lake.spark, lake.name):
             for table in tables:
                 lake.sql(f"INSERT INTO lake.a.{table} VALUES (2)")
-            armed.touch()
+            armed_path.touch()
 
     if after:
         change()
     else:
         with pytest.raises(Exception, match="Nothing of it was committed"):
             change()
-    assert not armed.exists()
+    assert not armed_path.exists()
     assert counts(lake) == [1 + (after and name in tables) for name in ("t", "u")]
 
 
 def test_a_schema_and_data_that_change_together_survive_or_fail_together(make_lake, tmp_path):
-    armed = tmp_path / "armed"
-    lake = make_lake(python=wrapper(tmp_path, DEADLY.format(armed=str(armed), after=False)))
+    armed_path = tmp_path / "armed"
+    lake = make_lake(python=wrapper(tmp_path, DEADLY.format(armed=str(armed_path), after=False)))
     prepare(lake)
-    armed.touch()
+    armed_path.touch()
     insert = "INSERT WITH SCHEMA EVOLUTION INTO lake.a.t BY NAME SELECT 2 AS id, 'new' AS more"
     with pytest.raises(Exception, match="lost"):
         lake.sql(insert)
@@ -141,13 +141,13 @@ Transaction._commit = unknown
 
 @pytest.mark.parametrize("dies", [False, True], ids=["lives", "dies"])
 def test_a_commit_of_unknown_outcome_can_be_retried_but_not_rolled_back(make_lake, tmp_path, dies):
-    armed = tmp_path / "armed"
-    lake = make_lake(python=wrapper(tmp_path, UNKNOWN.format(armed=str(armed))))
+    armed_path = tmp_path / "armed"
+    lake = make_lake(python=wrapper(tmp_path, UNKNOWN.format(armed=str(armed_path))))
     prepare(lake)
     lake.sql("CALL lake.system.begin_transaction()")
     for table in ("t", "u"):
         lake.sql(f"INSERT INTO lake.a.{table} VALUES (2)")
-    armed.touch()
+    armed_path.touch()
     with pytest.raises(Exception, match="no answer came"):
         lake.sql("CALL lake.system.commit_transaction()")
     if dies:
@@ -178,8 +178,8 @@ hook("commit_write", waiting)
 
 
 def test_a_statement_whose_transaction_is_committed_while_it_runs_fails_and_says_so(make_lake, tmp_path):
-    armed, waits = tmp_path / "armed", tmp_path / "waits"
-    lake = make_lake(python=wrapper(tmp_path, WAITING.format(armed=str(armed), waits=str(waits))))
+    armed_path, waits = tmp_path / "armed", tmp_path / "waits"
+    lake = make_lake(python=wrapper(tmp_path, WAITING.format(armed=str(armed_path), waits=str(waits))))
     prepare(lake)
     errors = []
 
@@ -191,11 +191,11 @@ def test_a_statement_whose_transaction_is_committed_while_it_runs_fails_and_says
 
     with lakelog.spark.transaction(lake.spark, lake.name):
         lake.sql("INSERT INTO lake.a.t VALUES (2)")
-        armed.touch()
+        armed_path.touch()
         late = threading.Thread(target=insert)
         late.start()
         wait_until(waits.exists)
-    armed.unlink()
+    armed_path.unlink()
     late.join()
     assert counts(lake) == [2, 1]
     [error] = errors

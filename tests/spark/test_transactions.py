@@ -69,17 +69,17 @@ def everything(lake):
 
 def test_all_statements_of_a_transaction_happen_together_and_no_other_client_sees_them_before(lake):
     prepare(lake)
-    other = another_session(lake)
-    before, elsewhere = seen(lake), everything(lake)
+    other_session = another_session(lake)
+    state_before, elsewhere = seen(lake), everything(lake)
     with lakelog.spark.transaction(lake.spark, lake.name) as tx:
         for statement in STATEMENTS:
             lake.sql(statement)
         inside = seen(lake, QUESTIONS + MORE)
         assert inside[2] == [(1, "x", None), (2, "y", None), (3, "z", 4)]
         assert inside[3:] == [[], [], [(7,)], [(1, "x"), (11, "x"), (12, "y")], [(4,)]]
-        assert seen(other) == before
+        assert seen(other_session) == state_before
         assert everything(lake) == elsewhere
-    assert seen(other, QUESTIONS + MORE) == inside == seen(lake, QUESTIONS + MORE)
+    assert seen(other_session, QUESTIONS + MORE) == inside == seen(lake, QUESTIONS + MORE)
     catalog = Catalog(lake.warehouse)
     last = next(catalog.load_table("a.t").history())
     assert last.commit_id == tx.id
@@ -88,12 +88,12 @@ def test_all_statements_of_a_transaction_happen_together_and_no_other_client_see
 
 def test_an_error_rolls_everything_back_and_is_raised_again(lake):
     prepare(lake)
-    before, elsewhere = seen(lake), everything(lake)
+    state_before, elsewhere = seen(lake), everything(lake)
     with pytest.raises(Rollback), lakelog.spark.transaction(lake.spark, lake.name):
         for statement in STATEMENTS:
             lake.sql(statement)
         raise Rollback
-    assert seen(lake) == before
+    assert seen(lake) == state_before
     assert everything(lake) == elsewhere
     lake.sql("INSERT INTO lake.a.t VALUES (9, 'after')")
     assert (9, "after") in another_session(lake).sql("SELECT * FROM lake.a.t")
@@ -112,12 +112,12 @@ def test_a_statement_that_fails_leaves_the_transaction_as_it_was(lake):
 
 def test_the_same_by_sql_alone(lake):
     prepare(lake)
-    other = another_session(lake)
+    other_session = another_session(lake)
     ((begun,),) = lake.sql("CALL lake.system.begin_transaction()")
     lake.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
-    assert other.sql("SELECT count(*) FROM lake.a.t") == [(1,)]
+    assert other_session.sql("SELECT count(*) FROM lake.a.t") == [(1,)]
     assert lake.sql("CALL lake.system.commit_transaction()") == [(begun,)]
-    assert other.sql("SELECT count(*) FROM lake.a.t") == [(2,)]
+    assert other_session.sql("SELECT count(*) FROM lake.a.t") == [(2,)]
     lake.sql("CALL lake.system.begin_transaction(isolation => 'serializable')")
     lake.sql("TRUNCATE TABLE lake.a.t")
     lake.sql("CALL lake.system.rollback_transaction()")
@@ -169,11 +169,11 @@ def test_an_unknown_isolation_is_refused_and_opens_nothing(lake):
 
 def test_all_that_is_read_is_of_one_moment(lake):
     prepare(lake)
-    other = another_session(lake)
+    other_session = another_session(lake)
     with lakelog.spark.transaction(lake.spark, lake.name):
         assert lake.sql("SELECT count(*) FROM lake.a.t") == [(1,)]
-        other.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
-        other.sql("INSERT INTO lake.a.u VALUES (2, 'y')")
+        other_session.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
+        other_session.sql("INSERT INTO lake.a.u VALUES (2, 'y')")
         assert lake.sql("SELECT count(*) FROM lake.a.u") == [(1,)], (
             "what came after a change that is not seen"
         )
@@ -183,14 +183,14 @@ def test_all_that_is_read_is_of_one_moment(lake):
 
 def test_the_loser_of_a_conflict_gets_an_error_and_nothing_of_it_happens(lake):
     prepare(lake)
-    other = another_session(lake)
+    other_session = another_session(lake)
     with (
         pytest.raises(Exception, match=r"(?s)conflict.*Nothing was changed"),
         lakelog.spark.transaction(lake.spark, lake.name),
     ):
         lake.sql("INSERT INTO lake.a.u VALUES (2, 'y')")
         lake.sql("INSERT OVERWRITE lake.a.t VALUES (5, 'z')")
-        other.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
+        other_session.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
     assert lake.sql("SELECT count(*) FROM lake.a.u") == [(1,)]
     assert lake.sorted("SELECT * FROM lake.a.t") == [(1, "x"), (2, "y")]
     lake.sql("CALL lake.system.begin_transaction()")
@@ -199,12 +199,12 @@ def test_the_loser_of_a_conflict_gets_an_error_and_nothing_of_it_happens(lake):
 
 def test_serializable_transactions_hold_what_they_read(lake):
     prepare(lake)
-    other = another_session(lake)
+    other_session = another_session(lake)
 
     def copy(isolation):
         with lakelog.spark.transaction(lake.spark, lake.name, isolation=isolation):
             lake.sql("INSERT INTO lake.a.u SELECT * FROM lake.a.t")
-            other.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
+            other_session.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
 
     copy("snapshot")
     assert lake.sql("SELECT count(*) FROM lake.a.u") == [(2,)]
@@ -215,18 +215,18 @@ def test_serializable_transactions_hold_what_they_read(lake):
 
 def test_appends_to_a_table_that_others_append_to_meanwhile_are_rebased(lake):
     prepare(lake)
-    other = another_session(lake)
+    other_session = another_session(lake)
     with lakelog.spark.transaction(lake.spark, lake.name):
         lake.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
         lake.sql("INSERT INTO lake.a.u VALUES (2, 'y')")
-        other.sql("INSERT INTO lake.a.t VALUES (3, 'z')")
+        other_session.sql("INSERT INTO lake.a.t VALUES (3, 'z')")
     assert lake.sorted("SELECT id FROM lake.a.t") == [(1,), (2,), (3,)]
     assert lake.sorted("SELECT id FROM lake.a.u") == [(1,), (2,)]
 
 
 def test_statements_of_all_threads_of_the_session_are_in_the_transaction(lake):
     prepare(lake)
-    other = another_session(lake)
+    other_session = another_session(lake)
     with lakelog.spark.transaction(lake.spark, lake.name):
         threads = [
             threading.Thread(target=lake.sql, args=(f"INSERT INTO lake.a.{name} VALUES (2, 'y')",))
@@ -236,23 +236,23 @@ def test_statements_of_all_threads_of_the_session_are_in_the_transaction(lake):
             thread.start()
         for thread in threads:
             thread.join()
-        assert other.sql("SELECT count(*) FROM lake.a.w") == [(1,)]
+        assert other_session.sql("SELECT count(*) FROM lake.a.w") == [(1,)]
     for name in ("t", "u", "w"):
-        assert other.sql(f"SELECT count(*) FROM lake.a.{name}") == [(2,)]
+        assert other_session.sql(f"SELECT count(*) FROM lake.a.{name}") == [(2,)]
 
 
 def test_two_sessions_have_transactions_of_their_own(lake):
     prepare(lake)
-    other = another_session(lake)
+    other_session = another_session(lake)
     lake.sql("CALL lake.system.begin_transaction()")
-    other.sql("CALL lake.system.begin_transaction()")
+    other_session.sql("CALL lake.system.begin_transaction()")
     lake.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
-    other.sql("INSERT INTO lake.a.t VALUES (3, 'z')")
+    other_session.sql("INSERT INTO lake.a.t VALUES (3, 'z')")
     assert lake.sorted("SELECT id FROM lake.a.t") == [(1,), (2,)]
-    assert other.sorted("SELECT id FROM lake.a.t") == [(1,), (3,)]
-    other.sql("CALL lake.system.rollback_transaction()")
+    assert other_session.sorted("SELECT id FROM lake.a.t") == [(1,), (3,)]
+    other_session.sql("CALL lake.system.rollback_transaction()")
     lake.sql("CALL lake.system.commit_transaction()")
-    assert other.sorted("SELECT id FROM lake.a.t") == [(1,), (2,)]
+    assert other_session.sorted("SELECT id FROM lake.a.t") == [(1,), (2,)]
 
 
 def test_procedures_that_cannot_be_undone_are_no_part_of_a_transaction(lake):
@@ -275,7 +275,7 @@ def test_a_drop_is_undone_within_a_transaction(lake):
 
 def test_statements_that_run_while_others_are_analysed_are_in_the_transaction_too(lake):
     prepare(lake)
-    other = another_session(lake)
+    other_session = another_session(lake)
     with lakelog.spark.transaction(lake.spark, lake.name):
         lake.sql(
             "EXECUTE IMMEDIATE 'ALTER TABLE lake.a.t ADD COLUMN more INT'".replace("lake.", f"{lake.name}.")
@@ -283,9 +283,9 @@ def test_statements_that_run_while_others_are_analysed_are_in_the_transaction_to
         lake.frame(
             "BEGIN INSERT INTO lake.a.t VALUES (2, 'y', 3); DELETE FROM lake.a.u WHERE id < 9; END"
         ).collect()
-        assert other.sql("SELECT * FROM lake.a.t") == [(1, "x")]
-    assert other.sorted("SELECT * FROM lake.a.t") == [(1, "x", None), (2, "y", 3)]
-    assert other.sql("SELECT count(*) FROM lake.a.u") == [(0,)]
+        assert other_session.sql("SELECT * FROM lake.a.t") == [(1, "x")]
+    assert other_session.sorted("SELECT * FROM lake.a.t") == [(1, "x", None), (2, "y", 3)]
+    assert other_session.sql("SELECT count(*) FROM lake.a.u") == [(0,)]
 
 
 def test_a_rollback_removes_the_data_files_of_the_transaction_and_a_commit_keeps_them(lake):
@@ -298,15 +298,15 @@ def test_a_rollback_removes_the_data_files_of_the_transaction_and_a_commit_keeps
         lake.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
         lake.sql("CREATE TABLE lake.a.n AS SELECT 1 AS id")
 
-    before = files()
+    files_before = files()
     with pytest.raises(Rollback), lakelog.spark.transaction(lake.spark, lake.name):
         change()
-        assert len(files()) == len(before) + 2
+        assert len(files()) == len(files_before) + 2
         raise Rollback
-    assert files() == before
+    assert files() == files_before
     with lakelog.spark.transaction(lake.spark, lake.name):
         change()
-    assert len(files()) == len(before) + 2
+    assert len(files()) == len(files_before) + 2
     assert lake.sorted("SELECT id FROM lake.a.t") == [(1,), (2,)]
 
 
@@ -314,11 +314,11 @@ def test_what_was_planned_inside_is_not_read_once_it_was_rolled_back(lake):
     prepare(lake)
     lake.sql("CALL lake.system.begin_transaction()")
     lake.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
-    read, planned = lake.frame("SELECT * FROM lake.a.t"), lake.frame("SELECT id FROM lake.a.t")
+    read, planned_frame = lake.frame("SELECT * FROM lake.a.t"), lake.frame("SELECT id FROM lake.a.t")
     assert len(read.collect()) == 2
-    planned._jdf.queryExecution().executedPlan()
+    planned_frame._jdf.queryExecution().executedPlan()
     lake.sql("CALL lake.system.rollback_transaction()")
-    for frame in (read, planned):
+    for frame in (read, planned_frame):
         # Its files are gone, where it was known by then which these are.
         with pytest.raises(Exception, match="(?i)does not exist|has ended"):
             frame.collect()
@@ -327,26 +327,26 @@ def test_what_was_planned_inside_is_not_read_once_it_was_rolled_back(lake):
 
 def test_dataframes_made_before_the_transaction_are_read_at_its_moment(lake):
     prepare(lake)
-    other = another_session(lake)
-    left, right = (lake.spark.table(f"{lake.name}.a.{name}") for name in ("t", "u"))
+    other_session = another_session(lake)
+    left_table, right = (lake.spark.table(f"{lake.name}.a.{name}") for name in ("t", "u"))
     with lakelog.spark.transaction(lake.spark, lake.name):
         assert lake.sql("SELECT * FROM lake.a.t CROSS JOIN lake.a.u") == [(1, "x", 1, "x")]
-        other.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
-        other.sql("INSERT INTO lake.a.u VALUES (2, 'y')")
-        assert left.crossJoin(right).count() == 1
-    assert left.crossJoin(right).count() == 4
+        other_session.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
+        other_session.sql("INSERT INTO lake.a.u VALUES (2, 'y')")
+        assert left_table.crossJoin(right).count() == 1
+    assert left_table.crossJoin(right).count() == 4
 
 
 def test_a_serializable_transaction_holds_what_it_read_through_dataframes_made_before_it(lake):
     prepare(lake)
-    other = another_session(lake)
+    other_session = another_session(lake)
     made_before = lake.spark.table(f"{lake.name}.a.t")
     with (
         pytest.raises(Exception, match="serializable.* has other rows now"),
         lakelog.spark.transaction(lake.spark, lake.name, isolation="serializable"),
     ):
         lake.sql(f"INSERT INTO lake.a.u VALUES ({made_before.count()}, 'rows')")
-        other.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
+        other_session.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
     assert lake.sql("SELECT count(*) FROM lake.a.u") == [(1,)]
 
 

@@ -115,15 +115,15 @@ def test_two_drivers_share_versions_of_one_table_on_s3(lakelog_s3: S3Server, tmp
                 driver.kill()
                 driver.communicate()
     rows = Catalog(warehouse, options=lakelog_s3.options).load_table("t").to_arrow().to_pylist()
-    made = [
+    firsts = [
         (first + 100 * thread + number, name)
         for name, first in (("one", 1_000), ("two", 2_000))
         for thread in range(THREADS)
         for number in range(INSERTS)
     ]
-    assert sorted((row["id"], row["by"]) for row in rows) == sorted([(-1, "first"), *made])
+    assert sorted((row["id"], row["by"]) for row in rows) == sorted([(-1, "first"), *firsts])
     head = catalog.load_table("t").table_head
-    assert head.version - 2 < len(made)
-    combined = [commit for commit in head.commits() if combined_ids(commit)]
-    assert any(len({change.writer["user"] for change in commit.changes}) > 1 for commit in combined)
-    assert not [each for each in catalog.fsck().found if each.severity.name != "NOTE"]
+    assert head.version - 2 < len(firsts)
+    combined_commits = [commit for commit in head.commits() if combined_ids(commit)]
+    assert any(len({change.writer["user"] for change in commit.changes}) > 1 for commit in combined_commits)
+    assert not [finding for finding in catalog.fsck().found if finding.severity.name != "NOTE"]

@@ -138,11 +138,11 @@ def test_a_moment_that_is_not_there_is_named(lake, as_of, moment):
 def test_expire_and_vacuum_report_by_default_and_act_when_dry_run_is_off(lake):
     prepare(lake)
     lake.sql("INSERT OVERWRITE lake.a.t VALUES (2)")
-    planned = lake.sql("CALL lake.system.expire('a.t', retain_last => 1)")
+    planned_rows = lake.sql("CALL lake.system.expire('a.t', retain_last => 1)")
     assert Catalog(lake.warehouse).load_table("a.t").at(version=1).row_count == 1, "it only reported"
-    (row,) = planned
+    (row,) = planned_rows
     assert (row[0], row[3], row[8]) == ("table", 1, 1)
-    assert planned[0][-1] is True, "and says that it only reports"
+    assert planned_rows[0][-1] is True, "and says that it only reports"
     (row,) = lake.sql("CALL lake.system.expire('a.t', retain_last => 1, dry_run => false)")
     assert row[-1] is False
     with pytest.raises(Exception, match="version 1"):
@@ -177,17 +177,17 @@ def test_executors_make_the_same_tombstones_as_python(make_lake, warm, tmp_path)
                 both.load_table("u").append(pa.table({"id": [number]}, schema))
         elif number % 7 == 5:
             log = lake.catalog.load_table("t").table_head.tracked.log
-            carried = tuple(CarriedChange(new_id(), log.load().version, {}, ()) for _ in range(3))
-            log.commit(log.load(), lambda view, passed, carried=carried: Draft(carries=carried))
+            carried_changes = tuple(CarriedChange(new_id(), log.load().version, {}, ()) for _ in range(3))
+            log.commit(log.load(), lambda view, passed, carried=carried_changes: Draft(carries=carried))
         else:
             lake.catalog.load_table("t").append(pa.table({"id": [number]}, schema))
     log = lake.catalog.load_table("t").table_head.tracked.log
     kinds = [log.entry_at(version) for version in range(1, 41)]
-    assert any(each.sidecars for each in kinds) and any(each.changes for each in kinds)
-    assert any(each.intent for each in kinds)
-    other = tmp_path / "other"
-    shutil.copytree(lake.warehouse, other)
-    [done] = Catalog(str(other)).expire("t", version=40, dry_run=False)
+    assert any(kind.sidecars for kind in kinds) and any(kind.changes for kind in kinds)
+    assert any(kind.intent for kind in kinds)
+    other_path = tmp_path / "other"
+    shutil.copytree(lake.warehouse, other_path)
+    [done] = Catalog(str(other_path)).expire("t", version=40, dry_run=False)
     (row,) = lake.sql("CALL lake.system.expire(table => 't', version => 40, dry_run => false)")
     assert (
         (row[3], row[6], row[7])
@@ -196,7 +196,7 @@ def test_executors_make_the_same_tombstones_as_python(make_lake, warm, tmp_path)
     )
     location = str(lake.catalog.load_table("t").location)
     mine = Path(location) / "_log"
-    theirs = Path(str(other) + location.removeprefix(str(lake.warehouse))) / "_log"
+    theirs = Path(str(other_path) + location.removeprefix(str(lake.warehouse))) / "_log"
     for version in range(1, 41):
         name = f"{version:020d}.json"
         assert (mine / name).read_bytes() == (theirs / name).read_bytes()
@@ -246,8 +246,8 @@ def test_nothing_is_restored_under_the_name_of_lakelogs_own_namespace(lake):
 
 def test_the_whole_catalog_is_maintained_at_once_and_a_wrong_wish_is_refused(lake):
     prepare(lake)
-    planned = lake.sql("CALL lake.system.expire(older_than => INTERVAL 3 DAYS)")
-    assert all(row[3] == 0 for row in planned)
+    planned_rows = lake.sql("CALL lake.system.expire(older_than => INTERVAL 3 DAYS)")
+    assert all(row[3] == 0 for row in planned_rows)
     assert [row[0] for row in lake.sql("CALL lake.system.vacuum(namespace => 'a')")].count("table") == 2
     with pytest.raises(AnalysisException, match="give one of them"):
         lake.sql("CALL lake.system.vacuum(table => 'a.t', namespace => 'a')")

@@ -28,9 +28,9 @@ def home(folder):
     """An installation of Spark whose workers, those of `local-cluster` too, have their folders below `folder`."""
     own = folder / "spark-home"
     own.mkdir()
-    for each in HOME.iterdir():
-        if each.name != "work":
-            (own / each.name).symlink_to(each)
+    for path in HOME.iterdir():
+        if path.name != "work":
+            (own / path.name).symlink_to(path)
     return own
 
 

@@ -52,10 +52,10 @@ def test_the_calls_in_place_of_those_of_deltatable_work(session):
     session.sql("CREATE TABLE lake.shop.orders (id BIGINT, day STRING)")
     session.sql("INSERT INTO lake.shop.orders VALUES (1, 'mo')")
     session.sql("INSERT INTO lake.shop.orders VALUES (2, 'tu')")
-    described = session.sql("DESCRIBE EXTENDED lake.shop.orders")
+    described_rows = session.sql("DESCRIBE EXTENDED lake.shop.orders")
     news = session.createDataFrame([(1, "we"), (3, "th")], "id BIGINT, day STRING")
     names = {"spark": session, "news": news, "expr": expr}
-    names["path"] = described.where("col_name = 'Location'").first().data_type
+    names["path"] = described_rows.where("col_name = 'Location'").first().data_type
     for code in calls:
         result = eval(code, names)
         if isinstance(result, DataFrame):

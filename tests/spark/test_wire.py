@@ -27,11 +27,11 @@ def mirror(spark):
 def test_scala_writes_every_request_so_that_python_reads_it(mirror, full):
     assert {request for request, _ in PROCESS} < set(REQUESTS)
     for request in REQUESTS:
-        made = sample(request, full=full)
-        members = msgspec.to_builtins(made)
+        new_request = sample(request, full=full)
+        members = msgspec.to_builtins(new_request)
         del members["method"]
-        written = mirror.request(tag(request), json.dumps(members))
-        assert msgspec.json.decode(written, type=request) == made
+        written_request = mirror.request(tag(request), json.dumps(members))
+        assert msgspec.json.decode(written_request, type=request) == new_request
 
 
 @pytest.mark.parametrize("full", [True, False], ids=["all", "only-what-must-be"])
@@ -39,9 +39,9 @@ def test_scala_writes_every_request_so_that_python_reads_it(mirror, full):
 def test_scala_reads_and_writes_every_value_as_python_does(mirror, full):
     assert {answer for _, answers, _ in requests() for answer in answers} | set(BESIDE) <= set(VALUES)
     for struct in VALUES:
-        made = sample(struct, full=full)
-        written = mirror.value(struct.__name__, msgspec.json.encode(made).decode())
-        assert msgspec.json.decode(written, type=struct) == made
+        new_struct = sample(struct, full=full)
+        value = mirror.value(struct.__name__, msgspec.json.encode(new_struct).decode())
+        assert msgspec.json.decode(value, type=struct) == new_struct
 
 
 @pytest.mark.parametrize("full", [True, False], ids=["all", "only-what-must-be"])
@@ -49,12 +49,12 @@ def test_scala_reads_and_writes_every_value_as_python_does(mirror, full):
 @pytest.mark.adapter
 def test_scala_distinguishes_the_structs_of_a_union(mirror, union, full):
     for struct in get_args(UNIONS[union]):
-        made = sample(struct, full=full)
-        written = mirror.value(union, msgspec.json.encode(made).decode())
-        assert msgspec.json.decode(written, type=UNIONS[union]) == made
-    made = {**msgspec.to_builtins(made), made.__struct_config__.tag_field: "another"}
+        new_struct = sample(struct, full=full)
+        value = mirror.value(union, msgspec.json.encode(new_struct).decode())
+        assert msgspec.json.decode(value, type=UNIONS[union]) == new_struct
+    new_struct = {**msgspec.to_builtins(new_struct), new_struct.__struct_config__.tag_field: "another"}
     with pytest.raises(Exception, match="Python did not mean to say another here"):
-        mirror.value(union, json.dumps(made))
+        mirror.value(union, json.dumps(new_struct))
 
 
 @pytest.mark.adapter
@@ -64,8 +64,8 @@ def test_scala_writes_old_frames_with_the_values_that_they_had(mirror):
             if method in NOT_ASKED_ANY_MORE:
                 continue
             sent, request = decoded(method, params)
-            written = msgspec.json.decode(mirror.request(method, json.dumps(sent)), type=type(request))
-            assert_same(values(request), values(written))
+            text = msgspec.json.decode(mirror.request(method, json.dumps(sent)), type=type(request))
+            assert_same(values(request), values(text))
         method, answer = json.loads(frame["request"])["method"], json.loads(frame["answer"])
         if method in HANDLERS and "ok" in answer:
             for kind in HANDLERS[method].answers:

@@ -61,8 +61,8 @@ def mini_cluster(folder: Path) -> Iterator[Path]:
     (client,) = jars.glob("hadoop-client-api-*.jar")
     version = client.stem.removeprefix("hadoop-client-api-")
     cluster = f"org.apache.hadoop:hadoop-client-minicluster:{version}"
-    fetched = maven.jars(f"yarn-{version}", (cluster, *BESIDE), EXCLUDED)
-    path = ":".join([f"{jars}/*", *map(str, fetched)])
+    fetched_jars = maven.jars(f"yarn-{version}", (cluster, *BESIDE), EXCLUDED)
+    path = ":".join([f"{jars}/*", *map(str, fetched_jars)])
     (folder / "Yarn.scala").write_text(SOURCE)
     scala = [jar.java(), "-cp", path, "scala.tools.nsc.Main", "-usejavacp", "-d", "yarn.jar", "Yarn.scala"]
     subprocess.run(scala, cwd=folder, check=True, capture_output=True)

@@ -45,9 +45,9 @@ VAGUE = frozenset(_VAGUE.split())
 PARTICIPLE = re.compile(r"[a-z]+(?:ed|ing)")
 
 _NOUNS = """
-bed bring building ceiling clustering embed encoding feed ending expected finding heading hundred king listing
-mapping meaning missing need partitioning ping reading ring seed setting shed sibling spacing speed spelling
-spring string thing timing warning wing wording
+bed bring building ceiling clustering deed embed encoding feed ending expected finding heading hundred king
+listing mapping meaning meeting missing need numbering partitioning ping reading ring seed setting shed
+sibling spacing speed spelling spring string thing timing warning wing wording
 """
 NOUNS = frozenset(_NOUNS.split())
 """Words that only look like participles, and `expected`, which is the field's word in tests."""
@@ -55,10 +55,11 @@ NOUNS = frozenset(_NOUNS.split())
 
 @dataclass
 class Room:
-    """Docstrings, and how often functions bind a local variable of a name."""
+    """Docstrings, and how often functions bind a local variable or have a parameter of a name."""
 
     docstrings: list[str] = field(default_factory=list)
     variables: Counter[str] = field(default_factory=Counter)
+    parameters: Counter[str] = field(default_factory=Counter)
 
     @property
     def prose(self) -> Measures:
@@ -66,8 +67,16 @@ class Room:
 
     @property
     def vague_percent(self) -> float:
-        vague = sum(count for name, count in self.variables.items() if is_vague(name))
-        return 100 * vague / max(1, self.variables.total())
+        return _vague_percent(self.variables)
+
+    @property
+    def vague_parameters_percent(self) -> float:
+        return _vague_percent(self.parameters)
+
+
+def _vague_percent(names: Counter[str]) -> float:
+    vague = sum(count for name, count in names.items() if is_vague(name))
+    return 100 * vague / max(1, names.total())
 
 
 def is_vague(name: str) -> bool:
@@ -105,14 +114,14 @@ def tree() -> Tree:
 
 
 def _sources() -> Iterator[str]:
-    listed = subprocess.run(
+    process = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"],
         cwd=ROOT,
         check=True,
         capture_output=True,
         text=True,
     )
-    return (path for path in listed.stdout.splitlines() if (ROOT / path).is_file())
+    return (path for path in process.stdout.splitlines() if (ROOT / path).is_file())
 
 
 def _public_classes(module: ast.Module) -> Iterator[str]:
@@ -139,6 +148,8 @@ def walk(scope: ast.AST, room: Room) -> None:
                 nodes.append(child)
     if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
         room.variables.update(name for name in bound if not name.startswith("_"))
+        parameters = (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)
+        room.parameters.update(part.arg for part in parameters if not part.arg.startswith("_"))
 
 
 def main() -> None:
@@ -147,16 +158,17 @@ def main() -> None:
         often = ", ".join(f"{word} {prose.per_thousand(word):.2f}" for word in ("what", "where", "one", "if"))
         print(
             f"{name}: {prose.words_a_sentence:.2f} words a sentence, {prose.long_percent:.2f} % long, {often};"
+            f" {room.vague_parameters_percent:.2f} % of {room.parameters.total()} parameters are vague;"
             f" {room.vague_percent:.2f} % of {room.variables.total()} variables are vague:",
             ", ".join(f"{word} {count}" for word, count in room.variables.most_common() if is_vague(word))[
                 :200
             ],
         )
     classes = tree().classes
-    doubled = {name: files for name, files in classes.items() if len(files) > 1}
+    doubled_files = {name: files for name, files in classes.items() if len(files) > 1}
     short = sum(len(files) for name, files in classes.items() if is_one_word(name))
     total = sum(map(len, classes.values()))
-    print(f"classes: {total}, {len(doubled)} names are doubled, {short} are of one word")
+    print(f"classes: {total}, {len(doubled_files)} names are doubled, {short} are of one word")
 
 
 if __name__ == "__main__":

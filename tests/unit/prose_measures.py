@@ -83,24 +83,26 @@ def _paragraphs(text: str) -> Iterator[str]:
     """Yield paragraphs and items of lists, each as a line."""
     lines: list[str] = []
     for line in [*text.splitlines(), ""]:
-        stripped = line.strip()
-        begins = _LIST_ITEM.match(stripped)
+        stripped_text = line.strip()
+        begins = _LIST_ITEM.match(stripped_text)
         is_code = line.startswith("    ") and not lines and not begins
-        ends = is_code or not stripped or stripped.startswith(("#", "|"))
+        ends = is_code or not stripped_text or stripped_text.startswith(("#", "|"))
         if (ends or begins) and lines:
             yield " ".join(lines)
             lines = []
         if not ends:
-            lines.append(stripped[begins.end() :] if begins else stripped)
+            lines.append(stripped_text[begins.end() :] if begins else stripped_text)
 
 
 def main() -> None:
     for path in sys.argv[1:]:
-        found = measured([Path(path).read_text(encoding="utf-8")])
-        often = ", ".join(f"{word} {found.per_thousand(word):.1f}" for word in ("what", "where", "one", "if"))
+        measures = measured([Path(path).read_text(encoding="utf-8")])
+        often = ", ".join(
+            f"{word} {measures.per_thousand(word):.1f}" for word in ("what", "where", "one", "if")
+        )
         print(
-            f"{path}: {found.words_a_sentence:.1f} words a sentence, {found.long_percent:.1f} % long, {often},"
-            f" {found.wide_lines} wide lines"
+            f"{path}: {measures.words_a_sentence:.1f} words a sentence, {measures.long_percent:.1f} % long, {often},"
+            f" {measures.wide_lines} wide lines"
         )
 
 

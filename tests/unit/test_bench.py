@@ -40,8 +40,8 @@ CHEAP = (
 
 def test_every_scenario_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     main([])
-    listed = capsys.readouterr().out
-    assert [name for name in SCENARIOS if f"  {name} " not in listed] == []
+    listed_text = capsys.readouterr().out
+    assert [name for name in SCENARIOS if f"  {name} " not in listed_text] == []
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -68,8 +68,8 @@ def test_a_cheap_scenario_measures(command: str, capsys: pytest.CaptureFixture[s
 
 def test_rows_with_the_same_columns_are_one_table(capsys: pytest.CaptureFixture[str]) -> None:
     main(["many_names", "--tables", "2", "--namespaces", "--rounds", "1"])
-    shown = capsys.readouterr().out
-    assert shown.count("operation") == 1 and "first look-up, cold" in shown
+    text = capsys.readouterr().out
+    assert text.count("operation") == 1 and "first look-up, cold" in text
 
 
 def test_several_values_are_words_or_stand_between_commas() -> None:
@@ -82,7 +82,7 @@ def test_several_values_are_words_or_stand_between_commas() -> None:
 def test_contenders_take_turns_and_ratios_are_those_of_one_round() -> None:
     order: list[str] = []
     times = turns({name: lambda name=name: order.append(name) for name in "ab"}, 2, warm_up=1)  # type: ignore[misc]
-    assert "".join(order) == "abbaab" and all(len(each) == 2 for each in times.values())
+    assert "".join(order) == "abbaab" and all(len(numbers) == 2 for numbers in times.values())
     assert [row["of a"] for row in beside({"a": [1, 2], "b": [2, 2]}, "a")] == [[1, 1], [2, 1]]
 
 
@@ -111,11 +111,11 @@ def test_answers_differ_by_columns_rows_order_and_values() -> None:
     expected = Answer(columns, ((1, 0.1), (2, None)))
     assert difference(expected, expected) == ""
     assert difference(Answer(columns, ((1, 0.1 + 1e-15), (2, None))), expected) == ""
-    for other in (
+    for other_answer in (
         Answer((("k", "bigint"), ("d", "double")), expected.rows),
         Answer(columns, expected.rows[:1]),
         Answer(columns, expected.rows[::-1]),
         Answer(columns, ((1, 0.1 + 1e-9), (2, None))),
         Answer(columns, ((1, 0.1), (2, 0.0))),
     ):
-        assert difference(other, expected)
+        assert difference(other_answer, expected)

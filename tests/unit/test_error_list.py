@@ -36,7 +36,7 @@ def python_messages(tmp_path: Path, code: str) -> list[str]:
     source.mkdir()
     (source / "errors.py").write_text(TREE)
     (source / "code.py").write_text(textwrap.dedent(code))
-    return [f"{each.kind}: {each.text}" for each in PythonErrors(tmp_path, ["lakelog"]).messages()]
+    return [f"{message.kind}: {message.text}" for message in PythonErrors(tmp_path, ["lakelog"]).messages()]
 
 
 @pytest.fixture(scope="module")

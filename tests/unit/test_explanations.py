@@ -1,4 +1,4 @@
-"""Errors lead to what is said of their kind, where there is no network."""
+"""The command explains each kind of error without a network."""
 
 from __future__ import annotations
 

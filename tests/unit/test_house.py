@@ -60,10 +60,10 @@ def _imports(name: str) -> Iterator[tuple[str, str, ast.ImportFrom]]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lakelog"):
             assert node.module is not None and node.level == 0
             for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
+                module = f"{node.module}.{alias.name}"
                 if alias.name in EXPORTS.get(node.module, ()):
-                    whole = node.module
-                yield (whole if whole in MODULES else node.module), alias.name, node
+                    module = node.module
+                yield (module if module in MODULES else node.module), alias.name, node
 
 
 def name_of(room: str) -> str:
@@ -101,15 +101,15 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
         index[start] = low[start] = len(index)
         stack.append(start)
         while work:
-            node, following = work[-1]
-            for other in following:
-                if other not in index:
-                    index[other] = low[other] = len(index)
-                    stack.append(other)
-                    work.append((other, iter(sorted(graph[other]))))
+            node, next_texts = work[-1]
+            for other_text in next_texts:
+                if other_text not in index:
+                    index[other_text] = low[other_text] = len(index)
+                    stack.append(other_text)
+                    work.append((other_text, iter(sorted(graph[other_text]))))
                     break
-                if other in stack:
-                    low[node] = min(low[node], index[other])
+                if other_text in stack:
+                    low[node] = min(low[node], index[other_text])
             else:
                 work.pop()
                 if work:
@@ -161,10 +161,10 @@ WAITS = {"acquire", "awaitTermination", "communicate", "join", "poll", "result",
 def gives_up_after_s(call: ast.Call) -> Iterator[float]:
     """Yield the times, written as numbers, after which a call gives up."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    given = [word.value for word in call.keywords if word.arg == "timeout"]
+    values = [word.value for word in call.keywords if word.arg == "timeout"]
     if name in WAITS:
-        given += call.args[:1]
-    for each in given:
+        values += call.args[:1]
+    for each in values:
         if isinstance(each, ast.Constant) and isinstance(each.value, int | float):
             yield each.value
 
@@ -217,14 +217,14 @@ def test_other_packages_enter_a_room_by_its_front_door() -> None:
 
 
 def test_pure_rooms_take_only_values_from_the_log() -> None:
-    taken = {
+    names = {
         name
         for module in MODULES
         if room_of(module) in PURE
         for target, name, _ in imports(module)
         if target == "lakelog.log"
     }
-    assert taken <= PURE_IMPORTS_OF_THE_LOG
+    assert names <= PURE_IMPORTS_OF_THE_LOG
     deeper = {
         target
         for module in MODULES

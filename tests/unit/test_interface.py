@@ -21,37 +21,37 @@ def numbers_of(version: str) -> tuple[int, ...]:
 
 
 def test_the_list_of_this_version_is_complete() -> None:
-    listed = (KEPT / f"{jar.version()}.json").read_text(encoding="utf-8")
-    assert listed == text_of(interface()), (
+    listed_text = (KEPT / f"{jar.version()}.json").read_text(encoding="utf-8")
+    assert listed_text == text_of(interface()), (
         "the interface differs from its list: run `python -m programs.interface_list > "
         f"tests/format/interface/{jar.version()}.json`, unless that version is released"
     )
 
 
 def test_nothing_of_an_older_release_is_gone_without_notice() -> None:
-    now = interface()
+    current_interface = interface()
     for path in sorted(KEPT.glob("*.json")):
-        gone = lost(json.loads(path.read_text(encoding="utf-8")), now)
-        assert [line for line in gone if line not in ENDED] == [], path.name
-    for announced in ENDED.values():
-        assert numbers_of(announced)[:2] < numbers_of(jar.version())[:2]
+        removed_texts = lost(json.loads(path.read_text(encoding="utf-8")), current_interface)
+        assert [line for line in removed_texts if line not in ENDED] == [], path.name
+    for announced_text in ENDED.values():
+        assert numbers_of(announced_text)[:2] < numbers_of(jar.version())[:2]
 
 
-def having(**item: Any) -> Interface:
+def having_interface(**item: Any) -> Interface:
     return {"python": {"f": item}}
 
 
 @pytest.mark.parametrize(
     ("before", "now", "line"),
     [
-        (having(), {"python": {}}, "python: f is gone"),
-        (having(optional=["a"]), having(), "python: f does not take a any more"),
-        (having(optional=["a"]), having(required=["a"]), "python: f requires a now"),
-        (having(members=["m"]), having(members=["n"]), "python: f has no m any more"),
-        (having(default="1"), having(default="2"), "python: f has another default, 2"),
+        (having_interface(), {"python": {}}, "python: f is gone"),
+        (having_interface(optional=["a"]), having_interface(), "python: f does not take a any more"),
+        (having_interface(optional=["a"]), having_interface(required=["a"]), "python: f requires a now"),
+        (having_interface(members=["m"]), having_interface(members=["n"]), "python: f has no m any more"),
+        (having_interface(default="1"), having_interface(default="2"), "python: f has another default, 2"),
         (
-            having(positional=["a", "b"]),
-            having(positional=["b", "a"]),
+            having_interface(positional=["a", "b"]),
+            having_interface(positional=["b", "a"]),
             "python: f takes its arguments in another order",
         ),
     ],
@@ -63,10 +63,13 @@ def test_a_loss_is_found(before: Interface, now: Interface, line: str) -> None:
 @pytest.mark.parametrize(
     ("before", "now"),
     [
-        (having(required=["a"]), having(optional=["a", "b"], positional=["a"])),
-        (having(positional=["a"], optional=["a"]), having(positional=["a", "b"], optional=["a", "b"])),
-        (having(optional=["a"]), having(optional=["**"])),
-        (having(members=["m"]), having(members=["m", "n"])),
+        (having_interface(required=["a"]), having_interface(optional=["a", "b"], positional=["a"])),
+        (
+            having_interface(positional=["a"], optional=["a"]),
+            having_interface(positional=["a", "b"], optional=["a", "b"]),
+        ),
+        (having_interface(optional=["a"]), having_interface(optional=["**"])),
+        (having_interface(members=["m"]), having_interface(members=["m", "n"])),
     ],
 )
 def test_an_addition_is_no_loss(before: Interface, now: Interface) -> None:

@@ -17,22 +17,22 @@ FILE = re.compile(r"[\w./-]*\w\.(?:py|scala|md|toml|sh)")
 NAME = re.compile(r"lakelog\.(?:log|catalog|spark|testing|cli)(?:\.\w+)*")
 
 
-def tracked() -> list[str]:
-    listed = subprocess.run(
+def tracked_texts() -> list[str]:
+    process = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
         check=True,
         capture_output=True,
         text=True,
     )
-    return [path for path in listed.stdout.splitlines() if (ROOT / path).is_file()]
+    return [path for path in process.stdout.splitlines() if (ROOT / path).is_file()]
 
 
-FILES = [f"/{path}" for path in tracked()]
+FILES = [f"/{path}" for path in tracked_texts()]
 
 
 def pages() -> list[str]:
-    return [path for path in tracked() if path.endswith(".md")]
+    return [path for path in tracked_texts() if path.endswith(".md")]
 
 
 def anchors(page: Path) -> set[str]:
@@ -44,14 +44,14 @@ def anchors(page: Path) -> set[str]:
     }
 
 
-def broken(page: Path) -> list[str]:
+def broken_texts(page: Path) -> list[str]:
     found = []
     for target in re.findall(r"\]\(([^)\s]+)\)", CODE.sub("", page.read_text(encoding="utf-8"))):
         if re.match(r"[a-z]+:", target):
             continue
         path, _, anchor = target.partition("#")
-        linked = page.parent / path if path else page
-        if not linked.exists() or (anchor and anchor not in anchors(linked)):
+        linked_parent = page.parent / path if path else page
+        if not linked_parent.exists() or (anchor and anchor not in anchors(linked_parent)):
             found.append(target)
     return found
 
@@ -62,8 +62,8 @@ def missing(page: Path) -> list[str]:
     files = [span for span in spans if FILE.fullmatch(span)]
     names = [span.partition("(")[0] for span in spans if NAME.match(span)]
     return [
-        *(each for each in files if not any(path.endswith(f"/{each.lstrip('./')}") for path in FILES)),
-        *(each for each in names if NAME.fullmatch(each) and not is_there(each)),
+        *(file for file in files if not any(path.endswith(f"/{file.lstrip('./')}") for path in FILES)),
+        *(name for name in names if NAME.fullmatch(name) and not is_there(name)),
     ]
 
 
@@ -72,20 +72,20 @@ def is_there(name: str) -> bool:
     parts = name.split(".")
     for count in range(len(parts), 0, -1):
         try:
-            found = importlib.import_module(".".join(parts[:count]))
+            found_module = importlib.import_module(".".join(parts[:count]))
         except ModuleNotFoundError:
             continue
         for part in parts[count:]:
-            if not hasattr(found, part):
+            if not hasattr(found_module, part):
                 return False
-            found = getattr(found, part)
+            found_module = getattr(found_module, part)
         return True
     return False
 
 
 @pytest.mark.parametrize("page", pages())
 def test_the_links_of_a_page_lead_somewhere(page: str) -> None:
-    assert broken(ROOT / page) == []
+    assert broken_texts(ROOT / page) == []
 
 
 @pytest.mark.parametrize("page", pages())
@@ -95,16 +95,16 @@ def test_what_a_page_names_exists(page: str) -> None:
 
 def test_paths_are_below_the_folder_that_a_section_names() -> None:
     sections = re.split(r"^## ", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.M)
-    of_sections = [(each, re.search(r"Paths are\s+below\s+`([^`]+)`", each)) for each in sections]
-    of_folders = [(each, folder[1]) for each, folder in of_sections if folder is not None]
+    of_sections = [(section, re.search(r"Paths are\s+below\s+`([^`]+)`", section)) for section in sections]
+    of_folders = [(text, folder[1]) for text, folder in of_sections if folder is not None]
     assert len(of_folders) >= 3
-    lost = [
+    lost_paths = [
         path
         for section, folder in of_folders
         for path in re.findall(r"`([\w-]+/[\w./-]*)`", section)
         if not any((ROOT / place / path).exists() for place in ("", folder))
     ]
-    assert lost == []
+    assert lost_paths == []
 
 
 def test_a_link_to_nothing_is_found(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_link_to_nothing_is_found(tmp_path: Path) -> None:
     page.write_text(
         "# `One`, and two\n[x](b.md) [y](#one-and-two) [z](#three) [w](https://e.org) [v](a.md#one-and-two)"
     )
-    assert broken(page) == ["b.md", "#three"]
+    assert broken_texts(page) == ["b.md", "#three"]
 
 
 def test_a_name_of_nothing_is_found(tmp_path: Path) -> None:

@@ -37,23 +37,23 @@ def test_only_this_machine_can_reach_it(compose: dict[str, Any]) -> None:
 
 
 def test_the_bucket_of_the_header_is_created_at_start(compose: dict[str, Any], text: str) -> None:
-    mounted = compose["services"]["localstack"]["configs"]
-    scripts = {mount["target"]: compose["configs"][mount["source"]]["content"] for mount in mounted}
+    mounted_configs = compose["services"]["localstack"]["configs"]
+    scripts = {mount["target"]: compose["configs"][mount["source"]]["content"] for mount in mounted_configs}
     (script,) = [
         content for target, content in scripts.items() if target.startswith("/etc/localstack/init/ready.d/")
     ]
     bucket = re.search(r"LAKELOG_TEST_S3_BUCKET=(\S+)", text)
     assert bucket is not None and f"--bucket {bucket[1]}\n" in script
-    assert all(mount["mode"] == 0o755 for mount in mounted), "LocalStack runs executable scripts only"
+    assert all(mount["mode"] == 0o755 for mount in mounted_configs), "LocalStack runs executable scripts only"
 
 
 def test_the_settings_in_the_header_are_those_that_the_tests_read(text: str) -> None:
-    named = set(re.findall(r"LAKELOG_[A-Z0-9_]+", text))
+    matches = set(re.findall(r"LAKELOG_[A-Z0-9_]+", text))
     read = {
         name
         for path in (ROOT / "tests").rglob("*.py")
         if path != Path(__file__)
         for name in re.findall(r"LAKELOG_TEST_[A-Z0-9_]+", path.read_text(encoding="utf-8"))
     }
-    assert named == {"LAKELOG_TEST_S3_ENDPOINT", "LAKELOG_TEST_S3_BUCKET"}
-    assert named <= read
+    assert matches == {"LAKELOG_TEST_S3_ENDPOINT", "LAKELOG_TEST_S3_BUCKET"}
+    assert matches <= read

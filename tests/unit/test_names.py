@@ -17,7 +17,7 @@ class Limits:
     """The most that a room may have, and the least of `if`. They are only ever made stricter.
 
     The goal is 14 words a sentence, 2 % of long sentences, `what`, `where` and `one` twice in 1,000 words each, `if`
-    four times, and 3 % of vague variables.
+    four times, and 3 % of vague variables and of vague parameters.
     """
 
     words_a_sentence: float
@@ -27,6 +27,7 @@ class Limits:
     one: float
     if_: float
     vague_percent: float
+    vague_parameters_percent: float
 
     def exceeded_by(self, room: Room) -> list[str]:
         prose = room.prose
@@ -38,21 +39,22 @@ class Limits:
             "one in 1,000 words": (prose.per_thousand("one"), self.one),
             "if in 1,000 words, at least": (-prose.per_thousand("if"), -self.if_),
             "percent of vague variables": (room.vague_percent, self.vague_percent),
+            "percent of vague parameters": (room.vague_parameters_percent, self.vague_parameters_percent),
         }
         return [f"{name}: {abs(is_now):.2f}" for name, (is_now, limit) in pairs.items() if is_now > limit]
 
 
 LIMITS = {
-    "log": Limits(11.8, 0.1, 1.0, 0.2, 1.1, 14.0, 1.7),
-    "core": Limits(12.3, 0.1, 0.4, 0.1, 1.2, 12.0, 1.0),
-    "formats": Limits(11.0, 0.1, 0.3, 0.2, 0.4, 11.0, 0.8),
-    "keeping": Limits(12.0, 0.1, 0.3, 0.2, 0.5, 11.0, 1.0),
-    "looking": Limits(11.9, 0.5, 0.4, 0.1, 0.6, 12.0, 2.6),
-    "front": Limits(11.1, 0.4, 0.5, 0.4, 0.7, 15.0, 2.9),
-    "spark": Limits(10.9, 0.4, 0.2, 0.1, 0.7, 11.0, 1.0),
-    "rest": Limits(11.2, 0.1, 1.0, 0.1, 0.1, 12.0, 1.2),
-    "scripts": Limits(12.5, 0.6, 0.7, 0.2, 1.2, 7.0, 0.4),
-    "tests": Limits(14.7, 1.2, 20.5, 4.1, 14.6, 0.9, 21.0),
+    "log": Limits(11.8, 0.1, 1.0, 0.2, 1.1, 14.0, 1.6, 5.0),
+    "core": Limits(12.3, 0.1, 0.4, 0.1, 1.2, 12.0, 1.0, 4.7),
+    "formats": Limits(11.0, 0.1, 0.3, 0.2, 0.4, 11.0, 0.7, 5.0),
+    "keeping": Limits(12.0, 0.1, 0.3, 0.2, 0.5, 11.0, 1.0, 7.3),
+    "looking": Limits(11.9, 0.5, 0.4, 0.1, 0.6, 12.0, 2.4, 3.7),
+    "front": Limits(11.1, 0.4, 0.5, 0.4, 0.7, 15.0, 2.6, 3.9),
+    "spark": Limits(10.9, 0.4, 0.2, 0.1, 0.7, 11.0, 1.0, 20.0),
+    "rest": Limits(11.2, 0.1, 1.0, 0.1, 0.1, 12.0, 1.2, 3.8),
+    "scripts": Limits(12.5, 0.6, 0.7, 0.2, 1.2, 7.0, 0.4, 5.3),
+    "tests": Limits(14.5, 1.2, 16.1, 1.4, 13.1, 3.3, 5.1, 6.6),
 }
 """By room; see `code_measures.ROOMS`."""
 
@@ -73,8 +75,8 @@ def test_each_room_has_a_limit() -> None:
 
 
 def test_a_public_class_has_its_name_to_itself() -> None:
-    doubled = {name: files for name, files in tree().classes.items() if len(files) > 1}
-    assert len(doubled) <= DOUBLED_MAX, doubled
+    doubled_files = {name: files for name, files in tree().classes.items() if len(files) > 1}
+    assert len(doubled_files) <= DOUBLED_MAX, doubled_files
 
 
 def test_classes_of_one_word_become_fewer() -> None:
@@ -100,3 +102,4 @@ def test_a_variable_counts_once_for_the_function_that_binds_it() -> None:
     walk(ast.parse(source), room)
     assert dict(room.variables) == {"each": 1, "commit": 1, "found": 1}
     assert room.docstrings == ["A. B."] and round(room.vague_percent) == 67
+    assert dict(room.parameters) == {"given": 1} and room.vague_parameters_percent == 100

@@ -25,7 +25,7 @@ def test_the_vocabulary_is_sorted_and_each_word_has_one_short_meaning() -> None:
     assert len(set(meanings)) == WORDS
 
 
-def unwanted() -> list[str]:
+def unwanted_texts() -> list[str]:
     """Return the words that a word of the vocabulary stands for and that have no other use: they are not in italics."""
     return [
         word.strip()
@@ -36,8 +36,8 @@ def unwanted() -> list[str]:
 
 
 def test_no_source_and_no_page_has_a_word_that_the_vocabulary_replaces() -> None:
-    assert unwanted()
-    pattern = "|".join(re.escape(word).replace(r"\ ", "[ _-]") for word in unwanted())
+    assert unwanted_texts()
+    pattern = "|".join(re.escape(word).replace(r"\ ", "[ _-]") for word in unwanted_texts())
     grep = ["git", "grep", "--untracked", "-niE", rf"\b({pattern})s?\b", "--", "*.py", "*.md", "*.scala"]
     lines = subprocess.run(grep, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
     assert [line for line in lines if not line.startswith("CONTRIBUTING.md:")] == []

@@ -54,14 +54,14 @@ FLOORS = [
 def _walks() -> dict[str, list[tuple[str, str]]]:
     text = (TOP / "ARCHITECTURE.md").read_text()
     section = text[text.index("<!-- walks -->") : text.index("<!-- /walks -->")]
-    found: dict[str, list[tuple[str, str]]] = {}
+    found_pairs: dict[str, list[tuple[str, str]]] = {}
     for line in section.splitlines():
         if line.startswith("### "):
             title = line.removeprefix("### ")
-            found[title] = []
+            found_pairs[title] = []
         elif match := re.match(r"\d+\. `([^`:]+):([^`]+)`", line):
-            found[title].append((match[1], match[2]))
-    return found
+            found_pairs[title].append((match[1], match[2]))
+    return found_pairs
 
 
 WALKS = _walks()
@@ -95,14 +95,16 @@ def test_a_walk_names_what_is_there(title: str) -> None:
     assert len({file for file, _ in steps}) <= FILES_MAX
     for file, function in steps:
         assert (TOP / file).is_file(), file
-        known = functions(TOP / file)
-        assert function in known, f"{file} has no {function}"
+        known_functions = functions(TOP / file)
+        assert function in known_functions, f"{file} has no {function}"
 
 
 @pytest.mark.parametrize("title", WALKS)
 def test_a_walk_goes_down_the_rooms(title: str) -> None:
     floors = [floor(file) for file, _ in WALKS[title]]
-    coming_back = sum(after > before for before, after in zip(floors, floors[1:], strict=False))
+    coming_back = sum(
+        floor_after > floor_before for floor_before, floor_after in zip(floors, floors[1:], strict=False)
+    )
     assert coming_back <= COMING_BACK_MAX, [
         f"{at} {file}" for at, (file, _) in zip(floors, WALKS[title], strict=True)
     ]
@@ -110,14 +112,14 @@ def test_a_walk_goes_down_the_rooms(title: str) -> None:
 
 def called(work: Callable[[], Any]) -> list[tuple[str, str]]:
     """Run `work` and return our functions in the order of their calls, each as often as it is called."""
-    found: list[tuple[str, str]] = []
+    found_pairs: list[tuple[str, str]] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call":
             file = Path(frame.f_code.co_filename)
             if file.is_relative_to(TOP):
                 name = frame.f_code.co_qualname.replace(".<locals>", "")
-                found.append((file.relative_to(TOP).as_posix(), name))
+                found_pairs.append((file.relative_to(TOP).as_posix(), name))
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -125,7 +127,7 @@ def called(work: Callable[[], Any]) -> list[tuple[str, str]]:
         work()
     finally:
         sys.setprofile(before)
-    return found
+    return found_pairs
 
 
 def _taken(title: str, catalog: Catalog) -> None:
@@ -164,6 +166,6 @@ def test_a_walk_is_what_happens(title: str, tmp_path: Path) -> None:
         source = catalog.load_table("bank.savings").export_iceberg().url
         catalog.import_table(source, "bank.imported", format="iceberg")
         catalog.load_table("bank.savings").append(pa.table({"id": [3]}))
-    happened = iter(called(lambda: _taken(title, catalog)))
+    happened_pairs = iter(called(lambda: _taken(title, catalog)))
     for step in WALKS[title]:
-        assert step in happened, f"{step} is not called after the steps before it"
+        assert step in happened_pairs, f"{step} is not called after the steps before it"

@@ -146,11 +146,11 @@ def _spellings(path: str) -> list[list[str]]:
     return readings if "+" in path else readings[:1]
 
 
-def _as_asked(found: HttpAnswer, method: str, known: str) -> HttpAnswer:
-    headers = {"ETag": f'"{hashlib.sha256(found.body).hexdigest()[:32]}"'}
+def _as_asked(answer: HttpAnswer, method: str, known: str) -> HttpAnswer:
+    headers = {"ETag": f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'}
     if headers["ETag"] in (tag.strip().removeprefix("W/") for tag in known.split(",")):
         return HttpAnswer(304, headers=headers)
-    return HttpAnswer(204) if method == "HEAD" else HttpAnswer(200, found.body, headers)
+    return HttpAnswer(204) if method == "HEAD" else HttpAnswer(200, answer.body, headers)
 
 
 def error_answer(

@@ -153,11 +153,11 @@ class _Round:
     """A walk over all names. With `again`, only these paths and new paths are made, as the others were just made."""
 
     def __init__(
-        self, catalog: Catalog, tree: ObjectTree, done: PublishResult, again: set[str] | None
+        self, catalog: Catalog, tree: ObjectTree, publish_result: PublishResult, again: set[str] | None
     ) -> None:
         self._catalog = catalog
         self._tree = tree
-        self._done = done
+        self._done = publish_result
         self._again = again
         self._there = tree.digests(TOP)
         self._wanted: set[str] = set()

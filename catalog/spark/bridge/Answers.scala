@@ -51,7 +51,7 @@ private[lakelog] final class Answers(read: () => Option[Frame]) {
     finally synchronized {
         isRead = false
         ended = frame.isEmpty
-        // No thread waits any more where the sender failed before it could wait.
+        // No thread waits any more if the sender failed before it could wait.
         for (read <- frame; request <- expected.get(read.number)) {
           if (read.isOfBegin) request.begun = Some(read.body) else request.frames.enqueue(read)
         }

@@ -95,7 +95,7 @@ private[lakelog] final class Bridge(
   }
 
   /**
-   * The same catalog in a process that holds no other, until its [[end]]. Where the one that was used last held this catalog,
+   * The same catalog in a process that holds no other, until its [[end]]. If the one that was used last held this catalog,
    * it still does, with all that it has read: a transaction costs no more requests than the same statements outside of one.
    */
   def alone(): Bridge = Bridge.idle.remove(settings.python) match {
@@ -106,7 +106,7 @@ private[lakelog] final class Bridge(
       new Bridge(settings, other.python, isAlone = true)
   }
 
-  /** Gives back the process that is this bridge's own: to be used again with its catalog where that `isSound`. */
+  /** Gives back the process that is this bridge's own: to be used again with its catalog if that `isSound`. */
   def end(isSound: Boolean): Unit = {
     if (!isSound) opened.run()
     if (Bridge.idle.putIfAbsent(settings.python, this) != null) python.stop()

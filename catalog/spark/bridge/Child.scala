@@ -12,7 +12,7 @@ import org.apache.spark.sql.lakelog.wire
 
 /**
  * The child ended before it answered: whether the request took effect is not known, only what it sent before it began,
- * and whether the request was sent at all. `exit` is how the process ended, where that is known.
+ * and whether the request was sent at all. `exit` is how the process ended, if that is known.
  */
 private[lakelog] final class ChildDied(
     val lastOutput: String, val begun: Option[Array[Byte]], val wasAsked: Boolean, val exit: Option[Int])
@@ -61,7 +61,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
 
   /**
    * Sends a request and waits for its answer, through interrupts: a commit must not be left without its outcome. Throws
-   * [[ChildDied]] where it can be retried, [[LakelogFailure]] where it is not known with which token. Parts of the answer
+   * [[ChildDied]] if it can be retried, [[LakelogFailure]] if it is not known with which token. Parts of the answer
    * that come before it go to `part`, one after the other.
    */
   def ask(request: wire.SentRequest, part: Array[Byte] => Unit): Frame = {
@@ -125,7 +125,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
 
   private def unanswered(number: Long, request: wire.SentRequest): Throwable = {
     val begun = answers.begun(number)
-    // Where the pipe broke, Python may have sent and done what was never read.
+    // If the pipe broke, Python may have sent and done what was never read.
     if (broke && begun.isEmpty && request.first.isDefined) {
       new LakelogFailure(
         "commit-unknown",
@@ -141,7 +141,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
 
   /**
    * What Python wrote as it ended may still be on its way, and stopping the process closes the pipe that it is in. Returns
-   * how it ended, where that is known in time. An interrupted thread retries all the same.
+   * how it ended, if that is known in time. An interrupted thread retries all the same.
    */
   private def awaitEnd(): Option[Int] = {
     val hasEnded =

@@ -33,7 +33,7 @@ private[lakelog] object PythonPath {
   def arguments: Seq[String] =
     arguments(SettingInternals.sparkSetting(Setting), SettingInternals.sparkSetting(PyFiles))
 
-  /** PYTHONPATH as it is for the child; None where nothing is left of it. */
+  /** PYTHONPATH as it is for the child; None if nothing is left of it. */
   def cleaned(pythonPath: String): Option[String] =
     Some(entries(pythonPath).mkString(File.pathSeparator)).filter(_.nonEmpty)
 

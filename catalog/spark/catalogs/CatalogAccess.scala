@@ -40,7 +40,7 @@ private[lakelog] trait CatalogAccess extends TableCatalog with RelationCatalog w
           "tables, which cannot be changed: choose another name.")
     }
 
-  /** In RENAME TO lake.a.t Spark takes the catalog's name for that of a namespace, which it is only where there is one. */
+  /** In RENAME TO lake.a.t Spark takes the catalog's name for that of a namespace, which it is only if there is one. */
   private[lakelog] def withoutCatalog(to: Identifier): Identifier =
     if (to.namespace.headOption.contains(name) && !namespaceExists(to.namespace))
       Identifier.of(to.namespace.tail, to.name)

@@ -106,7 +106,7 @@ private[lakelog] abstract class SessionNamespaces extends DelegatingCatalogExten
 
 private[lakelog] object SessionNamespaces {
 
-  /** The session's catalog, where it is lakelog's. */
+  /** The session's catalog, if it is lakelog's. */
   def active: Option[SessionNamespaces] =
     Some(SessionInternals.sessionCatalog).collect { case lake: SessionNamespaces => lake }
 

@@ -15,7 +15,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 /**
  * Changes of a table. `table` has its columns as of the last of the versions, and those that describe each change: Python
  * reports which changes there are, and in which files. Which rows were updated or only copied, and what is left of
- * several changes, Spark finds out, where the facts say that there may be such rows.
+ * several changes, Spark finds out, if the facts say that there may be such rows.
  */
 private[lakelog] final class LakeChangelog(val changes: TableChanges) extends Changelog {
   import changes.{metadata, table}

@@ -19,7 +19,7 @@ private[lakelog] object CheckPredicates {
   import wire.Expression.{Column, Literal, Operation}
   import wire.Scalar
 
-  /** None where a part of it was kept by its name only: then the words count. */
+  /** None if a part of it was kept by its name only: then the words count. */
   def toSpark(condition: wire.Expression): Option[Predicate] = condition match {
     case Operation("ALWAYS_TRUE", _) => Some(new AlwaysTrue)
     case Operation("ALWAYS_FALSE", _) => Some(new AlwaysFalse)

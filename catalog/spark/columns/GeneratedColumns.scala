@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructField, Struc
 /**
  * Columns whose values are generated from others of the same row.
  *
- * Spark computes them where a write does not give them, and checks those that are given against their expression, for
+ * Spark computes them if a write does not give them, and checks those that are given against their expression, for
  * tables that request it: from 4.3 on. Before that, such tables are neither made nor written.
  */
 private[lakelog] object GeneratedColumns {
@@ -17,7 +17,7 @@ private[lakelog] object GeneratedColumns {
 
   private val SparkKey = "GENERATION_EXPRESSION"
 
-  /** What a table asks Spark for, where Spark has it. */
+  /** What a table asks Spark for, if Spark has it. */
   val capability: Option[TableCapability] = SparkAbilities.generatesColumns
 
   /** The schema of a new table as Python takes it. */
@@ -55,7 +55,7 @@ private[lakelog] object GeneratedColumns {
       if (isGenerated(field.metadata)) IdentityColumns.mayBeNull(column) else column
     })
 
-  /** Refuses a write to a table with such columns where Spark would fill them with nulls. */
+  /** Refuses a write to a table with such columns if Spark would fill them with nulls. */
   def refuseUnlessComputed(table: String, internal: StructType): Unit = if (capability.isEmpty && exist(internal)) {
     throw Failures.unsupported(
       s"The table $table has generated columns, whose values Spark computes from version 4.3 on: write with Spark 4.3.")

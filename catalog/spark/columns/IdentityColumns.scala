@@ -52,7 +52,7 @@ private[lakelog] object IdentityColumns {
     column.copy(nullable = true, metadata = metadata.build())
   }
 
-  /** Refuses rows, before they are written, that bring a value for sure where none may be given. */
+  /** Refuses rows, before they are written, that bring a value for sure if none may be given. */
   def refuseGiven(identities: Seq[IdentityColumn], rows: StructType): Unit =
     identities.filter(_.always).foreach { column =>
       if (rows.exists(field => field.name == column.name && !field.nullable)) throw Failures.invalid(column.refusal)

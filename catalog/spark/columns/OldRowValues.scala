@@ -25,7 +25,7 @@ private[lakelog] object OldRowValues {
       field.copy(metadata = metadata.build())
     })
 
-  /** The value of a default; None where lakelog cannot keep it. */
+  /** The value of a default; None if lakelog cannot keep it. */
   def of(default: ColumnDefaultValue): Option[wire.TypedValue] =
     Option(default.getValue).flatMap(literal =>
       (literal.value, literal.dataType) match {

@@ -37,7 +37,7 @@ private[lakelog] trait LakeConstraints extends CatalogAccess {
     }
   }
 
-  /** Makes columns NOT NULL, along with other changes: by statistics where they prove it, else by a look at all rows. */
+  /** Makes columns NOT NULL, along with other changes: by statistics if they prove it, else by a look at all rows. */
   private[lakelog] def requireValues(
       ident: Identifier, table: LakeTable, changes: Seq[TableChange], columns: Seq[Seq[String]]): Table =
     failingAs(ident) {

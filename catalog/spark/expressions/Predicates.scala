@@ -95,7 +95,7 @@ private[lakelog] object Predicates {
     wire.Expression.Literal(encode(value, dataType), Some(wire.FreeJson.of(typeOf(dataType))))
 
   /**
-   * Texts are VARCHARs, of which all blanks count, beside a CHAR too: where Spark compares as if these were padded, it has
+   * Texts are VARCHARs, of which all blanks count, beside a CHAR too: if Spark compares as if these were padded, it has
    * padded both sides before a catalog sees them. It does so for columns and `=`, `<`, IN and the like; not for LIKE,
    * BETWEEN, functions and fields of structs.
    */
@@ -129,7 +129,7 @@ private[lakelog] object Predicates {
     else Scalar.Real(value)
 
   /**
-   * The predicate about the files' columns, as Spark's Parquet reader takes it; None where Parquet cannot be asked: it
+   * The predicate about the files' columns, as Spark's Parquet reader takes it; None if Parquet cannot be asked: it
    * lacks a column, for example, or compares it by a collation. Both sides of an OR have to be there, which Spark's own
    * conversion does not see to.
    */

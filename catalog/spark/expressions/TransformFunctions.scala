@@ -50,7 +50,7 @@ private[lakelog] final class UnboundTransform(spelling: String, transform: Strin
   private def isNumber(dataType: DataType): Boolean = dataType == IntegerType
 }
 
-/** bucket and truncate: the number is an argument of each call. Spark groups by a call where it is equal to another. */
+/** bucket and truncate: the number is an argument of each call. Spark groups by a call if it is equal to another. */
 private[lakelog] final case class NumberedTransform(transform: String, source: DataType) extends ScalarFunction[Any] {
 
   @transient @volatile private var last: (Int, Any => Any) = _

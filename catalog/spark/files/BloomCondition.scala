@@ -23,13 +23,13 @@ private[lakelog] object BloomCondition {
   final case class All(parts: Seq[BloomCondition]) extends BloomCondition
   final case class Any(parts: Seq[BloomCondition]) extends BloomCondition
 
-  /** Of all `predicates` together; None where no filter knows. `path` is that of a column in the files. */
+  /** Of all `predicates` together; None if no filter knows. `path` is that of a column in the files. */
   def of(
       predicates: Seq[Predicate], path: Seq[String] => Option[Seq[String]],
       typeOf: Seq[String] => Option[DataType]): Option[BloomCondition] = {
     def one(predicate: Expression): Option[BloomCondition] = predicate match {
       case and: And => all(Seq(one(and.left), one(and.right)).flatten)
-      // Where one side may be true of any row, so may be both.
+      // If one side may be true of any row, so may be both.
       case or: Or => for (left <- one(or.left); right <- one(or.right)) yield Any(Seq(left, right))
       case test: Predicate => (test.name, test.children.toList) match {
           case ("=" | "<=>", List(column: NamedReference, value: Literal[_])) => has(column, Seq(value), test.name)
@@ -42,7 +42,7 @@ private[lakelog] object BloomCondition {
     }
     def has(column: NamedReference, literals: Seq[Literal[_]], test: String): Option[BloomCondition] = {
       val name = column.fieldNames.toSeq
-      // No row is equal to NULL, but where NULL is equal to itself.
+      // No row is equal to NULL, unless NULL is equal to itself.
       val there = if (test == "<=>") literals else literals.filter(_.value != null)
       for {
         dataType <- typeOf(name)
@@ -66,8 +66,8 @@ private[lakelog] object BloomValue {
   final case class Bytes(bytes: Array[Byte]) extends BloomValue
 
   /**
-   * The value of a column of that type; None where filters do not know whether it is there: of types of which values are
-   * equal that differ in a file, and where both sides are not of one type.
+   * The value of a column of that type; None if filters do not know whether it is there: of types of which values are
+   * equal that differ in a file, and if both sides are not of one type.
    */
   def of(literal: Literal[_], column: DataType): Option[BloomValue] = (column, literal.dataType, literal.value) match {
     case (_: IntegralType, _: IntegralType, number: Number) => Some(whole(number.longValue))

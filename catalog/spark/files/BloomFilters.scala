@@ -35,7 +35,7 @@ private[lakelog] final class BloomFilters(
 
   /**
    * The part of the file, from `start` on, that has all row groups which may have such rows of those that belong to the given
-   * part; None where none of them does.
+   * part; None if none of them does.
    */
   def narrowed(start: Long, length: Long): Option[(Long, Long)] = {
     val footer = new ParquetMetadataConverter(HadoopReadOptions.builder(configuration).build())
@@ -87,7 +87,7 @@ private[lakelog] final class BloomFilters(
   }
 
   /**
-   * A small filter is read at once. Of a large one, the header and the few bytes that a hash is in; where many hashes are
+   * A small filter is read at once. Of a large one, the header and the few bytes that a hash is in; if many hashes are
    * looked for, that would be more requests, and no fewer bytes.
    */
   private def mayHave(chunk: ColumnChunkMetaData, hashes: Seq[Long]): Boolean = {
@@ -126,7 +126,7 @@ private[lakelog] object BloomFilters {
     header.isSetAlgorithm && header.algorithm.isSetBLOCK && header.isSetHash && header.hash.isSetXXHASH &&
     header.isSetCompression && header.compression.isSetUNCOMPRESSED
 
-  /** The values as a column of that type has them in a file; None where other values of it are equal, or are meant. */
+  /** The values as a column of that type has them in a file; None if other values of it are equal, or are meant. */
   private def inFile(has: BloomCondition.Has, file: PrimitiveType): Option[Seq[Any]] = {
     val wholes = has.values.collect { case BloomValue.Whole(number) => number }
     val texts = has.values.collect { case BloomValue.Bytes(bytes) => bytes }

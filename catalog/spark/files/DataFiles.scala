@@ -25,7 +25,7 @@ private[lakelog] object DataFiles {
       new LocalOutputFile(local)
     } else HadoopOutputFile.fromPath(path, configuration))
 
-  /** Makes a closed file survive a power failure where that is up to the writer. */
+  /** Makes a closed file survive a power failure if that is up to the writer. */
   def sync(path: Path): Unit = if (isLocal(path)) {
     val file = Paths.get(path.toUri.getPath)
     Seq(file -> StandardOpenOption.WRITE, file.getParent -> StandardOpenOption.READ).foreach { case (target, mode) =>

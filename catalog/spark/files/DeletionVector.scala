@@ -23,7 +23,7 @@ private[lakelog] final case class DeletionVector(
 
   /**
    * Reads the positions of the deleted rows, on an executor. Fails unless they are those that were written. Costs one
-   * ranged read where they do not stand in the log.
+   * ranged read if they do not stand in the log.
    */
   def load(configuration: Configuration): RoaringBitmap = {
     val bytes = inline.getOrElse(read(new Path(path.get), configuration))

@@ -32,7 +32,7 @@ private[lakelog] object FileColumns {
     private val keyOf = mutable.ArrayBuilder.make[Int]
     private var areKeyed = true
 
-    /** Adds files: of each column, what it has for the file at a place among these, and None where none has anything. */
+    /** Adds files: of each column, what it has for the file at a place among these, and None if none has anything. */
     def add(
         more: Int, path: Int => Array[Byte], size: Int => Long, live: Int => Long,
         numbers: String => Option[Int => Long],

@@ -31,7 +31,7 @@ private[lakelog] object FileShape {
 }
 
 /**
- * What of a file of a shape is read: columns by the file's names, with the positions of the rows among them where these
+ * What of a file of a shape is read: columns by the file's names, with the positions of the rows among them if these
  * are wanted or needed, then constants of the file; and what each wanted column is made of.
  */
 private[lakelog] final case class ShapedSchema(

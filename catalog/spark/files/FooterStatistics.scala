@@ -17,11 +17,11 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Column statistics of a file from its footer, in the form of the table format: nulls, and bounds where they are safe.
+ * Column statistics of a file from its footer, in the form of the table format: nulls, and bounds if they are safe.
  *
- * Bounds say that no value lies outside. So they are left out where NaN occurs, which is greater than all and in no
- * bound, and where texts are not valid UTF-8, which JSON cannot hold; zero is taken with the sign that makes the range
- * larger; long texts are cut, the upper bound upwards (and left out where there is nothing above).
+ * Bounds say that no value lies outside. So they are left out if NaN occurs, which is greater than all and in no
+ * bound, and if texts are not valid UTF-8, which JSON cannot hold; zero is taken with the sign that makes the range
+ * larger; long texts are cut, the upper bound upwards (and left out if there is nothing above).
  */
 private[lakelog] object FooterStatistics {
   import wire.Scalar
@@ -115,7 +115,7 @@ private[lakelog] object FooterStatistics {
     }
   }
 
-  /** A text of at most the kept length that is not less than `points`; None where there is none. */
+  /** A text of at most the kept length that is not less than `points`; None if there is none. */
   private def upperText(points: Array[Int]): Option[String] =
     if (points.length <= KeptCharacters) Some(new String(points, 0, points.length))
     else {

@@ -15,7 +15,7 @@ import org.apache.hadoop.fs.{FileStatus, FSDataInputStream, Path}
 private[lakelog] object Footers {
 
   /**
-   * What the store says of the file. Fails unless it has that size, and a footer of that CRC-32 where one is known. Costs
+   * What the store says of the file. Fails unless it has that size, and a footer of that CRC-32 if one is known. Costs
    * a look at the file and one small read.
    */
   def check(path: Path, sizeBytes: Long, crc: Option[Long], configuration: Configuration): FileStatus =
@@ -47,7 +47,7 @@ private[lakelog] object Footers {
 
   private val ReadPolicy = "fs.option.openfile.read.policy"
 
-  /** Spark adds the file's name, and passes over such files where a user has set that they are to be ignored. */
+  /** Spark adds the file's name, and passes over such files if a user has set that they are to be ignored. */
   private def altered(path: Path, what: String): IOException =
     new IOException(
       s"The data file $path was altered: $what. Restore it from a backup, or delete the rows that were in it.")
@@ -59,7 +59,7 @@ private[lakelog] final class CheckedFile(file: FSDataInputStream, val sizeBytes:
 
   private val tail = bytesAt(sizeBytes - math.min(sizeBytes, TailBytes), math.min(sizeBytes, TailBytes).toInt)
 
-  /** The last bytes, from where the footer begins; None where that is outside of the file. */
+  /** The last bytes, from where the footer begins; None if that is outside of the file. */
   private lazy val end: Option[Array[Byte]] =
     if (tail.length < TrailerBytes) None
     else {
@@ -76,11 +76,11 @@ private[lakelog] final class CheckedFile(file: FSDataInputStream, val sizeBytes:
     crc.getValue
   }
 
-  /** The footer itself; empty where the file has none. */
+  /** The footer itself; empty if the file has none. */
   def footer: InputStream =
     end.fold(InputStream.nullInputStream)(bytes => new ByteArrayInputStream(bytes, 0, bytes.length - TrailerBytes))
 
-  /** Bytes of the file, fewer where it ends before. What the end has that was read is not read again. */
+  /** Bytes of the file, fewer if it ends before. What the end has that was read is not read again. */
   def read(offset: Long, length: Long): Array[Byte] = {
     val (from, count) = (sizeBytes - tail.length, math.min(length, sizeBytes - offset).toInt)
     if (offset >= from) java.util.Arrays.copyOfRange(tail, (offset - from).toInt, (offset - from).toInt + count)

@@ -10,7 +10,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * The positions of a file's deleted rows, passed through once beside its rows: a reader gives these in the order of their
- * positions. Where it does not, it is begun anew.
+ * positions. If it does not, it is begun anew.
  */
 private[lakelog] final class DeletedPositions(deleted: RoaringBitmap) {
 
@@ -18,7 +18,7 @@ private[lakelog] final class DeletedPositions(deleted: RoaringBitmap) {
   private var known = take()
   private var asked = 0L
 
-  /** The first deleted position that is not before `position`; beyond all positions where there is none. */
+  /** The first deleted position that is not before `position`; beyond all positions if there is none. */
   def from(position: Long): Long = {
     if (position < asked) {
       left = deleted.getIntIterator

@@ -10,7 +10,7 @@ import org.apache.spark.sql.lakelog.names.Locations
 /**
  * The files that a scan has to read, by their places from 0 on: all in `columns`, or those that are there at `places`.
  * Paths are relative to the table's location, or absolute; rows are those that are not deleted; footers are CRC-32s of the
- * files' footers; names, constants and deletes are JSON, null where a file has none.
+ * files' footers; names, constants and deletes are JSON, null if a file has none.
  */
 private[lakelog] final class PlannedFiles(columns: FileColumns, places: Option[Array[Int]] = None) {
 
@@ -32,7 +32,7 @@ private[lakelog] final class PlannedFiles(columns: FileColumns, places: Option[A
 
   def rows(i: Int): Long = columns.rows(there(i))
 
-  /** None where it is not known. */
+  /** None if it is not known. */
   def footer(i: Int): Option[Long] = number(columns.footers, i)
 
   def constants(i: Int): String = columns.constants.map(_(there(i))).orNull
@@ -46,10 +46,10 @@ private[lakelog] final class PlannedFiles(columns: FileColumns, places: Option[A
 
   def file(i: Int): Path = Locations.file(columns.location, path(i))
 
-  /** The version that has added the file at that place; None where that is not known, or is still to come. */
+  /** The version that has added the file at that place; None if that is not known, or is still to come. */
   def version(i: Int): Option[Long] = number(columns.versions, i).filter(_ != PlannedFiles.Uncommitted)
 
-  /** The id of its first row, others following; None where rows have no ids, or are still to get them. */
+  /** The id of its first row, others following; None if rows have no ids, or are still to get them. */
   def firstRow(i: Int): Option[Long] =
     number(columns.firstRows, i).filter(_ => !number(columns.versions, i).contains(PlannedFiles.Uncommitted))
 
@@ -117,7 +117,7 @@ private[lakelog] final class PlannedFiles(columns: FileColumns, places: Option[A
   def at(wanted: Array[Int]): PlannedFiles =
     new PlannedFiles(columns, Some(if (chosen == null) wanted else wanted.map(chosen(_))))
 
-  /** The values of the partition fields that the plan was asked for; None where some file is not partitioned by all of these. */
+  /** The values of the partition fields that the plan was asked for; None if some file is not partitioned by all of these. */
   lazy val keys: Option[Seq[(InternalRow, PlannedFiles)]] = columns.keys.map { known =>
     val places = mutable.LinkedHashMap.empty[Int, mutable.ArrayBuilder.ofInt]
     indices.foreach(i => places.getOrElseUpdate(columns.keyOf(there(i)), new mutable.ArrayBuilder.ofInt) += i)

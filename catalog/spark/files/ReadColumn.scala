@@ -16,8 +16,8 @@ private[lakelog] object ReadColumn {
   }
 
   /**
-   * A number that a row may have of its own; else that of the file, plus the row's position where that counts. NULL where
-   * neither is there. Where positions do not count, it is a version, and the lower one of both: in a clone, rows of files
+   * A number that a row may have of its own; else that of the file, plus the row's position if that counts. NULL if
+   * neither is there. If positions do not count, it is a version, and the lower one of both: in a clone, rows of files
    * may have versions of another log.
    */
   final case class OwnOrFiles(own: Option[Int], file: Int, position: Option[Int]) extends ReadColumn {
@@ -26,7 +26,7 @@ private[lakelog] object ReadColumn {
   }
 }
 
-/** `own` and `position` are null where there are none. */
+/** `own` and `position` are null if there are none. */
 private final class OwnOrFilesVector(own: ColumnVector, file: ColumnVector, position: ColumnVector)
   extends ColumnVector(LongType) {
 

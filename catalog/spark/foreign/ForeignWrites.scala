@@ -76,7 +76,7 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
   }
 
   /**
-   * The write to that table. Where a writer has loaded the table itself, Spark has begun no transaction for the statement, without
+   * The write to that table. If a writer has loaded the table itself, Spark has begun no transaction for the statement, without
    * which a schema does not change: so it is made a statement of its own.
    */
   private def written(target: Target, write: Target => V2WriteCommand): LogicalPlan =

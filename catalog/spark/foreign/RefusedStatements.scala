@@ -9,7 +9,7 @@ import org.apache.spark.sql.lakelog.names.CatalogNames
 
 /**
  * Statements that others have for their tables, and lakelog does in another way: about one of lakelog's tables, the error names
- * that way, where Spark's parser would only say that it does not know the words.
+ * that way, if Spark's parser would only say that it does not know the words.
  */
 private[lakelog] object RefusedStatements extends LakeStatement {
 

@@ -17,7 +17,7 @@ private[lakelog] trait InWords {
   /** What it is called. */
   def name: String
 
-  /** The same in lakelog's words; an error names these where there are none that mean the same. */
+  /** The same in lakelog's words; an error names these if there are none that mean the same. */
   def inOwn(table: LakeTable): String
 }
 
@@ -47,7 +47,7 @@ private[lakelog] object InWords {
 
   /**
    * A text as SQL. Settings say what a backslash means in a literal, and Spark puts values of settings and of the environment
-   * where one says so in braces: such a text is spelled by its bytes.
+   * if one says so in braces: such a text is spelled by its bytes.
    */
   def literal(text: String): String =
     if (!text.exists("'\\".contains(_)) && !text.contains("${")) s"'$text'"
@@ -63,7 +63,7 @@ private[lakelog] object InWords {
   def system(table: LakeTable): String = s"${SchemaInternals.quoted(Seq(table.access.catalog))}.system"
 }
 
-/** What happened to the table, the newest first, in columns that have Delta's names where these mean the same. */
+/** What happened to the table, the newest first, in columns that have Delta's names if these mean the same. */
 private[lakelog] final case class ShowHistory(limit: Option[Long]) extends InWords {
   override val name = "DESCRIBE HISTORY"
 
@@ -127,7 +127,7 @@ private[lakelog] case object ShowDetail extends InWords {
   }
 }
 
-/** A compaction, or a clustering where the table has one. Z-order is a layout that another format gives files each time; lakelog's tables have one that all writes keep. */
+/** A compaction, or a clustering if the table has one. Z-order is a layout that another format gives files each time; lakelog's tables have one that all writes keep. */
 private[lakelog] final case class Optimize(where: Option[String], columns: Seq[Seq[String]], full: Boolean)
   extends InWords {
   override val name = "OPTIMIZE"

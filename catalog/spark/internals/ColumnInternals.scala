@@ -61,6 +61,6 @@ private[lakelog] object ColumnInternals {
     }
   }
 
-  /** In a schema to read, the position of each row in its file, where filters pass over rows too. */
+  /** In a schema to read, the position of each row in its file, if filters pass over rows too. */
   val RowPosition: String = ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME
 }

@@ -22,7 +22,7 @@ private[lakelog] object PlanInternals extends PredicateHelper {
   private def state = SparkSession.active.sessionState
 
   /**
-   * What Spark makes of a plan that it has not seen yet; AnalysisException where it refuses it. Rules of the analyzer ask too,
+   * What Spark makes of a plan that it has not seen yet; AnalysisException if Spark refuses it. Rules of the analyzer ask too,
    * in which Spark would not compute defaults: nor would it those of the columns of a relation that `plan` makes.
    */
   def analyzed(session: org.apache.spark.sql.SparkSession, plan: => LogicalPlan): LogicalPlan =
@@ -36,7 +36,7 @@ private[lakelog] object PlanInternals extends PredicateHelper {
 
   def nameParts(text: String): Seq[String] = state.sqlParser.parseMultipartIdentifier(text)
 
-  /** The values of expressions that depend on no row, texts as such; None where one of them is not so plain. */
+  /** The values of expressions that depend on no row, texts as such; None if one of them is not so plain. */
   def constants(expressions: Seq[Expression]): Option[Seq[Any]] = {
     val values = expressions.collect { case constant if constant.resolved && constant.foldable => constant.eval() }
     if (values.length < expressions.length || values.contains(null)) None
@@ -78,7 +78,7 @@ private[lakelog] object PlanInternals extends PredicateHelper {
   /** The plan of the table or view of that name. */
   def ofTable(name: String): LogicalPlan = SparkSession.active.table(name).queryExecution.analyzed
 
-  /** A condition as one of Spark's own; None where it has none for it. */
+  /** A condition as one of Spark's own; None if it has none for it. */
   def condition(predicate: Predicate): Option[Expression] = V2ExpressionUtils.toCatalyst(predicate)
 
   /** The parts of a condition all of which have to be true. */
@@ -90,15 +90,15 @@ private[lakelog] object PlanInternals extends PredicateHelper {
   /** Whether a join has parts by which rows of both sides find each other without a look at all pairs. */
   def isEquiJoin(join: Join): Boolean = ExtractEquiJoinKeys.unapply(join).isDefined
 
-  /** The same rows once more in one plan with them, with other columns where these would be the same. */
+  /** The same rows once more in one plan with them, with other columns if these would be the same. */
   def again(plan: LogicalPlan): LogicalPlan =
     DeduplicateRelations(Join(plan, plan, Inner, None, JoinHint.NONE)).children(1)
 
-  /** The different values of some expressions on rows that a plan gives; None where there are more than `limit`. */
+  /** The different values of some expressions on rows that a plan gives; None if there are more than `limit`. */
   def distinctRows(values: Seq[Expression], of: LogicalPlan, limit: Int): Option[Seq[InternalRow]] =
     rows(Distinct(named(values, of)), limit)
 
-  /** The values of some expressions on all rows that a plan gives; None where there are more than `limit`. */
+  /** The values of some expressions on all rows that a plan gives; None if there are more than `limit`. */
   def firstRows(values: Seq[Expression], of: LogicalPlan, limit: Int): Option[Seq[InternalRow]] =
     rows(named(values, of), limit)
 

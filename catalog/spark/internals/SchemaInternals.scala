@@ -29,7 +29,7 @@ private[lakelog] object SchemaInternals {
   /** The names by which Spark keeps provider, comment, location and so on among a table's properties. */
   def reservedProperties: Set[String] = CatalogV2Util.TABLE_RESERVED_PROPERTIES.toSet
 
-  /** The columns with the ids of fields at any depth, where they have some. */
+  /** The columns with the ids of fields at any depth, if they have some. */
   def columnsOf(schema: StructType): Array[Column] = CatalogV2Util.structTypeToV2Columns(schema)
 
   /** A type without the ids that fields have in another table. */

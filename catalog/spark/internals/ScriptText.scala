@@ -15,7 +15,7 @@ private[lakelog] final class ScriptText(text: String, tokens: IndexedSeq[ScriptT
     text.substring(text.offsetByCodePoints(0, start), end).trim
   }
 
-  /** The CREATE or REPLACE TABLE … AS whose query begins at `start`; None where there is another statement. */
+  /** The CREATE or REPLACE TABLE … AS whose query begins at `start`; None if there is another statement. */
   def creationAround(start: Int): Option[String] = {
     val before = tokens.takeWhile(_.start < start)
     val ofStatement = before.drop(before.lastIndexWhere(_.kind == "SEMICOLON") + 1)

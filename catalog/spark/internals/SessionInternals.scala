@@ -24,7 +24,7 @@ private[lakelog] object SessionInternals {
   /** The columns of a table that is made for rows like these. */
   def columnsToBe(schema: StructType): StructType = CharVarcharUtils.getRawSchema(schema).asNullable
 
-  /** What CREATE TABLE makes where no USING is. */
+  /** What CREATE TABLE makes if there is no USING. */
   def defaultProvider: String = state.conf.defaultDataSourceName
 
   /** The session's own catalog, or what it was replaced by. */
@@ -33,7 +33,7 @@ private[lakelog] object SessionInternals {
   /** The session's catalog of that name. */
   def tables(catalog: String): TableCatalog = state.catalogManager.catalog(catalog).asTableCatalog
 
-  /** The name as the session catalog's commands mean it: in the current database, where it names none. */
+  /** The name as the session catalog's commands mean it: in the current database, if it names none. */
   def qualified(name: TableIdentifier): Identifier =
     Identifier.of(Array(name.database.getOrElse(state.catalog.getCurrentDatabase)), name.table)
 
@@ -63,7 +63,7 @@ private[lakelog] object SessionInternals {
 
   def currentCatalog: String = state.catalogManager.currentCatalog.name
 
-  /** Where the session is in the catalog of that name; the root where it is in another one. */
+  /** Where the session is in the catalog of that name; the root if it is in another one. */
   def currentNamespace(catalog: String): Seq[String] =
     if (currentCatalog == catalog) state.catalogManager.currentNamespace.toSeq else Nil
 }

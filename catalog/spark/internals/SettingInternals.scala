@@ -27,7 +27,7 @@ private[lakelog] object SettingInternals {
   /** Whether the session pads a CHAR when it reads one. */
   def readSideCharPadding: Boolean = conf.readSideCharPadding
 
-  /** The name among some that differs from a written one in few letters; None where none does. */
+  /** The name among some that differs from a written one in few letters; None if none does. */
   def nearest(written: String, names: Seq[String]): Option[String] = {
     def folded(name: String) = UTF8String.fromString(name.toLowerCase(java.util.Locale.ROOT))
     val (distance, name) = names.map(name => folded(written).levenshteinDistance(folded(name)) -> name).minBy(_._1)
@@ -45,7 +45,7 @@ private[lakelog] object SettingInternals {
     () => own.getAllConfs.filter(_._1.startsWith(prefix))
   }
 
-  /** A time in microseconds, as Spark reads it: in the session's time zone where the text names none. */
+  /** A time in microseconds, as Spark reads it: in the session's time zone if the text names none. */
   def timestamp(text: String): Option[Long] =
     DateTimeUtils.stringToTimestamp(UTF8String.fromString(text), DateTimeUtils.getZoneId(conf.sessionLocalTimeZone))
 
@@ -74,7 +74,7 @@ private[lakelog] object SettingInternals {
 
   private val JoinsByKeys = SQLConf.V2_BUCKETING_ENABLED
 
-  /** Whether Spark joins without moving rows where both sides say by which values their tasks are apart. */
+  /** Whether Spark joins without moving rows if both sides say by which values their tasks are apart. */
   def joinsByKeys: Boolean = conf.getConf(JoinsByKeys)
 
   /** Whether the session says so itself, rather than that it is Spark's default. */

@@ -55,7 +55,7 @@ private[lakelog] object StatementInternals {
     SparkSession.getActiveSession.flatMap(s => Option(s.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY)))
 
   /**
-   * The user of the statement under way, and its text where it has any.
+   * The user of the statement under way, and its text if it has any.
    *
    * A command runs under the id of its execution, which leads to its plan; a CALL runs while it is analysed, when its
    * words are those of the tree node at hand.
@@ -72,7 +72,7 @@ private[lakelog] object StatementInternals {
   }
 
   /**
-   * The text of a command: its plan keeps it, or a part of it where Spark has rebuilt the plan. The part may also be a
+   * The text of a command: its plan keeps it, or a part of it if Spark has rebuilt the plan. The part may also be a
    * query of another statement, which a DataFrame writes to the table.
    */
   private def words(command: LogicalPlan): Option[String] = {

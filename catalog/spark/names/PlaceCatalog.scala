@@ -4,10 +4,10 @@ import org.apache.spark.sql.lakelog.internals.{Failures, SessionInternals}
 
 /**
  * Which catalog a table is asked of that is named by its place alone: the one that the option `catalog` names, or the
- * current one where that is lakelog's, or the only one that is.
+ * current one if that is lakelog's, or the only one that is.
  *
- * The place decides what the table holds; the catalog, how to get there, and whose transaction is open. So where several
- * could be meant, none is guessed. One that shows the past is taken where it is named only.
+ * The place decides what the table holds; the catalog, how to get there, and whose transaction is open. So if several
+ * could be meant, none is guessed. One that shows the past is taken if it is named only.
  */
 private[lakelog] object PlaceCatalog {
 

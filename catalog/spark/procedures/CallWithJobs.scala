@@ -10,7 +10,7 @@ import org.apache.spark.sql.lakelog.wire
 private[lakelog] object CallWithJobs {
 
   /**
-   * Runs a call to its end, and returns the rows of its result. Where the Python process has ended meanwhile, the call is made
+   * Runs a call to its end, and returns the rows of its result. If the Python process has ended meanwhile, the call is made
    * again, and goes on with what it had committed.
    */
   def run(channel: Channel, call: wire.ProcedureRequest, jobs: ProcedureJobs): Seq[Seq[wire.FreeJson]] =

@@ -11,7 +11,7 @@ private[lakelog] final class GoingCall(val channel: Channel, id: String) {
   /** The files that its job is about, of a table at that place. */
   def files(location: String): PlannedFiles = channel.files(wire.CallFiles(id), location)
 
-  /** What it asks for next, where a job has come to this. */
+  /** What it asks for next, if a job has come to this. */
   def goOn(came: Either[Throwable, wire.AnyResult]): wire.CallStep = came match {
     case Right(result) => channel.change(wire.GoOnCall(id, result = Some(result)))
     case Left(failed) =>

@@ -47,7 +47,7 @@ private[lakelog] object ObjectCopier {
 
   private val Attempts = 3
 
-  /** The size and the SHA-256 of an object, "" where it is not there. */
+  /** The size and the SHA-256 of an object, "" if it is not there. */
   def copy(work: ObjectWork, configuration: Configuration): (Long, String) = copy(work, configuration, Attempts)
 
   @tailrec
@@ -59,7 +59,7 @@ private[lakelog] object ObjectCopier {
           s"What was written for ${work.target.getOrElse("")} was deleted $Attempts times before it had its name.")
     }
 
-  /** None where a vacuum took what was written for that of a dead process. */
+  /** None if a vacuum took what was written for that of a dead process. */
   private def copied(work: ObjectWork, configuration: Configuration): Option[(Long, String)] = {
     val source = new Path(work.source)
     try {

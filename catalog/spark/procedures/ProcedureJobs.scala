@@ -16,7 +16,7 @@ private[lakelog] final class ProcedureJobs(
     catalog: String, failures: Failures, table: (Identifier, Channel, wire.TableFacts) => LakeTable,
     options: Map[String, String]) {
 
-  /** `call` is the one that waits for what comes of the job, where one does. */
+  /** `call` is the one that waits for what comes of the job, if one does. */
   def run(job: wire.AnyJob, call: Option[GoingCall] = None): wire.AnyResult = job match {
     case compact: wire.CompactFiles => CompactJob.run(compact, catalog)
     case cluster: wire.ClusterFiles => ClusterJob.run(cluster, catalog)

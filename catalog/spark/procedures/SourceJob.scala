@@ -23,7 +23,7 @@ private[lakelog] object SourceJob {
     }
   }
 
-  /** The folders of the table's partitions, where the catalog has them. */
+  /** The folders of the table's partitions, if the catalog has them. */
   private def places(name: Seq[String]): Option[Seq[wire.PartitionPlace]] = {
     val found = FooterInternals.placesOfTable(name)
     Option.when(found.forall(_._2.isDefined))(found.map { case (place, values) =>

@@ -58,9 +58,9 @@ private[lakelog] object AggregateScan {
   final case class Asked(wanted: Seq[Wanted], groups: Seq[StructField])
 
   /**
-   * What an aggregation asks of metadata; None where the rows have to be read.
+   * What an aggregation asks of metadata; None if the rows have to be read.
    *
-   * Also None where there are none: of a global aggregate whose outputs are all constants, such as an EXISTS of one, Spark
+   * Also None if there are none: of a global aggregate whose outputs are all constants, such as an EXISTS of one, Spark
    * pushes an aggregation without functions and groups, whose result is one row without columns. An answer of
    * metadata has no row then.
    */

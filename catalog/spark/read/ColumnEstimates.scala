@@ -36,7 +36,7 @@ private[lakelog] object ColumnEstimates {
       override def max(): Optional[Object] = bound(estimate.max)
 
       /**
-       * Of other types, Spark expects no rows without bounds, and fails over bounds; it also fails where it reckons with
+       * Of other types, Spark expects no rows without bounds, and fails over bounds; it also fails if it reckons with
        * a width between bounds that is no finite number.
        */
       private val isEstimated = dataType match {

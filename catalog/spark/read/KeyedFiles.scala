@@ -14,12 +14,12 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
  * Reports to Spark by which values the rows of a scan are separated, so that it joins and groups by these without
  * moving rows: a task reads files of one partition only. `required` is what the scan reads.
  *
- * It is reported where it costs few more tasks than files packed together would, or where the session requests it by
+ * It is reported if it costs few more tasks than files packed together would, or if the session requests it by
  * `spark.sql.sources.v2.bucketing.enabled` itself.
  */
 private[lakelog] final class KeyedFiles(facts: TableFacts, required: StructType, isWanted: Boolean) {
 
-  /** The fields that Spark understands: of a column that is read, as values that are equal where Spark's are. */
+  /** The fields that Spark understands: of a column that is read, as values that are equal if Spark's are. */
   private lazy val fields: Seq[PartitionField] =
     if (!isWanted || !SettingInternals.joinsByKeys) Nil
     else facts.partitionFields.filter { field =>
@@ -49,7 +49,7 @@ private[lakelog] final class KeyedFiles(facts: TableFacts, required: StructType,
 
   /**
    * The partitions that `read` makes of the files of each key, if the partitioning was reported; else `packed`. So too
-   * where the version that is read in the end has files of another partitioning: Spark then does as if it had not been.
+   * if the version that is read in the end has files of another partitioning: Spark then does as if it had not been.
    */
   def partitions(files: PlannedFiles, packed: => Array[InputPartition])(
       read: PlannedFiles => Array[InputPartition]): Array[InputPartition] =

@@ -45,7 +45,7 @@ private[lakelog] final class LakeScanBuilder(
 
   override def pruneColumns(columns: StructType): Unit = required = columns
 
-  /** Spark asks only where no filter is left to apply, so the first files with enough rows will do. */
+  /** Spark asks only if no filter is left to apply, so the first files with enough rows will do. */
   override def pushLimit(rows: Int): Boolean = {
     limit = Some(rows)
     true
@@ -59,7 +59,7 @@ private[lakelog] final class LakeScanBuilder(
 
   override def isPartiallyPushed: Boolean = true
 
-  /** Spark asks only where no filter is left to apply, which are all of them. */
+  /** Spark asks only if no filter is left to apply, which are all of them. */
   override def supportCompletePushDown(wanted: Aggregation): Boolean =
     fromMetadata(wanted).isDefined
 

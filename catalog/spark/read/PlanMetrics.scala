@@ -23,8 +23,8 @@ private[lakelog] class PlanRequests extends CountMetric("lakelogPlanRequests", "
 private[lakelog] class PlanBytes extends CountMetric("lakelogPlanBytes", "bytes read by planning")
 
 /**
- * What the plans of one scan found and cost: it is planned anew where more filters are known, or where other tables of the
- * statement have moved. The files are those of the last plan: what Python found, those of them that filters name, where
+ * What the plans of one scan found and cost: it is planned anew if more filters are known, or if other tables of the
+ * statement have moved. The files are those of the last plan: what Python found, those of them that filters name, if
  * some do, and those of these that are read, which a limit may make fewer.
  */
 private[lakelog] final class PlanMetrics {

@@ -10,7 +10,7 @@ private[lakelog] final class ScanTasks(reading: FileReading) {
   private var packed: Option[(PlannedFiles, Array[InputPartition])] = None
 
   /**
-   * For files of one key, the same with filters at run time as before: these leave out files, and Spark fails where the
+   * For files of one key, the same with filters at run time as before: these leave out files, and Spark fails if the
    * rest of a key's files are more parts than all of them were. Fewer files in the same order are never packed into more.
    */
   def splitBytesAtFirst(files: PlannedFiles): Long = synchronized {

@@ -13,7 +13,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * What a streaming query says of how it reads a table: where it begins, how much at a time, and past which versions. `changes` is there
- * where it reads changes, and says up to which version or time.
+ * if it reads changes, and says up to which version or time.
  */
 private[lakelog] final case class StreamOptions(
     limit: ReadLimit, skipsChanges: Boolean, startingVersion: Option[Either[Long, String]] = None,

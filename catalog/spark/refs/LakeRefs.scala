@@ -7,7 +7,7 @@ import org.apache.spark.sql.lakelog.names.CatalogNames
 import org.apache.spark.sql.lakelog.table.{Channel, LakeTable}
 import org.apache.spark.sql.lakelog.wire
 
-/** A catalog's part in tags and branches, where they are named as if they were tables. */
+/** A catalog's part in tags and branches, if they are named as if they were tables. */
 private[lakelog] trait LakeRefs extends CatalogAccess {
 
   /** The table `of` on a tag or branch, which `ident` names, as it is or was `past`. */
@@ -24,7 +24,7 @@ private[lakelog] trait LakeRefs extends CatalogAccess {
     RefTables.of(ident).exists { case (of, ref) => RefTables.ifThere(onRef(channel, ident)(of, ref)).isDefined }
 
   /**
-   * Runs a change of what `ident` names as a whole. Where that is not a table, but a tag or branch of one, or would be, the
+   * Runs a change of what `ident` names as a whole. If that is not a table, but a tag or branch of one, or would be, the
    * message says what to do `instead`.
    */
   private[lakelog] def ofWhole[T](ident: Identifier, instead: String)(change: => T): T =

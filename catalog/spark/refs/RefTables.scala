@@ -25,7 +25,7 @@ private[lakelog] object RefTables {
   /** Whether the parts of a name may be those of a branch. */
   def isBranch(name: Seq[String]): Boolean = name.length > 1 && name.last.startsWith(s"${CatalogNames.Branch}_")
 
-  /** What `named` gives; where there is nothing of that name, the table on the branch or tag that `on` gives, if any. */
+  /** What `named` gives; if there is nothing of that name, the table on the branch or tag that `on` gives, if any. */
   def orElse[T](ident: Identifier, on: (Identifier, wire.NamedRef) => T)(named: => T): T =
     try named
     catch {

@@ -38,12 +38,12 @@ private[lakelog] object SessionBranch {
   private def isEnabled(table: LakeTable): Boolean =
     table.facts.properties.get(Property).exists(_.trim.equalsIgnoreCase("true"))
 
-  /** What a session reads where it names the table: the branch, if the table has it. */
+  /** What a session reads if it names the table: the branch, if the table has it. */
   def read(table: LakeTable): LakeTable =
     if (table.facts.ref.isDefined || table.facts.past) table
     else branch.filter(_ => isEnabled(table)).flatMap(name => ifThere(table, name)).getOrElse(table)
 
-  /** Refuses a condition on all rows of a table, where the session sees those of a branch. */
+  /** Refuses a condition on all rows of a table, if the session sees those of a branch. */
   def refuseLook(table: LakeTable): Unit = if (read(table).isOfSession) {
     throw Failures.unsupported(
       s"$branchSetting is ${branch.mkString}, so that this session sees the rows of that branch of ${table.itself.name}, and " +
@@ -68,7 +68,7 @@ private[lakelog] object SessionBranch {
     }
   }
 
-  /** What a write with these options changes where it names the table. */
+  /** What a write with these options changes if it names the table. */
   def written(table: LakeTable, options: CaseInsensitiveStringMap): LakeTable = {
     refuseId(table.name)
     val byOption = Option(options.get(OptionName)).map(_.trim)

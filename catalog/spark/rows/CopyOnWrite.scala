@@ -100,7 +100,7 @@ private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalW
 private object RewriteBatch {
 
   /**
-   * How many rows Spark says that were updated. Tasks that ran again may be counted twice; it is asked where copies cannot be
+   * How many rows Spark says that were updated. Tasks that ran again may be counted twice; it is asked if copies cannot be
    * distinguished from updated rows, as rows that a transaction has added have no version until it commits.
    */
   def updated(summary: WriteSummary): Option[Long] = Some(summary).collect {
@@ -108,7 +108,7 @@ private object RewriteBatch {
     case merge: MergeSummary => merge.numTargetRowsUpdated
   }.filter(_ >= 0)
 
-  /** How many rows Spark says that it has read of the files; None where it does not know. */
+  /** How many rows Spark says that it has read of the files; None if it does not know. */
   def rowsSeen(summary: WriteSummary): Option[Long] = {
     val counts = summary match {
       case delete: DeleteSummary => Seq(delete.numDeletedRows, delete.numCopiedRows)

@@ -65,7 +65,7 @@ private[lakelog] object FactsInMerges extends (SparkSession => Rule[LogicalPlan]
     }
   }
 
-  /** Refuses to set them, of which Spark takes no notice where names are resolved at once. */
+  /** Refuses to set them, of which Spark takes no notice if names are resolved at once. */
   object Set extends EarlyRewrite {
     override protected val rewrite: PartialFunction[LogicalPlan, LogicalPlan] = {
       case update: UpdateTable =>

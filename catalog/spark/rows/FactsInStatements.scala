@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.StructType
  * Statements that name metadata columns of the table whose rows they change.
  *
  * Spark mostly takes all metadata columns for columns of the table then. So an UPDATE could set them, and would keep the
- * version of a row that it changes, as it keeps all columns that it does not set. Where names are resolved at once, it forgets
+ * version of a row that it changes, as it keeps all columns that it does not set. If names are resolved at once, it forgets
  * to read them instead: see [[FactsRead]]. By the time that a rule sees such a statement as a whole, Spark has made its plan
  * of it already.
  */

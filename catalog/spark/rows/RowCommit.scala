@@ -39,7 +39,7 @@ private[lakelog] final class RowCommit(
 
   def mayHaveHappened: Boolean = write.mayHaveHappened
 
-  /** How many rows were changed; None before the commit, and where nothing was to be changed. */
+  /** How many rows were changed; None before the commit, and if nothing was to be changed. */
   @volatile var changed: Option[wire.RowsChanged] = None
 
   /** What the commit took. */
@@ -47,7 +47,7 @@ private[lakelog] final class RowCommit(
 
   /**
    * Removes files that were rewritten, marks rows as deleted (by the names of their files) and adds what was written, of which
-   * so many rows are `updated`; None: that is not known. Where nothing is to be changed, there is no commit.
+   * so many rows are `updated`; None: that is not known. If nothing is to be changed, there is no commit.
    */
   def commit(
       removed: Seq[String], deleted: Map[String, RoaringBitmap], written: Seq[RowsWritten],

@@ -24,7 +24,7 @@ private[lakelog] abstract class RowOperation(table: LakeTable, kind: Command, us
 
   private var reads: Option[(LakeScan, ReadTogether)] = None
 
-  /** What a MERGE compares with the table's columns, where that is known. */
+  /** What a MERGE compares with the table's columns, if that is known. */
   @volatile var keys: Option[MergeKeys] = None
 
   /** Whether Spark finds out which files or partitions have rows that match, before it reads these rows. */
@@ -49,13 +49,13 @@ private[lakelog] abstract class RowOperation(table: LakeTable, kind: Command, us
 
   protected def fact(of: RowFact): NamedReference = SchemaInternals.reference(Seq(table.physical.metadata.name(of)))
 
-  /** How to commit what the scan that was built last has found. Where no row can match, Spark builds none. */
+  /** How to commit what the scan that was built last has found. If no row can match, Spark builds none. */
   protected def commit: RowCommit =
     new RowCommit(table, kind, reads.map(_._1), reads.map(_._2), keys, Deciders(kind, name, functions))
 }
 
 /**
- * The order in which rows come that an operation writes. How large the parts of a shuffle should be is given only where
+ * The order in which rows come that an operation writes. How large the parts of a shuffle should be is given only if
  * there is one: otherwise Spark refuses it.
  */
 private[lakelog] abstract class RowWrite(table: LakeTable, commit: RowCommit)

@@ -24,8 +24,8 @@ private[lakelog] object PlaceOrdinals {
 
 /**
  * How the rows of an operation are written. Metadata columns that the statement has asked for come along with the table's
- * columns, which are the `columns` of a row, of these `types`; None where a row has no others. `ids` says where the row's
- * id and version are in its metadata, -1 where one of them is not.
+ * columns, which are the `columns` of a row, of these `types`; None if a row has no others. `ids` says where the row's
+ * id and version are in its metadata, -1 if one of them is not.
  */
 private[lakelog] final case class RowSettings(
     files: WriterSettings, columns: Option[(Array[Int], Array[DataType])], ids: Array[Int]) {
@@ -92,7 +92,7 @@ private[lakelog] final class RowWriter(files: LakeDataWriter, columns: Option[Un
   def close(): Unit = files.close()
 }
 
-/** Writes rows, where the operation has any, and keeps count of those that are in other files. */
+/** Writes rows, if the operation has any, and keeps count of those that are in other files. */
 private[lakelog] abstract class RowTask(writer: Option[RowWriter], places: PlaceOrdinals)
   extends DataWriter[InternalRow] {
 

@@ -89,7 +89,7 @@ private[lakelog] object SmallSource {
   private val ToAll = JoinHint(None, Some(HintInfo(Some(BROADCAST))))
   private val Here = JoinHint(None, Some(HintInfo(Some(SHUFFLE_HASH))))
 
-  /** None where the source is none, or where another join would not give the same rows. */
+  /** None if the source is none, or if another join would not give the same rows. */
   def of(join: Join, table: LakeTable): Option[SmallSource] =
     if (join.hint.rightHint.isDefined || !PlanInternals.isEquiJoin(join)) None
     else for {

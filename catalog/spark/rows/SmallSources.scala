@@ -12,7 +12,7 @@ import org.apache.spark.sql.lakelog.table.LakeTable
  * A MERGE of few rows joins them to the rows of the table where these are read.
  *
  * Spark wants rows of the source that match nothing too, and no join that sends one side everywhere knows these: it would
- * send the whole table through a shuffle, sort it, and, where files are rewritten, shuffle it once more to bring
+ * send the whole table through a shuffle, sort it, and, if files are rewritten, shuffle it once more to bring
  * together what was read together. So rows of the table are joined to a source that is sent everywhere, which moves none
  * of them; what matches nothing is found by itself, which takes the columns of the condition only.
  *
@@ -31,7 +31,7 @@ private[lakelog] object SmallSources extends (SparkSession => Rule[LogicalPlan])
     }
   }
 
-  /** The plan with another join; None where it has to stay. */
+  /** The plan with another join; None if it has to stay. */
   private def joined(write: RowLevelWrite, query: LogicalPlan): Option[LogicalPlan] = for {
     (table, operation) <- target(write.table)
     rows <- query.collectFirst { case rows: MergeRows => rows }

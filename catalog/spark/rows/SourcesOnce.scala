@@ -17,7 +17,7 @@ import org.apache.spark.sql.lakelog.table.LakeTable
  *
  * Spark computes them once to find out which files have rows that match, and once more to change these rows. A source that
  * gives other rows the second time would lose rows and insert keys twice. So what is not known to give the same rows again is
- * stored by the statement, or the first look is left out where that costs nothing.
+ * stored by the statement, or the first look is left out if that costs nothing.
  */
 private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) {
 

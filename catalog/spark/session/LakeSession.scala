@@ -183,7 +183,7 @@ private[lakelog] final class LakeSession(
   }
 
   /**
-   * Runs a procedure. A token that it needs to be retried is made here, unless there is one already. Where it has a
+   * Runs a procedure. A token that it needs to be retried is made here, unless there is one already. If it has a
    * job, Python says which, and gets its result with the call.
    */
   private def run(

@@ -14,7 +14,7 @@ import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.lakelog.write.{FileCommit, LakeWriteBuilder, WriteOperation}
 import org.apache.spark.sql.types.StructType
 
-/** The catalog's part in `save`: mode append or overwrite makes a table where there is none, as it does of files. */
+/** The catalog's part in `save`: mode append or overwrite makes a table if there is none, as it does of files. */
 private[lakelog] trait SavedPlaces extends CatalogAccess {
 
   /** A table that is to be made with its rows. */

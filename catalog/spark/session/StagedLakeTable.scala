@@ -28,7 +28,7 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: wire.Stage
   private var asked = false
   private var aborted = false
 
-  /** Whether the table may be visible, even where [[commit]] failed. */
+  /** Whether the table may be visible, even if [[commit]] failed. */
   def mayHaveHappened: Boolean = asked
 
   override def newWriteBuilder(info: LogicalWriteInfo): LakeWriteBuilder = {

@@ -11,7 +11,7 @@ import org.apache.spark.sql.lakelog.table.{Channel, LakeTable, OpenTransaction}
 /**
  * The transaction that Spark begins for a statement that writes.
  *
- * It costs nothing where the statement is one commit anyway. Only a schema that changes along with the data needs one in
+ * It costs nothing if the statement is one commit anyway. Only a schema that changes along with the data needs one in
  * Python, unless the session has one open, which the statement is part of then. Spark ends it several times, or never.
  */
 private[lakelog] final class StatementTransaction(

@@ -12,7 +12,7 @@ import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.lakelog.words.ForeignWords
 
 /**
- * Names like `lake.shop.orders.files`: the metadata table `files` of the table `lake.shop.orders`, where there is no table
+ * Names like `lake.shop.orders.files`: the metadata table `files` of the table `lake.shop.orders`, if there is no table
  * `files` in a namespace `shop.orders`. What users have made always comes first.
  */
 private[lakelog] object MetadataTables {
@@ -20,7 +20,7 @@ private[lakelog] object MetadataTables {
   private val Names = Set("detail", "files", "history", "log", "manifests", "partitions", "refs", "snapshots")
 
   /**
-   * What `named` gives; where there is nothing of that name, the metadata table of the table that `load` gives, if any. One
+   * What `named` gives; if there is nothing of that name, the metadata table of the table that `load` gives, if any. One
    * that other formats have, or that is misspelled, is refused by what there is instead.
    */
   def orElse(ident: Identifier, load: Identifier => Relation)(named: => Relation): Relation =

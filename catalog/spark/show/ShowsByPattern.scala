@@ -16,7 +16,7 @@ private[lakelog] object ShowsByPattern extends (SparkSession => Rule[LogicalPlan
 
     override val ruleName: String = "lakelog.ShowsByPattern"
 
-    // A plan with another object for the same catalog is equal to this one: where it is replaced inside, it would stay.
+    // A plan with another object for the same catalog is equal to this one: if it is replaced inside, it would stay.
     override def apply(plan: LogicalPlan): LogicalPlan = plan match {
       case show @ ShowTables(namespace @ ResolvedNamespace(lake: CatalogAccess, _, _), Some(pattern), _)
           if lake.shown.isEmpty => show.copy(namespace = namespace.copy(catalog = lake.showing(pattern)))

@@ -34,7 +34,7 @@ private[lakelog] final class OpenTransaction(val id: String, val query: Option[S
 
   def hasEnded: Boolean = ended.get
 
-  /** Ends it in Python too, where it has not ended there, and gives its process back. */
+  /** Ends it in Python too, if it has not ended there, and gives its process back. */
   def end(): Unit = if (!ended.getAndSet(true)) {
     val isGone =
       try {
@@ -50,7 +50,7 @@ private[lakelog] final class OpenTransaction(val id: String, val query: Option[S
   def onRollback(delete: () => Unit): Unit = deletions.add(delete)
 
   /**
-   * Deletes the data files that were written in it, where its commit was never requested: then they are in no version. A
+   * Deletes the data files that were written in it, if its commit was never requested: then they are in no version. A
    * query that was planned inside finds them no longer. What fails here, vacuum does later.
    */
   def deleteFiles(): Unit = if (token.isEmpty) deletions.forEach { delete =>

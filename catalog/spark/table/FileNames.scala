@@ -22,7 +22,7 @@ private[lakelog] object FileNames {
       files.where(i => names(files.name(i)))
     }
 
-  /** The names one of which a file must have; None where that is not said. */
+  /** The names one of which a file must have; None if that is not said. */
   private def wanted(predicate: Predicate, metadata: MetadataColumns): Option[Set[String]] =
     (predicate.name, predicate.children.toList) match {
       case ("=" | "IN", (column: NamedReference) :: values) if isFile(column, metadata) => names(values)

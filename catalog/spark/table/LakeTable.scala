@@ -32,7 +32,7 @@ private[lakelog] abstract class LakeTable(val access: TableAccess, val facts: Ta
   /** Whether it is on a branch because the session is: see [[SessionBranch]]. */
   def isOfSession: Boolean = access.itself.isDefined
 
-  /** The table that was named, where it is on a session's branch. */
+  /** The table that was named, if it is on a session's branch. */
   def itself: LakeTable = access.itself.fold(this)(same(access.copy(itself = None), _))
 
   /** A table of the same kind. */
@@ -58,7 +58,7 @@ private[lakelog] abstract class LakeTable(val access: TableAccess, val facts: Ta
       GeneratedColumns.describe(columnsOf(physical.identified), facts.schema), facts.schema)
 
   /**
-   * Spark compares the rows of a write WITH SCHEMA EVOLUTION with the columns of a relation, where a CHAR or VARCHAR is a
+   * Spark compares the rows of a write WITH SCHEMA EVOLUTION with the columns of a relation, in which a CHAR or VARCHAR is a
    * text with its length beside it. Of a table that has been given columns for these rows, it takes the columns as they
    * are, and would find that their texts have to be changed.
    */
@@ -174,7 +174,7 @@ private[lakelog] abstract class LakeTable(val access: TableAccess, val facts: Ta
   override def canDeleteWhere(predicates: Array[Predicate]): Boolean =
     isPossible(wire.CanDelete(facts.reference, _), predicates)
 
-  /** Whether it is known exactly which rows match: where files have others too, these stay. */
+  /** Whether it is known exactly which rows match: if files have others too, these stay. */
   def canOverwrite(predicates: Array[Predicate]): Boolean = isPossible(wire.CanOverwrite(facts.reference, _), predicates)
 
   private def isPossible(
@@ -201,7 +201,7 @@ private[lakelog] abstract class LakeTable(val access: TableAccess, val facts: Ta
 
   /**
    * Whether a write WITH SCHEMA EVOLUTION shall change a column in that way; otherwise the values are cast to what the
-   * column is. Spark asks for a narrower type too, where the data have one.
+   * column is. Spark asks for a narrower type too, if the data have one.
    */
   override def supportsColumnChange(change: TableChange.ColumnChange): Boolean = change match {
     // The values of a write do not say how a column is to be compared.

@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.{DataType, StructField, StructType}
  * The metadata columns of a table with these columns.
  *
  * Spark takes a column for a metadata column of the same name wherever it looks for the latter, row-level operations
- * included. So where a table has a column that is called like one, in whatever case, that one gets more underscores.
+ * included. So if a table has a column that is called like one, in whatever case, that one gets more underscores.
  */
 private[lakelog] final class MetadataColumns(columns: StructType) {
 

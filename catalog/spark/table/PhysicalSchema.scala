@@ -70,10 +70,10 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
   def forWrite(written: StructType): StructType =
     SchemaInternals.withoutCharVarchar(rename(written, internal, writeMetadata))
 
-  /** The physical path of a column or field of structs; None below a list or map, or where there is none. */
+  /** The physical path of a column or field of structs; None below a list or map, or if there is none. */
   def path(logical: Seq[String]): Option[Seq[String]] = fields(logical).map(_.map(_.metadata.getString(Physical)))
 
-  /** As [[path]], in files of another writer; None too where these lack a part of it, or have it as a constant. */
+  /** As [[path]], in files of another writer; None too if these lack a part of it, or have it as a constant. */
   def path(logical: Seq[String], shape: FileShape): Option[Seq[String]] =
     fields(logical).filterNot(path => shape.constants.contains(path.head.metadata.getLong(Id))).flatMap { path =>
       val names = path.map(field =>
@@ -85,7 +85,7 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
   /** Whether the values of a column or field of structs are compared by a collation. */
   def isCollated(logical: Seq[String]): Boolean = typeOf(logical).exists(SchemaInternals.isCollated)
 
-  /** The type of a column or field of structs; None below a list or map, or where there is none. */
+  /** The type of a column or field of structs; None below a list or map, or if there is none. */
   def typeOf(logical: Seq[String]): Option[DataType] = fields(logical).map(_.last.dataType)
 
   /** The id of every single-valued column and field of structs, with its type, by its path in a file. */

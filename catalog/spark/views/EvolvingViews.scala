@@ -14,8 +14,8 @@ import org.apache.spark.sql.lakelog.names.EntranceNames
 /**
  * Lets a view that was made WITH SCHEMA EVOLUTION or TYPE EVOLUTION have the columns that its query has now.
  *
- * Where they are others than the catalog says, Spark itself writes them into the session catalog, whichever catalog the view
- * is of: that fails where no view of that name is there, and spoils the one that is. So Spark sees them as the
+ * If they are others than the catalog says, Spark itself writes them into the session catalog, whichever catalog the view
+ * is of: that fails if no view of that name is there, and spoils the one that is. So Spark sees them as the
  * same, and nothing is written: a reader changes no catalog.
  */
 private[lakelog] final class EvolvingViews(spark: SparkSession) extends Rule[LogicalPlan] {

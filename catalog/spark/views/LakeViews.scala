@@ -63,7 +63,7 @@ private[lakelog] trait LakeViews extends CatalogAccess {
 
   /**
    * Returns a view to Spark, and keeps how it was: an ALTER VIEW is made of the view that its analysis loaded, and is
-   * refused where that has changed since, as the change of another client would be lost.
+   * refused if that has changed since, as the change of another client would be lost.
    */
   private[lakelog] def loadedView(ident: Identifier, definition: wire.ViewDefinition): View = {
     EvolvingViews.check(definition.schemaMode, SchemaInternals.quoted(named(ident)))

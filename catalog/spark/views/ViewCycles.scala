@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View => ViewPla
 import org.apache.spark.sql.connector.catalog.View
 import org.apache.spark.sql.lakelog.internals.PlanInternals
 
-/** Refuses a view that would be made of itself, where Spark 4.2 overlooks it: by an ALTER VIEW, in a subquery. */
+/** Refuses a view that would be made of itself, if Spark 4.2 overlooks it: by an ALTER VIEW, in a subquery. */
 private[lakelog] object ViewCycles {
 
   /** Checks a view that the statement under way gives another text: its names are those of the session as it is. */

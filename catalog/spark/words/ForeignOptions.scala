@@ -14,7 +14,7 @@ private[lakelog] object ForeignOptions {
   private val (snapshot, time) = ("snapshot-id", "as-of-timestamp")
   private val refs = Seq("branch", "tag")
 
-  /** Those that say which version is read, where a table is named by its place. */
+  /** Those that say which version is read, if a table is named by its place. */
   val OfPlaces: Set[String] = Set(snapshot, time)
 
   /** Whether Spark is to read a version or a time. */

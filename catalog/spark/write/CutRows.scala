@@ -15,12 +15,12 @@ import org.apache.spark.sql.types.{StructField, StructType}
 
 /**
  * Finds by a job which rows an overwrite replaces in files that hold others too, and copies these others by a second one
- * where the table deletes by copying. Python says which files these are, and would read and write them itself, one after the
+ * if the table deletes by copying. Python says which files these are, and would read and write them itself, one after the
  * other.
  */
 private[lakelog] object CutRows {
 
-  /** The rows by their files; None where Python has to find them, as Spark has no such condition. */
+  /** The rows by their files; None if Python has to find them, as Spark has no such condition. */
   def find(table: LakeTable, replaced: RowsToReplace, filePrefix: String): Option[Cut] = replaced.condition.map {
     condition =>
       val files = plan(table, replaced.filter)

@@ -28,7 +28,7 @@ private[lakelog] final class IdentityFiller(
   private val filled: UnsafeProjection = RowInternals.filling(StructType(schema.fields ++ behind), places)
 
   /**
-   * The row with a value in each of the columns; it is good until the next one. One that `isNew` brings a value only where
+   * The row with a value in each of the columns; it is good until the next one. One that `isNew` brings a value only if
    * that is allowed; another keeps the one that it has.
    */
   def apply(row: InternalRow, isNew: Boolean): InternalRow = {
@@ -65,7 +65,7 @@ private final class IdentityCounter(start: IdentityStart, partition: Int) {
     any = true
     last = taken
     val following = taken + by
-    // Overflown where both have the same sign and the sum has not.
+    // Overflown if both have the same sign and the sum has not.
     if (!fits || ((taken ^ following) & (by ^ following)) < 0) {
       fast = false
       next = BigInt(taken) + stride

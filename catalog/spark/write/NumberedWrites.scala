@@ -20,7 +20,7 @@ private[lakelog] object NumberedWrites {
   /** Whether some of these options make a write one. */
   def areIn(options: Map[String, String]): Boolean = options.keys.exists(key => Names(key.toLowerCase(Locale.ROOT)))
 
-  /** What the write is, as Python takes it; None where it is not numbered. */
+  /** What the write is, as Python takes it; None if it is not numbered. */
   def batch(options: CaseInsensitiveStringMap): Option[wire.StreamBatch] =
     (Option(options.get(name)), Option(options.get(number))) match {
       case (None, None) => None

@@ -63,7 +63,7 @@ private[lakelog] object OverwriteByRows extends (SparkSession => Rule[LogicalPla
   private def areColumns(condition: Expression, table: LakeTable): Boolean =
     condition.references.forall(column => table.hasColumn(column.name))
 
-  /** None where Python knows which rows these are. */
+  /** None if Python knows which rows these are. */
   private def rowsOf(table: LakeTable, condition: Expression): Option[RowsToReplace] = {
     val (known, others) = OverwriteInternals.handedDown(condition)
     if (others.isEmpty && table.canOverwrite(known.toArray)) None

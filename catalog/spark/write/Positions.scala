@@ -58,7 +58,7 @@ private[lakelog] object Positions {
     out.toByteArray
   }
 
-  /** What all tasks say together; `twice` is the error where a row is in several of them, if it may be in one only. */
+  /** What all tasks say together; `twice` is the error if a row is in several of them, if it may be in one only. */
   def united(messages: Seq[FilePositions], twice: Option[String => Throwable]): Map[String, RoaringBitmap] = {
     val files = mutable.Map.empty[String, RoaringBitmap]
     messages.foreach { message =>

@@ -14,7 +14,7 @@ private[lakelog] final class RowOrder(facts: TableFacts) {
   def isPartitioned: Boolean = partitions.nonEmpty
 
   /**
-   * With clustering, rows that are alike go to the same task, of all partitions together. Where nothing says where rows
+   * With clustering, rows that are alike go to the same task, of all partitions together. If nothing says where rows
    * belong, those with the same `otherwise` stay together.
    */
   def distribution(otherwise: Seq[Expression] = Nil): Distribution =
@@ -38,7 +38,7 @@ private[lakelog] final class RowOrder(facts: TableFacts) {
     Expressions.sort(field.transform.toExpression(field.column), SortDirection.ASCENDING, NullOrdering.NULLS_FIRST)
   }
 
-  /** By the place on the table's curve, where it has one. */
+  /** By the place on the table's curve, if it has one. */
   private def byPlace: Seq[SortOrder] = facts.curve.toSeq.map(curve =>
     Expressions.sort(CurveFunction.of(curve), SortDirection.ASCENDING, NullOrdering.NULLS_FIRST))
 

@@ -8,7 +8,7 @@ import org.apache.spark.sql.lakelog.wire
 
 /**
  * Rows that an overwrite replaces: `filter` is what Python knows of them, and `condition` what Spark evaluates, of columns
- * by their names; None where it cannot. `predicates` are all of it, as far as Spark hands it down.
+ * by their names; None if it cannot. `predicates` are all of it, as far as Spark hands it down.
  */
 private[lakelog] final case class RowsToReplace(
     filter: wire.Expression, condition: Option[Expression], predicates: Seq[Predicate]) {

@@ -17,7 +17,7 @@ private[lakelog] object StreamPreparation {
   /** Options of a streaming query that Spark has obeyed before, in lower case. */
   val Options: Set[String] = Set("checkpointlocation", "queryname")
 
-  /** What rows of this schema were made for; None where they are of no streaming query. */
+  /** What rows of this schema were made for; None if they are of no streaming query. */
   def prepared(schema: StructType): Option[Prepared] =
     schema.headOption.map(_.metadata).filter(_.contains(Key)).map(metadata =>
       Prepared(TableVersion.parse(metadata.getString(Key)), metadata.getString(CheckpointKey)))

@@ -22,7 +22,7 @@ private[lakelog] final class TableWrite(access: TableAccess, reference: => wire.
   def mayHaveHappened: Boolean = asked
 
   /**
-   * Asks for the commit, which is the same however often it is asked for. Where another change is in the way, it is asked for
+   * Asks for the commit, which is the same however often it is asked for. If another change is in the way, it is asked for
    * as `overOthers` does, if that is any: it costs more, and knows better what the write depends on.
    */
   def commit[A](

@@ -13,8 +13,8 @@ import msgspec
 
 from lakelog.log.burial import (
     Buried,
+    BuriedUpTo,
     Bury,
-    Done,
     bury_versions,
     no_one_counts,
     no_one_waits,
@@ -34,7 +34,7 @@ from lakelog.log.view import LogView, S, root_of
 def expire(
     log: Log[S],
     version: int,
-    progress: Done = no_one_waits,
+    progress: BuriedUpTo = no_one_waits,
     buried: Buried = no_one_counts,
     bury: Bury | None = None,
     head: LogView[S] | None = None,
@@ -100,9 +100,9 @@ def bases(log: Log[S]) -> Iterator[tuple[LogBase, bytes]]:
         number += 1
 
 
-def add_base(log: Log[S], before: LogBase | None, view: LogView[S]) -> LogBase:
-    """Create the base after `before` at `view`, or return the base that another client created there."""
-    number = 1 if before is None else before.number + 1
+def add_base(log: Log[S], base_before: LogBase | None, view: LogView[S]) -> LogBase:
+    """Create the base after `base_before` at `view`, or return the base that another client created there."""
+    number = 1 if base_before is None else base_before.number + 1
     dump = store_blobs(log.replay, view, for_base=True)
     if dump.uses is None:
         raise Unsupported(
@@ -110,7 +110,7 @@ def add_base(log: Log[S], before: LogBase | None, view: LogView[S]) -> LogBase:
         )
     root = root_of(view, dump, base=number)
     key = log.keys.base(number)
-    lost = lost_manifests(log, dump.uses, before) if dump.uses else set()
+    lost = lost_manifests(log, dump.uses, base_before) if dump.uses else set()
     # A view may have an older base if it began with a snapshot without manifests, which no base can give up.
     if lost or view.base >= number:
         existing_base = log.store.get(key)
@@ -145,9 +145,9 @@ def blank(log: Log[S]) -> int:
     return blank_count
 
 
-def lost_manifests(log: Log[S], uses: Sequence[str], before: LogBase | None) -> set[str]:
+def lost_manifests(log: Log[S], uses: Sequence[str], base_before: LogBase | None) -> set[str]:
     """Return the manifests that are gone, or that the base before allows to be deleted at any time."""
-    given_up_names = set() if before is None else given_up_by(before, uses)
+    given_up_names = set() if base_before is None else given_up_by(base_before, uses)
     existing_names = {
         key.removeprefix(log.keys.manifests) for key in log.store.list_after(log.keys.manifests)
     }

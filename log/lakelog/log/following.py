@@ -34,25 +34,29 @@ class VersionTrail(Generic[S]):
         self._replay = replay
         self._after: dict[int, tuple[Commit | Tombstone, SettledIntent | None, LogView[S]]] = {}
 
-    def add(self, entry: Commit | Tombstone, settled: SettledIntent | None, after: LogView[S]) -> None:
-        self._after[entry.version] = entry, settled, after
+    def add(
+        self, entry: Commit | Tombstone, settled_intent: SettledIntent | None, view_after: LogView[S]
+    ) -> None:
+        self._after[entry.version] = entry, settled_intent, view_after
         while len(self._after) > REMEMBERED:
             del self._after[next(iter(self._after))]
 
-    def step(self, view: LogView[S], entry: Commit | Tombstone, settled: SettledIntent | None) -> LogView[S]:
+    def step(
+        self, view: LogView[S], entry: Commit | Tombstone, settled_intent: SettledIntent | None
+    ) -> LogView[S]:
         """Return the view after `entry`, which follows `view`; the head if expiry was there first."""
         trail_entry = self._after.get(entry.version)
         # The hash of an entry covers everything before it.
         if (
             trail_entry is not None
             and entry.prev == view.hash
-            and (trail_entry[0].hash, trail_entry[1]) == (entry.hash, settled)
+            and (trail_entry[0].hash, trail_entry[1]) == (entry.hash, settled_intent)
         ):
             return trail_entry[2]
-        next_view = self._replay.step(view, entry, settled)
+        next_view = self._replay.step(view, entry, settled_intent)
         if isinstance(entry, Tombstone) or next_view.version != entry.version:
             return self._replay.forward(next_view)
-        self.add(entry, settled, next_view)
+        self.add(entry, settled_intent, next_view)
         return next_view
 
     def following(self, view: LogView[S]) -> Iterator[Follower]:
@@ -65,9 +69,9 @@ class VersionTrail(Generic[S]):
 
 
 def following(
-    replay: LogReplay[S], version: int, found: bytes | None, *, batch: int, patient: bool = True
+    replay: LogReplay[S], version: int, data: bytes | None, *, batch: int, patient: bool = True
 ) -> Iterator[Follower]:
-    """Yield the entries after a version: `found` is the next entry, then all later entries follow.
+    """Yield the entries after a version: `data` is the next entry, then all later entries follow.
 
     `batch` is the number of versions to read first; 0 reads nothing. Raises IntentUndecided if it must wait but is not
     `patient`, and StorageError.
@@ -76,14 +80,14 @@ def following(
     def at_end(intent: Commit) -> SettledIntent | None:
         return settle(replay, intent, patient=patient)
 
-    return replay.with_outcomes(_read_on(replay, version + 1, found, batch), at_end)
+    return replay.with_outcomes(_read_on(replay, version + 1, data, batch), at_end)
 
 
 def _read_on(
-    replay: LogReplay[Any], version: int, found: bytes | None, batch: int
+    replay: LogReplay[Any], version: int, found_data: bytes | None, batch: int
 ) -> Iterator[Commit | Tombstone]:
-    if found is not None:
-        yield replay.entry(version, found)
+    if found_data is not None:
+        yield replay.entry(version, found_data)
         version += 1
     while batch:
         versions = range(version, version + batch)

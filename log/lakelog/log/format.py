@@ -348,12 +348,12 @@ def id_digest(commit_id: str) -> str:
     return hashlib.sha256(commit_id.encode()).hexdigest()[:16]
 
 
-def encode(stored: Commit | Tombstone | SnapshotRoot | LogBase | Decision | Proposal) -> bytes:
+def encode(stored_commit: Commit | Tombstone | SnapshotRoot | LogBase | Decision | Proposal) -> bytes:
     """Return the object's bytes, with its hash appended. `stored.hash` must be empty."""
-    if stored.hash:
+    if stored_commit.hash:
         raise InvalidInput("an object that was read from a log is not written again: make a new one")
     try:
-        plain = _ENCODER.encode(stored)
+        plain = _ENCODER.encode(stored_commit)
     except (RecursionError, OverflowError, UnicodeEncodeError, TypeError) as error:
         raise InvalidInput(
             f"an object of a log cannot have this: {shortened(str(error))}; give texts of Unicode, numbers of 64 bits, "
@@ -373,9 +373,9 @@ def own_commit(data: bytes, location: str) -> Commit:
     return commit
 
 
-def encode_derived(stored: SnapshotRoot | LogBase, location: str) -> bytes:
+def encode_derived(stored_root: SnapshotRoot | LogBase, location: str) -> bytes:
     """Return the object's bytes. Raises Unsupported if no reader will take it, as bases are never replaced."""
-    data = encode(stored)
+    data = encode(stored_root)
     try:
         check_shape(data, location, size_max=SIZE_MAX_DERIVED, depth_max=DEPTH_MAX_DERIVED)
     except FormatError as error:

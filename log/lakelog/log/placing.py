@@ -140,10 +140,12 @@ class ChangeCursor(Generic[S]):
             )
         return commit
 
-    def aborted(self, placed: PlacedCommit[S]) -> None:
+    def aborted(self, placed_commit: PlacedCommit[S]) -> None:
         """Continue after an intent of ours that had no effect."""
         self.lost += 1
-        self.view = self.replay.advance(placed.before, placed.commit, (), SettledIntent(outcome=ABORTED))
+        self.view = self.replay.advance(
+            placed_commit.before, placed_commit.commit, (), SettledIntent(outcome=ABORTED)
+        )
 
     def rebase(self, newer: Iterable[Follower], trail: VersionTrail[S]) -> CommittedChange[S] | None:
         """Move over the entries after the view. If our own commit is among them, return it.
@@ -173,18 +175,18 @@ class ChangeCursor(Generic[S]):
             self.is_refused = True
             raise error_of(refusal, self.commit_id, entry.version)
 
-    def check_goes_on(self, passed: Commit) -> None:
+    def check_goes_on(self, passed_commit: Commit) -> None:
         """Refuse a change that was prepared before a seal or a reopening, even if the log was restored.
 
         The versions after it no longer belong to the change's subject.
         """
-        if not passed.seals and not passed.reopens:
+        if not passed_commit.seals and not passed_commit.reopens:
             return
         try:
             head = self.replay.forward(self.view)
         except StorageError:
             head = self.view  # only the text of the error depends on it
-        raise self._cut_off(passed.version, head, reopened=head.log_id != self.change.view.log_id)
+        raise self._cut_off(passed_commit.version, head, reopened=head.log_id != self.change.view.log_id)
 
     def _cut_off(self, version: int, head: LogView[S], *, reopened: bool) -> LakelogError:
         """Return the refusal of a change that meets a seal or a reopening at `version`."""
@@ -208,8 +210,10 @@ class ChangeCursor(Generic[S]):
             self._refuse_unchecked(expired, head)
         return commit
 
-    def _look_up(self, first: int, view: LogView[S], passed: list[Commit]) -> CommittedChange[S] | None:
-        """Find our own commit from version `first` to that of `view`; else add the commits there to `passed`.
+    def _look_up(
+        self, first: int, view: LogView[S], passed_commits: list[Commit]
+    ) -> CommittedChange[S] | None:
+        """Find our own commit from version `first` to that of `view`; else add the commits there to `passed_commits`.
 
         Raises the change's refusal if it was refused, LogSealed for a seal, and ConflictError for an expired
         version. It does so only after comparing all ids up to the head, because the view may be older than
@@ -224,7 +228,7 @@ class ChangeCursor(Generic[S]):
             if entry.seals or entry.reopens:
                 sealed_at, reopened = entry.version, reopened or entry.reopens
             if isinstance(entry, Commit):
-                passed += each_change(entry)
+                passed_commits += each_change(entry)
             else:
                 first_tombstone = first_tombstone or entry
         if not sealed_at and first_tombstone is None:

@@ -151,7 +151,7 @@ class LogReplay(Generic[S]):
             return error
 
     def _from_hint(
-        self, root: SnapshotRoot, hinted: LogView[S] | UnsupportedFormat | None
+        self, root: SnapshotRoot, hinted_view: LogView[S] | UnsupportedFormat | None
     ) -> LogView[S] | None:
         keys = [self.keys.commit(root.version), self.keys.commit(root.version + 1)]
         if root.uses != ():
@@ -169,11 +169,11 @@ class LogReplay(Generic[S]):
         base = self.sound_with(root, newer_base)
         if base is None:
             return self.forward(self.last_base(root.base + 1, at_least=0), batch=NEXT_BATCH)
-        if isinstance(hinted, UnsupportedFormat):
-            raise hinted
-        if hinted is None:
+        if isinstance(hinted_view, UnsupportedFormat):
+            raise hinted_view
+        if hinted_view is None:
             return None
-        return self.forward(replace(hinted, base=base), found=objects[1:2], batch=NEXT_BATCH)
+        return self.forward(replace(hinted_view, base=base), found=objects[1:2], batch=NEXT_BATCH)
 
     def sound_with(self, root: SnapshotRoot, newer_base: bytes | None) -> int | None:
         """Return the last base's number if no base after the snapshot's own gave up a manifest of it.
@@ -297,26 +297,32 @@ class LogReplay(Generic[S]):
         return view, commits[-1] if len(commit_outcomes) < len(commits) else None
 
     def _step_or_wait(
-        self, view: LogView[S], intent: Commit, settled: SettledIntent | None, *, until: int | None
+        self, view: LogView[S], intent: Commit, settled_intent: SettledIntent | None, *, until: int | None
     ) -> tuple[LogView[S], Commit | None]:
-        if settled is None:
+        if settled_intent is None:
             return view, intent
-        new_view = self.step(view, intent, settled)
+        new_view = self.step(view, intent, settled_intent)
         return (new_view, None) if new_view.version == intent.version else self.read_on(new_view, until=until)
 
-    def step(self, view: LogView[S], entry: Commit | Tombstone, settled: SettledIntent | None) -> LogView[S]:
+    def step(
+        self, view: LogView[S], entry: Commit | Tombstone, settled_intent: SettledIntent | None
+    ) -> LogView[S]:
         """Return the view after `entry`, which follows `view`. If it has expired, return the last base's view."""
         if isinstance(entry, Commit):
-            blobs = [] if is_aborted(settled) else self.sidecars([entry])[entry.version]
+            blobs = [] if is_aborted(settled_intent) else self.sidecars([entry])[entry.version]
             if blobs is not None:
-                return self.advance(view, entry, blobs, settled)
+                return self.advance(view, entry, blobs, settled_intent)
         return self.last_base(view.base + 1, at_least=entry.version)
 
     def advance(
-        self, view: LogView[S], commit: Commit, blobs: Sequence[bytes], settled: SettledIntent | None = None
+        self,
+        view: LogView[S],
+        commit: Commit,
+        blobs: Sequence[bytes],
+        settled_intent: SettledIntent | None = None,
     ) -> LogView[S]:
         location = self.at(self.keys.commit(commit.version))
-        return advance(view, commit, commit.hash, blobs, self.projection, location, settled)
+        return advance(view, commit, commit.hash, blobs, self.projection, location, settled_intent)
 
     # Outcomes of intents
 
@@ -513,12 +519,12 @@ class LogReplay(Generic[S]):
 
 
 def _by_size(
-    settled: Sequence[tuple[Commit, SettledIntent | None]],
+    settled_intent: Sequence[tuple[Commit, SettledIntent | None]],
 ) -> Iterator[list[tuple[Commit, SettledIntent | None]]]:
     """Yield successive commits in parts whose sidecars are read in a single round."""
     part: list[tuple[Commit, SettledIntent | None]] = []
     size_bytes = 0
-    for commit, outcome in settled:
+    for commit, outcome in settled_intent:
         own_bytes = sum(sidecar.size_bytes for sidecar in commit.sidecars)
         if part and size_bytes + own_bytes > ROUND_BYTES_MAX:
             yield part
@@ -544,17 +550,17 @@ def _next_batch(batch: int, last: int, tried: dict[int, bytes | None]) -> int:
     return WARM_BATCH if batch < WARM_BATCH else NEXT_BATCH
 
 
-def broken_link(before: Commit | Tombstone, entry: Commit | Tombstone) -> str | None:
-    """Return why `entry` does not continue `before`; None if it does."""
-    if (entry.log_id != before.log_id) != entry.reopens:
-        return f"belongs to log {entry.log_id}, not to {before.log_id}: it was copied or moved"
-    if entry.prev != hash_before_expiry(before):
-        return f"continues another version {before.version} than the one before it"
+def broken_link(commit_before: Commit | Tombstone, entry: Commit | Tombstone) -> str | None:
+    """Return why `entry` does not continue `commit_before`; None if it does."""
+    if (entry.log_id != commit_before.log_id) != entry.reopens:
+        return f"belongs to log {entry.log_id}, not to {commit_before.log_id}: it was copied or moved"
+    if entry.prev != hash_before_expiry(commit_before):
+        return f"continues another version {commit_before.version} than the one before it"
     return None
 
 
-def is_aborted(settled: SettledIntent | None) -> bool:
-    return settled is not None and settled.outcome == ABORTED
+def is_aborted(settled_intent: SettledIntent | None) -> bool:
+    return settled_intent is not None and settled_intent.outcome == ABORTED
 
 
 def is_outdated(newer_base: bytes | None) -> bool:

@@ -173,18 +173,18 @@ def _without_values(text: str, hides: Callable[[str], bool]) -> str:
     return "".join((*pieces, text[copied_end:]))
 
 
-def _value_after(text: str, found: re.Match[str]) -> tuple[int, str]:
+def _value_after(text: str, match: re.Match[str]) -> tuple[int, str]:
     """Return the end of the value after a name, and its replacement; "" if it stays."""
-    start = found.end()
-    if found["json"] and _is_of_a_sentence(text, found):
+    start = match.end()
+    if match["json"] and _is_of_a_sentence(text, match):
         return start, ""
     if text[start : start + 1] in ("{", "["):
-        return _after_brackets(text, start), f'"{MASK}"' if found["json"] else MASK
+        return _after_brackets(text, start), f'"{MASK}"' if match["json"] else MASK
     value = _VALUE.match(text, start)
     if value is None or value[0] == "?" or value[0].startswith(MASK):
         return start, ""
     if value["bare"]:
-        return value.end(), f'"{MASK}"' if found["json"] else MASK
+        return value.end(), f'"{MASK}"' if match["json"] else MASK
     end = value.end()
     while (gap := _ADJACENT.match(text, end)) is not None and (next_value := _VALUE.match(text, gap.end())):
         end = next_value.end()
@@ -192,10 +192,10 @@ def _value_after(text: str, found: re.Match[str]) -> tuple[int, str]:
     return end, MASK if quote is None else f"{quote[1]}{MASK}{quote[1]}"
 
 
-def _is_of_a_sentence(text: str, found: re.Match[str]) -> bool:
+def _is_of_a_sentence(text: str, match: re.Match[str]) -> bool:
     """Return whether a quoted name with a colon ends a clause, as in: there is no table 'token': check the name."""
-    prefix = text[max(0, found.start() - 2) : found.start()]
-    return prefix[:1].isalnum() and prefix[1:] == " " and _PROSE.match(text, found.end()) is not None
+    prefix = text[max(0, match.start() - 2) : match.start()]
+    return prefix[:1].isalnum() and prefix[1:] == " " and _PROSE.match(text, match.end()) is not None
 
 
 def _after_brackets(text: str, start: int) -> int:
@@ -207,18 +207,18 @@ def _after_brackets(text: str, start: int) -> int:
     return len(text)
 
 
-def _masked_user(found: re.Match[str]) -> str:
-    is_container = found[1].lower() in _CONTAINERS and ":" not in found[2]
+def _masked_user(match: re.Match[str]) -> str:
+    is_container = match[1].lower() in _CONTAINERS and ":" not in match[2]
     # A key may contain slashes, but a path with an @ somewhere is not a key.
-    is_path = "/" in found[2] and ":" not in found[2].partition("/")[0]
-    return found[0] if is_container or is_path else f"{found[1]}{MASK}@"
+    is_path = "/" in match[2] and ":" not in match[2].partition("/")[0]
+    return match[0] if is_container or is_path else f"{match[1]}{MASK}@"
 
 
-def _masked_encoded_user(found: re.Match[str]) -> str:
-    user = found[2].lower()
+def _masked_encoded_user(match: re.Match[str]) -> str:
+    user = match[2].lower()
     is_path = "%2f" in user and "%3a" not in user.partition("%2f")[0]
-    return found[0] if is_path else f"{found[1]}{MASK}%40"
+    return match[0] if is_path else f"{match[1]}{MASK}%40"
 
 
-def _masked_parameter(found: re.Match[str]) -> str:
-    return f"{found[1]}{found[2]}{found[3]}{MASK}" if is_secret(found[2]) else found[0]
+def _masked_parameter(match: re.Match[str]) -> str:
+    return f"{match[1]}{match[2]}{match[3]}{MASK}" if is_secret(match[2]) else match[0]

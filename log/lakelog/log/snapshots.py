@@ -26,7 +26,7 @@ If many changes share versions, several versions come per second, and each would
 
 
 def write_if_due(
-    replay: LogReplay[S], before: LogView[S], view: LogView[S], commit_size_bytes: int, changes: int = 1
+    replay: LogReplay[S], view_before: LogView[S], view: LogView[S], commit_size_bytes: int, changes: int = 1
 ) -> None:
     """Write a snapshot in the background if it is due after the commit that made `view`.
 
@@ -37,7 +37,7 @@ def write_if_due(
         return
     every = snapshot_every(replay, view)
     large_bytes = replay.options.snapshot_size_bytes * min(max(1, changes), SHARED_SIZE_TIMES_MAX)
-    turn = before if is_aborted(before.settles) else view
+    turn = view_before if is_aborted(view_before.settles) else view
     if turn.version % every == 0 or view.version % every == 0 or commit_size_bytes >= large_bytes:
         replay.options.in_background(replay.location, lambda: write(replay, view))
     elif is_hint_due(replay, view):

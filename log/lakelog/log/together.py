@@ -208,13 +208,13 @@ class _Transaction:
         found[i] = own.done  # The thread that decides the outcome of the whole handles an error.
 
     def _decide(
-        self, place: DecisionPlace, standing: Sequence[PlacedCommit[Any]], found: Sequence[_Found]
+        self, place: DecisionPlace, standing_commits: Sequence[PlacedCommit[Any]], found: Sequence[_Found]
     ) -> Decision:
         """Write "committed" unless the transaction was aborted, and return the stored decision."""
-        latest_us = max(part_placed.commit.time_us for part_placed in standing)
+        latest_us = max(part_placed.commit.time_us for part_placed in standing_commits)
         positions = {
             part.name: part_placed.commit.version
-            for part, part_placed in zip(self.parts, standing, strict=True)
+            for part, part_placed in zip(self.parts, standing_commits, strict=True)
         }
         try:
             time_us = commit_time_us(latest_us - 1, self.options.clock_us(), place.store.now_us(place.key))

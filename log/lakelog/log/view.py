@@ -252,19 +252,19 @@ def advance(
     blobs: Sequence[bytes],
     projection: StateProjection[S],
     location: str,
-    settled: SettledIntent | None = None,
+    settled_intent: SettledIntent | None = None,
 ) -> LogView[S]:
-    """Return the view a commit later; `settled` is the outcome of an intent.
+    """Return the view a commit later; `settled_intent` is the outcome of an intent.
 
     Raises FormatError if the commit does not continue this log.
     """
     if view.steps:
         raise InvalidInput(f"{location} continues a version, and was given what an overlay has made of one")
     check_succession(view, commit, location)
-    check_settled(commit, settled, location)
-    effect = effective(commit, settled)
+    check_settled(commit, settled_intent, location)
+    effect = effective(commit, settled_intent)
     if effect is None:
-        return replace(view, version=commit.version, hash=commit_hash, settles=settled)
+        return replace(view, version=commit.version, hash=commit_hash, settles=settled_intent)
     try:
         state = projection.apply(projection.initial() if effect.reopens else view.state, effect, blobs)
     except InvalidInput:
@@ -291,7 +291,7 @@ def advance(
         writer_features=_with(() if effect.reopens else view.writer_features, effect.writer_features),
         base=view.base,
         purged=effect.purges,
-        settles=settled,
+        settles=settled_intent,
     )
 
 
@@ -299,13 +299,17 @@ def _with(names: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted({*names, *new})) if new else names
 
 
-def effective(entry: Entry, settled: SettledIntent | None) -> Entry | None:
+def effective(entry: Entry, settled_intent: SettledIntent | None) -> Entry | None:
     """Return an entry's effect: None if it was aborted; a committed intent gets its transaction's time."""
     if isinstance(entry, Tombstone):
         return None if entry.outcome == ABORTED else entry
-    if settled is None:
+    if settled_intent is None:
         return entry
-    return None if settled.outcome == ABORTED else msgspec.structs.replace(entry, time_us=settled.time_us)
+    return (
+        None
+        if settled_intent.outcome == ABORTED
+        else msgspec.structs.replace(entry, time_us=settled_intent.time_us)
+    )
 
 
 def check_succession(view: LogView[S], commit: Commit, location: str) -> None:
@@ -339,25 +343,35 @@ def check_succession(view: LogView[S], commit: Commit, location: str) -> None:
     raise FormatError(f"{location} {problem}; restore the log's objects from one backup")
 
 
-def check_settled(commit: Commit, settled: SettledIntent | None, location: str) -> None:
+def check_settled(commit: Commit, settled_intent: SettledIntent | None, location: str) -> None:
     """Raise FormatError unless only an intent was settled, and not before its own time."""
-    if (commit.intent is None) != (settled is None):
+    if (commit.intent is None) != (settled_intent is None):
         problem = (
-            "is an intent that was not settled" if settled is None else "is settled, but is not an intent"
+            "is an intent that was not settled"
+            if settled_intent is None
+            else "is settled, but is not an intent"
         )
     elif commit.intent is not None and (commit.version == 1 or commit.reopens):
         problem = "begins a log, but is an intent"
-    elif settled is not None and settled.outcome != ABORTED and settled.time_us < commit.time_us:
-        problem = f"was committed at the time {settled.time_us} µs, before its own of {commit.time_us} µs"
+    elif (
+        settled_intent is not None
+        and settled_intent.outcome != ABORTED
+        and settled_intent.time_us < commit.time_us
+    ):
+        problem = (
+            f"was committed at the time {settled_intent.time_us} µs, before its own of {commit.time_us} µs"
+        )
     else:
         return
     raise FormatError(f"{location} {problem}; restore the log's objects from one backup")
 
 
-def _as_text(settled: SettledIntent | None) -> str:
-    if settled is None:
+def _as_text(settled_intent: SettledIntent | None) -> str:
+    if settled_intent is None:
         return "there was no intent"
-    return f"an intent {settled.outcome}" + (f" at {settled.time_us} µs" if settled.time_us else "")
+    return f"an intent {settled_intent.outcome}" + (
+        f" at {settled_intent.time_us} µs" if settled_intent.time_us else ""
+    )
 
 
 def view_of(root: SnapshotRoot, projection: StateProjection[S], location: str) -> LogView[S]:

@@ -185,8 +185,8 @@ class LogWriter(Generic[S]):
             draft.blobs,
         )
 
-        def is_mine(found: bytes) -> bool:
-            return replay.entry(next_view.version, found).attempt_id == attempt_id
+        def is_mine(data: bytes) -> bool:
+            return replay.entry(next_view.version, data).attempt_id == attempt_id
 
         existing_data = place(replay.store, key, data, is_mine, options, commit_id)
         if existing_data is not None:
@@ -194,14 +194,14 @@ class LogWriter(Generic[S]):
         return PlacedCommit(view, next_view, commit, draft.blobs, len(data) + sum(map(len, draft.blobs)))
 
     def _folded(
-        self, view: LogView[S], stored: Commit, blobs: tuple[bytes, ...]
+        self, view: LogView[S], stored_commit: Commit, blobs: tuple[bytes, ...]
     ) -> tuple[bytes, Commit, LogView[S]]:
         """Return the bytes of a commit that names the features that it uses first, and the view after it.
 
         The commit is folded from these bytes before it is put. So unreadable commits never happen.
         """
         replay, location = self.replay, self.replay.location
-        data = encode(stored)
+        data = encode(stored_commit)
         if len(data) > COMMIT_SIZE_MAX:
             raise InvalidInput(
                 f"a commit of {len(data)} bytes to {location} is above the limit of {COMMIT_SIZE_MAX}: "
@@ -220,20 +220,26 @@ class LogWriter(Generic[S]):
         return self._folded(
             view,
             msgspec.structs.replace(
-                stored,
+                stored_commit,
                 features=tuple(sorted(new_features)),
-                writer_features=tuple(sorted({*new_writer_features, *stored.writer_features})),
+                writer_features=tuple(sorted({*new_writer_features, *stored_commit.writer_features})),
             ),
             blobs,
         )
 
-    def settled(self, placed: PlacedCommit[S], settled: SettledIntent | None = None) -> LogView[S]:
+    def settled(
+        self, placed_commit: PlacedCommit[S], settled_intent: SettledIntent | None = None
+    ) -> LogView[S]:
         """Return the view after the placed commit, now that it is settled. Also writes the snapshots that are due."""
-        next_view = placed.after
-        if settled is not None:
-            next_view = self.replay.advance(placed.before, placed.commit, placed.blobs, settled)
-        changes = len(placed.commit.changes)
-        snapshots.write_if_due(self.replay, placed.before, next_view, placed.size_bytes, changes)
+        next_view = placed_commit.after
+        if settled_intent is not None:
+            next_view = self.replay.advance(
+                placed_commit.before, placed_commit.commit, placed_commit.blobs, settled_intent
+            )
+        changes = len(placed_commit.commit.changes)
+        snapshots.write_if_due(
+            self.replay, placed_commit.before, next_view, placed_commit.size_bytes, changes
+        )
         return next_view
 
     def write_sidecars(self, blobs: Sequence[bytes], version: int, owner: str) -> tuple[Sidecar, ...]:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from math import isfinite
-from typing import Any
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any
 
 import click
 import msgspec
@@ -33,6 +35,8 @@ shown = visible
 _ERRORS_IN_JSON: ContextVar[bool] = ContextVar("errors_in_json", default=False)
 
 _LABEL_WIDTH_MAX = 24
+_STORED_BYTES_MAX = 1 << 20
+_ROWS_AT_ONCE = 16
 
 
 def size(size_bytes: int) -> str:
@@ -56,6 +60,33 @@ def list_in_json(entries: Iterable[Mapping[str, Any]]) -> None:
     """Print the entries of a list, each as an object on a line of its own."""
     for entry in entries:
         in_json(entry)
+
+
+class StoredLists:
+    """Lists of values as JSON, in a file. So an answer is printed in whole or not at all, whatever its size."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def store(self, rows: Iterable[Sequence[Any]]) -> None:
+        for number, row in enumerate(rows):
+            text = json.dumps([plain(value) for value in row], ensure_ascii=False)
+            self._file.write((", " if number else "") + harmless(text))
+
+    def print(self, before: Mapping[str, Any], name: str, after: Mapping[str, Any]) -> None:
+        """Print an object as `in_json` does. Its member `name` is the stored lists; neither mapping is empty."""
+        start, end = (harmless(json.dumps(members, ensure_ascii=False)) for members in (before, after))
+        sys.stdout.write(f"{start[:-1]}, {json.dumps(name)}: [")
+        self._file.seek(0)
+        shutil.copyfileobj(self._file, sys.stdout)
+        sys.stdout.write(f"], {end[1:]}\n")
+
+
+@contextmanager
+def stored_lists() -> Iterator[StoredLists]:
+    """Yield a place for lists. It is in memory as long as it is small."""
+    with SpooledTemporaryFile(_STORED_BYTES_MAX, "w+", encoding="utf-8", newline="\n") as file:
+        yield StoredLists(file)
 
 
 def name_in_json(name: Identifier | None) -> str | None:
@@ -216,6 +247,13 @@ def python_lists(batch: pa.Table | pa.RecordBatch) -> list[tuple[Any, ...]]:
     return list(zip(*(_in_python(column) for column in batch.columns), strict=True))
 
 
+def each_row(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows as `python_lists` does. Few of them are in memory at once, because cells may have megabytes."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
+            yield from python_lists(batch.slice(start, _ROWS_AT_ONCE))
+
+
 def _in_python(column: Any) -> list[Any]:
     try:
         values: list[Any] = column.to_pylist(maps_as_pydicts="strict")
@@ -261,6 +299,11 @@ def cell(value: Any) -> str:
     if simple is None:
         return ""
     return simple if isinstance(simple, str) else json.dumps(simple, ensure_ascii=False)
+
+
+def shortened(text: str, length_max: int) -> str:
+    """Return the text, or its first characters and `…` if it is longer than that."""
+    return text if len(text) <= length_max else text[:length_max] + "…"
 
 
 def _console() -> Console:

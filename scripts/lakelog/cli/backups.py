@@ -337,8 +337,8 @@ def _in_json(backup: Backup) -> dict[str, object]:
     return facts
 
 
-def _say_clones(made: Backup) -> None:
-    for clone in made.clones:
+def _say_clones(backup: Backup) -> None:
+    for clone in backup.clones:
         answer.say(f"{quoted_where_needed(clone)} was a clone, and has files and a history of its own now.")
 
 

@@ -47,31 +47,33 @@ def cluster(place: Place, table: str, dry_run: bool, **how: Any) -> None:
 COMMANDS = (cluster,)
 
 
-def _report(found: ExpectedClustering, as_json: bool) -> None:
+def _report(clustering: ExpectedClustering, as_json: bool) -> None:
     if as_json:
-        answer.in_json({"dry_run": True, **answer.facts(found)})
+        answer.in_json({"dry_run": True, **answer.facts(clustering)})
         return
-    if not found.read_files:
+    if not clustering.read_files:
         answer.say("No file needs to be rewritten.")
     else:
         answer.say(
-            f"Of {counted(found.files, 'file')} ({answer.size(found.size_bytes)}), {answer.count(len(found.paths))} "
-            f"would be rewritten, in about {counted(found.commits, 'commit')}: {answer.size(found.read_bytes)} read, "
-            f"about {answer.size(found.written_bytes)} written to {counted(found.written_files, 'file')}."
+            f"Of {counted(clustering.files, 'file')} ({answer.size(clustering.size_bytes)}), "
+            f"{answer.count(len(clustering.paths))} "
+            f"would be rewritten, in about {counted(clustering.commits, 'commit')}: "
+            f"{answer.size(clustering.read_bytes)} read, "
+            f"about {answer.size(clustering.written_bytes)} written to {counted(clustering.written_files, 'file')}."
         )
-    if found.new_boundaries:
+    if clustering.new_boundaries:
         answer.say(
-            f"First, {', '.join(found.columns)} of some files would be read, for new boundaries of the curve."
+            f"First, {', '.join(clustering.columns)} of some files would be read, for new boundaries of the curve."
         )
-    lines = [(key.column, key.before, key.after) for key in found.keys]
+    lines = [(key.column, key.before, key.after) for key in clustering.keys]
     if len(lines) > 1:
-        lines.append(("all of them", found.overlap_before, found.overlap_after))
+        lines.append(("all of them", clustering.overlap_before, clustering.overlap_after))
     answer.rows(
         ("a value of", ">files read now", ">then"),
         [(name, f"{files_now:.1f}", f"{files_then:.1f}") for name, files_now, files_then in lines],
         empty="",
     )
-    if found.is_left:
+    if clustering.is_left:
         answer.say("More would be left then: the limit comes before the end.")
-    if found.read_files:
+    if clustering.read_files:
         say_nothing_changed()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import click
 import pyarrow as pa
@@ -26,8 +26,15 @@ from lakelog.cli.options import (
     version_option,
     with_columns,
 )
+from lakelog.log.errors import InvalidInput
+
+Kept = TypeVar("Kept")
+
+CELL_MAX = 10_000
+"""The most characters of a cell that `lakelog sql` prints for people."""
 
 _SIGNS = {"added": "+", "removed": "−", "changed": "~"}
+_ROW_SIGNS = {"insert": "+", "delete": "−", "update_preimage": "<", "update_postimage": ">"}
 
 
 @click.command()
@@ -66,16 +73,28 @@ def head(
 @click.argument("table", type=TABLE)
 @click.argument("first", metavar="VERSION", type=click.IntRange(min=1))
 @click.argument("last", metavar="[VERSION]", type=click.IntRange(min=1), required=False)
+@click.option("--rows", "with_rows", is_flag=True, help="Show the rows that differ instead.")
+@limit_option("rows", 1000)
 @takes_place
-def diff(place: Place, table: str, first: int, last: int | None) -> None:
+def diff(place: Place, table: str, first: int, last: int | None, with_rows: bool, limit: int) -> None:
     """Show the differences between two versions of a table.
 
     It compares columns by their ids, so a renamed column is shown as renamed. It also compares properties,
     partitioning, order and constraints, and the numbers of rows, files and bytes. Without the second VERSION, the
-    newest is taken. No row is read: CHANGES in SQL and Table.changes in Python give the rows.
+    newest is taken. No row is read, except with --rows.
+
+    \b
+    With --rows, the signs mean:
+      +  an inserted row
+      −  a deleted row
+      <  an updated row, as it was
+      >  an updated row, as it is
     """
     first_table = load(place, table, first)
     last_table = load(place, table, last)
+    if with_rows:
+        _show_changed_rows(place, first_table, last_table, limit)
+        return
     changes = differences(
         definition_of(first_table.metadata, first_table.version),
         definition_of(last_table.metadata, last_table.version),
@@ -108,6 +127,34 @@ def diff(place: Place, table: str, first: int, last: int | None) -> None:
         ],
         empty="",
     )
+
+
+def _show_changed_rows(place: Place, first_table: Table, last_table: Table, limit: int) -> None:
+    first, last = first_table.version, last_table.version
+    if first > last:
+        raise InvalidInput(f"rows are compared from an older version to a newer: give {last} before {first}")
+    names = [field.name for field in last_table.schema.fields]
+    changes = None
+    if first < last:
+        changes = last_table.changes(first + 1, last, ["_change_type", *names], net=True, updates=True)
+    every_row = iter(()) if changes is None else answer.each_row(changes.to_reader())
+    rows = islice(every_row, limit)
+    if place.as_json:
+        with answer.stored_lists() as lists:
+            lists.store(rows)
+            head_members = {"first": first, "last": last, "columns": ["_change_type", *names]}
+            lists.print(head_members, "rows", {"more": next(every_row, None) is not None})
+        return
+    cells, is_any_cut = _short_cells((_ROW_SIGNS[kind], *values) for kind, *values in rows)
+    answer.rows(("", *names), cells, empty=f"No row differs between version {first} and version {last}.")
+    _say_what_is_left_out(is_any_cut, next(every_row, None) is not None, limit)
+
+
+def _say_what_is_left_out(is_any_cut: bool, more: bool, limit: int) -> None:
+    if is_any_cut:
+        answer.say(f"Cells are cut after {CELL_MAX:,} characters: --json has all of them.", err=True)
+    if more:
+        answer.say(f"There are more rows: give a --limit above {limit:,}.", err=True)
 
 
 @click.command()
@@ -151,21 +198,17 @@ def sql(place: Place, query: str, limit: int, as_of: str | None) -> None:
     versions are printed below the rows. The library duckdb has to be installed.
     """
     catalog = place.catalog() if as_of is None else place.catalog_as_of(as_of)
-    result = query_result(catalog, query, limit, of_the_past=as_of is not None)
-    names = result.schema.names
+    of_the_past = as_of is not None
     if place.as_json:
-        answer.in_json(
-            {
-                "versions": result.versions,
-                "columns": names,
-                "rows": [[answer.plain(value) for value in row] for row in result.rows],
-                "more": result.more,
-            }
-        )
+        with answer.stored_lists() as lists:
+            stored_result = query_result(catalog, query, limit, lists.store, of_the_past=of_the_past)
+            head_members = {"versions": stored_result.versions, "columns": stored_result.schema.names}
+            lists.print(head_members, "rows", {"more": stored_result.more})
         return
-    answer.rows(names, [[answer.cell(value) for value in row] for row in result.rows], empty="No rows.")
-    if result.more:
-        answer.say(f"There are more rows: give a --limit above {limit:,}.", err=True)
+    result = query_result(catalog, query, limit, _short_cells, cell_max=CELL_MAX + 1, of_the_past=of_the_past)
+    cells, is_any_cut = result.rows
+    answer.rows(result.schema.names, cells, empty="No rows.")
+    _say_what_is_left_out(is_any_cut, result.more, limit)
     if result.versions:
         answer.say(f"Read {result.read}.", err=True)
 
@@ -173,12 +216,24 @@ def sql(place: Place, query: str, limit: int, as_of: str | None) -> None:
 COMMANDS = (head, sql, diff, restore)
 
 
+def _short_cells(rows: Iterator[tuple[Any, ...]]) -> tuple[list[list[str]], bool]:
+    """Return rows as texts for people, and whether any text is cut."""
+    is_any_cut = False
+    texts = []
+    for row in rows:
+        cells = [answer.cell(value) for value in row]
+        is_any_cut |= any(len(text) > CELL_MAX for text in cells)
+        texts.append([answer.shortened(text, CELL_MAX) for text in cells])
+    return texts, is_any_cut
+
+
 @dataclass(frozen=True, slots=True)
-class QueryResult:
-    """The first rows of an answer, whether there are more, and the version of each table that was read."""
+class QueryResult(Generic[Kept]):
+    """The first rows of an answer in a caller's form, whether there are more, and the version of each table that
+    was read."""
 
     schema: pa.Schema
-    rows: list[tuple[Any, ...]]
+    rows: Kept
     more: bool
     versions: dict[str, int]
 
@@ -191,13 +246,17 @@ def query_result(
     catalog: Catalog,
     query: str,
     limit: int,
+    keep: Callable[[Iterator[tuple[Any, ...]]], Kept],
     *,
+    cell_max: int | None = None,
     of_the_past: bool = False,
     began: Callable[[Callable[[], None]], None] = lambda interrupt: None,
-) -> QueryResult:
+) -> QueryResult[Kept]:
     """Answer a query over tables at the same moment. Raises InvalidInput for a mistake in it.
 
-    `began` receives the function that interrupts the query (see `answer_of`).
+    `keep` receives at most `limit` rows, of which few are in memory at once, and returns the rows of the result. It
+    need not read all. Strings and binaries have at most `cell_max` characters or bytes, if that is given. `began`
+    receives the function that interrupts the query (see `answer_of`).
     """
     versions: dict[str, int] = {}
     with ExitStack() as stack:
@@ -208,7 +267,7 @@ def query_result(
             versions[quoted(name)] = table.version
             return table
 
-        batches = stack.enter_context(answer_of(query, load, began))
-        every_row = (row for batch in batches for row in answer.python_lists(batch))
-        rows = list(islice(every_row, limit))
-        return QueryResult(batches.schema, rows, next(every_row, None) is not None, versions)
+        batches = stack.enter_context(answer_of(query, load, began, rows_max=limit + 1, cell_max=cell_max))
+        every_row = answer.each_row(batches)
+        kept_rows = keep(islice(every_row, limit))
+        return QueryResult(batches.schema, kept_rows, next(every_row, None) is not None, versions)

@@ -39,7 +39,7 @@ def forget(place: Place, table: str, where: str, receipt: str | None, **how: Any
 COMMANDS = (forget,)
 
 
-def _report(found: Forgotten) -> None:
+def _report(forgotten: Forgotten) -> None:
     answer.rows(
         ("what", "name", ">files", ">rows", ">older files", ">versions expire", ">checked", ""),
         [
@@ -53,25 +53,27 @@ def _report(found: Forgotten) -> None:
                 answer.count(table.checked_objects),
                 table.details,
             )
-            for table in found.tables
+            for table in forgotten.tables
             if table.holds_any or table.versions or table.error
         ],
         empty="No such row is anywhere.",
     )
-    for part in found.lost:
-        answer.say(f"{'Lost' if not found.dry_run else 'Will be lost'}: {part.kind} {part.name}: {part.why}")
-    for place in found.left:
+    for part in forgotten.lost:
+        answer.say(
+            f"{'Lost' if not forgotten.dry_run else 'Will be lost'}: {part.kind} {part.name}: {part.why}"
+        )
+    for place in forgotten.left:
         answer.say(f"Left: {place}")
-    if not found.is_needed:
+    if not forgotten.is_needed:
         return
-    for table in found.out_of_reach:
+    for table in forgotten.out_of_reach:
         answer.say(f"Out of reach: {table}")
-    if found.dry_run:
+    if forgotten.dry_run:
         say_nothing_changed()
-    elif found.version is not None:
-        object_count = sum(table.checked_objects for table in found.tables)
+    elif forgotten.version is not None:
+        object_count = sum(table.checked_objects for table in forgotten.tables)
         answer.say(
             f"Forgotten. {counted(object_count, 'object')} that are left were read. The receipt is in version "
-            f"{found.version} of {found.table}, the commit {found.commit_hash}"
-            + ("." if found.signed_by is None else f", signed by {found.signed_by}.")
+            f"{forgotten.version} of {forgotten.table}, the commit {forgotten.commit_hash}"
+            + ("." if forgotten.signed_by is None else f", signed by {forgotten.signed_by}.")
         )

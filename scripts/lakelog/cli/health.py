@@ -106,7 +106,7 @@ def _said(advice: Advice) -> str:
     return f"{advice.what} ({', '.join(costs)})" if costs else advice.what
 
 
-def _show_all(found: Sequence[Health]) -> None:
+def _show_all(healths: Sequence[Health]) -> None:
     answer.rows(
         ("table", ">files", ">small", ">size", ">deleted rows", ">old versions", "to do"),
         [
@@ -119,7 +119,7 @@ def _show_all(found: Sequence[Health]) -> None:
                 answer.count(table.old_versions),
                 table.problem or ", ".join(advice.action for advice in table.advice if advice.action),
             )
-            for table in found
+            for table in healths
         ],
         empty="There are no tables.",
     )

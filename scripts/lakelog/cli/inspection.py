@@ -286,10 +286,12 @@ def load(place: Place, reference: str, version: int | None, ref: str | None = No
     return table if ref is None else table.at(ref=ref)
 
 
-def details_of(noted: Iterable[NotedCommit], before: Table, after: Table) -> list[dict[str, Any]]:
+def details_of(
+    noted_commits: Iterable[NotedCommit], table_before: Table, table_after: Table
+) -> list[dict[str, Any]]:
     """Return the details of the noted commits between two versions, without the commits of other clients."""
-    ids = {commit.commit_id for commit in noted}
-    newer_entries = takewhile(lambda entry: entry.version > before.version, after.history())
+    ids = {commit.commit_id for commit in noted_commits}
+    newer_entries = takewhile(lambda entry: entry.version > table_before.version, table_after.history())
     return [entry.details for entry in newer_entries if entry.commit_id in ids]
 
 

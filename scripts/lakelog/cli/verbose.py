@@ -76,11 +76,11 @@ class Costs:
             wait_for_background()
             self._report(tally, (steady_clock_us() - begun_us) / 1e6)
 
-    def _report(self, beside: CostTally, duration_s: float) -> None:
+    def _report(self, nearby_tally: CostTally, duration_s: float) -> None:
         for operation, cost in self._by_operation.items():
             times = f" ({cost.calls:,} times)" if cost.calls > 1 else ""
             answer.say(f"lakelog: {operation}{times}: {cost.text()}", err=True)
-        self._total.add(beside, duration_s=duration_s)
+        self._total.add(nearby_tally, duration_s=duration_s)
         answer.say(f"lakelog: in all: {self._total.text()}", err=True)
 
 

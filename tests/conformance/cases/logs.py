@@ -212,7 +212,7 @@ def lists_in_json(warehouse: Path) -> None:
     """Put lists of added files into their commits: in Arrow, the kit's runner could not change absolute paths."""
     objects = objects_of(warehouse)
 
-    def edited(key: str, body: bytes) -> bytes:
+    def edited_data(key: str, body: bytes) -> bytes:
         stored = json.loads(body + b"}")
         names = [sidecar["name"] for sidecar in stored.pop("sidecars", ())]
         for event in stored.get("events", ()):
@@ -224,9 +224,9 @@ def lists_in_json(warehouse: Path) -> None:
                 event["added"] = msgspec.to_builtins(files, str_keys=True)
         return json.dumps(stored, ensure_ascii=False, separators=(",", ":")).encode()[:-1] if names else body
 
-    after = rehashed(dict(objects), edited)
+    data_after = rehashed(dict(objects), edited_data)
     shutil.rmtree(warehouse)
-    write_objects(warehouse, {key: data for key, data in after.items() if key in objects})
+    write_objects(warehouse, {key: data for key, data in data_after.items() if key in objects})
 
 
 def without_hints(bench: Bench, table: Table) -> None:

@@ -54,8 +54,8 @@ def pages(bench: Bench) -> None:
     catalog.expire(namespace="n", retain_last=1, dry_run=False)
     catalog.rename_table("n.t3", "n.renamed")
     catalog.drop_table("n.t4")
-    tracked = catalog._tree.namespace(("n",)).tracked
-    tracked.log.snapshot(tracked.current())
+    tracked_log = catalog._tree.namespace(("n",)).tracked
+    tracked_log.log.snapshot(tracked_log.current())
     catalog.create_table("n.last", NAMED)
 
 

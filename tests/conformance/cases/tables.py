@@ -65,7 +65,7 @@ def types(bench: Bench) -> None:
     table.append(
         pa.table({name: pa.array([*values, None], type) for name, (_, type, values) in ATOMIC.items()})
     )
-    nested = spark_schema(
+    nested_spark_schema = spark_schema(
         id="long",
         place={"type": "struct", "fields": [_part("lat", "double"), _part("tags", _array("string"))]},
         list=_array({"type": "struct", "fields": [_part("day", "date"), _part("price", "decimal(10,2)")]}),
@@ -78,7 +78,7 @@ def types(bench: Bench) -> None:
         },
         variant="variant",
     )
-    table = bench.catalog.create_table("nested", nested)
+    table = bench.catalog.create_table("nested", nested_spark_schema)
     rows: list[dict[str, Any]] = [
         {
             "id": 1,

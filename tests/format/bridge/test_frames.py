@@ -67,10 +67,12 @@ def with_present_bounds(sent):
 
 
 def decoded(method, params):
-    sent = {key: value for key, value in params.items() if key not in NOT_SENT_ANY_MORE.get(method, ())}
-    sent = with_present_bounds(sent | SENT_SINCE.get(method, lambda _: {})(params))
+    sent_values = {
+        key: value for key, value in params.items() if key not in NOT_SENT_ANY_MORE.get(method, ())
+    }
+    sent_values = with_present_bounds(sent_values | SENT_SINCE.get(method, lambda _: {})(params))
     request = process.Hello if method == "hello" else HANDLERS[method].request
-    return sent, msgspec.json.decode(json.dumps(sent), type=request)
+    return sent_values, msgspec.json.decode(json.dumps(sent_values), type=request)
 
 
 def values(struct):
@@ -131,8 +133,8 @@ def test_answers_decode_to_the_values_that_they_had(method):
             continue
         answer = json.loads(frame["answer"])
         if "error" in answer:
-            failed = msgspec.json.decode(json.dumps(answer["error"]), type=process.FailedRequest)
-            assert_same(answer["error"], values(failed))
+            failed_text = msgspec.json.decode(json.dumps(answer["error"]), type=process.FailedRequest)
+            assert_same(answer["error"], values(failed_text))
             continue
         answered, fitting = answer["ok"] | ANSWERED_SINCE.get(method, {}), []
         for kind in HANDLERS[method].answers:

@@ -20,9 +20,9 @@ def fill(catalog: Catalog) -> None:
     first, second = data_file(write, 0, 0, 10), data_file(write, 1, 10, 5)
     table = engine.commit_write(table, write, "append", [first, second])
     write = engine.begin_write(table)
-    copied = data_file(write, 0, 0, 10)
+    copied_data_file = data_file(write, 0, 0, 10)
     table = engine.commit_rows(
-        table, write, "update", [copied], removed=[first.path], condition=col("id") < 4, updated=4
+        table, write, "update", [copied_data_file], removed=[first.path], condition=col("id") < 4, updated=4
     )
     write = engine.begin_write(table)
     table = engine.commit_rows(
@@ -30,7 +30,7 @@ def fill(catalog: Catalog) -> None:
         write,
         "merge",
         [data_file(write, 0, 0, 12)],
-        removed=[copied.path],
+        removed=[copied_data_file.path],
         deletes=[positions(second, [0, 1])],
         condition=col("id") < 20,
         inserted=3,

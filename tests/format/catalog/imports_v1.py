@@ -91,14 +91,14 @@ class Source:
 
     def versions(self, newest: int) -> Iterator[SourceVersion]:
         yield self.now
-        changed = file("a", 0, 3)
+        changed_file = file("a", 0, 3)
         self.now = replace(
             self.now,
             id="3055729675574597004",
             time_us=1_767_229_200_000_000,
             operation="delete",
-            added=(changed,),
-            removed=(changed.path,),
+            added=(changed_file,),
+            removed=(changed_file.path,),
         )
         yield self.now
 

@@ -43,14 +43,14 @@ def fill(catalog: Catalog) -> None:
     catalog.expire(namespace="n", retain_last=1, dry_run=False)
     _commit(catalog, EntryRenamed(space=RELATION, name="t03", id="id-t03", new_name="renamed"))
     _commit(catalog, EntryUnlinked(space=RELATION, name="t04", id="id-t04", dropped=True), _linked("t20"))
-    tracked = catalog._tree.namespace(("n",)).tracked
-    tracked.log.snapshot(tracked.current())
+    tracked_log = catalog._tree.namespace(("n",)).tracked
+    tracked_log.log.snapshot(tracked_log.current())
     _commit(catalog, EntryUnlinked(space=RELATION, name="t05", id="id-t05"), _linked("last"))
 
 
 def _commit(catalog: Catalog, *events: NamespaceEvent) -> None:
-    tracked = catalog._tree.namespace(("n",)).tracked
-    tracked.commit(tracked.current(), lambda view, passed: Draft(events=encode(events)))
+    tracked_log = catalog._tree.namespace(("n",)).tracked
+    tracked_log.commit(tracked_log.current(), lambda view, passed: Draft(events=encode(events)))
 
 
 def _linked(name: str) -> EntryLinked:

@@ -24,18 +24,18 @@ def fill(catalog: Catalog) -> None:
     """Have files come and go: they are in a pack of a base, in another of a snapshot, in a manifest, and in commits."""
     catalog.create_namespace("n")
     table = catalog.create_table("n.t", SCHEMA, partition_by=["day"])
-    table = _added(table, range(FILES))
+    table = _added_table(table, range(FILES))
     catalog.expire(table="n.t", retain_last=1, dry_run=False)
     table = table.refresh()
-    table = _added(table, range(FILES, FILES + 12))
+    table = _added_table(table, range(FILES, FILES + 12))
     table.delete(col("day") == 1)
     table = catalog.load_table("n.t")
-    table = _added(table, range(FILES + 12, FILES + 14))
+    table = _added_table(table, range(FILES + 12, FILES + 14))
     table.table_head.tracked.log.snapshot(table.table_head.view)
-    _added(table, [FILES + 14])
+    _added_table(table, [FILES + 14])
 
 
-def _added(table: Table, numbers: range | list[int]) -> Table:
+def _added_table(table: Table, numbers: range | list[int]) -> Table:
     write = engine.begin_write(table)
     partition, spec = table.spec.fields[0].id, table.spec.id
     ids = {field.name: field.id for field in table.schema.fields}

@@ -49,15 +49,15 @@ def positions(file: DataFile, rows: Iterable[int]) -> dict[str, str]:
 def fill(catalog: Catalog) -> None:
     table = engine.commit_stage(catalog, engine.stage(catalog, "create", "t", schema_from_spark(SCHEMA)))
     write = engine.begin_write(table)
-    small, large, gone = (
+    small, large, removed_data_file = (
         data_file(write, number, 100_000 * number, rows) for number, rows in enumerate((10, 40_000, 3))
     )
-    table = engine.commit_write(table, write, "append", [small, large, gone])
+    table = engine.commit_write(table, write, "append", [small, large, removed_data_file])
     table = engine.commit_rows(
         table,
         engine.begin_write(table),
         "delete",
-        deletes=[positions(small, [0, 9]), positions(large, SCATTERED), positions(gone, [0, 1])],
+        deletes=[positions(small, [0, 9]), positions(large, SCATTERED), positions(removed_data_file, [0, 1])],
         condition=col("id") >= 0,
     )
     table = table.alter([{"change": "update-column-type", "name": ["id"], "type": "long"}])
@@ -67,7 +67,7 @@ def fill(catalog: Catalog) -> None:
         write,
         "update",
         [data_file(write, 0, 4, 2)],
-        deletes=[positions(small, [4, 5]), positions(gone, [2])],
+        deletes=[positions(small, [4, 5]), positions(removed_data_file, [2])],
         condition=col("id") < 10,
     )
     table.table_head.tracked.log.snapshot(table.table_head.view)

@@ -14,17 +14,17 @@ GOLDEN = Path(__file__).parent / "clones_v1"
 
 
 def test_today_says_what_was_said() -> None:
-    golden, written = released(GOLDEN), build(fill)
+    golden, written_data = released(GOLDEN), build(fill)
     # Names of manifests and snapshots have hashes of Arrow's bytes in them, which are Arrow's business.
-    assert _plain(written).keys() == _plain(golden).keys()
+    assert _plain(written_data).keys() == _plain(golden).keys()
     for key, data in _plain(golden).items():
-        ours, theirs = json.loads(written[key]), json.loads(data)
+        ours, theirs = json.loads(written_data[key]), json.loads(data)
         assert (ours["kind"], ours.get("events")) == (theirs["kind"], theirs.get("events")), key
 
 
 def _plain(objects: dict[str, bytes]) -> dict[str, bytes]:
-    derived = ("/manifests/", "/snapshots/", "/sidecars/")
-    return {key: data for key, data in objects.items() if not any(part in key for part in derived)}
+    derived_texts = ("/manifests/", "/snapshots/", "/sidecars/")
+    return {key: data for key, data in objects.items() if not any(part in key for part in derived_texts)}
 
 
 def test_what_is_kept_and_borrowed_is_read() -> None:

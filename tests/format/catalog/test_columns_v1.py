@@ -35,7 +35,7 @@ def test_events_are_written_and_read_as_they_always_were() -> None:
     schema = Schema(fields=(field(1, "a"), field(2, "b", Generated(sql="a + 1", columns=("a",)))), last_id=2)
     name = AtomicType("string collate de_CI_AI_RTRIM")
     texts = ListType(element_id=3, element=AtomicType("string collate UTF8_LCASE"))
-    collated = (
+    collated_fields = (
         Field(id=1, name="a", physical="a_1", type=name),
         Field(id=2, name="b", physical="b_2", type=texts),
     )
@@ -52,7 +52,7 @@ def test_events_are_written_and_read_as_they_always_were() -> None:
     )
     for event, text in (
         (SchemaChanged(schema=Schema(fields=defaults, last_id=2)), DEFAULTS),
-        (SchemaChanged(schema=Schema(fields=collated, last_id=3)), COLLATED),
+        (SchemaChanged(schema=Schema(fields=collated_fields, last_id=3)), COLLATED),
         (ClusteringChanged(columns=(3, 1)), CLUSTERED),
         (SchemaChanged(schema=schema), GENERATED),
     ):

@@ -15,10 +15,10 @@ GOLDEN = Path(__file__).parent / "erasure_v1"
 
 
 def test_today_says_what_was_said() -> None:
-    golden, written = released(GOLDEN), build(fill)
-    assert _plain(written).keys() == _plain(golden).keys()
+    golden, written_data = released(GOLDEN), build(fill)
+    assert _plain(written_data).keys() == _plain(golden).keys()
     for key, data in _plain(golden).items():
-        ours, theirs = json.loads(written[key]), json.loads(data)
+        ours, theirs = json.loads(written_data[key]), json.loads(data)
         assert (ours["kind"], ours.get("events")) == (theirs["kind"], theirs.get("events")), key
 
 
@@ -29,5 +29,5 @@ def test_a_table_is_read_past_a_base_without_a_state() -> None:
     assert (table.row_count, state.erasing, state.erased) == (4, "erasure-2", table.version)
     bases = [json.loads(path.read_bytes()) for path in sorted(GOLDEN.rglob("bases/*.json"))]
     assert ["state" in base["root"] for base in bases] == [False, True]
-    said = [entry for entry in table.history() if entry.operation == "end of forgetting"]
-    assert [entry.details["statement"] for entry in said] == [STATEMENT]
+    entries = [entry for entry in table.history() if entry.operation == "end of forgetting"]
+    assert [entry.details["statement"] for entry in entries] == [STATEMENT]

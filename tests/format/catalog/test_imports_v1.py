@@ -48,9 +48,9 @@ def test_the_source_of_every_version_is_read() -> None:
 
 def test_adopted_files_are_read_from_a_snapshot_as_from_the_log() -> None:
     table = Catalog(str(GOLDEN)).load_table("a")
-    state, tracked = table.table_head.view.state, table.table_head.tracked
+    state, tracked_log = table.table_head.view.state, table.table_head.tracked
     assert state.source is None and state.adopted is not None and not state.refs
-    assert state.adopted.files.table(tracked.log.read_blobs)["path"].to_pylist() == [
+    assert state.adopted.files.table(tracked_log.log.read_blobs)["path"].to_pylist() == [
         "/lake/source/data/day=2026-01-01/b.parquet"
     ]
     assert [entry.operation for entry in table.history()][:2] == [

@@ -22,13 +22,14 @@ def catalog(tmp_path: Path) -> Catalog:
 
 
 def test_today_says_what_was_said() -> None:
-    golden, written = released(GOLDEN), build()
+    golden, written_data = released(GOLDEN), build()
     for key, data in golden.items():
         if key.endswith(".json") and "/_log/0" in key:
-            ours, theirs = json.loads(written[key]), json.loads(data)
+            ours, theirs = json.loads(written_data[key]), json.loads(data)
             assert (ours["kind"], ours.get("events")) == (theirs["kind"], theirs.get("events")), key
     [base, ours] = (
-        json.loads(objects[next(filter(is_base, objects))])["root"]["state"] for objects in (golden, written)
+        json.loads(objects[next(filter(is_base, objects))])["root"]["state"]
+        for objects in (golden, written_data)
     )
     # Names of pages have hashes of Arrow's bytes in them, which are Arrow's business.
     assert [[page[:3] for page in each.pop("pages")] for each in base["paged"]] == [
@@ -48,24 +49,28 @@ def test_all_names_are_read(catalog: Catalog) -> None:
     assert engine.table_names(catalog, "n").to_pylist() == live
     assert catalog.list_views("n") == [("n", name) for name in VIEWS]
     state = catalog._tree.namespace(("n",)).view.state
-    renamed, first = state.entry(RELATION, "renamed"), state.entry(RELATION, "t00")
-    assert renamed is not None and (renamed.id, renamed.kind, renamed.location) == (
+    renamed_entry, first = state.entry(RELATION, "renamed"), state.entry(RELATION, "t00")
+    assert renamed_entry is not None and (renamed_entry.id, renamed_entry.kind, renamed_entry.location) == (
         "id-t03",
         TABLE,
         "n/t-id-t03",
     )
     assert first is not None and first.id == "id-t00"
     assert catalog.load_view("n.v03").text == "SELECT 'v03'"
-    assert {(each.entry.id, each.name) for each in state.dropped_logs()} == {
+    assert {(log.entry.id, log.name) for log in state.dropped_logs()} == {
         (f"id-{name}", name) for name in ["t04", *NAMES[21:]]
     }
     dropped_views = sorted(state.dropped_definitions(), key=lambda each: each.name)
-    assert [(each.entry.id, each.name) for each in dropped_views] == [(f"id-{name}", name) for name in VIEWS]
-    assert [each.entry.definition for each in dropped_views] == [defined(name).definition for name in VIEWS]
+    assert [(dropped_view.entry.id, dropped_view.name) for dropped_view in dropped_views] == [
+        (f"id-{name}", name) for name in VIEWS
+    ]
+    assert [dropped_view.entry.definition for dropped_view in dropped_views] == [
+        defined(name).definition for name in VIEWS
+    ]
 
 
 def test_without_the_hint_it_is_read_from_the_base(catalog: Catalog) -> None:
-    before = engine.table_names(catalog, "n").to_pylist()
+    rows_before = engine.table_names(catalog, "n").to_pylist()
     for path in Path(catalog.warehouse).glob("n-*/_log/latest.json"):
         path.unlink()
-    assert engine.table_names(Catalog(catalog.warehouse), "n").to_pylist() == before
+    assert engine.table_names(Catalog(catalog.warehouse), "n").to_pylist() == rows_before

@@ -28,12 +28,16 @@ def numbers(planned: object) -> list[int]:
 
 
 def test_today_says_what_was_said() -> None:
-    golden, written = released(GOLDEN), build()
+    golden, written_data = released(GOLDEN), build()
     # Names of packs have hashes of Arrow's bytes in them, which are Arrow's business.
-    assert sum(key.endswith(".pack") for key in golden) == sum(key.endswith(".pack") for key in written) == 2
+    assert (
+        sum(key.endswith(".pack") for key in golden)
+        == sum(key.endswith(".pack") for key in written_data)
+        == 2
+    )
     for key, data in golden.items():
         if key.endswith(".json") and "/_log/0" in key:
-            ours, theirs = json.loads(written[key]), json.loads(data)
+            ours, theirs = json.loads(written_data[key]), json.loads(data)
             assert (ours["kind"], ours.get("events")) == (theirs["kind"], theirs.get("events")), key
 
 
@@ -66,4 +70,4 @@ def test_without_snapshots_they_are_read_from_the_base(catalog: Catalog) -> None
 
 def test_its_snapshots_and_its_base_are_sound(catalog: Catalog) -> None:
     """The data files that it names are not there, which is all that there is to find."""
-    assert {each.kind for each in catalog.fsck().found} == {"data-file-missing"}
+    assert {finding.kind for finding in catalog.fsck().found} == {"data-file-missing"}

@@ -21,8 +21,10 @@ def test_the_lines_of_every_version_are_read() -> None:
     table = Catalog(str(GOLDEN)).load_table("t")
     versions = {}
     for version in range(1, table.version + 1):
-        then = table.at(version=version)
-        versions[version] = {name: then.at(ref=name).row_count for name in ("main", *sorted(then.refs))}
+        past_table = table.at(version=version)
+        versions[version] = {
+            name: past_table.at(ref=name).row_count for name in ("main", *sorted(past_table.refs))
+        }
     assert versions == {
         1: {"main": 0},
         2: {"main": 20},
@@ -50,8 +52,8 @@ def test_tags_have_the_columns_of_their_time() -> None:
 
 def test_a_snapshot_says_what_the_log_does() -> None:
     # There are no data files here.
-    found = {each.kind for each in Catalog(str(GOLDEN)).fsck().of(Severity.DAMAGE)}
-    assert found == {"data-file-missing"}
+    kinds = {finding.kind for finding in Catalog(str(GOLDEN)).fsck().of(Severity.DAMAGE)}
+    assert kinds == {"data-file-missing"}
     state = Catalog(str(GOLDEN)).load_table("t").table_head.view.state
     assert state.next_row == 20 + 13 + 14 + 15 + 16
     assert {name: (ref.kind, ref.version) for name, ref in state.refs.items()} == {

@@ -34,4 +34,6 @@ def test_lines_know_what_they_are_of() -> None:
         "y": 11 + 12,
         "z": 11 + 12,
     }
-    assert {each.kind for each in Catalog(str(GOLDEN)).fsck().of(Severity.DAMAGE)} == {"data-file-missing"}
+    assert {finding.kind for finding in Catalog(str(GOLDEN)).fsck().of(Severity.DAMAGE)} == {
+        "data-file-missing"
+    }

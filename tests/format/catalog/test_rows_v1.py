@@ -17,12 +17,12 @@ GOLDEN = Path(__file__).parent / "rows_v1"
 
 def test_today_writes_what_the_release_wrote() -> None:
     golden = released(GOLDEN)
-    written = build(fill)
-    assert written.keys() == golden.keys()
+    written_data = build(fill)
+    assert written_data.keys() == golden.keys()
     for key, data in golden.items():
         # Bytes of Arrow, and all that hashes them, are Arrow's business: the other tests read them.
         if not _holds_arrow(key):
-            assert written[key] == data, key
+            assert written_data[key] == data, key
 
 
 def _holds_arrow(key: str) -> bool:
@@ -45,8 +45,8 @@ def test_vectors_and_ids_of_every_version_are_read() -> None:
             found.append((file["rows"], file["first_row"], file["version"], list(vector)))
         return sorted(found, key=lambda each: each[1] or 0)
 
-    scattered = sorted(set(SCATTERED))
-    large = (40_000 - len(scattered), 10, 2, scattered)
+    scattered_numbers = sorted(set(SCATTERED))
+    large = (40_000 - len(scattered_numbers), 10, 2, scattered_numbers)
     assert at(2) == [(10, 0, 2, []), (40_000, 10, 2, []), (3, 40_010, 2, [])]
     assert at(3) == [(8, 0, 2, [0, 9]), large, (1, 40_010, 2, [0, 1])]
     assert at(5) == [(6, 0, 2, [0, 4, 5, 9]), large, (2, 40_013, 5, [])]

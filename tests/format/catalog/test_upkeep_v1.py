@@ -24,19 +24,19 @@ def catalog(tmp_path: Path) -> Catalog:
 
 
 def test_today_says_what_was_said() -> None:
-    golden, written = released(GOLDEN), build()
+    golden, written_data = released(GOLDEN), build()
     # Names of manifests and snapshots have hashes of Arrow's bytes in them, which are Arrow's business.
-    assert _plain(written).keys() == _plain(golden).keys()
+    assert _plain(written_data).keys() == _plain(golden).keys()
     for key, data in _plain(golden).items():
         if key.endswith(RIGHTS_KEY):
             continue
-        ours, theirs = json.loads(written[key]), json.loads(data)
+        ours, theirs = json.loads(written_data[key]), json.loads(data)
         assert (ours["kind"], ours.get("events")) == (theirs["kind"], theirs.get("events")), key
 
 
 def _plain(objects: dict[str, bytes]) -> dict[str, bytes]:
-    derived = ("/manifests/", "/snapshots/", "/data/")
-    return {key: data for key, data in objects.items() if not any(part in key for part in derived)}
+    derived_texts = ("/manifests/", "/snapshots/", "/data/")
+    return {key: data for key, data in objects.items() if not any(part in key for part in derived_texts)}
 
 
 def test_definitions_are_read(catalog: Catalog) -> None:
@@ -60,7 +60,7 @@ def test_a_table_that_was_kept_up_is_read(catalog: Catalog) -> None:
 
 def test_what_was_purged_is_gone(catalog: Catalog) -> None:
     assert catalog.list_namespaces() == [("shop",), ("views",)]
-    assert [(each.name, each.kind) for each in catalog.dropped()] == [(("old",), "namespace")]
+    assert [(entry.name, entry.kind) for entry in catalog.dropped()] == [(("old",), "namespace")]
     with pytest.raises(NotFound):
         catalog.undrop_namespace("old")
     with pytest.raises(NoSuchNamespace):

@@ -21,13 +21,13 @@ def catalog() -> Catalog:
 
 
 def test_today_writes_what_the_release_wrote() -> None:
-    written, golden = build(), released(GOLDEN)
-    assert written.keys() == golden.keys()
+    written_data, golden = build(), released(GOLDEN)
+    assert written_data.keys() == golden.keys()
     for key, data in golden.items():
         # The bytes of Arrow, and so their hashes and what is chained to them, are Arrow's business: its releases may
         # write other bytes for the same content, which the other tests read.
         if not after_a_sidecar(key):
-            assert written[key] == data, key
+            assert written_data[key] == data, key
 
 
 def after_a_sidecar(key: str) -> bool:
@@ -72,9 +72,14 @@ def test_files_are_planned_by_what_was_written_of_them(catalog: Catalog) -> None
 def test_what_was_dropped_and_replaced_is_so(catalog: Catalog) -> None:
     with pytest.raises(NoSuchTable):
         catalog.load_table("sales.dropped")
-    replaced = catalog.load_table(("books", "moved"))
-    assert dict(replaced.properties) == {"new": "yes"}
-    assert [entry.operation for entry in replaced.history()] == ["move", "truncate", "replace", "create"]
+    replaced_table = catalog.load_table(("books", "moved"))
+    assert dict(replaced_table.properties) == {"new": "yes"}
+    assert [entry.operation for entry in replaced_table.history()] == [
+        "move",
+        "truncate",
+        "replace",
+        "create",
+    ]
     again = catalog.load_table(("books", "again"))
     assert [entry.operation for entry in again.history()] == ["restore", "drop", "create"]
     assert catalog.cuts()["the end"].logs == 7 and catalog.cuts("sales")["the end"].logs == 3

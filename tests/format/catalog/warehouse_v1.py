@@ -93,11 +93,11 @@ def check_says_the_same(folder: Path, fill: Callable[[Catalog], None]) -> None:
 
     Bytes of Arrow, and all that hashes them, are Arrow's business.
     """
-    golden, written = released(folder), build(fill)
-    assert written.keys() == golden.keys()
+    golden, written_data = released(folder), build(fill)
+    assert written_data.keys() == golden.keys()
     for key, data in golden.items():
         if key.endswith(".json") and "/_log/0" in key:
-            assert json.loads(written[key])["events"] == json.loads(data)["events"], key
+            assert json.loads(written_data[key])["events"] == json.loads(data)["events"], key
 
 
 def golden_store() -> MemoryStore:
@@ -120,11 +120,11 @@ def build(
     """
     written = str.maketrans("0123456789", digits)
     ids, store = itertools.count(1), store or golden_store()
-    drawn: list[str] = []
+    drawn_texts: list[str] = []
 
     def new_id() -> str:
-        drawn.append(f"id{next(ids):024}".translate(written))
-        return drawn[-1]
+        drawn_texts.append(f"id{next(ids):024}".translate(written))
+        return drawn_texts[-1]
 
     options = LogOptions(
         in_parallel=one_by_one,
@@ -136,7 +136,7 @@ def build(
     with (
         patch.object(places, "open_store", lambda url, _options: store),
         # The release chose ids of namespaces at random, as is done where a name had another one.
-        patch.object(namespaces, "likely_id", lambda parent, name: drawn[-1]),
+        patch.object(namespaces, "likely_id", lambda parent, name: drawn_texts[-1]),
     ):
         (fill or fill_all)(
             Catalog("memory://golden", writer={"engine": "golden", "user": "ada"}, log_options=options)
@@ -197,11 +197,12 @@ def fill_all(catalog: Catalog) -> None:
     catalog.rename_table("sales.orders", "sales.receipts")
     catalog.create_table("sales.dropped", schema_from_spark(SCHEMA))
     catalog.drop_table("sales.dropped")
-    replaced = catalog.create_table("replaced", schema_from_spark(SCHEMA))
+    replaced_table = catalog.create_table("replaced", schema_from_spark(SCHEMA))
     engine.commit_stage(
-        catalog, engine.stage(catalog, "replace", "replaced", replaced.schema, properties={"new": "yes"})
+        catalog,
+        engine.stage(catalog, "replace", "replaced", replaced_table.schema, properties={"new": "yes"}),
     )
-    replaced.refresh().truncate()
+    replaced_table.refresh().truncate()
     with catalog.transaction() as tx:
         tx.create_namespace("books")
         tx.rename_table("replaced", ("books", "moved"))

@@ -55,8 +55,8 @@ def ids_in(table: Table, path: str) -> list[int]:
     with table.table_head.tracked.store.open_input(
         f"{table.table_head.tracked.prefix}/{path}".lstrip("/")
     ) as source:
-        found: list[int] = pq.read_table(source, columns=[physical])[physical].to_pylist()
-    return found
+        found_rows: list[int] = pq.read_table(source, columns=[physical])[physical].to_pylist()
+    return found_rows
 
 
 def files_of(table: Table, write: WriteRef, rows: pa.Table) -> list[DataFile]:
@@ -86,8 +86,8 @@ def rewritten(table: Table, operation: str, removed: Sequence[str], rows: pa.Tab
 def compacted(table: Table, removed: Sequence[str] | None = None) -> Table:
     """Rewrite these files, or all, as one."""
     removed = paths_of(table) if removed is None else removed
-    found = [live_rows(table, path) for path in removed]
-    return rewritten(table, "compact", removed, pa.concat_tables(found))
+    found_live_rows = [live_rows(table, path) for path in removed]
+    return rewritten(table, "compact", removed, pa.concat_tables(found_live_rows))
 
 
 def live_rows(table: Table, path: str) -> pa.Table:
@@ -95,11 +95,11 @@ def live_rows(table: Table, path: str) -> pa.Table:
     from lakelog.catalog.core.parquet.reading import read_files
 
     plan = table.plan()
-    one = plan.filter(pa.array([each == path for each in plan["path"].to_pylist()]))
+    first_plan = plan.filter(pa.array([row == path for row in plan["path"].to_pylist()]))
     schema, batches = read_files(
         table.table_head.tracked.store,
         table.table_head.tracked.prefix,
-        one,
+        first_plan,
         table.schema,
         table.metadata.specs,
     )
@@ -119,5 +119,5 @@ def deletes_of(table: Table, ids: Sequence[int]) -> list[dict[str, str]]:
 
 def rows_of(table: Table) -> list[tuple[int, str | None]]:
     """Return all rows, sorted by id."""
-    found = table.to_arrow()
-    return sorted(zip(found["id"].to_pylist(), found["name"].to_pylist(), strict=True))
+    found_rows = table.to_arrow()
+    return sorted(zip(found_rows["id"].to_pylist(), found_rows["name"].to_pylist(), strict=True))

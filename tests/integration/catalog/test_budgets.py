@@ -48,13 +48,13 @@ class Counted:
         for store in self.stores:
             for kind, count in store.by_kind.items():
                 by_kind[kind] = by_kind.get(kind, 0) + count
-        seen = (
+        seen_totals = (
             sum(store.requests for store in self.stores),
             sum(store.rounds for store in self.stores),
             by_kind.get("put_if_absent", 0) + by_kind.get("put", 0),
             by_kind.get("list", 0),
         )
-        assert seen == (requests, rounds, puts, lists), by_kind
+        assert seen_totals == (requests, rounds, puts, lists), by_kind
 
 
 @pytest.fixture
@@ -130,13 +130,13 @@ def test_hints_that_are_far_behind_cost_two_rounds_more_for_all_levels_together(
     counted: Counted, warm: Catalog
 ) -> None:
     *spaces, table = logs_of(warm)
-    for tracked in (*spaces, table):
-        kind = "table-altered" if tracked is table else "namespace-altered"
+    for tracked_spaces in (*spaces, table):
+        kind = "table-altered" if tracked_spaces is table else "namespace-altered"
         draft = Draft(events=({"event": kind, "set": {"k": "v"}},))
         for _ in range(200):
-            tracked.commit(tracked.current(), lambda view, passed, draft=draft: draft)  # type: ignore[misc]
+            tracked_spaces.commit(tracked_spaces.current(), lambda view, passed, draft=draft: draft)  # type: ignore[misc]
         wait_for_background()
-        tracked.log.snapshot(tracked.log.view_at(tracked.current().version - 200))
+        tracked_spaces.log.snapshot(tracked_spaces.log.view_at(tracked_spaces.current().version - 200))
     cold = counted.cold()
     with counted.cost(requests=4 * 263, rounds=3 + 2):
         cold.load_table("a.b.t")
@@ -152,8 +152,8 @@ def test_the_next_table_of_a_known_namespace_takes_two_rounds(counted: Counted, 
 
 def test_a_namespace_without_a_hint_is_read_from_its_first_versions(counted: Counted, warm: Catalog) -> None:
     wait_for_background()
-    for tracked in logs_of(warm):
-        tracked.store.delete([tracked.log.keys.latest])
+    for tracked_log in logs_of(warm):
+        tracked_log.store.delete([tracked_log.log.keys.latest])
     cold = counted.cold()
     with counted.cost(requests=4 * 9, rounds=6):
         cold.load_table("a.b.t")
@@ -167,12 +167,12 @@ def test_a_name_that_a_hint_does_not_have_or_leads_elsewhere_is_found(
     old = namespace.store.get(namespace.log.keys.latest)
     assert old is not None
     warm.rename_table("a.b.t", "a.b.old")
-    made = warm.create_table("a.b.t", SCHEMA)
-    added = warm.create_table("a.b.added", SCHEMA)
+    table = warm.create_table("a.b.t", SCHEMA)
+    added_table = warm.create_table("a.b.added", SCHEMA)
     wait_for_background()
     namespace.store.put(namespace.log.keys.latest, old)
-    assert counted.cold().load_table("a.b.t").id == made.id
-    assert counted.cold().load_table("a.b.added").id == added.id
+    assert counted.cold().load_table("a.b.t").id == table.id
+    assert counted.cold().load_table("a.b.added").id == added_table.id
     with pytest.raises(NoSuchTable):
         counted.cold().load_table("a.b.none")
 
@@ -224,22 +224,22 @@ def test_names_in_one_of_many_namespaces_cost_what_they_cost_in_one_of_few(
     """From 2,000 names on they are in pages: a cold look-up reads one of these more, and a list each of them once."""
     maker = counted.client()
     maker.create_namespace("a")
-    tracked = maker._tree.namespace(("a",)).tracked
+    tracked_log = maker._tree.namespace(("a",)).tracked
     links = [
         EntryLinked(
             space=NAMESPACE,
             name=f"n{n:04}",
             kind=NAMESPACE,
             id=f"i{n}",
-            location=f"{tracked.location}/n-i{n}",
+            location=f"{tracked_log.location}/n-i{n}",
         )
         for n in range(count)
     ]
-    tracked.commit(tracked.current(), lambda view, passed: Draft(events=encode(links)))
+    tracked_log.commit(tracked_log.current(), lambda view, passed: Draft(events=encode(links)))
     maker.create_namespace("a.m")
     maker.create_table("a.m.t", SCHEMA)
     wait_for_background()
-    for at in ("", tracked.location):
+    for at in ("", tracked_log.location):
         log = maker._logs.namespace(at).log
         log.snapshot(log.load())
     cold = counted.cold()

@@ -66,10 +66,10 @@ class DyingStore:
             raise Death
         if self.at == -1 and not self.after:
             raise Death
-        done = request()
+        finished_request = request()
         if self.at == -1:
             raise Death
-        return done
+        return finished_request
 
 
 def prepared(warehouse: str) -> None:
@@ -143,13 +143,13 @@ def quick(warehouse: str) -> Catalog:
 
 
 def look(catalog: Catalog) -> Look:
-    """All that a client can see; fails where it sees half of something."""
+    """All that a client can see; fails if it sees half of something."""
     seen: Look = {}
-    pending: list[tuple[str, ...]] = [()]
-    while pending:
-        namespace = pending.pop()
+    pending_texts: list[tuple[str, ...]] = [()]
+    while pending_texts:
+        namespace = pending_texts.pop()
         seen[".".join(namespace)] = catalog.load_namespace(namespace)
-        pending.extend(catalog.list_namespaces(namespace))
+        pending_texts.extend(catalog.list_namespaces(namespace))
         for name in catalog.list_tables(namespace):
             table = catalog.load_table(name)
             seen[".".join(name)] = (sorted(table.to_arrow().to_pydict()["id"]), table.metadata.generation > 1)
@@ -184,7 +184,7 @@ def outcome(operation: Callable[[Catalog], None] | None) -> Look:
 def test_a_client_that_dies_leaves_all_or_nothing(
     operation: Callable[[Catalog], None], after: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nothing, everything = outcome(None), outcome(operation)
+    empty_outcome, all_outcome = outcome(None), outcome(operation)
     deaths = 0
     while True:
         warehouse = f"memory://{uuid.uuid4().hex}"
@@ -198,15 +198,15 @@ def test_a_client_that_dies_leaves_all_or_nothing(
             try:
                 operation(Catalog(warehouse))
             except Death:
-                died = True
+                has_died = True
             else:
-                died = False
+                has_died = False
         seen = look(Catalog(warehouse))
-        assert seen in (nothing, everything), f"death at write {deaths}"
-        assert died or seen == everything
-        if seen == nothing:
+        assert seen in (empty_outcome, all_outcome), f"death at write {deaths}"
+        assert has_died or seen == all_outcome
+        if seen == empty_outcome:
             operation(quick(warehouse))
-        assert look(Catalog(warehouse)) == everything
+        assert look(Catalog(warehouse)) == all_outcome
         # What a crash left behind was finished, so names are free and things can be made again.
         again = quick(warehouse)
         for make in (create_namespace, create_table):
@@ -214,8 +214,8 @@ def test_a_client_that_dies_leaves_all_or_nothing(
                 if again.namespace_exists("a"):
                     make(again)
             except (NamespaceExists, TableExists):
-                assert "a.new" in everything
-        if not died:
+                assert "a.new" in all_outcome
+        if not has_died:
             assert deaths > 0, "the operation writes something"
             return
         deaths += 1

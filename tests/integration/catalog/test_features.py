@@ -39,15 +39,15 @@ def plain(folder: Path, name: str = "t") -> Table:
     return Catalog(folder / "w").create_table(name, SCHEMA).append(ROWS)
 
 
-def altered(*changes: dict[str, Any]) -> Scenario:
+def altered_scenario(*changes: dict[str, Any]) -> Scenario:
     return lambda folder: plain(folder).alter(list(changes))
 
 
-def added(type: str, **more: Any) -> Scenario:
-    return altered({"change": "add-column", "name": ["x"], "type": type, **more})
+def added_scenario(type: str, **more: Any) -> Scenario:
+    return altered_scenario({"change": "add-column", "name": ["x"], "type": type, **more})
 
 
-def created(field: Field, *more: Field) -> Scenario:
+def created_scenario(field: Field, *more: Field) -> Scenario:
     return lambda folder: Catalog(folder / "w").create_table("t", assign_ids((field, *more)))
 
 
@@ -89,13 +89,13 @@ def clone_of_clone(folder: Path) -> Table:
     return Catalog(folder / "w").clone("of", "t")
 
 
-def promising(folder: Path) -> Table:
+def promising_table(folder: Path) -> Table:
     table = plain(folder)
     Catalog(folder / "w").clone("t", "copy")
     return table.refresh()
 
 
-def erased(folder: Path) -> Table:
+def erased_table(folder: Path) -> Table:
     plain(folder)
     catalog = Catalog(folder / "w")
     catalog.forget("t", col("id") == 2, dry_run=False)
@@ -106,7 +106,7 @@ def of_import(folder: Path) -> Table:
     return imported(folder, source_with_two_files(folder / "source")).load_table("t")
 
 
-def adopting(folder: Path) -> Table:
+def adopting_table(folder: Path) -> Table:
     catalog = imported(folder, source_with_two_files(folder / "source"))
     end(folder / "source")
     catalog.adopt_files("t", dry_run=False)
@@ -115,7 +115,7 @@ def adopting(folder: Path) -> Table:
 
 def restored(folder: Path) -> Table:
     """A table that a rollback gives its columns back."""
-    table = added("string collate UTF8_LCASE")(folder)
+    table = added_scenario("string collate UTF8_LCASE")(folder)
     return table.rollback_to_version(table.version - 1).rollback_to_version(table.version)
 
 
@@ -129,23 +129,29 @@ SCENARIOS: dict[str, Scenario] = {
     features.DELETION_VECTORS: vectors,
     features.ABSOLUTE_PATHS: of_clone,
     features.FOREIGN_FILES: foreign,
-    features.COLUMN_DEFAULTS: added("long", default={"current": "1", "exists": {"type": "long", "value": 1}}),
-    features.TYPE_WIDENING: altered({"change": "update-column-type", "name": ["id"], "type": "long"}),
-    features.COLLATIONS: added("string collate UTF8_LCASE"),
-    features.VARIANTS: added("variant"),
-    features.INTERVALS: added("interval day to second"),
-    features.TIMES: added("time(6)"),
-    features.WRITE_DEFAULTS: created(Field(name="x", type=LONG, default=Default(current="1"))),
-    features.GENERATED_COLUMNS: created(GENERATED, Field(name="y", type=LONG)),
-    features.IDENTITY_COLUMNS: created(Field(name="x", type=LONG, nullable=False, identity=IDENTITY)),
-    features.TEXT_LENGTHS: added("varchar(3)"),
-    features.CHECKS: altered({"change": "add-constraint", "constraint": CHECK}),
+    features.COLUMN_DEFAULTS: added_scenario(
+        "long", default={"current": "1", "exists": {"type": "long", "value": 1}}
+    ),
+    features.TYPE_WIDENING: altered_scenario(
+        {"change": "update-column-type", "name": ["id"], "type": "long"}
+    ),
+    features.COLLATIONS: added_scenario("string collate UTF8_LCASE"),
+    features.VARIANTS: added_scenario("variant"),
+    features.INTERVALS: added_scenario("interval day to second"),
+    features.TIMES: added_scenario("time(6)"),
+    features.WRITE_DEFAULTS: created_scenario(Field(name="x", type=LONG, default=Default(current="1"))),
+    features.GENERATED_COLUMNS: created_scenario(GENERATED, Field(name="y", type=LONG)),
+    features.IDENTITY_COLUMNS: created_scenario(
+        Field(name="x", type=LONG, nullable=False, identity=IDENTITY)
+    ),
+    features.TEXT_LENGTHS: added_scenario("varchar(3)"),
+    features.CHECKS: altered_scenario({"change": "add-constraint", "constraint": CHECK}),
     features.BRANCHES: lambda folder: plain(folder).create_tag("one"),
     features.STREAMS: lambda folder: plain(folder).append(ROWS, batch=StreamBatch(stream="s", number=0)),
     features.IMPORTS: of_import,
-    features.ADOPTION: adopting,
-    features.CLONES: promising,
-    features.ERASURE: erased,
+    features.ADOPTION: adopting_table,
+    features.CLONES: promising_table,
+    features.ERASURE: erased_table,
 }
 OTHERWISE: dict[str, tuple[Scenario, set[str]]] = {
     "plain": (plain, set()),
@@ -156,23 +162,23 @@ OTHERWISE: dict[str, tuple[Scenario, set[str]]] = {
         {"absolute-paths", "clones", "deletion-vectors", "type-widening"},
     ),
     "widened parts": (widened_parts, {"type-widening"}),
-    "widened texts": (added("varchar(3)"), {"text-lengths"}),
+    "widened texts": (added_scenario("varchar(3)"), {"text-lengths"}),
     "rolled back": (restored, {"collations"}),
 }
 
 
-def named(table: Table) -> set[str]:
+def named_texts(table: Table) -> set[str]:
     return {*table.features, *table.writer_features}
 
 
 def check(folder: Path) -> None:
     logs = LogCache(WarehouseStores(str(folder / "w"), {}), {}, LogOptions())
-    found = check_warehouse(logs, (), deep=False, all_versions=False, repair=False)
-    assert not found.of(Severity.DAMAGE), found.found
+    report = check_warehouse(logs, (), deep=False, all_versions=False, repair=False)
+    assert not report.of(Severity.DAMAGE), report.found
 
 
 def test_each_feature_has_a_scenario() -> None:
-    of_logs = {each.name for each in features.FEATURES if each.needs != "readers of the state"}
+    of_logs = {feature.name for feature in features.FEATURES if feature.needs != "readers of the state"}
     assert SCENARIOS.keys() == of_logs - {features.CUTS}
 
 
@@ -181,7 +187,7 @@ def test_a_log_names_a_feature_from_the_version_on_that_uses_it(tmp_path: Path, 
     table = SCENARIOS[name](tmp_path)
     log = table.table_head.tracked.log
     view = log.view_at(table.version)
-    readers = next(each for each in features.FEATURES if each.name == name).needs == "readers"
+    readers = next(feature for feature in features.FEATURES if feature.name == name).needs == "readers"
     uses = [
         commit.version
         for commit in log.commits()
@@ -191,19 +197,19 @@ def test_a_log_names_a_feature_from_the_version_on_that_uses_it(tmp_path: Path, 
     assert name in (view.features if readers else view.writer_features)
     assert name not in (view.writer_features if readers else view.features)
     if uses and uses[0] > 1:
-        before = log.view_at(uses[0] - 1)
-        assert name not in {*before.features, *before.writer_features}
+        view_before = log.view_at(uses[0] - 1)
+        assert name not in {*view_before.features, *view_before.writer_features}
     table = (
         Catalog(tmp_path / "w").load_table("t").alter([{"change": "set-property", "key": "a", "value": "b"}])
     )
-    assert name in named(table)
+    assert name in named_texts(table)
     check(tmp_path)
 
 
 @pytest.mark.parametrize("what", OTHERWISE)
 def test_whatever_made_a_table_it_names_exactly_what_it_uses(tmp_path: Path, what: str) -> None:
     scenario, expected = OTHERWISE[what]
-    assert named(scenario(tmp_path)) == expected
+    assert named_texts(scenario(tmp_path)) == expected
     check(tmp_path)
 
 
@@ -258,7 +264,7 @@ def test_the_minimal_client_reads_and_appends_to_a_plain_table(
     for projection in (TableProjection, NamespaceProjection):
         monkeypatch.setattr(projection, "known_features", frozenset())
     table = Catalog(tmp_path / "w").load_table("t").append(ROWS)
-    assert table.to_arrow().num_rows == 6 and named(table) == set()
+    assert table.to_arrow().num_rows == 6 and named_texts(table) == set()
 
 
 def test_a_saved_cut_is_named_in_its_namespace(tmp_path: Path) -> None:
@@ -289,9 +295,9 @@ def test_a_client_that_does_not_know_what_a_namespace_keeps_expires_nothing_ther
             UnsupportedFormat, match="the feature `cuts`, which .*: upgrade lakelog to write to it"
         ):
             work()
-    now = dt.timedelta(0)
-    vacuumed = older.vacuum(older_than=now, dropped_older_than=now, dry_run=False)
-    assert "`cuts`" in str(next(each.error for each in vacuumed if each.name == "`dropped`"))
+    duration = dt.timedelta(0)
+    vacuumed_report = older.vacuum(older_than=duration, dropped_older_than=duration, dry_run=False)
+    assert "`cuts`" in str(next(each.error for each in vacuumed_report if each.name == "`dropped`"))
     monkeypatch.undo()
     cut = Catalog(tmp_path / "w", as_of="one")
     assert (cut.load_table("t").row_count, cut.load_table("dropped").row_count) == (6, 3)
@@ -313,18 +319,18 @@ def test_no_table_is_made_from_one_that_has_what_is_not_known_here(tmp_path: Pat
     """The copy would lack it, and the next writer would not know."""
     table = plain(tmp_path)
     put(table, {"event": "quota-set", "skippable": True, "rows": 5}, writer_features=("quotas",))
-    catalog, other = Catalog(tmp_path / "w"), Catalog(tmp_path / "other")
-    other.create_namespace("n")
+    catalog, other_catalog = Catalog(tmp_path / "w"), Catalog(tmp_path / "other")
+    other_catalog.create_namespace("n")
     catalog.backup(tmp_path / "backup")
     works: list[Callable[[], object]] = [
         lambda: catalog.clone("t", "u"),
         lambda: catalog.copy_table(tmp_path / "other", "t"),
-        lambda: other.restore_table(tmp_path / "backup", "t"),
+        lambda: other_catalog.restore_table(tmp_path / "backup", "t"),
     ]
     for work in works:
         with pytest.raises(UnsupportedFormat, match="the feature `quotas`, which .* to write to it"):
             work()
-    assert catalog.list_tables() == [("t",)] and other.list_tables() == []
+    assert catalog.list_tables() == [("t",)] and other_catalog.list_tables() == []
     warehouse = Catalog(tmp_path / "restored")
     warehouse.restore_warehouse(tmp_path / "backup")
     assert warehouse.load_table("t").writer_features == ("quotas",)
@@ -347,11 +353,11 @@ def test_a_commit_names_what_only_some_of_its_events_use(tmp_path: Path) -> None
 def root_of(table_or_none: Table | None, folder: Path) -> SnapshotRoot:
     """Return the newest snapshot of a table, or of the root namespace."""
     logs = LogCache(WarehouseStores(str(folder / "w"), {}), {}, LogOptions())
-    tracked: Any = (
+    tracked_namespace: Any = (
         logs.namespace("") if table_or_none is None else logs.table(logs.location(table_or_none.location))
     )
-    tracked.log.snapshot(tracked.current())
-    return decode_root(tracked.store.get(tracked.log.keys.latest), "", features.KNOWN)
+    tracked_namespace.log.snapshot(tracked_namespace.current())
+    return decode_root(tracked_namespace.store.get(tracked_namespace.log.keys.latest), "", features.KNOWN)
 
 
 def test_a_state_names_the_features_of_its_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,15 +376,15 @@ def test_a_state_names_the_features_of_its_form(tmp_path: Path, monkeypatch: pyt
 
 def put(table: Table, *events: dict[str, Any], writer_features: tuple[str, ...] = ()) -> None:
     """Put what a newer client might, as the table's next version."""
-    tracked = table.table_head.tracked
-    head = tracked.current()
-    last = tracked.log.entry_at(head.version)
+    tracked_log = table.table_head.tracked
+    head = tracked_log.current()
+    last = tracked_log.log.entry_at(head.version)
     assert isinstance(last, Commit)
     newer = msgspec.structs.replace(
         last, version=head.version + 1, prev=head.hash, time_us=head.time_us + 1, commit_id="later", attempt_id="a",
         write=None, events=events, features=(), writer_features=writer_features, sidecars=(), hash="",
     )  # fmt: skip
-    tracked.store.put(tracked.log.keys.commit(newer.version), encode(newer))
+    tracked_log.store.put(tracked_log.log.keys.commit(newer.version), encode(newer))
 
 
 def test_readers_skip_what_only_writers_of_a_newer_client_need(tmp_path: Path) -> None:
@@ -389,13 +395,13 @@ def test_readers_skip_what_only_writers_of_a_newer_client_need(tmp_path: Path) -
     assert newer.writer_features == ("quotas",) and len(list(newer.history())) == newer.version
     with pytest.raises(UnsupportedFormat, match="the feature `quotas`, which .* to write to it"):
         newer.append(ROWS)
-    tracked = table.table_head.tracked
-    view = tracked.current()
-    dump = tracked.log.projection.dump(view.state, view.version)
+    tracked_log = table.table_head.tracked
+    view = tracked_log.current()
+    dump = tracked_log.log.projection.dump(view.state, view.version)
     for name, blob in dump.blobs.items():
-        tracked.store.put(tracked.log.keys.manifest(name), blob)
+        tracked_log.store.put(tracked_log.log.keys.manifest(name), blob)
     dump = replace(dump, root=dump.root | {"writers": {"quotas": {"rows": 5}}})
-    tracked.store.put(tracked.log.keys.latest, encode(root_of_view(view, dump)))
+    tracked_log.store.put(tracked_log.log.keys.latest, encode(root_of_view(view, dump)))
     assert Catalog(tmp_path / "w").load_table("t").to_arrow().equals(table.to_arrow())
 
 

@@ -85,8 +85,8 @@ def test_a_transaction_does_not_begin_before_what_its_own_client_has_committed(
     tx.rollback()
     assert [early.begin().load_table(name).row_count for name in ("one", "two")] == [1, 1]
     early.save_cut("now")
-    saved = Catalog(warehouse, as_of="now")
-    assert [saved.load_table(name).row_count for name in ("one", "two")] == [1, 1]
+    saved_catalog = Catalog(warehouse, as_of="now")
+    assert [saved_catalog.load_table(name).row_count for name in ("one", "two")] == [1, 1]
 
 
 def test_a_clock_of_another_age_does_not_forget_what_its_client_has_seen(
@@ -97,9 +97,11 @@ def test_a_clock_of_another_age_does_not_forget_what_its_client_has_seen(
     early = Catalog(warehouse, log_options=LogOptions(clock_us=lambda: time.time_ns() // 1000 + 30_000_000))
     cause = early.load_table("cause").append(rows(1))
     year_us = 365 * 86_400_000_000
-    lost = Catalog(warehouse, log_options=LogOptions(clock_us=lambda: time.time_ns() // 1000 + year_us))
-    assert lost.load_table("cause").row_count == 1
-    assert lost.load_table("effect").append(rows(1)).committed_at > cause.committed_at
+    lost_catalog = Catalog(
+        warehouse, log_options=LogOptions(clock_us=lambda: time.time_ns() // 1000 + year_us)
+    )
+    assert lost_catalog.load_table("cause").row_count == 1
+    assert lost_catalog.load_table("effect").append(rows(1)).committed_at > cause.committed_at
 
 
 def test_what_another_client_dropped_is_restored_with_a_token_of_before(
@@ -107,16 +109,16 @@ def test_what_another_client_dropped_is_restored_with_a_token_of_before(
 ) -> None:
     catalog.create_namespace("a")
     catalog.create_table("a.t", SCHEMA).append(rows(1))
-    other = client()
-    other.drop_table("a.t")
+    other_catalog = client()
+    other_catalog.drop_table("a.t")
     token = catalog.token("a.t")  # of what this client knows, which is the table before its drop
     assert catalog.undrop_table("a.t", token=token) == ("a", "t")
-    assert other.load_table("a.t").to_arrow() == rows(1)
+    assert other_catalog.load_table("a.t").to_arrow() == rows(1)
     assert client().undrop_table("a.t", token=token) == ("a", "t")
-    other.drop_namespace("a", cascade=True)
+    other_catalog.drop_namespace("a", cascade=True)
     token = catalog.token("a")
     assert catalog.undrop_namespace("a", token=token) == ("a",)
-    other.drop_namespace("a", cascade=True)
+    other_catalog.drop_namespace("a", cascade=True)
     assert client().undrop_namespace("a", token=token) == ("a",)
     assert client().list_namespaces() == []
 
@@ -158,23 +160,23 @@ def test_what_was_dropped_and_restored_by_others_is_dropped_by_a_client_that_kne
         for name, kind in (("a.t", "table"), ("a", "namespace")):
             stale = client()
             stale.load_table("a.t")
-            other = client()
-            getattr(other, f"drop_{kind}")(name, **({"cascade": True} if kind == "namespace" else {}))
-            getattr(other, f"undrop_{kind}")(name)
+            other_catalog = client()
+            getattr(other_catalog, f"drop_{kind}")(name, **({"cascade": True} if kind == "namespace" else {}))
+            getattr(other_catalog, f"undrop_{kind}")(name)
             token = stale.token(name) if with_token else None
             cascade = {"cascade": True} if kind == "namespace" else {}
             assert getattr(stale, f"drop_{kind}")(name, token=token, **cascade)
             assert not client().table_exists("a.t")
-            getattr(other, f"undrop_{kind}")(name)
+            getattr(other_catalog, f"undrop_{kind}")(name)
             if with_token:
                 assert getattr(client(), f"drop_{kind}")(name, token=token, **cascade)
             assert client().table_exists("a.t"), "a retry does not drop it twice"
     catalog.drop_table("a.t")
     stale = client()
     stale.load_namespace("a")
-    other = client()
-    other.drop_namespace("a")
-    other.undrop_namespace("a")
+    other_catalog = client()
+    other_catalog.drop_namespace("a")
+    other_catalog.undrop_namespace("a")
     assert stale.drop_namespace("a", token=stale.token("a"))
 
 
@@ -219,13 +221,13 @@ def test_a_name_is_always_found_though_its_table_is_replaced_meanwhile(
     walk = slow._tree._walk
 
     def then_they_are_swapped(namespace: Any, fresh: Any) -> Any:
-        found = walk(namespace, fresh)
+        columns = walk(namespace, fresh)
         monkeypatch.undo()
         with catalog.transaction() as tx:
             tx.rename_table("t", "other")
             tx.rename_table("u", "t")
             tx.rename_table("other", "u")
-        return found
+        return columns
 
     monkeypatch.setattr(slow._tree, "_walk", then_they_are_swapped)
     if change == "drop":
@@ -257,9 +259,9 @@ def test_what_another_client_restores_under_another_name_meanwhile_is_a_conflict
             step = getattr(restore, after)
 
             def then_it_is_restored(*given: Any) -> Any:
-                done = step(*given)
+                finished_step = step(*given)
                 other()
-                return done
+                return finished_step
 
             monkeypatch.setattr(restore, after, then_it_is_restored)
             slow.undrop_table("t")

@@ -34,9 +34,9 @@ class Seen(list[Observation]):
         (self.background if seen.is_background else self).append(seen)
 
     def only(self) -> Observation:
-        [seen] = self
+        [seen_observation] = self
         self.clear()
-        return seen
+        return seen_observation
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def observed(warehouse: str, seen: Seen) -> Catalog:
     return catalog
 
 
-def counted(catalog: Catalog) -> CountingStore:
+def counted_store(catalog: Catalog) -> CountingStore:
     """Count the requests of a catalog by another piece than the one that its records come from."""
     stores = engine.places(catalog).stores
     store = stores[engine.places(catalog).warehouse] = CountingStore(stores[engine.places(catalog).warehouse])
@@ -65,19 +65,23 @@ def counted(catalog: Catalog) -> CountingStore:
 def test_what_an_engine_asks_for_is_one_record_too(observed: Catalog, seen: Seen) -> None:
     table = observed.load_table("a.t")
     seen.only()
-    done = engine.commit_write(table, engine.begin_write(table), "truncate", ())
+    finished_table = engine.commit_write(table, engine.begin_write(table), "truncate", ())
     assert (seen[0].operation, seen.only().name) == ("commit_write", "`a`.`t`")
-    engine.token_at(observed, done.location)
-    assert (seen[0].operation, seen.only().name) == ("token_at", done.location)
+    engine.token_at(observed, finished_table.location)
+    assert (seen[0].operation, seen.only().name) == ("token_at", finished_table.location)
 
 
 def test_each_call_is_one_record_that_names_its_method_and_its_table(observed: Catalog, seen: Seen) -> None:
     table = observed.load_table("a.t")
     assert (seen[0].operation, seen.only().name) == ("load_table", "`a`.`t`")
     table = table.append(rows(1, 2))
-    done = seen.only()
-    assert (done.operation, done.name, done.error) == ("append", "`a`.`t`", None)
-    assert (done.attempts, done.rebases, done.waits) == (1, 0, 0) and done.duration_s > 0
+    observation = seen.only()
+    assert (observation.operation, observation.name, observation.error) == ("append", "`a`.`t`", None)
+    assert (observation.attempts, observation.rebases, observation.waits) == (
+        1,
+        0,
+        0,
+    ) and observation.duration_s > 0
     table.delete("id = 1")  # it reads, writes a deletion vector, and commits
     assert seen.only().operation == "delete"
     table.merge(rows(2, 3), on="id").when_not_matched_insert_all().execute()
@@ -86,7 +90,12 @@ def test_each_call_is_one_record_that_names_its_method_and_its_table(observed: C
     assert (seen[0].operation, seen.only().name) == ("expire", "`a`.`t`")
     with observed.transaction() as tx:
         tx.load_table("a.t").append(rows(4))
-    assert [each.operation for each in seen] == ["begin", "load_table", "append", "commit"]
+    assert [each_observation.operation for each_observation in seen] == [
+        "begin",
+        "load_table",
+        "append",
+        "commit",
+    ]
 
 
 def test_an_operation_that_fails_is_a_record_with_the_kind_of_its_error(
@@ -94,8 +103,12 @@ def test_an_operation_that_fails_is_a_record_with_the_kind_of_its_error(
 ) -> None:
     with pytest.raises(NoSuchTable):
         observed.load_table("a.none")
-    done = seen.only()
-    assert (done.operation, done.error, done.requests) == ("load_table", "no-such-table", {"get": 2})
+    observation = seen.only()
+    assert (observation.operation, observation.error, observation.requests) == (
+        "load_table",
+        "no-such-table",
+        {"get": 2},
+    )
 
 
 def costs() -> list[tuple[str, Callable[[Catalog], Any]]]:
@@ -137,10 +150,10 @@ def test_requests_and_bytes_are_those_that_a_counting_store_counts(
     for operation, run in costs():
         seen = Seen()
         catalog = Catalog(place, observe=seen, log_options=LogOptions(snapshot_every_versions=5))
-        store = counted(catalog)
+        store = counted_store(catalog)
         run(catalog)
         wait_for_background()
-        assert operation in {each.operation for each in seen}
+        assert operation in {observation.operation for observation in seen}
         every = [*seen, *seen.background]
         requests = sum((Counter(each.requests) for each in every), Counter())
         assert requests == +store.by_kind, operation
@@ -158,8 +171,8 @@ def test_bytes_of_files_that_arrow_reads_by_its_own_threads_are_counted(tmp_path
     assert size > 400_000
     seen.clear()
     table.to_arrow()
-    done = seen.only()
-    assert done.operation == "scan" and size <= done.bytes_read < 1.2 * size
+    observation = seen.only()
+    assert observation.operation == "scan" and size <= observation.bytes_read < 1.2 * size
 
 
 def test_a_read_is_a_record_once_it_ends_and_not_before(observed: Catalog, seen: Seen) -> None:
@@ -172,8 +185,8 @@ def test_a_read_is_a_record_once_it_ends_and_not_before(observed: Catalog, seen:
     assert seen.only().operation == "table_exists"
     reader.read_all()
     assert seen.only().requests == {"open": 2}
-    abandoned = table.to_reader()
-    del abandoned
+    abandoned_reader = table.to_reader()
+    del abandoned_reader
     gc.collect()
     assert seen.only().operation == "scan"
 
@@ -183,16 +196,16 @@ def test_a_rebase_and_the_race_before_it_are_counted(observed: Catalog, warehous
     Catalog(warehouse).load_table("a.t").append(rows(1))
     seen.clear()
     table.append(rows(2))
-    done = seen.only()
-    assert (done.attempts, done.rebases) == (2, 1)
-    assert done.requests == {"put": 1, "put_if_absent": 2, "get": 1}
+    observation = seen.only()
+    assert (observation.attempts, observation.rebases) == (2, 1)
+    assert observation.requests == {"put": 1, "put_if_absent": 2, "get": 1}
 
 
 def test_threads_that_share_versions_have_a_record_each_and_no_request_is_counted_twice(
     observed: Catalog, warehouse: str, seen: Seen
 ) -> None:
     catalog = Catalog(warehouse, observe=seen)
-    store = counted(catalog)
+    store = counted_store(catalog)
     table = catalog.load_table("a.t")
     wait_for_background()
     store.reset()
@@ -204,8 +217,8 @@ def test_threads_that_share_versions_have_a_record_each_and_no_request_is_counte
     for thread in threads:
         thread.join()
     wait_for_background()
-    assert [each.operation for each in seen] == ["append"] * 8
-    assert all(each.attempts or each.waits for each in seen)
+    assert [observation.operation for observation in seen] == ["append"] * 8
+    assert all(observation.attempts or observation.waits for observation in seen)
     assert sum((Counter(each.requests) for each in [*seen, *seen.background]), Counter()) == +store.by_kind
 
 
@@ -213,9 +226,9 @@ def test_what_goes_on_in_the_background_is_a_record_of_its_own(warehouse: str, s
     catalog = Catalog(warehouse, observe=seen, log_options=LogOptions(snapshot_every_versions=1))
     catalog.create_namespace("a")
     wait_for_background()
-    assert [each.operation for each in seen] == ["create_namespace"]
-    assert {each.operation for each in seen.background} == {"background"}
-    assert sum(each.requests.get("put", 0) for each in seen.background) >= 2
+    assert [observation.operation for observation in seen] == ["create_namespace"]
+    assert {observation.operation for observation in seen.background} == {"background"}
+    assert sum(observation.requests.get("put", 0) for observation in seen.background) >= 2
 
 
 def test_upkeep_by_a_writer_is_a_record_of_the_background(
@@ -225,7 +238,7 @@ def test_upkeep_by_a_writer_is_a_record_of_the_background(
     observed.create_table("a.kept", SCHEMA, properties={"lakelog.maintenance": "auto"})
     wait_for_background()
     catalog = Catalog(warehouse, observe=seen)
-    store = counted(catalog)
+    store = counted_store(catalog)
     seen.clear()
     seen.background.clear()
     table = catalog.load_table("a.kept")
@@ -233,8 +246,10 @@ def test_upkeep_by_a_writer_is_a_record_of_the_background(
         table = table.append(rows(number))
         wait_for_upkeep()
     wait_for_background()
-    kept = [each for each in seen.background if each.name.endswith(table.location)]
-    assert "compact" in {entry.operation for entry in table.refresh().history()} and kept
+    kept_background = [
+        observation for observation in seen.background if observation.name.endswith(table.location)
+    ]
+    assert "compact" in {entry.operation for entry in table.refresh().history()} and kept_background
     assert sum((Counter(each.requests) for each in [*seen, *seen.background]), Counter()) == +store.by_kind
 
 
@@ -248,7 +263,7 @@ def test_a_hook_that_fails_breaks_nothing_and_is_logged_once(
     catalog.create_namespace("a")
     catalog.create_table("a.t", SCHEMA).append(rows(1))
     assert catalog.load_table("a.t").row_count == 1
-    [record] = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    [record] = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert "a hook for operations failed" in record.message and "secret" not in record.message
 
 
@@ -273,7 +288,7 @@ def test_no_record_and_no_line_of_a_log_has_a_secret(
     observed.load_table("a.t").append(rows(1))
     assert "hunter2" not in f"{seen[0]}" and seen[0].error == "invalid-input"
     assert caplog.records and "hunter2" not in caplog.text
-    assert any(each.name == "lakelog.log.requests" for each in caplog.records)
+    assert any(record.name == "lakelog.log.requests" for record in caplog.records)
 
 
 def test_without_a_hook_nothing_is_measured(

@@ -30,10 +30,10 @@ def ids(rows: Any) -> list[int]:
 def seen(things: dict[str, Any]) -> dict[str, Any]:
     """What a worker sees of what it was handed."""
     catalog = things.pop("catalog")
-    found: dict[str, Any] = {name: ids(each) for name, each in things.items()}
-    found["appended"] = ids(things["table"].append(pa.table({"id": [100]})))
+    found_ids: dict[str, Any] = {name: ids(each) for name, each in things.items()}
+    found_ids["appended"] = ids(things["table"].append(pa.table({"id": [100]})))
     return {
-        **found,
+        **found_ids,
         "names": catalog.list_tables(),
         "writer": list(catalog.load_table("t").history(limit=1))[0].writer,
     }
@@ -66,18 +66,20 @@ def handed(catalog: Catalog) -> Iterator[tuple[str, Any, list[int]]]:
     yield "scan", newer.scan(filter=(col("id") > 1) & (col("day") == DAY), columns=["id"], limit=9), [2, 3]
     yield "row ids", newer.scan(row_ids=True, filter="id = 1"), [1]
     yield "changes", newer.changes(newer.version, updates=True), [3]
-    then = Catalog(catalog._logs.warehouse, options=OPTIONS, as_of="cut")
-    yield "cut", then.load_table("t"), [1, 2, 3]
+    past_catalog = Catalog(catalog._logs.warehouse, options=OPTIONS, as_of="cut")
+    yield "cut", past_catalog.load_table("t"), [1, 2, 3]
 
 
 def test_other_processes_read_what_they_are_handed(catalog: Catalog) -> None:
-    things = {name: (value, wanted) for name, value, wanted in handed(catalog)}
-    pickled = pickle.dumps({"catalog": catalog, **{name: value for name, (value, _) in things.items()}})
-    assert SECRET.encode() not in pickled and b"AKIAUSER" not in pickled
+    things = {name: (value, wanted_numbers) for name, value, wanted_numbers in handed(catalog)}
+    pickled_data = pickle.dumps({"catalog": catalog, **{name: value for name, (value, _) in things.items()}})
+    assert SECRET.encode() not in pickled_data and b"AKIAUSER" not in pickled_data
     catalog.load_table("t").append(rows(50))
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found = pool.apply(seen_of, (pickled,))
-    assert {name: found[name] for name in things} == {name: wanted for name, (_, wanted) in things.items()}
+        found = pool.apply(seen_of, (pickled_data,))
+    assert {name: found[name] for name in things} == {
+        name: wanted_numbers for name, (_, wanted_numbers) in things.items()
+    }
     assert found["appended"] == [1, 2, 3, 50, 100] and found["names"] == [("t",)]
     assert found["writer"]["engine"] == "test" and ids(catalog.load_table("t")) == [1, 2, 3, 50, 100]
 
@@ -87,17 +89,19 @@ def seen_of(pickled: bytes) -> dict[str, Any]:
 
 
 def test_what_is_opened_again_is_the_same_and_can_be_pickled_again(catalog: Catalog) -> None:
-    for name, value, wanted in handed(catalog):
+    for name, value, wanted_numbers in handed(catalog):
         again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(value))))
-        assert type(again) is type(value) and ids(again) == wanted, name
+        assert type(again) is type(value) and ids(again) == wanted_numbers, name
         if isinstance(value, Table):
-            same = ("name", "version", "identifier", "ref", "is_past", "id", "location")
-            assert [getattr(again, each) for each in same] == [getattr(value, each) for each in same]
+            same_texts = ("name", "version", "identifier", "ref", "is_past", "id", "location")
+            assert [getattr(again, text) for text in same_texts] == [
+                getattr(value, text) for text in same_texts
+            ]
 
 
 def test_tables_that_are_opened_again_share_their_logs(catalog: Catalog) -> None:
     table = catalog.create_table("t", SCHEMA)
-    first, second = (pickle.loads(pickle.dumps(each)) for each in (table, table.scan()))
+    first, second = (pickle.loads(pickle.dumps(each_table)) for each_table in (table, table.scan()))
     assert first.table_head.logs is second._head.logs is not table.table_head.logs
 
 
@@ -125,22 +129,22 @@ def test_what_belongs_to_a_process_is_refused(catalog: Catalog, what: str) -> No
 def test_what_is_gone_is_not_something_else(catalog: Catalog, gone: str) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(1))
     table.create_branch("b")
-    pickled = pickle.dumps(catalog.load_table("t", ref="b" if gone == "branch" else None))
+    pickled_data = pickle.dumps(catalog.load_table("t", ref="b" if gone == "branch" else None))
     if gone == "branch":
         table.refresh().drop_branch("b")
         table.refresh().create_branch("b")
         pickled_late = pickle.dumps(catalog.load_table("t", ref="b"))
         assert ids(pickle.loads(pickled_late)) == [1]
         # At its version the old branch was there.
-        assert ids(pickle.loads(pickled)) == [1]
+        assert ids(pickle.loads(pickled_data)) == [1]
         with pytest.raises(NotFound):
-            pickle.loads(pickled).append(rows(2))
+            pickle.loads(pickled_data).append(rows(2))
         return
     catalog.drop_table("t")
     if gone == "another":
         catalog.create_table("t", SCHEMA)
     with pytest.raises(NotFound, match="no table"):
-        pickle.loads(pickled)
+        pickle.loads(pickled_data)
 
 
 def test_a_warehouse_in_memory_stays_in_its_process() -> None:
@@ -173,9 +177,9 @@ def test_errors_come_back_from_other_processes(
     # Errors of this kind have facts that they are raised with.
     facts = {
         name: f"the {name}"
-        for name, each in inspect.signature(kind).parameters.items()
-        if each.kind is inspect.Parameter.KEYWORD_ONLY
+        for name, parameter in inspect.signature(kind).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     }
     error = kind("it failed: try again", **facts)
-    same = again(error)
-    assert type(same) is kind and str(same) == str(error) and vars(same) == vars(error)
+    same_error = again(error)
+    assert type(same_error) is kind and str(same_error) == str(error) and vars(same_error) == vars(error)

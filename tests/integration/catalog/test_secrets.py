@@ -95,16 +95,16 @@ def test_a_secret_is_in_no_byte_of_a_log_and_in_no_audit(
     ):  # fmt: skip
         with pytest.raises(LakelogError) as error:
             use()
-        assert not any(each in str(error.value) for each in secrets)
-    stored = b"".join(
+        assert not any(text in str(error.value) for text in secrets)
+    stored_data = b"".join(
         path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and "_log" in path.parts
     )
-    assert [each for each in secrets if each.encode() in stored] == []
+    assert [text for text in secrets if text.encode() in stored_data] == []
     for form in ([], ["--json"]):
         assert run(["audit", "--warehouse", str(tmp_path), *form]) == 0
-        shown = "".join(capsys.readouterr())
-        assert "ann" in shown
-        assert [each for each in secrets if each in shown] == []
+        shown_text = "".join(capsys.readouterr())
+        assert "ann" in shown_text
+        assert [text for text in secrets if text in shown_text] == []
 
 
 def test_what_is_no_secret_stays(tmp_path: Path) -> None:

@@ -44,8 +44,8 @@ class Slow:
             Slow.held = ""
             wait_until(Slow.others_wait, "that another thread waits")
         threading.Event().wait(0.01)
-        found: bool = self._store.put_if_absent(key, data)
-        return found
+        is_found: bool = self._store.put_if_absent(key, data)
+        return is_found
 
 
 def hold_first(tracked: TrackedLog[Any]) -> None:
@@ -99,14 +99,15 @@ def test_appends_of_threads_share_versions_and_each_stays_known(catalog: Catalog
     assert table.refresh().version - 1 < THREADS * EACH
 
     expected = sorted(100 * number + i for number in range(THREADS) for i in range(EACH))
-    other = client().load_table("t")
-    read = other.scan(row_ids=True).to_arrow()
+    other_table = client().load_table("t")
+    read = other_table.scan(row_ids=True).to_arrow()
     assert sorted(read["id"].to_pylist()) == expected
     assert sorted(read["_row_id"].to_pylist()) == list(range(len(expected)))
     # Histories and audits have an entry for each, with its own author.
-    every = list(other.history())
+    every = list(other_table.history())
     assert (
-        sum(entry.details.get("added_files", 0) for entry in every) == other.table_head.state.files.file_count
+        sum(entry.details.get("added_files", 0) for entry in every)
+        == other_table.table_head.state.files.file_count
     )
     # The one that put a file for several says no rows of its own.
     history = [entry for entry in every if "of_changes" not in entry.details]
@@ -117,25 +118,25 @@ def test_appends_of_threads_share_versions_and_each_stays_known(catalog: Catalog
     assert len({entry.commit_id for entry in history}) == len(history)
     assert [entry.version for entry in history] == sorted((e.version for e in history), reverse=True)
     assert {entry.details.get("added_rows", entry.details.get("rows")) for entry in history[:-1]} == {1}
-    audited = [entry for entry in client().audit() if entry.operations == ("append",)]
-    assert {entry.commit_id for entry in audited} == {entry.commit_id for entry in every[:-1]}
+    audited_entries = [entry for entry in client().audit() if entry.operations == ("append",)]
+    assert {entry.commit_id for entry in audited_entries} == {entry.commit_id for entry in every[:-1]}
     # Each row came in its version, and none twice.
-    changes = other.changes(1).to_arrow()
+    changes = other_table.changes(1).to_arrow()
     assert sorted(changes["id"].to_pylist()) == expected
     came = dict(zip(changes["id"].to_pylist(), changes["_commit_version"].to_pylist(), strict=True))
     for version in {*came.values()}:
-        then = other.at(version=version).scan().to_arrow()["id"].to_pylist()
-        assert sorted(then) == sorted(id for id, since in came.items() if since <= version)
+        past_rows = other_table.at(version=version).scan().to_arrow()["id"].to_pylist()
+        assert sorted(past_rows) == sorted(id for id, since in came.items() if since <= version)
 
 
 def test_a_write_that_is_committed_again_is_found_in_a_version_of_many(catalog: Catalog, client: Any) -> None:
     table = catalog.create_table("t", SCHEMA)
     writes = [engine.begin_write(table) for _ in range(THREADS)]
-    tracked = table.table_head.tracked
+    tracked_log = table.table_head.tracked
     files = [
         write_files(
-            tracked.store,
-            tracked.prefix,
+            tracked_log.store,
+            tracked_log.prefix,
             write,
             rows(number).to_reader(),
             table.metadata.schema,
@@ -150,7 +151,7 @@ def test_a_write_that_is_committed_again_is_found_in_a_version_of_many(catalog: 
         for _ in range(EACH):
             engine.commit_write(table, writes[number], "append", files[number])
 
-    hold_first(tracked)
+    hold_first(tracked_log)
     side_by_side(commit)
     head = client().load_table("t")
     assert sorted(head.scan().to_arrow()["id"].to_pylist()) == list(range(THREADS))
@@ -165,7 +166,7 @@ def test_tables_of_threads_share_versions_of_their_namespace_and_a_name_is_given
     catalog: Catalog, client: Any
 ) -> None:
     catalog.create_namespace("a")
-    taken: list[str] = []
+    taken_texts: list[str] = []
 
     def create(number: int) -> None:
         for i in range(EACH):
@@ -173,47 +174,49 @@ def test_tables_of_threads_share_versions_of_their_namespace_and_a_name_is_given
             try:
                 catalog.create_table(f"a.common{i}", SCHEMA)
             except TableExists:
-                taken.append(f"common{i}")
+                taken_texts.append(f"common{i}")
 
     hold_first(catalog._tree.namespace(("a",)).tracked)
     side_by_side(create)
     names = {f"t{number}_{i}" for number in range(THREADS) for i in range(EACH)}
     names |= {f"common{i}" for i in range(EACH)}
-    other = client()
-    assert {name[-1] for name in other.list_tables("a")} == names
-    assert Counter(taken) == {f"common{i}": THREADS - 1 for i in range(EACH)}
-    history = [entry for entry in other.history("a") if entry.operation == "link"]
+    other_client = client()
+    assert {name[-1] for name in other_client.list_tables("a")} == names
+    assert Counter(taken_texts) == {f"common{i}": THREADS - 1 for i in range(EACH)}
+    history = [entry for entry in other_client.history("a") if entry.operation == "link"]
     assert len(history) == len(names)
     assert len({entry.version for entry in history}) < len(names)
     for name in names:
-        assert other.load_table(f"a.{name}").append(rows(1)).version == 2
+        assert other_client.load_table(f"a.{name}").append(rows(1)).version == 2
 
 
 def test_appends_share_versions_beside_changes_that_do_not(catalog: Catalog, client: Any) -> None:
     """Deletes, a new column and a rollback go by themselves, each on the state that it finds."""
     table = catalog.create_table("t", SCHEMA).append(rows(*range(50), region="old"))
-    appended: list[int] = []
+    appended_numbers: list[int] = []
 
     def change(number: int) -> None:
         for i in range(EACH):
-            one = catalog.load_table("t")
+            table = catalog.load_table("t")
             if number == 0:
-                one.delete(f"id = {i}")
+                table.delete(f"id = {i}")
             elif number == 1 and i == 2:
-                one.alter([{"change": "add-column", "name": ["more"], "type": "integer"}])
+                table.alter([{"change": "add-column", "name": ["more"], "type": "integer"}])
             else:
                 try:
-                    one.append(rows(1000 * number + i))
-                    appended.append(1000 * number + i)
+                    table.append(rows(1000 * number + i))
+                    appended_numbers.append(1000 * number + i)
                 except CommitConflict as error:
                     assert "column" in str(error)
 
     hold_first(table.table_head.tracked)
     side_by_side(change)
-    other = client().load_table("t")
-    assert sorted(other.scan().to_arrow()["id"].to_pylist()) == sorted([*range(EACH, 50), *appended])
-    assert any(len(each_change(commit)) > 1 for commit in other.table_head.commits())
-    assert table.id == other.id
+    other_table = client().load_table("t")
+    assert sorted(other_table.scan().to_arrow()["id"].to_pylist()) == sorted(
+        [*range(EACH, 50), *appended_numbers]
+    )
+    assert any(len(each_change(commit)) > 1 for commit in other_table.table_head.commits())
+    assert table.id == other_table.id
 
 
 def test_the_commands_and_fsck_know_versions_of_many(
@@ -224,8 +227,8 @@ def test_the_commands_and_fsck_know_versions_of_many(
     side_by_side(lambda number: catalog.load_table("t").append(rows(number)))
     table = table.refresh()
     assert any(commit.changes for commit in table.table_head.commits())
-    shared = next(each.version for each in table.table_head.commits() if each.changes)
-    assert table.at(version=shared).history()._repr_html_().count("append") == 1  # the newest change
+    shared_version = next(commit.version for commit in table.table_head.commits() if commit.changes)
+    assert table.at(version=shared_version).history()._repr_html_().count("append") == 1  # the newest change
     assert run_command(["history", "t", "--warehouse", warehouse]) == 0
     for_several = sum("of_changes" in entry.details for entry in table.history())
     assert capsys.readouterr().out.count("append") == THREADS + for_several

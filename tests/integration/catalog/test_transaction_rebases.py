@@ -55,16 +55,16 @@ def test_what_was_prepared_before_a_drop_and_its_undrop_is_a_conflict(
     catalog.create_table("n.t", SCHEMA)
     stages = [engine.stage(catalog, kind, "t", SCHEMA) for kind in ("replace", "create-or-replace")]
     create = engine.stage(catalog, "create", "n.u", SCHEMA)
-    held, token, renaming = catalog.load_table("t"), catalog.token("t"), catalog.token("n.t")
+    held_table, token, renaming_token = catalog.load_table("t"), catalog.token("t"), catalog.token("n.t")
     other.drop_table("t")
     other.undrop_table("t")
     other.drop_namespace("n", cascade=True)
     other.undrop_namespace("n")
     changes: list[Callable[[], object]] = [
         *(lambda stage=stage: engine.commit_stage(catalog, stage) for stage in (*stages, create)),
-        lambda: held.overwrite(rows(2)),
-        lambda: held.alter([SetProperty(key="k", value="v")], token=token),
-        lambda: catalog.rename_table("n.t", "n.v", token=renaming),
+        lambda: held_table.overwrite(rows(2)),
+        lambda: held_table.alter([SetProperty(key="k", value="v")], token=token),
+        lambda: catalog.rename_table("n.t", "n.v", token=renaming_token),
     ]
     for change in changes:
         with pytest.raises(ConflictError, match="and restored since"):
@@ -79,13 +79,13 @@ def test_what_was_prepared_before_a_drop_and_its_undrop_is_a_conflict(
 
 
 def test_a_change_that_meets_a_purged_table_says_so(catalog: Catalog, other: Catalog) -> None:
-    held = catalog.load_table("t")
+    held_table = catalog.load_table("t")
     other.drop_table("t")
     other.vacuum(dropped_older_than=dt.timedelta(0), older_than=dt.timedelta(0), dry_run=False)
     with pytest.raises(LogSealed, match="was purged at version"):
-        held.table_head.tracked.log.commit(held.table_head.view, lambda view, passed: Draft())
+        held_table.table_head.tracked.log.commit(held_table.table_head.view, lambda view, passed: Draft())
     with pytest.raises(NotFound, match="dropped"):
-        held.append(rows(2))
+        held_table.append(rows(2))
 
 
 def test_a_read_of_the_past_in_a_transaction_is_of_that_version_also_after_an_expiry(
@@ -98,11 +98,11 @@ def test_a_read_of_the_past_in_a_transaction_is_of_that_version_also_after_an_ex
     reader = client()
     with reader.transaction() as tx:
         tx.load_table("t").append(rows(100))
-        then, now = tx.load_table("t").at(version=42), tx.load_table("t")
+        past_table, current_table = tx.load_table("t").at(version=42), tx.load_table("t")
         catalog.load_table("t").overwrite(rows(1000))
         catalog.expire("t", version=42, dry_run=False)
-        assert sorted(then.to_arrow()["id"].to_pylist()) == list(range(41))
-        assert sorted(now.to_arrow()["id"].to_pylist()) == [*range(45), 100]
+        assert sorted(past_table.to_arrow()["id"].to_pylist()) == list(range(41))
+        assert sorted(current_table.to_arrow()["id"].to_pylist()) == [*range(45), 100]
 
 
 def test_what_a_transaction_decides_anew_is_about_the_version_that_it_meets_also_after_an_expiry(
@@ -112,10 +112,10 @@ def test_what_a_transaction_decides_anew_is_about_the_version_that_it_meets_also
     catalog.create_table("t", SCHEMA).append(rows(1))
     with pytest.raises(ConflictError), catalog.transaction() as tx:
         table = tx.load_table("t").overwrite(rows(2))
-        tracked = table.table_head.tracked
+        tracked_log = table.table_head.tracked
         client().load_table("t").append(rows(3))
         look: list[object] = []
-        read = type(tracked).read
+        read = type(tracked_log).read
 
         def expiring(self: object, view: object, ask: Callable[[object], object]) -> object:
             def once(seen: object) -> object:
@@ -126,7 +126,7 @@ def test_what_a_transaction_decides_anew_is_about_the_version_that_it_meets_also
 
             return read(self, view, once)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(type(tracked), "read", expiring)
+        monkeypatch.setattr(type(tracked_log), "read", expiring)
     assert look
     monkeypatch.undo()
     assert ids(catalog) == [1, 3]
@@ -185,14 +185,14 @@ def test_a_serializable_transaction_has_read_that_there_was_nothing_to_drop(
 def test_a_name_whose_table_was_dropped_by_its_place_is_free_in_a_transaction(
     catalog: Catalog, client: Client, tmp_path: Path, when: str
 ) -> None:
-    place, other = str(tmp_path / "place"), client()
+    place, other_catalog = str(tmp_path / "place"), client()
     catalog.create_table("t", SCHEMA, location=place).append(rows(1))
     catalog.create_table("old", SCHEMA).append(rows(2))
     if when == "before":
-        engine.drop_table_at(other, place)
+        engine.drop_table_at(other_catalog, place)
     with catalog.transaction() as tx:
         if when == "meanwhile":
-            engine.drop_table_at(other, place)
+            engine.drop_table_at(other_catalog, place)
         if when == "within":
             engine.drop_table_at(tx, place)
         assert not tx.table_exists("t")
@@ -201,34 +201,34 @@ def test_a_name_whose_table_was_dropped_by_its_place_is_free_in_a_transaction(
         else:
             tx.rename_table("old", "t")
         if when == "meanwhile":
-            assert not other.table_exists("t")  # and unlinks the name
-    assert ids(other) == [2]
-    assert other.undrop_table("t", to="back") == ("back",)
-    assert ids(other, "back") == [1]
+            assert not other_catalog.table_exists("t")  # and unlinks the name
+    assert ids(other_catalog) == [2]
+    assert other_catalog.undrop_table("t", to="back") == ("back",)
+    assert ids(other_catalog, "back") == [1]
 
 
 def test_a_name_that_led_nowhere_and_does_again_is_not_taken_away(
     catalog: Catalog, client: Client, tmp_path: Path
 ) -> None:
-    place, other = str(tmp_path / "place"), client()
+    place, other_catalog = str(tmp_path / "place"), client()
     catalog.create_table("t", SCHEMA, location=place).append(rows(1))
-    engine.drop_table_at(other, place)
+    engine.drop_table_at(other_catalog, place)
     with (
         pytest.raises(CommitConflict, match="restored while its name was given"),
         catalog.transaction() as tx,
     ):
         tx.create_table("t", SCHEMA).append(rows(2))
-        assert not other.table_exists("t")
-        other.undrop_table("t")
-    assert ids(other) == [1]
+        assert not other_catalog.table_exists("t")
+        other_catalog.undrop_table("t")
+    assert ids(other_catalog) == [1]
 
 
 def test_what_was_prepared_before_an_earlier_step_is_a_conflict_that_says_so(
     catalog: Catalog, other: Catalog
 ) -> None:
     with catalog.transaction() as tx:
-        held, stage = tx.load_table("t"), engine.stage(tx, "replace", "t", SCHEMA)
-        held.append(rows(2))
+        held_table, stage = tx.load_table("t"), engine.stage(tx, "replace", "t", SCHEMA)
+        held_table.append(rows(2))
         with pytest.raises(
             CommitConflict, match="an earlier change in the same transaction, which added files"
         ):
@@ -236,10 +236,10 @@ def test_what_was_prepared_before_an_earlier_step_is_a_conflict_that_says_so(
         with pytest.raises(
             CommitConflict, match="an earlier change in the same transaction, which added files"
         ):
-            held.overwrite(rows(3))
+            held_table.overwrite(rows(3))
         engine.commit_stage(tx, engine.stage(tx, "replace", "t", SCHEMA))
         with pytest.raises(CommitConflict, match="same transaction, which replaced the table"):
-            held.alter([RenameColumn(name=("region",), new_name="area")])
+            held_table.alter([RenameColumn(name=("region",), new_name="area")])
     assert ids(other) == []
 
 

@@ -48,10 +48,10 @@ def with_column(name: str) -> pa.Table:
 def test_rows_of_a_column_that_the_transaction_added_never_land_in_another_one(
     catalog: Catalog, other: Catalog
 ) -> None:
-    one, two = catalog.begin(), other.begin()
-    one.load_table("t").alter([AddColumn(name=("x",), type="string")]).append(with_column("x"))
+    transaction, two = catalog.begin(), other.begin()
+    transaction.load_table("t").alter([AddColumn(name=("x",), type="string")]).append(with_column("x"))
     two.load_table("t").alter([AddColumn(name=("y",), type="string")]).append(with_column("y"))
-    one.commit()
+    transaction.commit()
     with pytest.raises(CommitConflict, match="changes columns"):
         two.commit()
     assert catalog.load_table("t").to_arrow()["x"].to_pylist() == [None, "x"]
@@ -79,12 +79,12 @@ def test_rows_of_a_later_step_are_not_proven_by_a_scan_of_an_earlier_one(
 ) -> None:
     catalog.create_table("t", SCHEMA).append(rows(1))
     tx = catalog.begin()
-    scanned = tx.load_table("t")
-    scanned = scanned.append(rows(2))
-    violating = pa.table({"id": [-5], "region": [None], "amount": [0.0]}, schema=SCHEMA)
-    tx.load_table("t").append(violating)
+    scanned_table = tx.load_table("t")
+    scanned_table = scanned_table.append(rows(2))
+    violating_table = pa.table({"id": [-5], "region": [None], "amount": [0.0]}, schema=SCHEMA)
+    tx.load_table("t").append(violating_table)
     with pytest.raises(CommitConflict, match="rows were added since"):
-        tx.load_table("t").alter([change], looked_at=scanned)
+        tx.load_table("t").alter([change], looked_at=scanned_table)
     tx.rollback()
 
 
@@ -198,14 +198,14 @@ def test_one_place_is_one_table_in_a_transaction_too(
 def test_a_place_that_was_taken_meanwhile_leaves_nothing_of_the_transaction_behind(
     catalog: Catalog, other: Catalog, tmp_path: Path
 ) -> None:
-    one, two = f"{tmp_path}/one", f"{tmp_path}/two"
+    text, two = f"{tmp_path}/one", f"{tmp_path}/two"
     with pytest.raises(LocationTaken), catalog.transaction() as tx:
-        tx.create_table("a", SCHEMA, location=one)
+        tx.create_table("a", SCHEMA, location=text)
         tx.create_table("b", SCHEMA, location=two)
         other.create_table("c", SCHEMA, location=two)
     with pytest.raises(NoSuchTable):
-        other.table_at(one)
-    other.create_table("d", SCHEMA, location=one)
+        other.table_at(text)
+    other.create_table("d", SCHEMA, location=text)
 
 
 def test_the_same_change_by_another_client_is_no_conflict_and_nothing_to_do(
@@ -311,12 +311,12 @@ class Losing(MemoryStore):
     def put_if_absent(self, key: str, data: bytes) -> bool:
         if self.refuse and "_log/" in key:
             raise PermissionDenied("the credentials have expired", location=key)
-        done = super().put_if_absent(key, data)
+        is_done = super().put_if_absent(key, data)
         if self.lose and key.startswith("_log/"):
             Losing.lose -= 1
             Losing.refuse_reads = True
             raise StorageError("no answer", location=key)
-        return done
+        return is_done
 
     refuse_reads = False
 
@@ -332,11 +332,11 @@ def losing(warehouse: str, monkeypatch: pytest.MonkeyPatch, catalog: Catalog) ->
     store._objects = catalog._logs.places.store(warehouse)._objects  # type: ignore[attr-defined]
     with monkeypatch.context() as patch:
         patch.setattr(places, "open_store", lambda url, options: store)
-        made = Catalog(warehouse)
-        made._logs.log_options = made._logs.log_options
+        new_catalog = Catalog(warehouse)
+        new_catalog._logs.log_options = new_catalog._logs.log_options
     Losing.lose = Losing.refuse = 0
     Losing.refuse_reads = False
-    yield made
+    yield new_catalog
     Losing.lose = Losing.refuse = 0
     Losing.refuse_reads = False
 

@@ -39,18 +39,18 @@ def bank(catalog: Catalog) -> Catalog:
 def test_what_a_transaction_does_appears_at_once_and_only_when_it_commits(
     bank: Catalog, client: Client
 ) -> None:
-    other = client()
+    other_catalog = client()
     with bank.transaction() as tx:
         tx.load_table("bank.savings").append(rows((2, -30)))
         tx.load_table("bank.checking").append(rows((2, 30)))
         assert total(tx, "bank.savings") == 70
-        assert total(other, "bank.savings") == 100
+        assert total(other_catalog, "bank.savings") == 100
         assert total(bank, "bank.checking") == 100
-    assert total(other, "bank.savings") == 70
-    assert total(other, "bank.checking") == 130
-    savings, checking = (other.load_table(f"bank.{name}") for name in ("savings", "checking"))
-    assert savings.committed_at == checking.committed_at
-    assert next(savings.history()).commit_id == next(checking.history()).commit_id == tx.commit_id
+    assert total(other_catalog, "bank.savings") == 70
+    assert total(other_catalog, "bank.checking") == 130
+    savings, checking_table = (other_catalog.load_table(f"bank.{name}") for name in ("savings", "checking"))
+    assert savings.committed_at == checking_table.committed_at
+    assert next(savings.history()).commit_id == next(checking_table.history()).commit_id == tx.commit_id
 
 
 def test_an_exception_rolls_back_and_nothing_has_happened(bank: Catalog, client: Client) -> None:
@@ -59,15 +59,15 @@ def test_an_exception_rolls_back_and_nothing_has_happened(bank: Catalog, client:
         tx.create_table("bank.new", SCHEMA)
         tx.drop_table("bank.checking")
         raise ZeroDivisionError
-    other = client()
-    assert total(other, "bank.savings", "bank.checking") == 200
-    assert other.list_tables("bank") == [("bank", "checking"), ("bank", "savings")]
+    other_client = client()
+    assert total(other_client, "bank.savings", "bank.checking") == 200
+    assert other_client.list_tables("bank") == [("bank", "checking"), ("bank", "savings")]
     with pytest.raises(Unsupported, match="rolled back"):
         tx.load_table("bank.savings")
 
 
 def test_a_transaction_creates_alters_fills_renames_and_drops(bank: Catalog, client: Client) -> None:
-    other = client()
+    other_catalog = client()
     with bank.transaction() as tx:
         tx.create_namespace("archive", {"owner": "me"})
         table = tx.create_table("archive.old", SCHEMA).append(rows((1, 1), (2, 2)))
@@ -79,14 +79,14 @@ def test_a_transaction_creates_alters_fills_renames_and_drops(bank: Catalog, cli
         tx.drop_table("bank.checking")
         assert tx.list_tables("archive") == [("archive", "old"), ("archive", "savings")]
         assert tx.list_tables("bank") == []
-        assert not other.namespace_exists("archive")
-    assert other.list_tables("archive") == [("archive", "old"), ("archive", "savings")]
-    assert other.list_tables("bank") == []
-    assert other.load_namespace("archive") == {"owner": "me"}
-    old = other.load_table("archive.old")
+        assert not other_catalog.namespace_exists("archive")
+    assert other_catalog.list_tables("archive") == [("archive", "old"), ("archive", "savings")]
+    assert other_catalog.list_tables("bank") == []
+    assert other_catalog.load_namespace("archive") == {"owner": "me"}
+    old = other_catalog.load_table("archive.old")
     assert old.version == 1
     assert old.to_arrow().to_pylist() == [{"id": 9, "amount": 9, "note": None}]
-    assert total(other, "archive.savings") == 100
+    assert total(other_catalog, "archive.savings") == 100
 
 
 def test_names_that_were_dropped_and_created_again_in_one_transaction_lead_to_the_new_table(
@@ -105,17 +105,17 @@ def test_names_that_were_dropped_and_created_again_in_one_transaction_lead_to_th
 
 
 def test_many_steps_on_one_table_are_one_version(bank: Catalog) -> None:
-    before = bank.load_table("bank.savings").version
+    version_before = bank.load_table("bank.savings").version
     with bank.transaction() as tx:
         for i in range(5):
             tx.load_table("bank.savings").append(rows((10 + i, i)))
         tx.load_table("bank.savings").alter([{"change": "set-property", "key": "a", "value": "b"}])
         tx.load_table("bank.savings").overwrite(rows((1, 1)))
         tx.load_table("bank.savings").append(rows((2, 2)))
-    after = bank.load_table("bank.savings")
-    assert after.version == before + 1
-    assert sorted(after.to_arrow()["id"].to_pylist()) == [1, 2]
-    assert after.properties == {"a": "b"}
+    table_after = bank.load_table("bank.savings")
+    assert table_after.version == version_before + 1
+    assert sorted(table_after.to_arrow()["id"].to_pylist()) == [1, 2]
+    assert table_after.properties == {"a": "b"}
 
 
 def test_bulk_in_several_steps_keeps_its_sidecars_apart(bank: Catalog, client: Client) -> None:
@@ -132,28 +132,28 @@ def test_bulk_in_several_steps_keeps_its_sidecars_apart(bank: Catalog, client: C
 
 
 def test_appends_rebase_over_what_others_appended_meanwhile(bank: Catalog, client: Client) -> None:
-    other = client()
+    other_catalog = client()
     with bank.transaction() as tx:
         tx.load_table("bank.savings").append(rows((2, 1)))
         tx.load_table("bank.checking").append(rows((2, 1)))
-        other.load_table("bank.savings").append(rows((3, 1000)))
+        other_catalog.load_table("bank.savings").append(rows((3, 1000)))
         assert total(tx, "bank.savings") == 101
-    assert total(other, "bank.savings") == 1101
-    assert total(other, "bank.checking") == 101
+    assert total(other_catalog, "bank.savings") == 1101
+    assert total(other_catalog, "bank.checking") == 101
 
 
 def test_a_conflict_in_one_table_undoes_all_and_says_whose(bank: Catalog, client: Client) -> None:
-    other = client()
+    other_catalog = client()
     tx = bank.begin()
     tx.load_table("bank.checking").append(rows((2, 50)))
     tx.load_table("bank.savings").overwrite(rows((1, 50)))
-    other.load_table("bank.savings").append(rows((3, 1000)))
+    other_catalog.load_table("bank.savings").append(rows((3, 1000)))
     with pytest.raises(
         CommitConflict, match=r"overwrite of .*savings.* conflicts with version 3.*by engine=test"
     ):
         tx.commit()
-    assert total(other, "bank.checking") == 100
-    assert total(other, "bank.savings") == 1100
+    assert total(other_catalog, "bank.checking") == 100
+    assert total(other_catalog, "bank.savings") == 1100
     assert not tx.is_open
     with pytest.raises(Unsupported, match="not committed"):
         tx.commit()
@@ -185,13 +185,13 @@ def test_a_name_taken_meanwhile_fails_the_transaction(bank: Catalog, client: Cli
 
 
 def test_all_reads_are_of_one_moment(bank: Catalog, client: Client) -> None:
-    other = client()
+    other_catalog = client()
     tx = bank.begin()
     assert total(tx, "bank.savings") == 100
-    with other.transaction() as theirs:
+    with other_catalog.transaction() as theirs:
         theirs.load_table("bank.savings").append(rows((2, -30)))
         theirs.load_table("bank.checking").append(rows((2, 30)))
-    other.load_table("bank.checking").append(rows((3, 5)))
+    other_catalog.load_table("bank.checking").append(rows((3, 5)))
     assert total(tx, "bank.savings", "bank.checking") == 200
     tx.rollback()
     assert total(bank, "bank.savings", "bank.checking") == 205
@@ -200,9 +200,9 @@ def test_all_reads_are_of_one_moment(bank: Catalog, client: Client) -> None:
 def test_a_table_moved_between_two_namespaces_is_seen_in_exactly_one(bank: Catalog, client: Client) -> None:
     bank.create_namespace("other")
     tx = client().begin()
-    before = tx.list_tables("other")
+    tables_before = tx.list_tables("other")
     bank.rename_table("bank.savings", "other.savings")
-    assert before + tx.list_tables("bank") == [("bank", "checking"), ("bank", "savings")]
+    assert tables_before + tx.list_tables("bank") == [("bank", "checking"), ("bank", "savings")]
     tx.rollback()
 
 
@@ -224,12 +224,12 @@ def test_a_statement_that_fails_leaves_the_rest_of_the_transaction_as_it_was(
 
 def test_serializable_fails_when_what_was_read_has_changed(bank: Catalog, client: Client) -> None:
     def skewed(isolation: str) -> None:
-        one, two = bank.begin(isolation), client().begin(isolation)
-        assert total(one, "bank.savings", "bank.checking") >= 0
+        transaction, two = bank.begin(isolation), client().begin(isolation)
+        assert total(transaction, "bank.savings", "bank.checking") >= 0
         assert total(two, "bank.savings", "bank.checking") >= 0
-        one.load_table("bank.savings").append(rows((5, -10)))
+        transaction.load_table("bank.savings").append(rows((5, -10)))
         two.load_table("bank.checking").append(rows((5, -10)))
-        one.commit()
+        transaction.commit()
         two.commit()
 
     skewed("snapshot")
@@ -269,10 +269,12 @@ def test_serializable_sees_names_that_appeared(bank: Catalog, client: Client) ->
 
 
 def test_a_transaction_that_changes_nothing_writes_nothing(bank: Catalog) -> None:
-    before = {name: bank.load_table(f"bank.{name}").version for name in ("savings", "checking")}
+    versions_before = {name: bank.load_table(f"bank.{name}").version for name in ("savings", "checking")}
     with bank.transaction("serializable") as tx:
         total(tx, "bank.savings", "bank.checking")
-    assert before == {name: bank.load_table(f"bank.{name}").version for name in ("savings", "checking")}
+    assert versions_before == {
+        name: bank.load_table(f"bank.{name}").version for name in ("savings", "checking")
+    }
 
 
 def test_transactions_do_not_nest_and_refuse_what_they_cannot_do(bank: Catalog, tmp_path: object) -> None:
@@ -290,9 +292,11 @@ def test_each_log_of_a_transaction_says_which_statements_changed_it(bank: Catalo
                 tx.load_table(name).append(rows((9, number)))
         with engine.writing_as({"statement": "CREATE"}):
             tx.create_table("bank.new", SCHEMA)
-    said = {name: next(client().load_table(f"bank.{name}").history()).writer for name in ("savings", "new")}
-    assert said["savings"] == {"engine": "test", "statement": "INSERT 0; INSERT 2", "query": "2"}
-    assert said["new"] == {"engine": "test", "statement": "CREATE"}
+    writers = {
+        name: next(client().load_table(f"bank.{name}").history()).writer for name in ("savings", "new")
+    }
+    assert writers["savings"] == {"engine": "test", "statement": "INSERT 0; INSERT 2", "query": "2"}
+    assert writers["new"] == {"engine": "test", "statement": "CREATE"}
     assert next(client().history("bank")).writer == {"engine": "test", "statement": "CREATE"}
     bank.load_table("bank.savings").append(rows((1, 1)))
     assert next(client().load_table("bank.savings").history()).writer == {"engine": "test"}
@@ -318,14 +322,14 @@ def test_only_a_serializable_reader_does_not_pass_over_what_is_about_to_be_decid
     for name in ("a", "b"):
         catalog.create_table(name, SCHEMA)
     reader = Catalog(warehouse, log_options=LogOptions(sleep_s=lambda seconds: None))
-    seen: list[int] = []
+    seen_numbers: list[int] = []
 
     def read_meanwhile() -> None:
-        if not seen:
+        if not seen_numbers:
             with reader.begin(isolation) as tx:
-                seen.append(total(tx, "a", "b"))
+                seen_numbers.append(total(tx, "a", "b"))
         else:
-            seen.append(-1)
+            seen_numbers.append(-1)
 
     logs = catalog._logs
     changes = []
@@ -340,8 +344,8 @@ def test_only_a_serializable_reader_does_not_pass_over_what_is_about_to_be_decid
             )
         )
     logs.commit_together(changes, validate=read_meanwhile)
-    assert len(seen) == attempts
-    assert seen[0] == 0
+    assert len(seen_numbers) == attempts
+    assert seen_numbers[0] == 0
     assert catalog.load_table("a").properties == {"k": "v"}
 
 
@@ -349,7 +353,7 @@ def test_what_was_read_in_one_round_is_checked_before_the_next_question(
     bank: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The namespace was read before another transaction, the table after it, both for the first question."""
-    reader, other = client(), client()
+    reader, other_catalog = client(), client()
     reader.load_table("bank.savings")
     refresh = cache.refresh_many  # type: ignore[attr-defined]
     late: list[bool] = []
@@ -360,7 +364,7 @@ def test_what_was_read_in_one_round_is_checked_before_the_next_question(
             views += refresh([pair])
             if len(pairs) == 3 and number == 1 and not late:
                 late.append(True)
-                with other.transaction() as tx:
+                with other_catalog.transaction() as tx:
                     tx.create_table("bank.new", SCHEMA)
                     tx.load_table("bank.savings").append(rows((2, 1)))
         return views

@@ -1,4 +1,4 @@
-"""What clients do in a process of its own, whose clock may be another one.
+"""The work of clients in a process of its own, whose clock may differ.
 
 Each line of its input is a client: JSON with the `url` and `options` of a warehouse, the `environment` of its
 credentials, and `steps`, which is Python that has `catalog`, `open_catalog` and `rows`. It calls `report` with what the

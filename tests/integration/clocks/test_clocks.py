@@ -39,10 +39,10 @@ TIMEOUT_S = 120
 
 
 def _library() -> str | None:
-    found = importlib.util.find_spec("libfaketime")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("libfaketime")
+    if spec is None or spec.origin is None:
         return None
-    library = Path(found.origin).parent / "vendor/libfaketime/src/libfaketime.so.1"
+    library = Path(spec.origin).parent / "vendor/libfaketime/src/libfaketime.so.1"
     return str(library) if library.exists() else None
 
 
@@ -159,7 +159,7 @@ def check_nothing_was_lost(place: Place) -> None:
 
 def test_a_host_that_is_ahead_deletes_nothing_that_is_young(place: Place) -> None:
     dropped_and_replaced(place)
-    reported = place.client(
+    reported_client = place.client(
         f"+{place.far}",
         f"""
         age = dt.timedelta({"days=7" if place.far == "8d" else "minutes=7"})
@@ -168,7 +168,7 @@ def test_a_host_that_is_ahead_deletes_nothing_that_is_young(place: Place) -> Non
         report({{"places": [each.kind for each in found]}})
         """,
     )
-    assert "error" not in reported and "dropped-table" not in reported["places"]
+    assert "error" not in reported_client and "dropped-table" not in reported_client["places"]
     check_nothing_was_lost(place)
 
 
@@ -229,9 +229,9 @@ def test_times_that_are_in_a_log_already_make_nothing_old(
     """A log of the warehouse has a commit that is a year ahead, of a store whose clock was wrong then."""
     year_ahead = LogOptions(clock_us=lambda: host_clock_us() + 365 * DAY_US)
     place.catalog().create_table("strange", ROWS.schema)
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patch:
         for store in (LocalStore, S3Store):
-            patched.setattr(store, "now_us", lambda store, near="": None)
+            patch.setattr(store, "now_us", lambda store, near="": None)
         strange = Catalog(place.url, options=place.options, log_options=year_ahead).load_table("strange")
         assert strange.append(ROWS).table_head.time_us > host_clock_us() + 364 * DAY_US
     dropped_and_replaced(place)
@@ -252,12 +252,14 @@ def test_where_only_the_hosts_clock_makes_things_old_they_stay_until_it_is_said_
     for call in ("catalog.expire({})", "catalog.vacuum({})"):
         # What is only looked at is shown as it would be.
         steps = f"report({{'looked': len({call.format('')})}}); {call.format('dry_run=False')}"
-        reported = disk.client("+8d", steps, local_disk=True)
-        assert reported["looked"] >= 2 and reported["error"] == "clock-not-trusted", reported
-        assert "--trust-clock" in reported["message"]
+        reported_client = disk.client("+8d", steps, local_disk=True)
+        assert reported_client["looked"] >= 2 and reported_client["error"] == "clock-not-trusted", (
+            reported_client
+        )
+        assert "--trust-clock" in reported_client["message"]
     check_nothing_was_lost(disk)
     disk.catalog().drop_table("gone")
-    reported = disk.client(
+    reported_client = disk.client(
         "+8d",
         """
         [kept] = [each for each in catalog.expire(dry_run=False, trust_clock=True) if each.name == "`kept`"]
@@ -266,13 +268,13 @@ def test_where_only_the_hosts_clock_makes_things_old_they_stay_until_it_is_said_
         """,
         local_disk=True,
     )
-    assert reported["first"] == 3 and reported["gone"] == ["`gone`"], reported
+    assert reported_client["first"] == 3 and reported_client["gone"] == ["`gone`"], reported_client
 
 
 def test_a_gap_that_decides_nothing_needs_no_trust(disk: Place) -> None:
     """No version is old enough by any clock, or the age is 0, or no age was asked for; or the gap is of hours."""
     dropped_and_replaced(disk)
-    reported = disk.client(
+    reported_client = disk.client(
         "+8d",
         """
         catalog.expire(older_than=dt.timedelta(days=30), dry_run=False)
@@ -280,7 +282,7 @@ def test_a_gap_that_decides_nothing_needs_no_trust(disk: Place) -> None:
         """,
         local_disk=True,
     )
-    assert "error" not in reported
+    assert "error" not in reported_client
     check_nothing_was_lost(disk)
     hours = "catalog.expire(older_than=dt.timedelta(hours=1), dry_run=False)"
     assert "error" not in disk.client("+20h", hours, local_disk=True)
@@ -312,11 +314,11 @@ def test_the_command_refuses_and_takes_the_word_of_its_user(
     week_later_ns = time.time_ns() + 8 * DAY_US * 1000
     monkeypatch.setattr(time, "time_ns", lambda: week_later_ns)
     monkeypatch.setattr(local_store, "stamp_us", lambda fd: week_later_ns // 1000)
-    asked = [[command, "--warehouse", disk.url, "--apply"] for command in ("expire", "vacuum")]
-    for command in asked:
+    commands = [[command, "--warehouse", disk.url, "--apply"] for command in ("expire", "vacuum")]
+    for command in commands:
         assert run(command) == 1
         assert "--trust-clock" in capsys.readouterr().err
-    for command in asked:
+    for command in commands:
         assert run([*command, "--trust-clock"]) == 0
     assert "dropped table" in capsys.readouterr().out
 
@@ -348,11 +350,11 @@ def _denied(**_: Any) -> Any:
 def test_s3_reports_its_time_in_any_answer_and_is_asked_only_where_there_was_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    asked_texts: list[str] = []
     real = S3Clients.calls
 
     def calls(self: S3Clients, operation: str, each: Any) -> Any:
-        asked.extend([operation] * len(each))
+        asked_texts.extend([operation] * len(each))
         return real(self, operation, each)
 
     monkeypatch.setattr(S3Clients, "calls", calls)
@@ -365,18 +367,21 @@ def test_s3_reports_its_time_in_any_answer_and_is_asked_only_where_there_was_non
         ):
             store = open_store(f"s3://{bucket}/of", server.options)
             assert not first(store)
-            count = len(asked)
-            assert abs(store.now_us() - host_clock_us()) < MINUTE_US and len(asked) == count
+            count = len(asked_texts)
+            assert abs(store.now_us() - host_clock_us()) < MINUTE_US and len(asked_texts) == count
         store = open_store(f"s3://{bucket}/of", server.options)
         assert store.now_us() is not None and store.now_us() is not None
-        assert asked[count:] == ["head_object"]
-        asked.clear()
+        assert asked_texts[count:] == ["head_object"]
+        asked_texts.clear()
         place = Place(f"s3://{bucket}/w", "14m", server.options)
         dropped_and_replaced(place)
         place.catalog().expire(older_than=dt.timedelta(0), dry_run=False)
         place.catalog().vacuum(dry_run=False)
         assert place.catalog().load_table("kept").append(ROWS).row_count == 6
-        assert "head_object" not in asked
+        assert "head_object" not in asked_texts
         # More than 15 minutes, and S3 refuses what such a host signs.
-        refused = place.client("+8d", "catalog.create_namespace('a')")
-        assert (refused["error"], "clock of this host" in refused["message"]) == ("storage", True), refused
+        refused_client = place.client("+8d", "catalog.create_namespace('a')")
+        assert (refused_client["error"], "clock of this host" in refused_client["message"]) == (
+            "storage",
+            True,
+        ), refused_client

@@ -53,9 +53,9 @@ class Remembering(MemoryStore):
         self._taken: set[str] = set()
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
-        created = key not in self._taken and super().put_if_absent(key, data)
+        is_created = key not in self._taken and super().put_if_absent(key, data)
         self._taken.add(key)
-        return created
+        return is_created
 
     def put(self, key: str, data: bytes) -> None:
         self._taken.add(key)
@@ -95,10 +95,10 @@ class NothingRemembered(MemoryStore):
     def get(self, key: str) -> bytes | None:
         if key in self._absent:
             return None
-        found = super().get(key)
-        if found is None:
+        data = super().get(key)
+        if data is None:
             self._absent.add(key)
-        return found
+        return data
 
 
 class FirstRemembered(MemoryStore):
@@ -109,8 +109,8 @@ class FirstRemembered(MemoryStore):
         self._read: dict[str, bytes] = {}
 
     def get(self, key: str) -> bytes | None:
-        found = super().get(key)
-        return None if found is None else self._read.setdefault(key, found)
+        data = super().get(key)
+        return None if data is None else self._read.setdefault(key, data)
 
 
 class GhostsRead(MemoryStore):
@@ -121,8 +121,8 @@ class GhostsRead(MemoryStore):
         self._ghosts: dict[str, bytes] = {}
 
     def get(self, key: str) -> bytes | None:
-        found = super().get(key)
-        return self._ghosts.get(key) if found is None else found
+        data = super().get(key)
+        return self._ghosts.get(key) if data is None else data
 
     def delete(self, keys: Sequence[str]) -> None:
         self._ghosts |= {key: self._objects[key] for key in keys if key in self._objects}
@@ -245,8 +245,8 @@ class Cutting(MemoryStore):
     """Returns the beginning of large objects."""
 
     def get(self, key: str) -> bytes | None:
-        found = super().get(key)
-        return found and found[:1_000_000]
+        data = super().get(key)
+        return data and data[:1_000_000]
 
 
 class WithoutFolders(MemoryStore):
@@ -273,22 +273,22 @@ class Inventing(MemoryStore):
         return super().get(key) or (b"invented" if "reads/" in key else None)
 
     def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
-        found = list(super().list_sizes(prefix, after))
-        yield from found or ([(f"{prefix}invented", 1)] if "reads/" in prefix else [])
+        sizes = list(super().list_sizes(prefix, after))
+        yield from sizes or ([(f"{prefix}invented", 1)] if "reads/" in prefix else [])
 
 
 class NeverAbsent(MemoryStore):
     """Answers a read of what is not there by a page of its own."""
 
     def get(self, key: str) -> bytes | None:
-        found = super().get(key)
-        return b"<html>" if found is None else found
+        data = super().get(key)
+        return b"<html>" if data is None else data
 
 
 class Garbling(MemoryStore):
     def get(self, key: str) -> bytes | None:
-        found = super().get(key)
-        return found and found[::-1]
+        data = super().get(key)
+        return data and data[::-1]
 
 
 class NeverFree(MemoryStore):

@@ -1,4 +1,4 @@
-"""What the doctor says of stores that each have one fault: the check that is about it, and how bad it is."""
+"""The doctor examines stores with a single fault each, and reports the right check and severity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def report_of(store: ObjectStore, racer: Sequence[str] = COMMAND) -> dict[str, S
 def by_name(report: DoctorReport) -> dict[str, StoreCheck]:
     names = [check.name for check in report.checks]
     assert len(names) == len(set(names))
-    assert report.worst is max((each.verdict for each in report.checks), key=list(CheckVerdict).index)
+    assert report.worst is max((check.verdict for check in report.checks), key=list(CheckVerdict).index)
     return {check.name: check for check in report.checks}
 
 
@@ -73,12 +73,12 @@ def not_good(found: dict[str, StoreCheck]) -> dict[str, str]:
 def test_a_store_with_a_fault_is_bad_by_the_check_that_is_about_it(
     kind: Callable[[], MemoryStore], bad: set[str]
 ) -> None:
-    found = report_of(kind())
-    assert {name for name, check in found.items() if check.verdict is CheckVerdict.BAD} == bad
+    report = report_of(kind())
+    assert {name for name, check in report.items() if check.verdict is CheckVerdict.BAD} == bad
     for name in bad:
-        assert found[name].what and found[name].todo
-    left = CheckVerdict.WARNING if kind is faults.Keeping else CheckVerdict.GOOD
-    assert found["left behind"].verdict is left, found["left behind"]
+        assert report[name].what and report[name].todo
+    remaining_verdict = CheckVerdict.WARNING if kind is faults.Keeping else CheckVerdict.GOOD
+    assert report["left behind"].verdict is remaining_verdict, report["left behind"]
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,10 @@ def test_what_one_racer_was_said_to_have_created_has_to_be_there(stored: bytes |
 
 def test_racers_of_whom_only_one_had_an_answer_prove_nothing() -> None:
     key, won = "races/0000", races.RacerOutcome(racer=0, ending="won")
-    lost = [races.RacerOutcome(racer=number, ending="failed", doubts=("503",)) for number in (1, 2)]
-    race = races.KeyRace(key, [won, *lost], stored=races.body(key, 0))
+    lost_racer_outcomes = [
+        races.RacerOutcome(racer=number, ending="failed", doubts=("503",)) for number in (1, 2)
+    ]
+    race = races.KeyRace(key, [won, *lost_racer_outcomes], stored=races.body(key, 0))
     check = races.judge("race", [race], "3")
     assert check.verdict is CheckVerdict.BAD and "2 of 3 racers could not find out" in check.what
 
@@ -148,11 +150,11 @@ def test_answers_that_prove_nothing_are_settled_by_reading(applied: bool) -> Non
                 raise StorageError("no answer", location=key)
             return super().put_if_absent(key, data)
 
-    found = report_of(Doubtful())
-    assert not_good(found) == {}
-    what = found["put-if-absent: threads"].what
-    assert "3 times no answer, settled by reading" in what
-    assert ("3 found their own success" in what) is applied
+    report = report_of(Doubtful())
+    assert not_good(report) == {}
+    label = report["put-if-absent: threads"].what
+    assert "3 times no answer, settled by reading" in label
+    assert ("3 found their own success" in label) is applied
 
 
 def test_a_success_behind_a_refusal_is_found_by_its_bytes() -> None:
@@ -163,9 +165,9 @@ def test_a_success_behind_a_refusal_is_found_by_its_bytes() -> None:
             super().put_if_absent(key, data)
             return False
 
-    found = report_of(Echoing())
-    assert not_good(found) == {}
-    assert "3 found their own success behind a refusal" in found["put-if-absent: threads"].what
+    report = report_of(Echoing())
+    assert not_good(report) == {}
+    assert "3 found their own success behind a refusal" in report["put-if-absent: threads"].what
 
 
 @pytest.mark.parametrize(
@@ -183,26 +185,26 @@ def test_each_right_is_reported_by_its_name_and_what_needs_it_is_unknown(
     action: str, verdict: CheckVerdict
 ) -> None:
     store = faults.Refusing(action)
-    found = report_of(store)
-    others = {"get what is absent"} if action == "get" else set()
-    refused = {
-        name for name, check in found.items() if name.startswith("right: ") and "refused" in check.what
+    report = report_of(store)
+    other_texts = {"get what is absent"} if action == "get" else set()
+    refused_names = {
+        name for name, check in report.items() if name.startswith("right: ") and "refused" in check.what
     }
-    assert refused == {f"right: {each}" for each in {action, *others}}
-    assert found[f"right: {action}"].verdict is verdict
+    assert refused_names == {f"right: {each_action}" for each_action in {action, *other_texts}}
+    assert report[f"right: {action}"].verdict is verdict
     assert [
         check.name
-        for check in found.values()
+        for check in report.values()
         if check.verdict is CheckVerdict.BAD and "right" not in check.name
     ] == []
-    needing = [
+    needing_checks = [
         check
-        for check in found.values()
+        for check in report.values()
         if check.what.startswith("needs what did not work above")
         and action in check.what.partition(": ")[2].split(", ")
     ]
-    assert needing and all(check.verdict is CheckVerdict.UNKNOWN for check in needing)
-    assert (found["left behind"].verdict is CheckVerdict.WARNING) is (action == "delete")
+    assert needing_checks and all(check.verdict is CheckVerdict.UNKNOWN for check in needing_checks)
+    assert (report["left behind"].verdict is CheckVerdict.WARNING) is (action == "delete")
     assert bool(store._objects) is (action == "delete")
 
 
@@ -211,12 +213,12 @@ def test_a_condition_that_a_server_does_not_support_is_bad_and_nothing_is_said_o
         def put_if_absent(self, key: str, data: bytes) -> bool:
             raise StorageError("the server does not support it (501)", location=key)
 
-    found = report_of(Unsupporting())
+    report = report_of(Unsupporting())
     assert (
-        found["right: conditional put"].verdict is CheckVerdict.BAD
-        and "501" in found["right: conditional put"].what
+        report["right: conditional put"].verdict is CheckVerdict.BAD
+        and "501" in report["right: conditional put"].what
     )
-    assert found["put-if-absent"].verdict is CheckVerdict.UNKNOWN and "put-if-absent: threads" not in found
+    assert report["put-if-absent"].verdict is CheckVerdict.UNKNOWN and "put-if-absent: threads" not in report
 
 
 @pytest.mark.parametrize(

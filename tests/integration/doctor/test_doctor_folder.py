@@ -1,4 +1,4 @@
-"""What the doctor says of folders, and what it leaves there: also where it is interrupted, or was killed."""
+"""The doctor examines folders, and leaves nothing behind, even if it is interrupted or killed."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_a_folder_is_proven_by_processes_too_and_left_as_it_was(tmp_path: Path) 
     folder = tmp_path / "a" / "warehouse"
     options = {"fsync": "off", "endpoint": "http://127.0.0.1:9", "region": "nowhere"}
     report = examine(lambda: open_store(str(folder), options), races_max=3)
-    found = by_name(report)
-    assert set(not_good(found)) <= {"file system"}  # where tests run on one that hosts share, or in memory
+    name = by_name(report)
+    assert set(not_good(name)) <= {"file system"}  # where tests run on one that hosts share, or in memory
     assert (
         "4 processes for each of 3 keys: one created it, 93 were refused"
-        in found["put-if-absent: processes"].what
+        in name["put-if-absent: processes"].what
     )
     assert list(tmp_path.iterdir()) == []
     assert report.facts["store"] == str(folder) and "median get" in report.facts
@@ -75,9 +75,9 @@ def test_a_race_of_processes_that_two_win_is_bad(tmp_path: Path, warehouse: Path
         "        return True\n"
         "racer.main(sys.argv[1:], lambda root: Racy(root, fsync=False))\n"
     )
-    found = report_of(folder_store(warehouse), racer=(sys.executable, str(script)))
-    assert found["put-if-absent: threads"].verdict is CheckVerdict.GOOD
-    assert found["put-if-absent: processes"].verdict is CheckVerdict.BAD
+    report = report_of(folder_store(warehouse), racer=(sys.executable, str(script)))
+    assert report["put-if-absent: threads"].verdict is CheckVerdict.GOOD
+    assert report["put-if-absent: processes"].verdict is CheckVerdict.BAD
     assert os.listdir(warehouse) == []
 
 
@@ -85,8 +85,8 @@ def test_racers_that_this_host_cannot_start_say_nothing_of_the_store(
     warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = folder_store(warehouse)
-    found = report_of(store, racer=no_processes(warehouse))["put-if-absent: processes"]
-    assert found.verdict is CheckVerdict.UNKNOWN and "could not start" in found.what and found.todo
+    check = report_of(store, racer=no_processes(warehouse))["put-if-absent: processes"]
+    assert check.verdict is CheckVerdict.UNKNOWN and "could not start" in check.what and check.todo
     # They are a group of their own: Ctrl-C in a terminal is for the doctor alone, which ends them.
     script = "import os; raise SystemExit(7 if os.getpgrp() == os.getpid() else 5)"
     with pytest.raises(CannotTry, match="ended with 7"):
@@ -96,42 +96,42 @@ def test_racers_that_this_host_cannot_start_say_nothing_of_the_store(
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", no_more)
-    found = report_of(store, racer=no_processes(warehouse))["put-if-absent: threads"]
-    assert found.verdict is CheckVerdict.UNKNOWN and "32 threads" in found.what
+    check = report_of(store, racer=no_processes(warehouse))["put-if-absent: threads"]
+    assert check.verdict is CheckVerdict.UNKNOWN and "32 threads" in check.what
     assert os.listdir(warehouse) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_examination_that_is_ended_leaves_nothing_behind(warehouse: Path, number: signal.Signals) -> None:
     # Of 32 threads one sends it, once: a second signal would end the cleaning up too.
-    store, turn, racing = folder_store(warehouse), threading.Lock(), threading.Event()
+    store, turn, race_began = folder_store(warehouse), threading.Lock(), threading.Event()
 
     class Slow(LocalStore):
         """Whose writes land a while after the signal."""
 
         def put_if_absent(self, key: str, data: bytes) -> bool:
             if "races" in key and turn.acquire(blocking=False):
-                racing.set()
+                race_began.set()
                 os.kill(os.getpid(), number)
             time.sleep(0.05)
             return super().put_if_absent(key, data)
 
     def ended_by_it() -> pytest.ExceptionInfo[BaseException]:
-        with pytest.raises((KeyboardInterrupt, SystemExit)) as ended, cleaning_up_when_ended():
+        with pytest.raises((KeyboardInterrupt, SystemExit)) as ended_error, cleaning_up_when_ended():
             examine(lambda: Slow(store.url, fsync=False), races_max=1, racer=no_processes(warehouse))
-        return ended
+        return ended_error
 
     # A run that is not to end with its terminal, as under nohup, is left to ignore the signal.
     usual = signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL
     before = signal.signal(number, usual)
     try:
-        ended = ended_by_it()
+        error = ended_by_it()
         assert signal.getsignal(number) is usual
     finally:
         signal.signal(number, before)
-    assert racing.is_set() and os.listdir(warehouse) == []
+    assert race_began.is_set() and os.listdir(warehouse) == []
     if number is not signal.SIGINT:
-        assert ended.value.args == (128 + number,)
+        assert error.value.args == (128 + number,)
 
 
 def test_what_killed_examinations_left_is_removed_a_day_later(warehouse: Path) -> None:
@@ -147,12 +147,12 @@ def test_what_killed_examinations_left_is_removed_a_day_later(warehouse: Path) -
         (folder / "races").mkdir(parents=True)
         (folder / "races" / "0000").write_bytes(b"x")
     (old / "races" / ".lakelog-tmp-x").write_bytes(b"x")
-    found = report_of(folder_store(warehouse), racer=no_processes(warehouse))
-    others = found["left behind by others"]
-    assert others.verdict is CheckVerdict.NOTE and others.todo
-    assert "1 earlier examinations had left was removed; 2 other examinations run now" in others.what
+    report = report_of(folder_store(warehouse), racer=no_processes(warehouse))
+    other_checks = report["left behind by others"]
+    assert other_checks.verdict is CheckVerdict.NOTE and other_checks.todo
+    assert "1 earlier examinations had left was removed; 2 other examinations run now" in other_checks.what
     assert sorted(os.listdir(warehouse / "_doctor")) == sorted([young.name, foreign.name])
-    assert (foreign / "races" / "0000").exists() and found["left behind"].verdict is CheckVerdict.GOOD
+    assert (foreign / "races" / "0000").exists() and report["left behind"].verdict is CheckVerdict.GOOD
 
 
 def test_two_examinations_at_once_are_good_and_leave_nothing_behind(warehouse: Path) -> None:
@@ -166,9 +166,9 @@ def test_two_examinations_at_once_are_good_and_leave_nothing_behind(warehouse: P
         doctor.start()
     for doctor in doctors:
         doctor.join()
-    for found in reports:
-        bad = {name for name, verdict in not_good(found).items() if verdict not in ("note", "unknown")}
-        assert bad == set() and found["left behind"].verdict is CheckVerdict.GOOD
+    for report in reports:
+        bad = {name for name, verdict in not_good(report).items() if verdict not in ("note", "unknown")}
+        assert bad == set() and report["left behind"].verdict is CheckVerdict.GOOD
     assert os.listdir(warehouse) == []
 
 
@@ -180,11 +180,11 @@ def test_what_could_not_be_written_is_not_said_to_be_left_or_allowed(warehouse: 
         def put_if_absent(self, key: str, data: bytes) -> bool:
             raise PermissionDenied("may not write", location=key)
 
-    found = report_of(ReadOnly(str(warehouse)))
-    assert found["right: put"].verdict is found["right: conditional put"].verdict is CheckVerdict.BAD
+    report = report_of(ReadOnly(str(warehouse)))
+    assert report["right: put"].verdict is report["right: conditional put"].verdict is CheckVerdict.BAD
     # Nothing was there, so the system refused nothing.
-    assert found["right: get"].verdict is found["right: delete"].verdict is CheckVerdict.UNKNOWN
-    assert found["left behind"].verdict is CheckVerdict.GOOD
+    assert report["right: get"].verdict is report["right: delete"].verdict is CheckVerdict.UNKNOWN
+    assert report["left behind"].verdict is CheckVerdict.GOOD
 
 
 def test_what_cannot_be_listed_or_read_after_it_was_deleted_is_not_said_to_be_gone() -> None:
@@ -200,8 +200,11 @@ def test_what_cannot_be_listed_or_read_after_it_was_deleted_is_not_said_to_be_go
         def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
             raise PermissionDenied("may not list", location=prefix)
 
-    found = report_of(Blind())["left behind"]
-    assert found.verdict is CheckVerdict.UNKNOWN and "whether they are gone cannot be read" in found.what
+    left_behind = report_of(Blind())["left behind"]
+    assert (
+        left_behind.verdict is CheckVerdict.UNKNOWN
+        and "whether they are gone cannot be read" in left_behind.what
+    )
 
 
 MOUNTS = """\
@@ -235,6 +238,6 @@ def test_the_kind_of_a_file_system_is_that_of_the_place_itself(
     (root / "link").symlink_to(root / "net")
     mounts = root / "mounts"
     mounts.write_text(MOUNTS.format(root=root))
-    found = file_system(str(root / folder), mounts)
-    assert found.verdict is verdict and found.what.startswith(kind)
+    found_file_system = file_system(str(root / folder), mounts)
+    assert found_file_system.verdict is verdict and found_file_system.what.startswith(kind)
     assert file_system(str(root), root / "none").verdict is CheckVerdict.UNKNOWN

@@ -123,8 +123,8 @@ def lifecycle_of(store: S3Store, rule: dict[str, Any]) -> StoreCheck:
 def test_rules_that_delete_or_archive_what_is_needed_are_bad(
     store: S3Store, rule: dict[str, Any], verdict: CheckVerdict, text: str
 ) -> None:
-    found = lifecycle_of(store, rule)
-    assert found.verdict is verdict and text in found.what, found
+    check = lifecycle_of(store, rule)
+    assert check.verdict is verdict and text in check.what, check
 
 
 def test_a_rule_for_interrupted_uploads_is_all_that_a_bucket_needs(store: S3Store) -> None:
@@ -140,10 +140,10 @@ def test_what_may_not_be_read_is_unknown(store: S3Store, proxy: FaultyProxy) -> 
     for status, code in ((403, "AccessDenied"), (501, "NotImplemented"), (404, "Unheard")):
         answer = (status, code)
         proxy.refuse = lambda command, path, size: answer  # noqa: B023
-        found = [ask(store) for ask in asked]
-        assert [check.verdict for check in found] == [CheckVerdict.UNKNOWN] * 3
-        assert all(code in check.what for check in found)
-        assert ("grant s3:GetLifecycleConfiguration" in found[0].todo) is (status == 403)
+        checks = [ask(store) for ask in asked]
+        assert [check.verdict for check in checks] == [CheckVerdict.UNKNOWN] * 3
+        assert all(code in check.what for check in checks)
+        assert ("grant s3:GetLifecycleConfiguration" in checks[0].todo) is (status == 403)
 
 
 def test_versions_are_removed_too_or_reported(
@@ -156,10 +156,10 @@ def test_versions_are_removed_too_or_reported(
     store.call("create_bucket")
     store.call("put_bucket_versioning", VersioningConfiguration={"Status": "Enabled"})
     proxy.refuse = lambda command, path, size: (403, "AccessDenied") if "?versions" in path else None
-    found = by_name(examine(lambda: store, races_max=1))
-    assert not_good(found) == {"lifecycle": "note", "versioning": "note", "left behind": "warning"}
-    assert "NoncurrentVersionExpiration" in found["versioning"].todo
-    assert "noncurrent versions of" in found["left behind"].what
+    name = by_name(examine(lambda: store, races_max=1))
+    assert not_good(name) == {"lifecycle": "note", "versioning": "note", "left behind": "warning"}
+    assert "NoncurrentVersionExpiration" in name["versioning"].todo
+    assert "noncurrent versions of" in name["left behind"].what
     proxy.refuse = lambda command, path, size: None
     assert objects(store)
     remains = ExaminationRemains(
@@ -180,35 +180,35 @@ def all_rights() -> StoreRights:
 
 
 def test_object_lock_is_reported_and_that_its_retention_refuses_writes(clients: Clients) -> None:
-    locked, _ = clients["locked"]
-    locked.call("create_bucket", ObjectLockEnabledForBucket=True)
+    locked_store, _ = clients["locked"]
+    locked_store.call("create_bucket", ObjectLockEnabledForBucket=True)
     lock: dict[str, Any] = {"ObjectLockEnabled": "Enabled"}
-    locked.call("put_object_lock_configuration", ObjectLockConfiguration=lock)
-    assert bucket.object_lock(locked).verdict is CheckVerdict.NOTE
+    locked_store.call("put_object_lock_configuration", ObjectLockConfiguration=lock)
+    assert bucket.object_lock(locked_store).verdict is CheckVerdict.NOTE
     lock["Rule"] = {"DefaultRetention": {"Mode": "COMPLIANCE", "Days": 7}}
-    locked.call("put_object_lock_configuration", ObjectLockConfiguration=lock)
-    found = bucket.object_lock(locked)
-    assert found.verdict is CheckVerdict.WARNING and "compliance for 7 days" in found.what
-    (right, *_) = try_all(locked, "_doctor/x").checks
+    locked_store.call("put_object_lock_configuration", ObjectLockConfiguration=lock)
+    object_lock = bucket.object_lock(locked_store)
+    assert object_lock.verdict is CheckVerdict.WARNING and "compliance for 7 days" in object_lock.what
+    (right, *_) = try_all(locked_store, "_doctor/x").checks
     assert (right.name, right.verdict) == ("right: put", CheckVerdict.BAD) and "400" in right.what
 
 
 def test_uploads_in_parts_that_a_server_refuses_are_bad(
     store: S3Store, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def found() -> list[str]:
+    def found_texts() -> list[str]:
         return [str(check.verdict) for check in bucket.parts(store, "k")]
 
     monkeypatch.setattr(bucket, "PART_SIZE_BYTES", 6 * 1024 * 1024)
-    assert found() == ["good", "good", "good"]
+    assert found_texts() == ["good", "good", "good"]
     proxy.refuse = lambda command, path, size: (
         (400, "EntityTooLarge") if "partNumber" in path and size > 6_000_000 else None
     )
-    assert found() == ["good", "bad", "good"]
+    assert found_texts() == ["good", "bad", "good"]
     proxy.refuse = lambda command, path, size: (501, "NotImplemented") if "uploads" in path else None
-    assert found() == ["bad", "bad", "warning"]
+    assert found_texts() == ["bad", "bad", "warning"]
     proxy.refuse = lambda command, path, size: (403, "AccessDenied") if command == "DELETE" else None
-    assert found() == ["good", "good", "warning"]
+    assert found_texts() == ["good", "good", "warning"]
     call = store.call
     monkeypatch.setattr(
         store,
@@ -218,7 +218,7 @@ def test_uploads_in_parts_that_a_server_refuses_are_bad(
         ),
     )
     proxy.refuse = lambda command, path, size: None
-    assert found() == ["bad", "bad", "good"]
+    assert found_texts() == ["bad", "bad", "good"]
 
 
 def test_a_gateway_that_takes_small_requests_only_is_bad(
@@ -226,8 +226,8 @@ def test_a_gateway_that_takes_small_requests_only_is_bad(
 ) -> None:
     assert races.large(store, reader, "first", 20_000).verdict is CheckVerdict.GOOD
     proxy.refuse = lambda command, path, size: (413, "EntityTooLarge") if size > 10_000 else None
-    found = races.large(store, reader, "second", 20_000)
-    assert found.verdict is CheckVerdict.BAD and "413" in found.what
+    check = races.large(store, reader, "second", 20_000)
+    assert check.verdict is CheckVerdict.BAD and "413" in check.what
 
 
 def test_conflicts_and_lost_answers_are_counted_and_settled(
@@ -236,8 +236,8 @@ def test_conflicts_and_lost_answers_are_counted_and_settled(
     proxy.faults = ["409", "lost-409", "409", "409"]
     assert {check.verdict for check in try_all(store, "_doctor/x").checks} == {CheckVerdict.GOOD}
     proxy.faults = [*["409"] * 40, "lost-409", "lost-500"]
-    found = races.judge("race", races.threads(store, reader, ["raced"], 60_000_000), "32")
-    assert found.verdict is CheckVerdict.GOOD and " times 409, settled by reading" in found.what
+    judge = races.judge("race", races.threads(store, reader, ["raced"], 60_000_000), "32")
+    assert judge.verdict is CheckVerdict.GOOD and " times 409, settled by reading" in judge.what
     assert not proxy.faults
     # The client resends what was lost, and the answer to that is a refusal.
     proxy.faults = ["lost-500"]
@@ -257,8 +257,10 @@ def test_a_right_that_is_missing_is_named_as_it_is_granted(
     store: S3Store, proxy: FaultyProxy, command: str, action: str, grant: str
 ) -> None:
     proxy.refuse = lambda asked, path, size: (403, "AccessDenied") if asked == command else None
-    (found,) = (check for check in try_all(store, "_doctor/x").checks if check.name == f"right: {action}")
-    assert grant in found.todo and "AccessDenied" in found.what
+    (found_check,) = (
+        check for check in try_all(store, "_doctor/x").checks if check.name == f"right: {action}"
+    )
+    assert grant in found_check.todo and "AccessDenied" in found_check.what
 
 
 @pytest.mark.parametrize(
@@ -271,8 +273,8 @@ def test_a_server_whose_time_is_wrong_or_changes_is_found(
     # A client that knows no earlier answer is made with each look.
     clock = ClockReading(lambda: store, "near")
     for ahead in ahead_s:
-        now = formatdate(time.time() + ahead, usegmt=True)
-        proxy.date = lambda: now  # noqa: B023
+        current_text = formatdate(time.time() + ahead, usegmt=True)
+        proxy.date = lambda: current_text  # noqa: B023
         store._clock = StoreClock()
         clock.look()
     assert clock.check().verdict is verdict
@@ -300,10 +302,13 @@ def test_a_store_that_cannot_be_meant_is_an_error_and_gets_no_report(
 
 
 def test_the_address_of_a_server_has_no_user_or_key() -> None:
-    opened = open_store(
+    opened_store = open_store(
         "s3://b/w", {"endpoint": "https://user:password@host:9000/?key=secret", "region": "r"}
     )
-    assert isinstance(opened, S3Store) and opened.address == {"endpoint": "https://host:9000", "region": "r"}
+    assert isinstance(opened_store, S3Store) and opened_store.address == {
+        "endpoint": "https://host:9000",
+        "region": "r",
+    }
     with pytest.raises(InvalidInput, match="'host:9000' has no scheme: write http://"):
         open_store("s3://b/w", {"endpoint": "host:9000"})
 

@@ -66,12 +66,12 @@ def _intents() -> None:
             [f"{place.url}/{place.own}"], warehouse=place.outside.url
         ),
     }
-    for what, of in members.items():
+    for label, of in members.items():
 
         def forge(place: Place, of: Callable[[Place], dict[str, Any]] = of) -> str:
             return place.forge_next(intent=new_intent([place.own]) | of(place))
 
-        ATTACKS[f"intent to {what}"] = forge
+        ATTACKS[f"intent to {label}"] = forge
 
 
 def _proofs() -> None:
@@ -97,14 +97,14 @@ def _proofs() -> None:
         "beyond the end": lambda place, victim: {"log": place.own, "index": 7, "count": 2},
         "of no list": lambda place, victim: {"log": place.own, "index": 0, "count": 0, "proof": []},
     }  # fmt: skip
-    for what, of in proofs.items():
+    for label, of in proofs.items():
 
         def forge(place: Place, of: Callable[[Place, dict[str, Any]], dict[str, Any]] = of) -> str:
             victim = new_intent([place.victim.split("/")[0], ""])
             place.theirs = victim["txn"]
             return place.forge_next(intent=victim | of(place, victim) | {"txn": place.theirs})
 
-        ATTACKS[f"intent of another transaction {what}"] = forge
+        ATTACKS[f"intent of another transaction {label}"] = forge
 
 
 def _sidecars() -> None:
@@ -117,7 +117,7 @@ def _sidecars() -> None:
         "the log": lambda place: "..",
         "a folder below": lambda place: f"below/{1:020d}-{'x' * 26}-{'0' * 16}.bin",
     }
-    for what, of in names.items():
+    for label, of in names.items():
 
         def forge(place: Place, of: Callable[[Place], str] = of) -> str:
             name = of(place)
@@ -125,7 +125,7 @@ def _sidecars() -> None:
             sidecar = {"name": name, "size_bytes": len(data), "hash": hash_of(data)}
             return place.forge_next(sidecars=[sidecar])
 
-        ATTACKS[f"sidecar to {what}"] = forge
+        ATTACKS[f"sidecar to {label}"] = forge
 
 
 @attack("manifest in the hint")
@@ -171,7 +171,7 @@ def _children() -> None:
         "a control character": lambda place: "t\n",
         "a backslash": lambda place: "..\\outside",
     }
-    for what, of in locations.items():
+    for label, of in locations.items():
         for kind, space in (("table", "relation"), ("namespace", "namespace")):
 
             def forge(
@@ -182,7 +182,7 @@ def _children() -> None:
                 linked = {"event": "entry-linked", "space": space, "name": "child", "kind": kind}
                 return place.forge_next(events=[linked | {"id": "x" * 26, "location": of(place)}])
 
-            ATTACKS[f"{kind} at {what}"] = forge
+            ATTACKS[f"{kind} at {label}"] = forge
 
 
 def _links() -> None:
@@ -194,7 +194,7 @@ def _links() -> None:
         unlinked = {"event": "entry-unlinked", "space": space, "name": "child", "id": id, "dropped": True}
         return [event | {"location": location}, unlinked]
 
-    for what, of in {
+    for label, of in {
         "the victim's table": lambda place: ("relation", place.victim),
         "the victim's namespace": lambda place: ("namespace", place.victim.rpartition("/")[0]),
     }.items():
@@ -214,8 +214,8 @@ def _links() -> None:
                 place.catalog().drop_namespace("forger.nested", cascade=True)
                 return location
 
-            ATTACKS[f"{what} {how} by the forger"] = forge
-            ATTACKS[f"{what} {how} in a namespace that is dropped"] = below
+            ATTACKS[f"{label} {how} by the forger"] = forge
+            ATTACKS[f"{label} {how} in a namespace that is dropped"] = below
 
 
 def _data_files() -> None:
@@ -226,7 +226,7 @@ def _data_files() -> None:
         "a NUL": lambda place: "data/x\0",
         "nothing": lambda place: "",
     }
-    for what, of in paths.items():
+    for label, of in paths.items():
 
         def inline(place: Place, of: Callable[[Place], str] = of) -> str:
             file = {"path": of(place), "size": 1, "rows": 1}
@@ -242,8 +242,8 @@ def _data_files() -> None:
             sidecar = {"name": name, "size_bytes": len(data), "hash": hash_of(data)}
             return place.forge_next(events=[event], sidecars=[sidecar])
 
-        ATTACKS[f"data file at {what}"] = inline
-        ATTACKS[f"data file in a list at {what}"] = bulk
+        ATTACKS[f"data file at {label}"] = inline
+        ATTACKS[f"data file in a list at {label}"] = bulk
 
 
 @attack("vectors in the victim's log")
@@ -289,40 +289,42 @@ _data_files()
 def held(name: str) -> list[str]:
     """Run one attack, then everything; return what was touched, changed or said and must not have been."""
     place = build()
-    broken = ATTACKS[name](place)
+    broken_attacks = ATTACKS[name](place)
     forgers = place.own.split("/")[0]  # dropping and purging change all of the forger's namespace
     place.store.touched.clear()
     place.outside.touched.clear()
-    before = {key: place.store.get(key) for key in place.store.list_after("")}
+    data_before = {key: place.store.get(key) for key in place.store.list_after("")}
     wrong: list[str] = []
     try:
         findings = place.catalog().fsck()
-        if not any(broken in f"{finding.where} {finding.what}" for finding in findings.found):
-            wrong.append(f"fsck does not name {broken}, only {[finding.kind for finding in findings.found]}")
+        if not any(broken_attacks in f"{finding.where} {finding.what}" for finding in findings.found):
+            wrong.append(
+                f"fsck does not name {broken_attacks}, only {[finding.kind for finding in findings.found]}"
+            )
     except Exception as error:
         wrong.append(f"fsck ended with {type(error).__name__}: {error}")
-    for what, command in commands(place):
+    for label, command in commands(place):
         try:
             command()
         except LakelogError as error:
-            if "victim" in what and place.own:
-                wrong.append(f"{what} ended with {error!r}")
+            if "victim" in label and place.own:
+                wrong.append(f"{label} ended with {error!r}")
         except Exception as error:
-            wrong.append(f"{what} ended with {type(error).__name__}: {error}")
+            wrong.append(f"{label} ended with {type(error).__name__}: {error}")
     if place.outside.touched:
         wrong.append(f"outside was touched: {sorted(place.outside.touched)}")
     if stray := sorted(filter(_is_stray, place.store.touched)):
         wrong.append(f"strange keys were asked for: {stray}")
-    if place.theirs and (led := sorted(key for key in place.store.touched if place.theirs in key)):
-        wrong.append(f"it led to the decision of another transaction: {led}")
-    for key in {*before, *place.store.list_after("")}:
+    if place.theirs and (led_keys := sorted(key for key in place.store.touched if place.theirs in key)):
+        wrong.append(f"it led to the decision of another transaction: {led_keys}")
+    for key in {*data_before, *place.store.list_after("")}:
         if _is_the_forgers(key, forgers) or key.startswith(f"{place.victim}/"):
             continue
-        if key not in before and "_txn/" in key:
+        if key not in data_before and "_txn/" in key:
             continue
-        if place.store.get(key) != before.get(key) and not key.startswith(("_log/", "_cut/")):
+        if place.store.get(key) != data_before.get(key) and not key.startswith(("_log/", "_cut/")):
             wrong.append(f"{key} was changed")
-    for key, data in before.items():
+    for key, data in data_before.items():
         if key.startswith(f"{place.victim}/") and data is not None and place.store.get(key) != data:
             wrong.append(f"the victim's {key} was changed")
     return wrong
@@ -356,9 +358,9 @@ def commands(place: Place) -> Iterator[tuple[str, Callable[[], Any]]]:
             "expire": lambda catalog, name: catalog.expire(name, retain_last=1, dry_run=False),
             "vacuum": lambda catalog, name: catalog.vacuum(name, older_than=NO_AGE, dry_run=False),
         }
-        for what, command in of_table.items():
+        for label, command in of_table.items():
             yield (
-                f"{what} {name}",
+                f"{label} {name}",
                 partial(lambda command, name: command(place.catalog(), name), command, name),
             )
     yield "list", lambda: [place.catalog().list_tables("forger"), place.catalog().list_namespaces("forger")]
@@ -389,9 +391,12 @@ def commands(place: Place) -> Iterator[tuple[str, Callable[[], Any]]]:
             "undrop the namespace": lambda catalog, name: catalog.undrop_namespace(name),
             "drop again": lambda catalog, name: catalog.drop_namespace(name, cascade=True),
         }
-        for what, command in of_name.items():
-            forged = f"forger.{name}"
-            yield f"{what} {forged}", partial(lambda act, name: act(place.catalog(), name), command, forged)
+        for label, command in of_name.items():
+            forged_text = f"forger.{name}"
+            yield (
+                f"{label} {forged_text}",
+                partial(lambda act, name: act(place.catalog(), name), command, forged_text),
+            )
     yield "drop", lambda: place.catalog().drop_table("forger.t")
     yield "drop all", lambda: place.catalog().drop_namespace("forger", cascade=True)
     yield (
@@ -457,22 +462,24 @@ def main(every: int) -> None:
     """Try one attack in so many, and say what was not held off."""
     import tempfile
 
-    failed = 0
+    failed_number = 0
     with tempfile.TemporaryDirectory() as folder:
         for url in (folder, "memory://bad-keys"):
-            failed += _said(f"keys of {url.partition(':')[0]}", takes_bad_keys(url))
-    failed += _said("ids of a caller", token_that_leads_elsewhere())
-    tried = list(ATTACKS)[::every]
-    for name in tried:
-        failed += _said(name, held(name))
+            failed_number += _said_number(f"keys of {url.partition(':')[0]}", takes_bad_keys(url))
+    failed_number += _said_number("ids of a caller", token_that_leads_elsewhere())
+    tried_attacks = list(ATTACKS)[::every]
+    for name in tried_attacks:
+        failed_number += _said_number(name, held(name))
         MemoryStore._named.clear()
-    print(f"{len(tried) + 3} attacks, {failed} not held off, with{'' if __debug__ else 'out'} asserts")
-    sys.exit(failed > 0)
+    print(
+        f"{len(tried_attacks) + 3} attacks, {failed_number} not held off, with{'' if __debug__ else 'out'} asserts"
+    )
+    sys.exit(failed_number > 0)
 
 
-def _said(name: str, wrong: list[str]) -> int:
-    for each in wrong:
-        print(f"{name}: {each}")
+def _said_number(name: str, wrong: list[str]) -> int:
+    for text in wrong:
+        print(f"{name}: {text}")
     return bool(wrong)
 
 

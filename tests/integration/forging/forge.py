@@ -106,10 +106,10 @@ class Place:
 
     def child(self, above: str, name: str) -> str:
         """Create a namespace in the forger's, and return its location."""
-        before = set(self.store.list_folders(f"{above}/"))
+        folders_before = set(self.store.list_folders(f"{above}/"))
         self.catalog().create_namespace(("forger", name))
-        [made] = set(self.store.list_folders(f"{above}/")) - before
-        return f"{above}/{made}"
+        [text] = set(self.store.list_folders(f"{above}/")) - folders_before
+        return f"{above}/{text}"
 
     def alter(self, key: str, change: Callable[[dict[str, Any]], None]) -> str:
         plain = self.read(key)
@@ -142,8 +142,8 @@ def new_intent(
     own = participants[0] if log is None else log
     where = folder_of(participants) if folder is None else folder
     at = participants.index(own) if own in participants else 0
-    found = intents_of("x" * 26, where, participants, warehouse)[at]
-    return msgspec.to_builtins(found) | {"log": own} | members
+    found_intent = intents_of("x" * 26, where, participants, warehouse)[at]
+    return msgspec.to_builtins(found_intent) | {"log": own} | members
 
 
 def build() -> Place:

@@ -1,4 +1,4 @@
-"""A small warehouse with every kind of object, in which one can be replaced by a forged one that fits all others.
+"""A small warehouse with every kind of object. An object can be replaced by a forged object that fits all others.
 
 Whatever refers to an object by its hash (the next commit, snapshots, bases, a commit that names a sidecar, a root that
 names a manifest, a saved cut) is forged with it, so that nothing but the members themselves can give it away.
@@ -85,12 +85,12 @@ class World:
 
     def put(self, key: str, data: bytes) -> None:
         """Put an object in the place of another, and make all that names it fit."""
-        before = self.store.get(key) or b""
+        data_before = self.store.get(key) or b""
         self.store.put(key, data)
         if kind_of(key) == "commit":
-            self._relink(key, before, data)
+            self._relink(key, data_before, data)
         elif kind_of(key) in ("sidecar", "manifest", "cut"):
-            self._rename(key, before, data)
+            self._rename(key, data_before, data)
 
     def alter(self, key: str, change: Callable[[Any], Any]) -> None:
         plain = self.plain(key)
@@ -103,9 +103,9 @@ class World:
         if not old or not new or old == new:
             return
         log = key[: key.index("_log/")]
-        for other in list(self.store.list_after(f"{log}_log/")):
-            text = self.store.get(other) or b""
-            if other == key or old not in text or not other.endswith(".json"):
+        for other_key in list(self.store.list_after(f"{log}_log/")):
+            text = self.store.get(other_key) or b""
+            if other_key == key or old not in text or not other_key.endswith(".json"):
                 continue
             try:
                 plain = msgspec.json.decode(text.replace(old, new))
@@ -113,26 +113,26 @@ class World:
                 continue
             if "root" in plain:
                 plain["root"].pop("hash", None)
-            forged = hashed(plain)
-            self.store.put(other, forged)
-            if kind_of(other) == "commit":
-                self._relink(other, text, forged)
+            forged_data = hashed(plain)
+            self.store.put(other_key, forged_data)
+            if kind_of(other_key) == "commit":
+                self._relink(other_key, text, forged_data)
 
     def _rename(self, key: str, before: bytes, data: bytes) -> None:
         """Have all objects that name one by its hash and size name the other."""
         old, new = hash_of(before), hash_of(data)
         log = key[: key.index("_log/")] if "_log/" in key else ""
-        for other in list(self.store.list_after(f"{log}_log/")):
-            text = self.store.get(other) or b""
-            if other.endswith(".json") and old.encode() in text:
-                changed = text.replace(old.encode(), new.encode()).replace(
+        for other_key in list(self.store.list_after(f"{log}_log/")):
+            text = self.store.get(other_key) or b""
+            if other_key.endswith(".json") and old.encode() in text:
+                changed_data = text.replace(old.encode(), new.encode()).replace(
                     b'"size_bytes":%d,"hash":"%s"' % (len(before), new.encode()),
                     b'"size_bytes":%d,"hash":"%s"' % (len(data), new.encode()),
                 )
-                forged = hashed(msgspec.json.decode(changed))
-                self.store.put(other, forged)
-                if kind_of(other) == "commit":
-                    self._relink(other, text, forged)
+                forged_data = hashed(msgspec.json.decode(changed_data))
+                self.store.put(other_key, forged_data)
+                if kind_of(other_key) == "commit":
+                    self._relink(other_key, text, forged_data)
 
     def add_commit(self, location: str, *events: dict[str, Any], **members: Any) -> str:
         """Put a commit of these events after the last one of a log."""
@@ -205,9 +205,9 @@ def build() -> World:
     }
     expire(logs.table(world.places["a.old"]).log, 5)
     for name in ("a", "a.b", "z"):
-        found = catalog._tree.namespace(tuple(name.split(".")))
-        world.places[name] = found.tracked.location
-        found.tracked.log.snapshot(found.view)
+        namespace = catalog._tree.namespace(tuple(name.split(".")))
+        world.places[name] = namespace.tracked.location
+        namespace.tracked.log.snapshot(namespace.view)
     logs.table(world.places["a.t"]).log.snapshot(logs.table(world.places["a.t"]).current())
     world.catalog().save_cut("monday")
     world.catalog().save_cut("monday", namespace="a")

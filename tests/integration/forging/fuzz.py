@@ -64,9 +64,13 @@ def questions(world: World) -> dict[str, Callable[[], Any]]:
             out, err = _Output(), io.StringIO()
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 code = run_command([*arguments, "--warehouse", world.url])
-            said = err.getvalue()
-            if code and len(said.strip().splitlines()) != 1 and not (out.getvalue() or out.bytes.getvalue()):
-                raise AssertionError(f"the command said {said[:400]!r} with the code {code}")
+            output = err.getvalue()
+            if (
+                code
+                and len(output.strip().splitlines()) != 1
+                and not (out.getvalue() or out.bytes.getvalue())
+            ):
+                raise AssertionError(f"the command said {output[:400]!r} with the code {code}")
             return code
 
         return ask
@@ -84,8 +88,8 @@ def questions(world: World) -> dict[str, Callable[[], Any]]:
             "append": lambda table: table.append(rows(900)),
             "delete": lambda table: table.delete(col("id") == 2),
         }
-        for what, use in of_table.items():
-            asked[f"{what} {name}"] = partial(lambda use, name: use(table(name)), use, name)
+        for label, use in of_table.items():
+            asked[f"{label} {name}"] = partial(lambda use, name: use(table(name)), use, name)
     asked |= {
         "fsck": command("fsck", "--all-versions"),
         "audit": command("audit"),
@@ -171,7 +175,7 @@ def measured(ask: Callable[[], Any]) -> tuple[Any, float, int]:
     with open("/proc/self/clear_refs", "w") as reset:
         reset.write("5")
     # Its own processor time: how long it takes depends on what else the machine does. What hangs takes none.
-    before, begun = _memory("VmRSS"), time.process_time()
+    memory_before, start_time = _memory("VmRSS"), time.process_time()
     signal.setitimer(signal.ITIMER_PROF, 1.2 * TIME_MAX_S)
     signal.setitimer(signal.ITIMER_REAL, HANGS_AFTER_S)
     try:
@@ -181,7 +185,7 @@ def measured(ask: Callable[[], Any]) -> tuple[Any, float, int]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
-    return end, time.process_time() - begun, _memory("VmHWM") - before
+    return end, time.process_time() - start_time, _memory("VmHWM") - memory_before
 
 
 def _memory(name: str) -> int:
@@ -189,17 +193,17 @@ def _memory(name: str) -> int:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith(f"{name}:"))
 
 
-def tried(world: World, case: Case, number: int, usual: dict[str, tuple[float, int]]) -> list[str]:
+def tried_texts(world: World, case: Case, number: int, usual: dict[str, tuple[float, int]]) -> list[str]:
     """Return what was wrong in a case."""
     world.restore()
     case.forge(world)
-    forged = dict(world.store._objects)
+    forged_objects = dict(world.store._objects)
     wrong: list[str] = []
     for question, ask in questions(world).items():
         if not question.startswith(QUICK) and (number + len(question)) % 3:
             continue
         world.store._objects.clear()
-        world.store._objects.update(forged)
+        world.store._objects.update(forged_objects)
         end, took_s, took_bytes = measured(ask)
         usual_s, usual_bytes = usual.get(question, (0.0, 0))
         if took_s - usual_s > TIME_MAX_S:
@@ -218,8 +222,8 @@ def tried(world: World, case: Case, number: int, usual: dict[str, tuple[float, i
                 f"{question}: {type(end).__name__}: {str(end)[:200]} at {where.filename[-40:]}:{where.lineno}"
             )
     world.store._objects.clear()
-    world.store._objects.update(forged)
-    return wrong + _rest(world, case)
+    world.store._objects.update(forged_objects)
+    return wrong + _remaining_texts(world, case)
 
 
 def _is_named(world: World, text: str) -> bool:
@@ -229,7 +233,7 @@ def _is_named(world: World, text: str) -> bool:
     return world.url in text or "the data file" in text or any(len(id) > 8 and id in text for id in ids)
 
 
-def _rest(world: World, case: Case) -> list[str]:
+def _remaining_texts(world: World, case: Case) -> list[str]:
     """Return what is no longer checked of a table that is not forged, and does not lie below what is."""
     broken = (world.places["a.t"], world.places["a.old"], world.places["a"], "_cut")
     if not case.key.startswith(broken) and "_txn/" not in case.key:
@@ -239,12 +243,14 @@ def _rest(world: World, case: Case) -> list[str]:
         again = world.catalog().load_table("z.rest").scan().to_arrow().num_rows
     except Exception as error:
         return [f"the rest: {type(error).__name__}: {error}"]
-    harmed = [
+    harmed_texts = [
         f"the rest: {finding.kind} {finding.where}"
         for finding in findings.of(Severity.DAMAGE)
         if world.places["z.rest"] in finding.where
     ]
-    return harmed + ([] if again == 2 and findings.checked["data files"] else ["the rest: rows of z.rest"])
+    return harmed_texts + (
+        [] if again == 2 and findings.checked["data files"] else ["the rest: rows of z.rest"]
+    )
 
 
 # Cases
@@ -260,8 +266,8 @@ def random_cases(world: World, seed: int, count: int) -> Iterator[Case]:
         if kind in JSON_KINDS and rng.random() < 0.75:
             yield _of_json(world, rng, key, name)
         elif kind in ("sidecar", "manifest") and rng.random() < 0.6:
-            what = rng.choice(list(hostile.LISTS))
-            yield Case(f"{name} {what}", key, partial(forge_list, key=key, what=what))
+            label = rng.choice(list(hostile.LISTS))
+            yield Case(f"{name} {label}", key, partial(forge_list, key=key, what=label))
         else:
             data = hostile.damaged(world.objects[key], rng)
             if kind in JSON_KINDS and rng.random() < 0.5:
@@ -274,22 +280,22 @@ def _of_json(world: World, rng: random.Random, key: str, name: str) -> Case:
     plain = msgspec.json.decode(world.objects[key])
     plain.pop("hash", None)
     path = rng.choice(hostile.paths_of(plain))
-    shown = ".".join(map(str, path))
+    text = ".".join(map(str, path))
     if rng.random() < 0.1:
         return Case(
-            f"{name} without {shown}", key, lambda world: _put(world, key, hostile.without(plain, path))
+            f"{name} without {text}", key, lambda world: _put(world, key, hostile.without(plain, path))
         )
-    what = rng.choice(list(hostile.VALUES))
+    label = rng.choice(list(hostile.VALUES))
     if len(path) == 1 and rng.random() < 0.1:
         return Case(
-            f"{name} twice {shown} {what}",
+            f"{name} twice {text} {label}",
             key,
-            lambda world: _put(world, key, hostile.twice(plain, str(path[0]), hostile.VALUES[what]())),
+            lambda world: _put(world, key, hostile.twice(plain, str(path[0]), hostile.VALUES[label]())),
         )
     return Case(
-        f"{name} {shown} is {what}",
+        f"{name} {text} is {label}",
         key,
-        lambda world: _put(world, key, hostile.with_value(plain, path, hostile.VALUES[what]())),
+        lambda world: _put(world, key, hostile.with_value(plain, path, hostile.VALUES[label]())),
     )
 
 
@@ -310,9 +316,9 @@ def all_cases(world: World, seed: int, count: int) -> Iterator[Case]:
     for name, (key, forge) in thought_of.cases(world).items():
         yield Case(name, key, forge)
     for kind in ("sidecar", "manifest"):
-        for what in hostile.LISTS:
+        for label in hostile.LISTS:
             for key in world.keys(kind)[:1]:
-                yield Case(f"{kind} {what}", key, partial(forge_list, key=key, what=what))
+                yield Case(f"{kind} {label}", key, partial(forge_list, key=key, what=label))
     yield from random_cases(world, seed, count)
 
 
@@ -326,7 +332,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ALL_MEMORY_BYTES, ALL_MEMORY_BYTES))
     for ends in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(ends, _alarm)
-    world, begun = build(), time.monotonic()
+    world, start_time = build(), time.monotonic()
     usual: dict[str, tuple[float, int]] = {}
     for question, ask in questions(world).items():
         world.restore()
@@ -334,19 +340,19 @@ def main() -> None:
         if isinstance(end, BaseException):
             raise SystemExit(f"without a forgery, {question} ends with {end!r}")
         usual[question] = took_s, took_bytes
-    counts, failed = Counter[str](), 0
+    counts, failed_number = Counter[str](), 0
     for number, case in enumerate(all_cases(world, arguments.seed, arguments.cases)):
         if arguments.only not in case.name or number % arguments.every:
             continue
         print(f"trying {case.name[:150]}", file=sys.stderr, flush=True)
-        wrong = tried(world, case, number, usual)
+        wrong = tried_texts(world, case, number, usual)
         counts[kind_of(case.key)] += 1
-        failed += bool(wrong)
-        for each in wrong:
-            print(f"{case.name[:150]}: {each}", flush=True)
+        failed_number += bool(wrong)
+        for text in wrong:
+            print(f"{case.name[:150]}: {text}", flush=True)
     print(f"{dict(counts)}")
-    print(f"{sum(counts.values())} cases, {failed} failed, {time.monotonic() - begun:.0f} s")
-    sys.exit(failed > 0)
+    print(f"{sum(counts.values())} cases, {failed_number} failed, {time.monotonic() - start_time:.0f} s")
+    sys.exit(failed_number > 0)
 
 
 if __name__ == "__main__":

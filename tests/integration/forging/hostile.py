@@ -17,8 +17,8 @@ BIG = 10_000_000
 
 
 def nested(depth: int, what: bytes = b"[") -> bytes:
-    opened, closed = (b"[", b"]") if what == b"[" else (b'{"a":', b"}")
-    return opened * depth + (b"" if what == b"[" else b"1") + closed * depth
+    opened_data, closed_data = (b"[", b"]") if what == b"[" else (b'{"a":', b"}")
+    return opened_data * depth + (b"" if what == b"[" else b"1") + closed_data * depth
 
 
 VALUES: dict[str, Callable[[], bytes]] = {
@@ -89,8 +89,8 @@ def with_value(plain: Any, path: tuple[Any, ...], text: bytes) -> bytes:
 
 def twice(plain: dict[str, Any], member: str, text: bytes) -> bytes:
     """Return an object that has a member twice."""
-    encoded = msgspec.json.encode(plain)
-    return sealed(encoded[:-1] + b"," + msgspec.json.encode(member) + b":" + text + b"}")
+    encoded_data = msgspec.json.encode(plain)
+    return sealed(encoded_data[:-1] + b"," + msgspec.json.encode(member) + b":" + text + b"}")
 
 
 def without(plain: Any, path: tuple[Any, ...]) -> bytes:
@@ -140,14 +140,14 @@ def bomb(size: int = 400_000_000) -> bytes:
     return arrow_lists._written(pa.table({"size": zeros}), "zstd")
 
 
-def _doubled(table: pa.Table) -> bytes:
+def _doubled_data(table: pa.Table) -> bytes:
     arrays = [*table.columns, table.column("path")]
     return arrow_lists._written(pa.Table.from_arrays(arrays, [*table.column_names, "path"]), "zstd")
 
 
 LISTS: dict[str, Callable[[pa.Table], bytes]] = {
     "that expands to 400 MB": lambda table: bomb(),
-    "with a column twice": _doubled,
+    "with a column twice": _doubled_data,
     "without columns": lambda table: arrow_lists._written(table.select([]), "zstd"),
     "without paths": lambda table: arrow_lists._written(table.drop_columns(["path"]), "zstd"),
     "of numbers as paths": _with("path", lambda rows: pa.array([1] * rows)),

@@ -1,4 +1,4 @@
-"""What a client that may write one namespace forges there: nothing beside it is changed, locked or reported for it."""
+"""A client that may write a single namespace forges objects there. Nothing outside is changed, locked or reported."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def die_before_the_decision(monkeypatch: pytest.MonkeyPatch, place: Place) -> No
     def die(*_: Any) -> None:
         raise Died
 
-    with monkeypatch.context() as patched, pytest.raises(Died):
-        patched.setattr("lakelog.log.together._Transaction._decide", die)
+    with monkeypatch.context() as patch, pytest.raises(Died):
+        patch.setattr("lakelog.log.together._Transaction._decide", die)
         with place.catalog().transaction() as transaction:
             for name in ("forger.t", "victim.t"):
                 transaction.load_table(name).append(ROW)
@@ -52,7 +52,7 @@ def test_an_abort_on_behalf_of_another_commit_is_an_abort(
     place.catalog().load_table("forger.t").append(ROW)
     assert place.catalog().load_table("victim.t").append(ROW).row_count == 4
     assert place.catalog().load_table("victim.t").scan().to_arrow().num_rows == 4
-    assert not [each for each in place.catalog().fsck().found if "decision" in each.kind]
+    assert not [finding for finding in place.catalog().fsck().found if "decision" in finding.kind]
 
 
 @pytest.mark.parametrize("name", ["forger", "forger.t"])
@@ -61,13 +61,13 @@ def test_the_end_of_all_times_is_not_carried_to_other_logs(place: Place, name: s
     place.own = place.own if "." in name else place.own.rpartition("/")[0]
     event: dict[str, Any] = {"event": "table-altered" if "." in name else "namespace-altered", "set": {}}
     place.forge_next(events=[event], time_us=TIME_MAX_US - 3)
-    catalog, before = place.catalog(), place.head
+    catalog, head_before = place.catalog(), place.head
     with pytest.raises(FormatError, match=r"is 2,\d{3},\d{3} days ahead of that of memory:"):
         catalog.rename_table("forger.t", "victim.moved")
     with pytest.raises(FormatError, match="days ahead"), catalog.transaction() as transaction:
         transaction.load_table("victim.t").append(ROW)
         transaction.rename_table("forger.t", "victim.moved")
-    assert place.head == before
+    assert place.head == head_before
     # The name goes by itself: a log that nothing else can change with it is left as it is.
     if name == "forger":
         catalog.drop_namespace(name, cascade=True)
@@ -75,7 +75,7 @@ def test_the_end_of_all_times_is_not_carried_to_other_logs(place: Place, name: s
     else:
         assert catalog.drop_table(name)
         assert catalog.list_tables("forger") == []
-    assert place.head == before
+    assert place.head == head_before
     for number in range(5):
         catalog.create_namespace(f"n{number}")
         catalog.create_table(f"victim.t{number}", SCHEMA)
@@ -99,12 +99,12 @@ def vacuumed(place: Place, namespace: str | None = "forger") -> list[Vacuumed]:
 def test_a_vacuum_forgets_an_unlinked_log_in_the_namespace_of_its_folder_only(place: Place) -> None:
     """Another namespace would never link that id again, though it may be about to."""
     own, victim = (location.rpartition("/")[0] for location in (place.own, place.victim))
-    created = place.read(place.commit_key(place.own, 1))["events"][0] | {"namespace": victim}
-    first_commit(place, f"{own}/t-{'a' * 26}", "a" * 26, created)
-    before = place.last(victim)
+    created_event = place.read(place.commit_key(place.own, 1))["events"][0] | {"namespace": victim}
+    first_commit(place, f"{own}/t-{'a' * 26}", "a" * 26, created_event)
+    number_before = place.last(victim)
     [refused] = [each for each in vacuumed(place) if each.error]
     assert refused.kind == "unlinked-table" and "which does not know it" in (refused.error or "")
-    assert place.last(victim) == before
+    assert place.last(victim) == number_before
 
 
 @pytest.mark.parametrize("home", ["x-outside", "gopher://host/x", "/proc/1/root"])
@@ -112,8 +112,8 @@ def test_a_log_names_no_namespace_outside_of_its_warehouse(place: Place, home: s
     """It is not even read there."""
     location = f"{place.own.rpartition('/')[0]}/t-{'a' * 26}"
     home = f"{place.url}-outside" if home == "x-outside" else home
-    created = place.read(place.commit_key(place.own, 1))["events"][0] | {"namespace": home}
-    first_commit(place, location, "a" * 26, created)
+    created_event = place.read(place.commit_key(place.own, 1))["events"][0] | {"namespace": home}
+    first_commit(place, location, "a" * 26, created_event)
     second = place.read(place.commit_key(location, 1))
     second |= {"version": 2, "prev": second["hash"], "time_us": 2, "events": []}
     place.store.put(place.commit_key(location, 2), hashed(second))
@@ -130,19 +130,19 @@ def test_a_vacuum_deletes_no_files_in_the_folder_of_another_namespace(place: Pla
     own, victim = (location.rpartition("/")[0] for location in (place.own, place.victim))
     under_way = f"{victim}/t-{'k' * 26}/data/{0:020d}-{'w' * 26}-00000.parquet"
     place.store.put(under_way, b"precious")
-    nested, place.own = f"{own}/{victim}", own
+    nested_text, place.own = f"{own}/{victim}", own
     linked = {"event": "entry-linked", "space": "relation", "kind": "table", "id": "x" * 26, "name": "z"}
     properties = {"location": place.url} if how == "location" else {}
     first_commit(
         place,
-        nested,
+        nested_text,
         victim[2:],
         {"event": "namespace-created", "properties": properties, "parent": own, "name": "nested"},
         {"event": "entry-forgotten", "id": "k" * 26},
         *([] if properties else [linked | {"location": f"{victim}/t-{'q' * 26}"}]),
     )
     child = linked | {"space": "namespace", "kind": "namespace", "id": victim[2:], "name": "nested"}
-    place.forge_next(events=[child | {"location": nested}])
+    place.forge_next(events=[child | {"location": nested_text}])
     assert "`forger`.`nested`" in [each.name for each in vacuumed(place)]
     assert place.store.get(under_way) == b"precious"
 
@@ -156,26 +156,30 @@ def test_no_table_is_created_where_a_forged_location_leads(place: Place, locatio
         with pytest.raises(InvalidInput, match="is inside of lakelog's own folders|is relative"):
             place.catalog().create_table("forger.new", SCHEMA)
     else:
-        created = place.catalog().create_table("forger.new", SCHEMA)
-        assert created.location.startswith(f"{place.url}/{place.own}/t-")
+        created_table = place.catalog().create_table("forger.new", SCHEMA)
+        assert created_table.location.startswith(f"{place.url}/{place.own}/t-")
     assert not [each for each in vacuumed(place) if each.error]
 
 
 def test_a_decision_says_nothing_of_logs_that_are_not_in_its_folder(place: Place) -> None:
     own, victim = (location.rpartition("/")[0] for location in (place.own, place.victim))
-    for folder, listed, positions in (
+    for folder, listed_texts, positions in (
         (own, [place.own], {place.victim: 999}),
         (own, [place.own, place.victim], {place.own: 1, place.victim: 999}),
         (own, [place.victim], {place.victim: 1}),
         ("", [place.own], {place.victim: 999}),
     ):
-        txn = intents_of("x" * 26, folder, sorted(listed), "")[0].txn
+        txn = intents_of("x" * 26, folder, sorted(listed_texts), "")[0].txn
         forged = {"kind": "decision", "format": 1, "txn": txn, "commit_id": "c" * 26, "outcome": "committed"}
         key = f"{own}/_txn/{txn}.json"
         place.store.put(key, hashed(forged | {"time_us": 5, "positions": positions}))
-        found = place.catalog().fsck().found
-        assert {each.kind for each in found} <= {"decision-unused", "decision-void"}
-        assert {each.where for each in found} <= {f"{place.url}/{key}"}, (folder, listed, positions)
+        findings = place.catalog().fsck().found
+        assert {finding.kind for finding in findings} <= {"decision-unused", "decision-void"}
+        assert {finding.where for finding in findings} <= {f"{place.url}/{key}"}, (
+            folder,
+            listed_texts,
+            positions,
+        )
         place.store.delete([key])
     assert victim
 
@@ -190,21 +194,23 @@ def test_what_a_log_says_of_a_transaction_of_others_is_no_sign_of_a_lost_decisio
     def die(*_: Any) -> None:
         raise Died
 
-    with monkeypatch.context() as patched, pytest.raises(Died):
-        patched.setattr("lakelog.log.together._Transaction._decide", die)
+    with monkeypatch.context() as patch, pytest.raises(Died):
+        patch.setattr("lakelog.log.together._Transaction._decide", die)
         with catalog.transaction() as transaction:
             for name in ("victim.t", "victim.u"):
                 transaction.load_table(name).append(ROW)
     undecided = place.read(place.commit_key(place.victim, place.last(place.victim)))
     place.forge_next(commit_id=undecided["commit_id"], intent=undecided["intent"])
     place.forge_next(settles={"outcome": "committed", "time_us": undecided["time_us"]})
-    found = place.catalog().fsck().found
+    findings = place.catalog().fsck().found
     assert [
-        each.kind for each in found if each.where.endswith("_txn/" + undecided["intent"]["txn"] + ".json")
+        finding.kind
+        for finding in findings
+        if finding.where.endswith("_txn/" + undecided["intent"]["txn"] + ".json")
     ] == []
-    damaged = {each.where for each in found if each.severity is Severity.DAMAGE}
-    assert damaged and all(place.own in where for where in damaged)
-    assert "transaction-undecided" in {each.kind for each in found if place.victim in each.where}
+    damaged_texts = {finding.where for finding in findings if finding.severity is Severity.DAMAGE}
+    assert damaged_texts and all(place.own in where for where in damaged_texts)
+    assert "transaction-undecided" in {finding.kind for finding in findings if place.victim in finding.where}
 
 
 def test_a_hint_that_names_a_namespace_elsewhere_is_not_used(place: Place) -> None:
@@ -248,10 +254,10 @@ def test_a_name_that_leads_nowhere_ends_nothing_for_others(place: Place, kind: s
     linked = {"event": "entry-linked", "space": space, "kind": kind, "id": "x" * 26, "name": "child"}
     place.forge_next(events=[linked | {"location": location}])
     catalog = place.catalog()
-    done = [*vacuumed(place, None), *catalog.expire(older_than=NO_AGE, dry_run=False)]
-    kept_up = {getattr(each, "name", "") for each in done if not getattr(each, "error", "")}
+    structs = [*vacuumed(place, None), *catalog.expire(older_than=NO_AGE, dry_run=False)]
+    kept_up = {getattr(struct, "name", "") for struct in structs if not getattr(struct, "error", "")}
     assert {"`victim`.`t`", "`forger`.`t`"} <= kept_up
-    assert ("victim", "t") in {each.name for each in catalog.audit()}
+    assert ("victim", "t") in {entry.name for entry in catalog.audit()}
     assert catalog.fsck().found
     if not (kind == "table" and location.startswith("/")):  # it could be read with other rights
         assert catalog.save_cut("tuesday").logs == 5
@@ -277,20 +283,22 @@ def test_a_forged_name_ends_no_list_of_what_was_dropped(place: Place, location: 
             | {"space": "namespace", "id": "y" * 26, "name": "child"},
         ]
     )
-    listed = {each.name for each in place.catalog().dropped((), recursive=True)}
-    assert listed == {("victim", "t"), ("forger", "old")}
+    names = {entry.name for entry in place.catalog().dropped((), recursive=True)}
+    assert names == {("victim", "t"), ("forger", "old")}
 
 
 def test_a_command_shows_what_was_forged_as_text_and_without_secrets(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A terminal obeys control characters: it could show another answer than that of the command."""
-    obeyed = "\x1b[2J\x1b]0;title\x07\r\u202e"
-    facts = {"user": f"mallory{obeyed}", "statement": f"SET password='hunter2' {obeyed}"}
-    place.forge_next(events=[{"event": "table-altered", "set": {f"k{obeyed}": obeyed}}], writer=facts)
+    obeyed_text = "\x1b[2J\x1b]0;title\x07\r\u202e"
+    facts = {"user": f"mallory{obeyed_text}", "statement": f"SET password='hunter2' {obeyed_text}"}
+    place.forge_next(
+        events=[{"event": "table-altered", "set": {f"k{obeyed_text}": obeyed_text}}], writer=facts
+    )
     place.own = place.own.rpartition("/")[0]
     linked = {"event": "entry-linked", "space": "relation", "kind": "table", "id": "x" * 26}
-    place.forge_next(events=[linked | {"name": f"child{obeyed}", "location": "_log"}], writer=facts)
+    place.forge_next(events=[linked | {"name": f"child{obeyed_text}", "location": "_log"}], writer=facts)
     for command in (
         "audit",
         "fsck",
@@ -303,7 +311,7 @@ def test_a_command_shows_what_was_forged_as_text_and_without_secrets(
     ):
         run([*command.split(), "--warehouse", place.url])
         out, err = capsys.readouterr()
-        assert out and not set(obeyed) - set("[2J]0;title") & set(out + err), command
+        assert out and not set(obeyed_text) - set("[2J]0;title") & set(out + err), command
         assert "hunter2" not in out + err
         if command == "fsck":
             assert "`child\\x1b[2J\\x1b]0;title\\x07\\r\\u202e`" in out

@@ -33,9 +33,9 @@ def test_random_forgeries_end_by_an_answer_or_one_line(seed: int) -> None:
 def cases(*arguments: str) -> int:
     """Return how many cases the fuzzer has tried, all of which have held."""
     program = [sys.executable, "-m", "tests.integration.forging.fuzz", *arguments]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=3_000, check=False)
-    said = done.stdout[-20_000:]
-    assert done.returncode == 0, f"{said}{done.stderr[-2_000:]}"
-    match = re.search(r"^(\d+) cases, 0 failed", said, re.MULTILINE)
-    assert match is not None, said
+    process = subprocess.run(program, capture_output=True, text=True, timeout=3_000, check=False)
+    text = process.stdout[-20_000:]
+    assert process.returncode == 0, f"{text}{process.stderr[-2_000:]}"
+    match = re.search(r"^(\d+) cases, 0 failed", text, re.MULTILINE)
+    assert match is not None, text
     return int(match[1])

@@ -1,4 +1,4 @@
-"""What users give may be as deep and as large as what is forged: it is refused with the limit in the message."""
+"""Input of users may be as deep and as large as forged objects. It is refused, with the limit in the message."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_other_input_is_refused_in_one_short_line(catalog: Catalog, table: Any) 
         lambda: table.at(version=10**30),
     ]
     for use in uses:
-        with pytest.raises(InvalidInput) as raised:
+        with pytest.raises(InvalidInput) as error:
             use()
-        assert len(str(raised.value)) < 400 and "\n" not in str(raised.value)
+        assert len(str(error.value)) < 400 and "\n" not in str(error.value)
     assert not Catalog("memory://deep-writer").namespace_exists("n")

@@ -28,7 +28,7 @@ def place() -> Place:
 
 def dropped(place: Place, name: str) -> tuple[str, str]:
     """Return the id and location of what the victim has dropped under a name."""
-    [entry] = [each for each in place.catalog().dropped("victim") if each.name[-1] == name]
+    [entry] = [entry for entry in place.catalog().dropped("victim") if entry.name[-1] == name]
     return entry.id, entry.location.removeprefix(f"{place.url}/")
 
 
@@ -49,10 +49,10 @@ def forge_dropped(place: Place, name: str) -> None:
 @pytest.mark.parametrize("name", ["old", "below"])
 def test_a_vacuum_purges_only_what_was_dropped_in_the_namespace_itself(place: Place, name: str) -> None:
     forge_dropped(place, name)
-    done = place.catalog().vacuum(
+    report = place.catalog().vacuum(
         namespace="forger", older_than=NO_AGE, dropped_older_than=NO_AGE, dry_run=False
     )
-    [refused] = [each for each in done if each.error]
+    [refused] = [each for each in report if each.error]
     assert (refused.name, dropped(place, name)[1] in refused.location) == (f"`forger`.`{name}`", True)
     assert "the entry was forged" in (refused.error or "")
     undrop = place.catalog().undrop_table if name == "old" else place.catalog().undrop_namespace
@@ -72,34 +72,34 @@ def test_a_namespace_is_restored_without_what_another_user_dropped(place: Place)
     """Though its seal, too, is forged: with the id of the other drop."""
     id, location = dropped(place, "old")
     above = place.own.rpartition("/")[0]
-    place.own = nested = place.child(above, "nested")
+    place.own = nested_child = place.child(above, "nested")
     linked = {"event": "entry-linked", "space": "relation", "kind": "table", "id": id, "location": location}
     place.forge_next(events=[linked | {"name": "old"}])
     drop_id = place.read(place.commit_key(location, place.last(location)))["commit_id"]
     place.forge_next(events=[{"event": "namespace-dropped", "cascade": True}], seals=True, commit_id=drop_id)
     place.own = above
-    unlinked = {"event": "entry-unlinked", "space": "namespace", "name": "nested", "id": nested[-26:]}
+    unlinked = {"event": "entry-unlinked", "space": "namespace", "name": "nested", "id": nested_child[-26:]}
     place.forge_next(events=[unlinked | {"dropped": True}])
-    before = place.store.get(place.commit_key(location, place.last(location)))
+    data_before = place.store.get(place.commit_key(location, place.last(location)))
     assert place.catalog().undrop_namespace("forger.nested") == ("forger", "nested")
-    assert place.store.get(place.commit_key(location, place.last(location))) == before
+    assert place.store.get(place.commit_key(location, place.last(location))) == data_before
 
 
 def test_a_table_that_was_renamed_while_vacuum_looks_is_vacuumed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The namespace is read, the table is renamed, the table is read: they differ, and nothing was forged."""
     place = build()
-    catalog, other = place.catalog(), place.catalog()
+    catalog, other_catalog = place.catalog(), place.catalog()
     logs = catalog._logs
     table = logs.table(place.victim)
 
     def renamed_first() -> Any:
         monkeypatch.undo()
-        other.rename_table("victim.t", "victim.u")
+        other_catalog.rename_table("victim.t", "victim.u")
         return table.anew()
 
     monkeypatch.setattr(table, "current", renamed_first)
-    done = catalog.vacuum(namespace="victim", dry_run=True)
-    assert [(each.name, each.error) for each in done if each.kind == "table"] == [("`victim`.`u`", None)]
+    report = catalog.vacuum(namespace="victim", dry_run=True)
+    assert [(each.name, each.error) for each in report if each.kind == "table"] == [("`victim`.`u`", None)]
 
 
 @pytest.mark.parametrize("space", ["relation", "namespace"])
@@ -115,11 +115,11 @@ def test_a_forged_name_can_be_dropped_and_what_it_leads_to_stays(space: str) -> 
         transaction.drop_table("forger.child") if space == "relation" else transaction.drop_namespace(
             "forger.child"
         )
-    before = place.last(location)
+    number_before = place.last(location)
     if space == "relation":
         assert catalog.drop_table("forger.child") and not catalog.drop_table("forger.child", missing_ok=True)
     else:
         catalog.drop_namespace("forger.child", cascade=True)
     assert catalog.list_tables("forger") == [("forger", "t")]
     assert (catalog.list_namespaces("forger"), catalog.dropped("forger")) == ([], [])
-    assert place.last(location) == before
+    assert place.last(location) == number_before

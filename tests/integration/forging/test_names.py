@@ -36,6 +36,6 @@ def test_no_attack_is_held_off_by_asserts_alone() -> None:
 def assert_without_asserts(every: int) -> None:
     """With -O there are none, neither in lakelog nor in a test: so the attacks are a program that says what it saw."""
     program = [sys.executable, "-O", "-m", "tests.integration.forging.attacks", str(every)]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "0 not held off, without asserts" in done.stdout
+    process = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "0 not held off, without asserts" in process.stdout

@@ -61,7 +61,7 @@ def _cycles(world: World) -> dict[str, tuple[str, Forge]]:
         "a table in no folder": (a, _linked("far", "table", "x" * 26, "/no/such/folder")),
         "a table of another scheme": (a, _linked("far", "table", "x" * 26, "gopher://host/t")),
     }
-    found: dict[str, tuple[str, Forge]] = {
+    found_pairs: dict[str, tuple[str, Forge]] = {
         name: (f"{location}/_log/0", adding(location, event)) for name, (location, event) in links.items()
     }
 
@@ -88,9 +88,9 @@ def _cycles(world: World) -> dict[str, tuple[str, Forge]]:
         }
         world.add_commit(a, _linked("self", "namespace", _id(a), a), unlinked)
 
-    found["400 namespaces in one another"] = f"{a}/_log/0", deep
-    found["a namespace that has dropped itself"] = f"{a}/_log/0", dropped
-    return found
+    found_pairs["400 namespaces in one another"] = f"{a}/_log/0", deep
+    found_pairs["a namespace that has dropped itself"] = f"{a}/_log/0", dropped
+    return found_pairs
 
 
 def _numbers(world: World) -> dict[str, tuple[str, Forge]]:
@@ -147,7 +147,7 @@ def _hints(world: World) -> dict[str, tuple[str, Forge]]:
     def counts(plain: Any) -> None:
         plain["state"]["files"] |= {"files": -5, "rows": -(10**12), "bytes": -1}
 
-    found: dict[str, tuple[str, Forge]] = {
+    found_pairs: dict[str, tuple[str, Forge]] = {
         "a hint of no hash, 100,000 deep": (
             table,
             lambda world: world.store.put(table, hostile.nested(100_000)),
@@ -168,28 +168,31 @@ def _hints(world: World) -> dict[str, tuple[str, Forge]]:
             lambda world: world.store.put(table, sealed(b'{"x":"' + b"x" * 70_000_000 + b'"}')),
         ),
     }
-    return found
+    return found_pairs
 
 
 def _transactions(world: World) -> dict[str, tuple[str, Forge]]:
     log = world.places["a.t"]
     key = f"{log}/_log/0"
-    listed = new_intent([log])
+    listed_intent = new_intent([log])
 
     def intent(decision: dict[str, Any] | None = None, **members: Any) -> Forge:
         def forge(world: World) -> None:
-            commit = world.add_commit(log, {"event": "table-altered", "set": {}}, intent=listed | members)
+            commit = world.add_commit(
+                log, {"event": "table-altered", "set": {}}, intent=listed_intent | members
+            )
             if decision is not None:
                 plain = {
                     "kind": "decision",
                     "format": 1,
-                    "txn": listed["txn"],
+                    "txn": listed_intent["txn"],
                     "commit_id": "c" * 26,
                     "outcome": "committed",
                 }
                 positions = {log: int(commit[-25:-5])}
                 world.store.put(
-                    f"{log}/_txn/{listed['txn']}.json", hashed(plain | {"positions": positions} | decision)
+                    f"{log}/_txn/{listed_intent['txn']}.json",
+                    hashed(plain | {"positions": positions} | decision),
                 )
 
         return forge
@@ -226,12 +229,12 @@ def _changed(*added: dict[str, Any], **members: Any) -> dict[str, Any]:
 
 def _vectors(world: World) -> dict[str, tuple[str, Forge]]:
     log = world.places["a.old"]
-    found: dict[str, tuple[str, Forge]] = {}
+    found_pairs: dict[str, tuple[str, Forge]] = {}
     path = next(key for key in sorted(world.objects) if key.startswith(f"{log}/data/")).removeprefix(
         f"{log}/"
     )
     size = len(world.objects[f"{log}/{path}"])
-    for what, make in hostile.VECTORS.items():
+    for label, make in hostile.VECTORS.items():
 
         def forge(world: World, make: Callable[[], bytes] = make) -> None:
             blob = make()
@@ -252,8 +255,8 @@ def _vectors(world: World) -> dict[str, tuple[str, Forge]]:
             gone = [{"path": path, "rows": 1, "size": size}]
             world.add_commit(log, _changed(file, removed=gone))
 
-        found[f"a vector of {what}"] = f"{log}/_log/0", forge
-    return found
+        found_pairs[f"a vector of {label}"] = f"{log}/_log/0", forge
+    return found_pairs
 
 
 def _files(world: World) -> dict[str, tuple[str, Forge]]:
@@ -277,8 +280,8 @@ def _files(world: World) -> dict[str, tuple[str, Forge]]:
         "of a path of 10,000": good | {"path": "data/" + "x" * 10_000},
         "of an id of rows at the end": good | {"first_row": 2**63 - 1, "version": 2**63 - 1},
     }
-    found: dict[str, tuple[str, Forge]] = {
-        f"a file {what}": (f"{log}/_log/0", adding(log, _changed(file))) for what, file in files.items()
+    found_pairs: dict[str, tuple[str, Forge]] = {
+        f"a file {title}": (f"{log}/_log/0", adding(log, _changed(file))) for title, file in files.items()
     }
     events: dict[str, dict[str, Any]] = {
         "a file twice": _changed(good, good),
@@ -331,9 +334,9 @@ def _files(world: World) -> dict[str, tuple[str, Forge]]:
                                     "size_bytes": 1, "columns": {"1": {"type": "nothing", "min": "x", "max": []}}}},
         "an expiry of all": {"event": "history-expired", "version": 2**63 - 1},
     }  # fmt: skip
-    for what, event in events.items():
-        found[what] = f"{log}/_log/0", adding(log, event)
-    return found
+    for label, event in events.items():
+        found_pairs[label] = f"{log}/_log/0", adding(log, event)
+    return found_pairs
 
 
 def _field(id: int, name: str, type: str) -> dict[str, Any]:
@@ -378,4 +381,4 @@ def _names(world: World) -> dict[str, tuple[str, Forge]]:
         "an event of a table": {"event": "table-dropped"},
         "another root": {"event": "namespace-created", "properties": {}},
     }  # fmt: skip
-    return {f"{what} in a namespace": (f"{a}/_log/0", adding(a, event)) for what, event in events.items()}
+    return {f"{label} in a namespace": (f"{a}/_log/0", adding(a, event)) for label, event in events.items()}

@@ -89,19 +89,19 @@ class Busy:
         return Catalog(self.warehouse, log_options=OPTIONS)
 
     def restore(self) -> None:
-        for store, kept in zip(self.stores, self._kept, strict=True):
-            store.delete([key for key in store.list_after("") if key not in kept])
-            for key, data in kept.items():
+        for store, kept_data in zip(self.stores, self._kept, strict=True):
+            store.delete([key for key in store.list_after("") if key not in kept_data])
+            for key, data in kept_data.items():
                 if store.get(key) != data:
                     store.put(key, data)
 
     def check(self, before: Callable[[], None] = lambda: None) -> Findings:
         """Check all of it; `before` is called ahead of each request."""
 
-        def opened(url: str, options: dict[str, str]) -> ObjectStore:
+        def opened_store(url: str, options: dict[str, str]) -> ObjectStore:
             return Between(open_store(url, options), before)
 
-        with mock.patch.object(places, "open_store", opened):
+        with mock.patch.object(places, "open_store", opened_store):
             logs = LogCache(WarehouseStores(self.warehouse, {}), {}, OPTIONS)
             return check_warehouse(logs, deep=True, all_versions=True)
 
@@ -250,4 +250,4 @@ def actions(elsewhere: str) -> dict[str, Action]:
 
 def worse_than_notes(findings: Findings) -> list[str]:
     worse = [*findings.of(Severity.DAMAGE), *findings.of(Severity.REPAIRABLE)]
-    return [f"{each.severity}: {each.kind}: {each.where}: {each.what}" for each in worse]
+    return [f"{finding.severity}: {finding.kind}: {finding.where}: {finding.what}" for finding in worse]

@@ -1,4 +1,4 @@
-"""Every kind of object, broken in every way: what fsck says, what readers get meanwhile, and what a repair costs.
+"""Every kind of object, damaged in every way: the report of fsck, the answers of readers, and the price of a repair.
 
 `python -m tests.integration.fsck.matrix` runs all of it and prints how much was tried and found.
 """
@@ -41,7 +41,7 @@ class Case:
 class Outcome:
     """What came of one case: findings that name a broken object, and questions that were answered wrong.
 
-    `worse` is what a repair has cost, None where there was nothing to repair.
+    `worse` is what a repair has cost, None if there was nothing to repair.
     """
 
     case: Case
@@ -79,9 +79,9 @@ def cases(world: World) -> Iterator[Case]:
     kinds = {key: kind_of(key, data) for key, data in objects.items()}
     for key, data in objects.items():
         yield from _alone(world, key, kinds[key], data)
-        yield from _copied(world, key, kinds)
+        yield from _copied_cases(world, key, kinds)
     for key in objects:
-        yield from _swapped(world, key, kinds)
+        yield from _swapped_cases(world, key, kinds)
 
 
 def _alone(world: World, key: str, kind: str, data: bytes) -> Iterator[Case]:
@@ -100,35 +100,37 @@ def _alone(world: World, key: str, kind: str, data: bytes) -> Iterator[Case]:
         yield Case(kind, f"flip bit {flip % 8} of byte {at} in", (key,), flip_bit)
 
 
-def _copied(world: World, key: str, kinds: dict[str, str]) -> Iterator[Case]:
+def _copied_cases(world: World, key: str, kinds: dict[str, str]) -> Iterator[Case]:
     """Copy an object to the next number of its sequence, whether something is there or not."""
     match = re.search(r"(?<=/)(\d{20})(?=[.-])", f"/{key}")
     if match is None or kinds[key] == "data file":
         return
-    following = f"{int(match[0]) + 1:020d}"
-    target = key.replace(match[0], following)
+    next_text = f"{int(match[0]) + 1:020d}"
+    target = key.replace(match[0], next_text)
     yield Case(
         kinds[key], "copy onto the next", (target,), lambda: world.store.put(target, world.objects[key])
     )
 
 
-def _swapped(world: World, key: str, kinds: dict[str, str]) -> Iterator[Case]:
+def _swapped_cases(world: World, key: str, kinds: dict[str, str]) -> Iterator[Case]:
     """Swap an object with the next of its kind, and with the one at the same place in another log."""
-    same = sorted(other for other in kinds if kinds[other] == kinds[key] and other > key)
-    partners = {same[0]} if same else set()
+    same_kinds = sorted(
+        other_kind for other_kind in kinds if kinds[other_kind] == kinds[key] and other_kind > key
+    )
+    partners = {same_kinds[0]} if same_kinds else set()
     tail = re.sub(r"^.*?(_log|data)/", "", key)
-    for other in same:
+    for other_text in same_kinds:
         number = re.sub(r"-.*", "", tail)
-        if number and re.sub(r"-.*", "", re.sub(r"^.*?(_log|data)/", "", other)) == number:
-            partners.add(other)
-    for other in sorted(partners):
+        if number and re.sub(r"-.*", "", re.sub(r"^.*?(_log|data)/", "", other_text)) == number:
+            partners.add(other_text)
+    for other_text in sorted(partners):
 
-        def swap(other: str = other) -> None:
+        def swap(other: str = other_text) -> None:
             world.store.put(key, world.objects[other])
             world.store.put(other, world.objects[key])
 
-        if world.objects[key] != world.objects[other]:
-            yield Case(kinds[key], "swap", (key, other), swap)
+        if world.objects[key] != world.objects[other_text]:
+            yield Case(kinds[key], "swap", (key, other_text), swap)
 
 
 def run(world: World, case: Case) -> Outcome:
@@ -136,40 +138,40 @@ def run(world: World, case: Case) -> Outcome:
     case.do()
     try:
         findings = check_warehouse(world.logs(), deep=True, all_versions=True)
-        asked = {
+        asked_pairs = {
             question: ask() for question, ask in world.questions().items() if _concerns(world, question, case)
         }
-        changed = {
+        changed_keys = {
             key
             for key in {*world.objects, *world.store.list_after("")} - set(case.broken)
             if world.store.get(key) != world.objects.get(key)
         }
-        worse = cost_of_repair(world, asked) if findings.of(Severity.REPAIRABLE) else None
+        worse = cost_of_repair(world, asked_pairs) if findings.of(Severity.REPAIRABLE) else None
     finally:
         world.restore()
-    wrong = [question for question, answer in asked.items() if lies(world.answers[question], answer)]
-    wrong += [f"a reader wrote {key}" for key in sorted(changed)]
-    named = [finding for finding in findings.found if names_one_of(finding, case)]
-    return Outcome(case, named, wrong, findings.found, worse)
+    wrong = [question for question, answer in asked_pairs.items() if lies(world.answers[question], answer)]
+    wrong += [f"a reader wrote {key}" for key in sorted(changed_keys)]
+    named_findings = [finding for finding in findings.found if names_one_of(finding, case)]
+    return Outcome(case, named_findings, wrong, findings.found, worse)
 
 
 def cost_of_repair(world: World, asked: dict[str, Answer]) -> list[str]:
     """Repair the warehouse, and return what readers can no longer read, and what is gone for good."""
-    before = {key: world.store.get(key) for key in world.store.list_after("")}
-    repaired = check_warehouse(world.logs(), repair=True).repaired
+    data_before = {key: world.store.get(key) for key in world.store.list_after("")}
+    repaired_texts = check_warehouse(world.logs(), repair=True).repaired
     questions = world.questions()
     cost = [
-        f"{question}: {answer} before, {now} after the repair: {repaired}"
+        f"{question}: {answer} before, {current_pair} after the repair: {repaired_texts}"
         for question, answer in asked.items()
-        if not as_readable(answer, now := questions[question]())
+        if not as_readable(answer, current_pair := questions[question]())
     ]
-    after = {key: world.store.get(key) for key in world.store.list_after("")}
-    kept = set(after.values())
+    data_after = {key: world.store.get(key) for key in world.store.list_after("")}
+    kept_data = set(data_after.values())
     # A sound hint is replaced by a newer one, as any writer does.
     cost += [
         f"{key} is gone"
-        for key, data in before.items()
-        if data not in kept and not (key.endswith("/latest.json") and is_sound(data or b"", key))
+        for key, data in data_before.items()
+        if data not in kept_data and not (key.endswith("/latest.json") and is_sound(data or b"", key))
     ]
     return cost
 
@@ -248,13 +250,13 @@ class Tally:
             f"{'kind':12} {'tried':>6} {'found':>6} {'noted':>6} {'missed':>6} {'wrong answers':>14}"
             f" {'repaired':>9} {'worse':>6}"
         ]
-        missed = Counter(outcome.case.kind for outcome in self.missed)
+        missed_kinds = Counter(outcome.case.kind for outcome in self.missed)
         wrong = Counter(outcome.case.kind for outcome in self.wrong)
         worse = Counter(outcome.case.kind for outcome in self.worse)
         for kind in (*sorted(self.tried), "all"):
             counts = [
                 sum(counter.values()) if kind == "all" else counter[kind]
-                for counter in (self.tried, self.found, self.noted, missed, wrong, self.repaired, worse)
+                for counter in (self.tried, self.found, self.noted, missed_kinds, wrong, self.repaired, worse)
             ]
             lines.append("{:12} {:6} {:6} {:6} {:6} {:14} {:9} {:6}".format(kind, *counts))
         return "\n".join(lines)
@@ -265,19 +267,19 @@ def clean(world: World) -> Findings:
 
 
 def main() -> None:
-    world, tally, begun = build(), Tally(), time.monotonic()
+    world, tally, start_time = build(), Tally(), time.monotonic()
     print(f"{len(world.objects)} objects; before: {clean(world).found or 'clean'}")
     every = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     for case in list(cases(world))[::every]:
         outcome = run(world, case)
         tally.take(outcome)
         if outcome.wrong or outcome.worse or not is_found(outcome):
-            found = ", ".join(f"{finding.kind} {finding.where[-60:]}" for finding in outcome.all) or "clean"
+            text = ", ".join(f"{finding.kind} {finding.where[-60:]}" for finding in outcome.all) or "clean"
             print(
-                f"{case}\n    wrong: {outcome.wrong or 'nothing'}\n    fsck: {found}\n    worse: {outcome.worse}"
+                f"{case}\n    wrong: {outcome.wrong or 'nothing'}\n    fsck: {text}\n    worse: {outcome.worse}"
             )
     print(tally)
-    print(f"{time.monotonic() - begun:.0f} s")
+    print(f"{time.monotonic() - start_time:.0f} s")
 
 
 if __name__ == "__main__":

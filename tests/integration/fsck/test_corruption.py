@@ -28,8 +28,8 @@ def test_a_warehouse_with_every_kind_of_object_is_clean(world: World) -> None:
     findings = clean(world)
     assert findings.found == []
     objects = ("commits", "snapshots", "bases", "manifests", "sidecars", "decisions")
-    for what in (*objects, "data files", "deletion vectors"):
-        assert findings.checked[what], what
+    for which_objects in (*objects, "data files", "deletion vectors"):
+        assert findings.checked[which_objects], which_objects
 
 
 def test_corruptions_are_named_and_never_believed_and_repair_costs_nothing(world: World) -> None:
@@ -37,33 +37,33 @@ def test_corruptions_are_named_and_never_believed_and_repair_costs_nothing(world
     for case in cases(world):
         of_kind.setdefault(case.kind, []).append(case)
     # Of each kind some, from another one on each: the first cases of all kinds are deletions.
-    chosen = [
-        case for number, found in enumerate(of_kind.values()) for case in found[number % len(found) :: EVERY]
+    chosen_cases = [
+        case for number, cases in enumerate(of_kind.values()) for case in cases[number % len(cases) :: EVERY]
     ]
-    tally = tried(world, chosen)
+    tally = tried_tally(world, chosen_cases)
     assert sum(tally.tried.values()) >= 20 and len(tally.tried) == len(of_kind)
 
 
 @pytest.mark.slow
 def test_every_corruption_is_named_and_never_believed_and_repair_costs_nothing(world: World) -> None:
-    tally = tried(world, list(cases(world)))
+    tally = tried_tally(world, list(cases(world)))
     kinds = "base commit cut data-file decision hint intent manifest sidecar snapshot tombstone vectors"
     assert tally.tried.keys() == {kind.replace("-", " ") for kind in kinds.split()}
 
 
-def tried(world: World, chosen: list[Case]) -> Tally:
-    tally, unexpected = Tally(), list[str]()
+def tried_tally(world: World, chosen: list[Case]) -> Tally:
+    tally, unexpected_texts = Tally(), list[str]()
     for case in chosen:
         outcome = run(world, case)
         tally.take(outcome)
         if outcome.wrong and not is_newest(world, case):
-            unexpected.append(f"{case}: wrong answers: {outcome.wrong}")
+            unexpected_texts.append(f"{case}: wrong answers: {outcome.wrong}")
         if outcome.worse:
-            unexpected.append(f"{case}: a repair has cost {outcome.worse}")
+            unexpected_texts.append(f"{case}: a repair has cost {outcome.worse}")
         if not is_found(outcome) and not may_pass(world, case, outcome):
-            unexpected.append(f"{case}: not named by {[finding.kind for finding in outcome.all]}")
+            unexpected_texts.append(f"{case}: not named by {[finding.kind for finding in outcome.all]}")
     print(tally)
-    assert not unexpected, "\n".join(unexpected)
+    assert not unexpected_texts, "\n".join(unexpected_texts)
     return tally
 
 
@@ -77,8 +77,8 @@ def is_newest(world: World, case: Case) -> bool:
     if case.kind == "decision":
         return True
     [key] = case.broken
-    following = f"{int(key[-25:-5]) + 1:020d}"
-    return key[:-25] + following + ".json" not in world.objects
+    next_text = f"{int(key[-25:-5]) + 1:020d}"
+    return key[:-25] + next_text + ".json" not in world.objects
 
 
 def may_pass(world: World, case: Case, outcome: Outcome) -> bool:

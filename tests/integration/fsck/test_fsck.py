@@ -1,4 +1,4 @@
-"""What the check says of things that are lost, unfinished or left over, and what repair does about them."""
+"""The check reports lost, unfinished and left objects, and a repair deals with them."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class Folder:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path / "warehouse")
-    made.catalog.create_namespace("a")
-    return made
+    new_folder = Folder(tmp_path / "warehouse")
+    new_folder.catalog.create_namespace("a")
+    return new_folder
 
 
 def kinds(findings: Findings) -> set[str]:
@@ -98,8 +98,8 @@ def test_a_name_does_not_end_when_its_log_was_overwritten_by_another(folder: Fol
 
 def test_namespaces_that_were_swapped_are_refused(folder: Folder) -> None:
     folder.catalog.create_namespace("b", {"who": "b"})
-    one, other = sorted(folder.path.glob("n-*/_log/00000000000000000001.json"))
-    swap(one, other)
+    path, other_path = sorted(folder.path.glob("n-*/_log/00000000000000000001.json"))
+    swap(path, other_path)
     with pytest.raises(FormatError, match="copied or moved"):
         folder.client().load_namespace("b")
 
@@ -171,12 +171,12 @@ def test_every_flipped_bit_of_a_data_file_is_found_and_never_read(folder: Folder
 
 def test_data_files_that_were_swapped_are_found_and_not_read(folder: Folder) -> None:
     place = folder.table("a.t", 2)
-    one, other = sorted(place.glob("data/*"))
-    assert one.stat().st_size == other.stat().st_size
-    swap(one, other)
+    path, other_path = sorted(place.glob("data/*"))
+    assert path.stat().st_size == other_path.stat().st_size
+    swap(path, other_path)
     with pytest.raises(FormatError, match="footer"):
         folder.client().load_table("a.t").scan().to_arrow()
-    assert sorted(f.where for f in folder.check().of(Severity.DAMAGE)) == [str(one), str(other)]
+    assert sorted(f.where for f in folder.check().of(Severity.DAMAGE)) == [str(path), str(other_path)]
 
 
 def test_files_of_older_versions_are_checked_on_request(folder: Folder) -> None:
@@ -201,36 +201,44 @@ def test_what_nothing_names_is_noted(folder: Folder) -> None:
 
 
 def test_an_examination_of_the_store_harms_no_warehouse_and_is_noted(folder: Folder) -> None:
-    written = folder.path / "_doctor" / f"20261123T042106Z-{'a' * 26}" / "races"
-    written.mkdir(parents=True)
+    path = folder.path / "_doctor" / f"20261123T042106Z-{'a' * 26}" / "races"
+    path.mkdir(parents=True)
     for name in ("0000", "0001", f".lakelog-tmp-{'a' * 26}"):
-        (written / name).write_bytes(b"x")
+        (path / name).write_bytes(b"x")
     folder.table("a.t")
     findings = folder.check()
     assert kinds(findings) == {"doctor-left", "temporary-file"} and findings.worst is Severity.NOTE
-    (found,) = (each for each in findings.found if each.kind == "doctor-left")
-    assert "2 objects" in found.what and found.where == str(written.parent)
-    assert Catalog(str(folder.path)).vacuum(dry_run=False) and (written / "0000").exists()
+    (finding,) = (each_finding for each_finding in findings.found if each_finding.kind == "doctor-left")
+    assert "2 objects" in finding.what and finding.where == str(path.parent)
+    assert Catalog(str(folder.path)).vacuum(dry_run=False) and (path / "0000").exists()
 
 
 def test_a_deep_check_believes_checksums_that_others_have_taken(folder: Folder) -> None:
     place = folder.table("a.t", 2)
-    taken = {
+    checksums = {
         str(path): Checksum(path.stat().st_size, crc32(path.read_bytes())) for path in place.glob("data/*")
     }
-    one, other = sorted(taken)
-    assert folder.catalog.fsck(deep=True, checksums=taken).found == []
+    text, other_text = sorted(checksums)
+    assert folder.catalog.fsck(deep=True, checksums=checksums).found == []
     # A flipped byte that no footer covers is found only by a read of the whole file, which others did here.
-    flip(Path(one), 20)
+    flip(Path(text), 20)
     assert kinds(folder.catalog.fsck(deep=True)) == {"data-file-altered"}
-    assert folder.catalog.fsck(deep=True, checksums=taken).found == []
-    wrong = taken | {other: Checksum(taken[other].size_bytes, taken[other].crc ^ 1)}
-    [found] = folder.catalog.fsck(deep=True, checksums=wrong).found
-    assert (found.kind, found.where) == ("data-file-altered", other) and "checksum differs" in found.what
+    assert folder.catalog.fsck(deep=True, checksums=checksums).found == []
+    wrong = checksums | {
+        other_text: Checksum(checksums[other_text].size_bytes, checksums[other_text].crc ^ 1)
+    }
+    [finding] = folder.catalog.fsck(deep=True, checksums=wrong).found
+    assert (finding.kind, finding.where) == (
+        "data-file-altered",
+        other_text,
+    ) and "checksum differs" in finding.what
     # A file that they could not read is read by the check itself.
-    assert [each.where for each in folder.catalog.fsck(deep=True, checksums={other: taken[other]}).found] == [
-        one
-    ]
+    assert [
+        each_finding.where
+        for each_finding in folder.catalog.fsck(
+            deep=True, checksums={other_text: checksums[other_text]}
+        ).found
+    ] == [text]
 
 
 # Unfinished things
@@ -238,12 +246,14 @@ def test_a_deep_check_believes_checksums_that_others_have_taken(folder: Folder) 
 
 def both(folder: Folder) -> tuple[LogCache, list[LogPart[Any]]]:
     logs = folder.logs()
-    tracked = [
+    tracked_tables = [
         logs.table(logs.location(folder.catalog.load_table(f"a.{n}").location)) for n in ("one", "two")
     ]
     return logs, [
-        LogPart(each.location, each.log, each.current(), lambda view, passed: altered("both"))
-        for each in tracked
+        LogPart(
+            tracked_log.location, tracked_log.log, tracked_log.current(), lambda view, passed: altered("both")
+        )
+        for tracked_log in tracked_tables
     ]
 
 
@@ -263,8 +273,8 @@ def test_an_undecided_transaction_is_repairable_and_repair_aborts_it(undecided: 
     findings = undecided.check()
     assert kinds(findings) == {"transaction-undecided"} and findings.worst is Severity.REPAIRABLE
     assert len(findings.found) == 2
-    after = undecided.check(repair=True)
-    assert after.found == [] and any("aborted" in line for line in after.repaired)
+    report_after = undecided.check(repair=True)
+    assert report_after.found == [] and any("aborted" in line for line in report_after.repaired)
     [decision] = undecided.path.glob("**/_txn/*.json")
     assert decode_decision(decision.read_bytes(), "").outcome == "aborted"
     undecided.client().load_table("a.one").append(rows(77))
@@ -276,9 +286,9 @@ def test_a_decision_shows_that_a_commit_was_lost(folder: Folder) -> None:
         folder.table(name)
     logs, parts = both(folder)
     commit_together(parts, decisions=WarehouseDecisions(logs.places.store(logs.warehouse)))
-    lost = folder.commit("a.one", 5)
-    lost.unlink()
-    assert [f.where for f in folder.check().of(Severity.DAMAGE)] == [str(lost)]
+    lost_path = folder.commit("a.one", 5)
+    lost_path.unlink()
+    assert [f.where for f in folder.check().of(Severity.DAMAGE)] == [str(lost_path)]
 
 
 def test_a_decision_that_says_something_else_than_the_next_commit_is_damage(folder: Folder) -> None:
@@ -287,11 +297,11 @@ def test_a_decision_that_says_something_else_than_the_next_commit_is_damage(fold
     for _ in range(2):
         logs, parts = both(folder)
         commit_together(parts, decisions=WarehouseDecisions(logs.places.store(logs.warehouse)))
-    one, other = folder.path.glob("**/_txn/*.json")
-    swap(one, other)
+    path, other_path = folder.path.glob("**/_txn/*.json")
+    swap(path, other_path)
     assert "decision-misplaced" in kinds(folder.check())
-    swap(one, other)
-    one.unlink()
+    swap(path, other_path)
+    path.unlink()
     assert kinds(folder.check()) in ({"decision-missing"}, {"transaction-undecided"})
 
 
@@ -317,23 +327,23 @@ def test_a_decision_has_the_logs_and_the_folder_that_its_transaction_began_with(
 def test_a_name_that_outlived_its_table_is_removed_by_repair(folder: Folder) -> None:
     folder.table("a.t")
     logs = folder.logs()
-    tracked = logs.table(logs.location(folder.catalog.load_table("a.t").location))
-    tracked.log.commit(
-        tracked.current(), lambda view, passed: Draft(events=encode([TableDropped()]), seals=True)
+    tracked_table = logs.table(logs.location(folder.catalog.load_table("a.t").location))
+    tracked_table.log.commit(
+        tracked_table.current(), lambda view, passed: Draft(events=encode([TableDropped()]), seals=True)
     )
     assert kinds(folder.check()) == {"drop-unfinished"}
-    after = folder.check(repair=True)
-    assert after.found == [] and len(after.repaired) == 1
+    report_after = folder.check(repair=True)
+    assert report_after.found == [] and len(report_after.repaired) == 1
     assert folder.client().list_tables("a") == []
 
 
 def test_a_table_whose_name_was_lost_is_damage(folder: Folder) -> None:
     place = folder.table("a.t")
-    [linked] = folder.path.glob("n-*/_log/00000000000000000002.json")
-    linked.unlink()
-    hint = linked.with_name("latest.json")
-    found = [(f.kind, f.where) for f in folder.check().of(Severity.DAMAGE)]
-    assert found == [("head-lost", str(hint)), ("name-lost", str(place))]
+    [linked_path] = folder.path.glob("n-*/_log/00000000000000000002.json")
+    linked_path.unlink()
+    hint = linked_path.with_name("latest.json")
+    kinds = [(f.kind, f.where) for f in folder.check().of(Severity.DAMAGE)]
+    assert kinds == [("head-lost", str(hint)), ("name-lost", str(place))]
     hint.unlink()
     assert [(f.kind, f.where) for f in folder.check().of(Severity.DAMAGE)] == [("name-lost", str(place))]
 
@@ -350,7 +360,7 @@ def test_a_saved_cut_is_checked(folder: Folder) -> None:
     folder.table("a.t")
     folder.catalog.save_cut("monday")
     assert folder.check().found == []
-    [saved] = folder.path.glob("_cut/*")
+    [saved_path] = folder.path.glob("_cut/*")
     folder.catalog.save_cut("monday", namespace="a")
     assert folder.check().found == []
     [place] = folder.path.glob("n-*")
@@ -360,9 +370,9 @@ def test_a_saved_cut_is_checked(folder: Folder) -> None:
     at_its_place = check_warehouse(folder.logs(), location=str(place))
     assert kinds(folder.check()) == kinds(at_its_place) == {"cut-altered"}
     own.write_bytes(good)
-    flip(saved, 10)
+    flip(saved_path, 10)
     assert kinds(folder.check()) == {"cut-altered"}
-    saved.unlink()
+    saved_path.unlink()
     assert kinds(folder.check()) == {"cut-missing"}
 
 
@@ -381,14 +391,14 @@ def test_a_definition_that_cannot_be_decoded_is_named_and_never_believed(
     [place] = folder.path.glob("n-*")
     [event] = encode([EntryDefined(space="relation", name="w", id="w" * 26, definition=VIEW)])
     event["definition"] |= spoiled
-    tracked = folder.logs().namespace(place.name)
+    tracked_namespace = folder.logs().namespace(place.name)
     with mock.patch.object(
         namespace_projection, "namespace_events", return_value=[]
     ):  # a client that does not look
-        tracked.commit(tracked.current(), lambda view, passed: Draft(events=(event,)))
-    [found] = folder.check().of(Severity.DAMAGE)
-    assert (found.kind, found.where) == (kind, str(place / "_log/00000000000000000003.json"))
-    assert "`$.definition" in found.what
+        tracked_namespace.commit(tracked_namespace.current(), lambda view, passed: Draft(events=(event,)))
+    [finding] = folder.check().of(Severity.DAMAGE)
+    assert (finding.kind, finding.where) == (kind, str(place / "_log/00000000000000000003.json"))
+    assert "`$.definition" in finding.what
     (place / "_log/latest.json").unlink()  # such a client's hint is believed: it was made of that commit
     for ask in (
         lambda: folder.client().load_view("a.w"),
@@ -412,10 +422,10 @@ def test_repair_writes_derived_objects_anew(
     place = folder.table("a.t", 12)
     right = folder.client().load_table("a.t").scan().to_arrow()
     spoil(sorted(place.glob(f"_log/{which}"))[-1])
-    before = folder.check()
-    assert before.worst is Severity.REPAIRABLE, before.found
-    after = folder.check(repair=True)
-    assert after.of(Severity.REPAIRABLE) == [] and after.of(Severity.DAMAGE) == []
+    report_before = folder.check()
+    assert report_before.worst is Severity.REPAIRABLE, report_before.found
+    report_after = folder.check(repair=True)
+    assert report_after.of(Severity.REPAIRABLE) == [] and report_after.of(Severity.DAMAGE) == []
     assert folder.client().load_table("a.t").scan().to_arrow() == right
 
 
@@ -455,12 +465,12 @@ def test_a_namespaces_hint_in_a_table_is_found(folder: Folder) -> None:
 
 def test_repair_touches_no_commit(folder: Folder) -> None:
     place = folder.table("a.t", 8)
-    broken = place / "_log" / "00000000000000000003.json"
-    flip(broken, 40)
-    before = {path: path.read_bytes() for path in folder.path.rglob("*.json")}
+    broken_place = place / "_log" / "00000000000000000003.json"
+    flip(broken_place, 40)
+    data_before = {path: path.read_bytes() for path in folder.path.rglob("*.json")}
     findings = folder.check(repair=True)
     assert kinds(findings) == {"commit-altered"}
-    assert {path: path.read_bytes() for path in folder.path.rglob("*.json")} == before
+    assert {path: path.read_bytes() for path in folder.path.rglob("*.json")} == data_before
 
 
 # The command
@@ -501,10 +511,10 @@ def test_the_catalog_checks_itself(folder: Folder) -> None:
 def test_a_name_that_the_tables_own_log_does_not_have_is_named(folder: Folder) -> None:
     folder.table("t")
     head = folder.catalog.load_table("t").table_head
-    moved = Draft(events=encode([TableMoved(namespace="", name="other")]))
-    head.tracked.log.commit(head.view, lambda view, passed: moved)
-    [found] = folder.check().of(Severity.DAMAGE)
-    assert (found.kind, "the log says that its name is `other`" in found.what) == (
+    moved_draft = Draft(events=encode([TableMoved(namespace="", name="other")]))
+    head.tracked.log.commit(head.view, lambda view, passed: moved_draft)
+    [finding] = folder.check().of(Severity.DAMAGE)
+    assert (finding.kind, "the log says that its name is `other`" in finding.what) == (
         "link-disagrees",
         True,
     )

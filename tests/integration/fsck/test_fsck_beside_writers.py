@@ -39,31 +39,34 @@ def test_the_warehouse_is_clean(busy: Busy) -> None:
 
 def reported(busy: Busy, every: int) -> tuple[int, list[str]]:
     """Do each kind of work ahead of some of the requests. Returns how many checks that were, and what they reported."""
-    tried, wrong = 0, []
+    tried_number, wrong = 0, []
     for n, (name, action) in enumerate(actions(busy.elsewhere).items()):
         at, inside = 1 + n % every, True
         while inside:
             findings, inside = busy.check_meanwhile(action, at)
-            wrong += [f"{name} ahead of request {at}: {each}" for each in worse_than_notes(findings)]
+            wrong += [
+                f"{name} ahead of request {at}: {worse_than_note}"
+                for worse_than_note in worse_than_notes(findings)
+            ]
             busy.restore()
-            tried, at = tried + 1, at + every
-    return tried, wrong
+            tried_number, at = tried_number + 1, at + every
+    return tried_number, wrong
 
 
 def test_no_work_between_two_requests_is_reported_as_damage(busy: Busy) -> None:
-    tried, wrong = reported(busy, EVERY)
-    assert tried > 50 and wrong == [], "\n".join(wrong)
+    tried_number, wrong = reported(busy, EVERY)
+    assert tried_number > 50 and wrong == [], "\n".join(wrong)
 
 
 @pytest.mark.slow
 def test_no_work_between_any_two_requests_is_reported_as_damage(busy: Busy) -> None:
-    tried, wrong = reported(busy, 1)
-    assert tried > 1000 and wrong == [], "\n".join(wrong)
+    tried_number, wrong = reported(busy, 1)
+    assert tried_number > 1000 and wrong == [], "\n".join(wrong)
 
 
 def test_a_check_in_a_loop_beside_writers_in_a_loop_reports_no_damage() -> None:
     """Unlike above, work is seen half done here: what is undecided is repairable, and no damage."""
-    busy, stop, done, wrong = Busy(), threading.Event(), Counter[str](), list[str]()
+    busy, stop, counts, wrong = Busy(), threading.Event(), Counter[str](), list[str]()
 
     def write(seed: int) -> None:
         choose, work = random.Random(seed), sorted(actions(busy.elsewhere).items())
@@ -72,23 +75,25 @@ def test_a_check_in_a_loop_beside_writers_in_a_loop_reports_no_damage() -> None:
             try:
                 action(busy.client())
             except LakelogError:
-                done[f"{name}, refused"] += 1  # another writer has taken or dropped what it needs
+                counts[f"{name}, refused"] += 1  # another writer has taken or dropped what it needs
             else:
-                done[name] += 1
+                counts[name] += 1
 
     writers = [threading.Thread(target=write, args=(seed,)) for seed in range(WRITERS)]
-    for each in writers:
-        each.start()
+    for thread in writers:
+        thread.start()
     try:
         for _ in range(CHECKS):
             findings = busy.check()
-            wrong += [f"{each.kind}: {each.where}: {each.what}" for each in findings.of(Severity.DAMAGE)]
+            wrong += [
+                f"{finding.kind}: {finding.where}: {finding.what}" for finding in findings.of(Severity.DAMAGE)
+            ]
     finally:
         stop.set()
-        for each in writers:
-            each.join()
+        for thread in writers:
+            thread.join()
     assert not wrong, "\n".join(wrong)
-    assert sum(done.values()) > CHECKS and any("refused" not in name for name in done), done
+    assert sum(counts.values()) > CHECKS and any("refused" not in name for name in counts), counts
     assert busy.check().of(Severity.DAMAGE) == []
 
 
@@ -105,23 +110,29 @@ class Vanishing(io.RawIOBase):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path / "warehouse")
-    made.catalog.create_namespace("a")
-    return made
+    new_folder = Folder(tmp_path / "warehouse")
+    new_folder.catalog.create_namespace("a")
+    return new_folder
 
 
 def test_a_file_that_is_deleted_while_it_is_read_does_not_end_the_check(folder: Folder) -> None:
     place = folder.table("a.t", 3)
-    [one, *_] = sorted(place.glob("data/*"))
-    opened = LocalStore.open_input
+    [first_path, *_] = sorted(place.glob("data/*"))
+    opened_input = LocalStore.open_input
 
     def open_input(store: LocalStore, key: str) -> BinaryIO:
         path = folder.path / key
-        return cast(BinaryIO, Vanishing(path)) if path == one and path.exists() else opened(store, key)
+        return (
+            cast(BinaryIO, Vanishing(path))
+            if path == first_path and path.exists()
+            else opened_input(store, key)
+        )
 
     with mock.patch.object(LocalStore, "open_input", open_input):
         findings = folder.check()
-    assert [(each.kind, each.where) for each in findings.found] == [("data-file-missing", str(one))]
+    assert [(finding.kind, finding.where) for finding in findings.found] == [
+        ("data-file-missing", str(first_path))
+    ]
 
 
 def test_a_check_of_a_quiet_warehouse_costs_what_it_did(busy: Busy) -> None:

@@ -42,7 +42,7 @@ def decision_of(folder: Folder) -> Path:
 
 
 def worse_than_notes(findings: Findings) -> list[Finding]:
-    return [each for each in findings.found if each.severity is not Severity.NOTE]
+    return [finding for finding in findings.found if finding.severity is not Severity.NOTE]
 
 
 def lose_the_decision_and_repair(folder: Folder) -> None:
@@ -52,9 +52,9 @@ def lose_the_decision_and_repair(folder: Folder) -> None:
     decision.unlink()
     for _ in range(2):
         findings = folder.check(repair=True)
-        assert [(each.kind, each.where) for each in worse_than_notes(findings)] == [
-            ("decision-missing", str(decision))
-        ]
+        assert [
+            (worse_than_note.kind, worse_than_note.where) for worse_than_note in worse_than_notes(findings)
+        ] == [("decision-missing", str(decision))]
         assert not decision.exists()
     decision.write_bytes(data)
     assert worse_than_notes(folder.check()) == []
@@ -84,15 +84,15 @@ def test_a_snapshot_shows_that_a_transaction_committed() -> None:
         plain = msgspec.json.decode(data)
         del plain["hash"]
         store.put(key, hashed(plain | {"time_us": 1}))
-    found = Catalog(url).fsck().found
-    assert {finding.kind for finding in found} == {"decision-disagrees"}
-    assert all("_txn/" in finding.where for finding in found)
+    findings = Catalog(url).fsck().found
+    assert {finding.kind for finding in findings} == {"decision-disagrees"}
+    assert all("_txn/" in finding.where for finding in findings)
 
 
 def test_a_snapshot_of_one_log_shows_it_for_another(together: Folder) -> None:
     logs, _ = both(together)
-    one = logs.table(logs.location(together.catalog.load_table("a.one").location))
-    snapshots.write(one.log.replay, one.current())
+    table = logs.table(logs.location(together.catalog.load_table("a.one").location))
+    snapshots.write(table.log.replay, table.current())
     lose_the_decision_and_repair(together)
 
 
@@ -113,16 +113,16 @@ def test_a_tombstone_in_one_log_shows_it_for_another(together: Folder) -> None:
 def test_what_contradicts_an_abort_is_kept(together: Folder) -> None:
     """A transaction that had committed was aborted: only the snapshot shows it."""
     logs, _ = both(together)
-    one = logs.table(logs.location(together.catalog.load_table("a.one").location))
-    snapshots.write(one.log.replay, one.current())
+    table = logs.table(logs.location(together.catalog.load_table("a.one").location))
+    snapshots.write(table.log.replay, table.current())
     decision = decision_of(together)
     decision.unlink()
     key = str(decision.relative_to(together.path))
     DecisionPlace(logs.places.store(logs.warehouse), key, decision.stem).abort("c" * 26, OPTIONS)
-    kept = {path: path.read_bytes() for path in together.path.glob("**/_log/snapshots/*")}
+    kept_data = {path: path.read_bytes() for path in together.path.glob("**/_log/snapshots/*")}
     for _ in range(2):
         assert "decision-disagrees" in kinds(together.check(repair=True))
-    assert {path: path.read_bytes() for path in together.path.glob("**/_log/snapshots/*")} == kept
+    assert {path: path.read_bytes() for path in together.path.glob("**/_log/snapshots/*")} == kept_data
 
 
 def test_one_lost_decision_makes_others_doubtful(together: Folder) -> None:
@@ -171,15 +171,15 @@ def test_dates_and_times_that_python_has_not_are_checked(tmp_path: Path) -> None
 def test_a_file_that_its_own_commit_removed_is_not_missed(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "warehouse")
     table = folder.catalog.create_table("t", SCHEMA).append(rows(1))
-    before = set(Path(table.location).glob("data/*"))
+    paths_before = set(Path(table.location).glob("data/*"))
     with folder.catalog.transaction() as tx:
         tx.load_table("t").append(rows(2))
         tx.load_table("t").delete(col("id") == 2)
-    [within] = set(Path(table.location).glob("data/*")) - before
+    [within] = set(Path(table.location).glob("data/*")) - paths_before
     within.unlink()
     assert folder.check(all_versions=True).found == []
-    [kept] = before
-    kept.unlink()
+    [kept_path] = paths_before
+    kept_path.unlink()
     assert kinds(folder.check(all_versions=True)) == {"data-file-missing"}
 
 
@@ -187,9 +187,9 @@ def test_a_place_that_was_used_again_is_not_linked_twice(tmp_path: Path) -> None
     folder = Folder(tmp_path / "warehouse")
     place = str(tmp_path / "place")
     folder.catalog.create_table("first", SCHEMA, location=place)
-    tracked = folder.logs().table(place)
-    tracked.log.commit(
-        tracked.current(), lambda view, passed: Draft(events=encode([TableDropped()]), seals=True)
+    tracked_table = folder.logs().table(place)
+    tracked_table.log.commit(
+        tracked_table.current(), lambda view, passed: Draft(events=encode([TableDropped()]), seals=True)
     )
     folder.client().create_table("second", SCHEMA, location=place).append(rows(1))
     findings = folder.check()

@@ -29,9 +29,9 @@ def parts_of_few_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path / "warehouse")
-    made.catalog.create_namespace("a")
-    return made
+    new_folder = Folder(tmp_path / "warehouse")
+    new_folder.catalog.create_namespace("a")
+    return new_folder
 
 
 def test_each_file_is_checked_once_though_tags_and_branches_have_it_too(folder: Folder) -> None:
@@ -47,8 +47,10 @@ def test_each_file_is_checked_once_though_tags_and_branches_have_it_too(folder: 
 
 def test_a_missing_file_and_one_that_nothing_names_are_found(folder: Folder) -> None:
     place = folder.table("a.t", FILES)
-    gone = sorted(place.glob("data/*.parquet"))[4]
-    gone.rename(gone.with_name("00000000000000000002-aaaaaaaaaaaaaaaaaaaaaaaaaa-00000.parquet"))
+    removed_path = sorted(place.glob("data/*.parquet"))[4]
+    removed_path.rename(
+        removed_path.with_name("00000000000000000002-aaaaaaaaaaaaaaaaaaaaaaaaaa-00000.parquet")
+    )
     assert kinds(folder.check()) == {"data-file-missing", "data-file-unused"}
 
 
@@ -57,10 +59,10 @@ def test_ids_of_rows_that_two_files_have_are_named_with_both(folder: Folder) -> 
         return with_ids(files, 2)
 
     place = folder.table("a.t", FILES)
-    before = set(place.glob("data/*.parquet"))
+    paths_before = set(place.glob("data/*.parquet"))
     with patch.object(file_changes, "with_ids", faulty):
         folder.client().load_table("a.t").append(rows(50))
-    [new] = set(place.glob("data/*.parquet")) - before
-    [found] = folder.check().found
-    assert found.kind == "row-ids-twice" and new.name in found.what
-    assert sum(path.name in found.what for path in before) == 1
+    [new] = set(place.glob("data/*.parquet")) - paths_before
+    [finding] = folder.check().found
+    assert finding.kind == "row-ids-twice" and new.name in finding.what
+    assert sum(path.name in finding.what for path in paths_before) == 1

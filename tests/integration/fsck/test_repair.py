@@ -28,9 +28,9 @@ from lakelog.log.format import encode as encode_object
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path / "warehouse")
-    made.catalog.create_namespace("a")
-    return made
+    new_folder = Folder(tmp_path / "warehouse")
+    new_folder.catalog.create_namespace("a")
+    return new_folder
 
 
 @pytest.fixture
@@ -51,13 +51,13 @@ def ids(folder: Folder, version: int | None = None) -> list[int]:
 
 
 def test_a_broken_base_does_not_cost_the_snapshots_that_can_be_read(folder: Folder, expired: Path) -> None:
-    before = ids(folder)
+    ids_before = ids(folder)
     [manifest] = expired.glob("_log/manifests/00000000000000000004-*")
     flip(manifest, 100)
-    assert ids(folder) == before
+    assert ids(folder) == ids_before
     findings = folder.check(repair=True)
-    assert ids(folder) == before
-    assert [(each.kind, each.where) for each in findings.of(Severity.DAMAGE)] == [
+    assert ids(folder) == ids_before
+    assert [(finding.kind, finding.where) for finding in findings.of(Severity.DAMAGE)] == [
         ("manifest-altered", str(manifest))
     ]
     assert kinds(findings) == {"manifest-altered"}
@@ -71,21 +71,21 @@ def spoil(expired: Path) -> Path:
 
 
 def test_a_snapshot_makes_up_for_a_lost_hint_where_the_base_is_broken(folder: Folder, expired: Path) -> None:
-    before = ids(folder)
+    ids_before = ids(folder)
     spoil(expired)
     (expired / "_log" / "latest.json").unlink()
     with pytest.raises(FormatError):
         ids(folder)
     assert "hint-missing" in kinds(folder.check())
     folder.check(repair=True)
-    assert ids(folder) == before
+    assert ids(folder) == ids_before
     table = folder.client().load_table("a.t").append(rows(99))
-    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [*before, 99]
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [*ids_before, 99]
 
 
 def test_the_newest_of_what_can_be_read_is_taken(folder: Folder, expired: Path) -> None:
     """The newest snapshot needs a manifest that is damaged, and so does the base; the one before does not."""
-    before, manifest = ids(folder), spoil(expired)
+    ids_before, manifest = ids(folder), spoil(expired)
     newest = max(expired.glob("_log/manifests/*"))
     assert newest != manifest
     flip(newest, 100)
@@ -94,17 +94,17 @@ def test_the_newest_of_what_can_be_read_is_taken(folder: Folder, expired: Path) 
     hint = (expired / "_log" / "latest.json").read_bytes()
     findings = folder.check(repair=True)
     assert any("wrote snapshot and hint" in line for line in findings.repaired), findings.repaired
-    assert ids(folder) == before
-    [kept] = expired.glob("_log/_lost/*/latest.json")
-    assert kept.read_bytes() == hint
+    assert ids(folder) == ids_before
+    [kept_path] = expired.glob("_log/_lost/*/latest.json")
+    assert kept_path.read_bytes() == hint
 
 
 def test_nothing_changes_where_nothing_can_be_read(folder: Folder, expired: Path) -> None:
     for manifest in expired.glob("_log/manifests/*"):
         flip(manifest, 100)
-    before = objects(folder)
+    objects_before = objects(folder)
     findings = folder.check(repair=True)
-    assert objects(folder) == before
+    assert objects(folder) == objects_before
     assert any("skipped" in line for line in findings.repaired) and findings.worst is Severity.DAMAGE
 
 
@@ -116,10 +116,10 @@ def test_nothing_changes_where_a_base_and_a_snapshot_disagree(folder: Folder, ex
     hint.write_bytes(encode_object(msgspec.structs.replace(root, hash="")))
     # A second reason to repair.
     max(expired.glob("_log/snapshots/*")).write_bytes(b"")
-    before, read = objects(folder), folder.client().load_table("a.t").properties
+    objects_before, read = objects(folder), folder.client().load_table("a.t").properties
     findings = folder.check(repair=True)
-    assert [each.kind for each in findings.of(Severity.DAMAGE)] == ["hint-differs"]
-    assert objects(folder) == before and folder.client().load_table("a.t").properties == read
+    assert [finding.kind for finding in findings.of(Severity.DAMAGE)] == ["hint-differs"]
+    assert objects(folder) == objects_before and folder.client().load_table("a.t").properties == read
     assert any("left as it is" in line for line in findings.repaired), findings.repaired
 
 
@@ -136,52 +136,52 @@ def test_what_a_repair_removes_is_kept_with_a_list_until_a_purge(folder: Folder)
     snapshot = min(place.glob("_log/snapshots/*"))
     for path in (hint, snapshot):
         flip(path, 60)
-    broken = {"latest.json": hint.read_bytes(), f"snapshots/{snapshot.name}": snapshot.read_bytes()}
+    broken_data = {"latest.json": hint.read_bytes(), f"snapshots/{snapshot.name}": snapshot.read_bytes()}
     findings = folder.check(repair=True)
     assert kinds(findings) == {"lost-kept", "manifest-unused"} and not snapshot.exists()
-    [kept] = (place / "_log" / "_lost").iterdir()
-    [note] = [each for each in findings.found if each.kind == "lost-kept"]
-    assert note.where == str(kept) and "latest.json" in note.what
-    listed = msgspec.json.decode((kept / "list.json").read_bytes(), type=LostList)
-    assert {each.name: (kept / each.name).read_bytes() for each in listed.moved} == broken
-    assert all(each.why.startswith(("hint-altered", "snapshot-altered")) for each in listed.moved)
+    [kept_path] = (place / "_log" / "_lost").iterdir()
+    [note] = [finding for finding in findings.found if finding.kind == "lost-kept"]
+    assert note.where == str(kept_path) and "latest.json" in note.what
+    listed = msgspec.json.decode((kept_path / "list.json").read_bytes(), type=LostList)
+    assert {object_.name: (kept_path / object_.name).read_bytes() for object_ in listed.moved} == broken_data
+    assert all(object_.why.startswith(("hint-altered", "snapshot-altered")) for object_ in listed.moved)
     assert listed.log_id == place.name.removeprefix("t-") and "latest.json" in listed.written
 
     # Vacuum leaves it, a second repair has nothing to do, and the purge of the dropped table says that it takes it.
     no_time = dt.timedelta(0)
     folder.client().vacuum(older_than=no_time, dropped_older_than=no_time, dry_run=False)
-    assert folder.check(repair=True).repaired == [] and kept.exists()
+    assert folder.check(repair=True).repaired == [] and kept_path.exists()
     folder.client().drop_table("a.t")
-    done = folder.client().vacuum(older_than=no_time, dropped_older_than=no_time, dry_run=False, keys=True)
-    assert [key for each in done for key in each.keys if key.endswith(f"{kept.name}/list.json")]
-    assert not (kept / "list.json").exists() and folder.check().worst in (None, Severity.NOTE)
+    report = folder.client().vacuum(older_than=no_time, dropped_older_than=no_time, dry_run=False, keys=True)
+    assert [key for each in report for key in each.keys if key.endswith(f"{kept_path.name}/list.json")]
+    assert not (kept_path / "list.json").exists() and folder.check().worst in (None, Severity.NOTE)
 
 
 def test_a_repair_that_is_stopped_anywhere_has_cost_nothing(folder: Folder, expired: Path) -> None:
-    before = ids(folder)
+    ids_before = ids(folder)
     for path in (expired / "_log" / "latest.json", max(expired.glob("_log/snapshots/*"))):
         flip(path, 60)
-    broken, dying = objects(folder), Dying()
+    broken_objects, dying = objects(folder), Dying()
     with (
         mock.patch.object(LocalStore, "put", dying.write_of(LocalStore.put)),
         mock.patch.object(LocalStore, "delete", dying.write_of(LocalStore.delete)),
     ):
-        for allowed in range(100):
-            dying.left = allowed
+        for allowed_number in range(100):
+            dying.left = allowed_number
             with suppress(KeyboardInterrupt):
                 folder.check(repair=True)
-            assert ids(folder) == before, f"stopped at write {allowed + 1}"
-            assert set(broken.values()) <= set(objects(folder).values())
+            assert ids(folder) == ids_before, f"stopped at write {allowed_number + 1}"
+            assert set(broken_objects.values()) <= set(objects(folder).values())
             if dying.left >= 0:
                 break
             dying.left = 100
             assert folder.check(repair=True).worst in (None, Severity.NOTE)
-            assert ids(folder) == before
-            for path in objects(folder).keys() - broken.keys():
+            assert ids(folder) == ids_before
+            for path in objects(folder).keys() - broken_objects.keys():
                 path.unlink()
-            for path, data in broken.items():
+            for path, data in broken_objects.items():
                 path.write_bytes(data)
-    assert allowed > 4
+    assert allowed_number > 4
 
 
 class Dying:
@@ -207,11 +207,11 @@ def test_a_hint_that_was_written_meanwhile_is_not_replaced(folder: Folder) -> No
     logs = folder.logs()
     log = logs.table(logs.location(str(place))).log
     judge = TableJudge(log.read_blobs)
-    verified = verify(log, judge, Findings())
+    verified_log = verify(log, judge, Findings())
     folder.client().load_table("a.t").append(rows(50)).append(rows(51)).append(rows(52))
     newer = hint.read_bytes()
-    assert decode_root(newer, "", KNOWN).version > verified.head
-    assert "wrote snapshot and hint" in repair(log, verified, judge)
+    assert decode_root(newer, "", KNOWN).version > verified_log.head
+    assert "wrote snapshot and hint" in repair(log, verified_log, judge)
     assert hint.read_bytes() == newer
 
 
@@ -226,7 +226,7 @@ def test_a_name_stays_where_another_log_was_copied_to_its_place(folder: Folder, 
     first, second = (tmp_path / "places" / name / "_log" / f"{1:020d}.json" for name in ("one", "two"))
     swap(first, second)
     findings = folder.check(repair=True)
-    assert [each.kind for each in findings.of(Severity.DAMAGE)] == ["log-foreign", "log-foreign"]
+    assert [finding.kind for finding in findings.of(Severity.DAMAGE)] == ["log-foreign", "log-foreign"]
     swap(first, second)
     assert folder.check().found == []
     assert folder.client().load_table("a.one").version == 1
@@ -237,16 +237,18 @@ def test_a_name_stays_where_the_restore_of_its_table_is_lost(folder: Folder) -> 
     folder.catalog.drop_table("a.t")
     folder.catalog.undrop_table("a.t")
     table = folder.catalog.load_table("a.t")
-    restored = table.version
+    restored_version = table.version
     for n in range(4):
         table = table.append(rows(20 + n))
-    lost = [place / "_log" / f"{version:020d}.json" for version in range(restored, table.version + 1)]
-    data = [path.read_bytes() for path in lost]
-    for path in lost:
+    lost_places = [
+        place / "_log" / f"{version:020d}.json" for version in range(restored_version, table.version + 1)
+    ]
+    data = [path.read_bytes() for path in lost_places]
+    for path in lost_places:
         path.unlink()
     findings = folder.check(repair=True)
     assert {"head-lost", "drop-unfinished"} <= kinds(findings)
     assert any("left its name" in line for line in findings.repaired), findings.repaired
-    for path, each in zip(lost, data, strict=True):
-        path.write_bytes(each)
+    for path, item in zip(lost_places, data, strict=True):
+        path.write_bytes(item)
     assert folder.client().load_table("a.t").row_count == 10

@@ -30,9 +30,9 @@ def manifests_of_few_files(request: pytest.FixtureRequest, monkeypatch: pytest.M
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path / "warehouse")
-    made.catalog.create_namespace("a")
-    return made
+    new_folder = Folder(tmp_path / "warehouse")
+    new_folder.catalog.create_namespace("a")
+    return new_folder
 
 
 def lie(root: SnapshotRoot) -> None:
@@ -44,13 +44,13 @@ def lie(root: SnapshotRoot) -> None:
     root.state["hints"]["bounds"] = encode_bounds([BoundsAt(table, each.row) for each in bounds])
 
 
-def planned(folder: Folder) -> int:
+def planned_number(folder: Folder) -> int:
     return int(folder.client().load_table("a.t").plan(col("id") == 5).num_rows)
 
 
 def test_a_snapshot_with_bounds_that_leave_out_a_file_is_named_and_written_anew(folder: Folder) -> None:
     place = folder.table("a.t", 8)
-    assert kinds(folder.check()) == set() and planned(folder) == 1
+    assert kinds(folder.check()) == set() and planned_number(folder) == 1
     hint = place / "_log" / "latest.json"
     root = decode_root(hint.read_bytes(), "", KNOWN)
     lie(root)
@@ -59,7 +59,7 @@ def test_a_snapshot_with_bounds_that_leave_out_a_file_is_named_and_written_anew(
     assert kinds(findings) == {"hint-differs"}
     assert "leave out files that are in it" in str(findings.found)
     assert kinds(folder.check(repair=True)) == {"lost-kept"}
-    assert planned(folder) == 1
+    assert planned_number(folder) == 1
 
 
 def test_a_base_with_bounds_that_leave_out_a_file_is_named(folder: Folder) -> None:
@@ -73,7 +73,7 @@ def test_a_base_with_bounds_that_leave_out_a_file_is_named(folder: Folder) -> No
     lie(base.root)
     path.write_bytes(encode_object(msgspec.structs.replace(base, hash="")))
     findings = folder.check().of(Severity.DAMAGE)
-    assert "base-disagrees" in {each.kind for each in findings}
+    assert "base-disagrees" in {finding.kind for finding in findings}
     assert "contradicts itself: the bounds of the manifest" in str(findings)
 
 
@@ -84,7 +84,7 @@ def test_bounds_or_packs_that_are_none_cost_time_only(folder: Folder, member: st
     root = decode_root(hint.read_bytes(), "", KNOWN)
     (root.state["hints"] if member == "bounds" else root.state)[member] = "no bounds"
     hint.write_bytes(encode_object(msgspec.structs.replace(root, hash="")))
-    assert planned(folder) == 1
+    assert planned_number(folder) == 1
     assert kinds(folder.check()) == {"hint-differs"}
 
 
@@ -93,9 +93,9 @@ def test_a_hint_that_is_not_known_is_ignored_and_not_written_again(folder: Folde
     root = decode_root(hint.read_bytes(), "", KNOWN)
     root.state["hints"]["keys"] = {"index": [1, {"of": None}]}
     hint.write_bytes(encode_object(msgspec.structs.replace(root, hash="")))
-    assert planned(folder) == 1 and kinds(folder.check()) == set()
-    tracked = folder.client().load_table("a.t").table_head.tracked
-    tracked.log.snapshot(tracked.current())
+    assert planned_number(folder) == 1 and kinds(folder.check()) == set()
+    tracked_log = folder.client().load_table("a.t").table_head.tracked
+    tracked_log.log.snapshot(tracked_log.current())
     assert set(decode_root(hint.read_bytes(), "", KNOWN).state["hints"]) == {"bounds"}
 
 
@@ -108,4 +108,4 @@ def test_a_pack_that_was_altered_is_named_and_written_anew(folder: Folder) -> No
         pack.write_bytes(data)
     assert "manifest-altered" in kinds(folder.check())
     folder.check(repair=True)
-    assert planned(folder) == 1 and "manifest-altered" not in kinds(folder.check())
+    assert planned_number(folder) == 1 and "manifest-altered" not in kinds(folder.check())

@@ -118,7 +118,9 @@ class World:
 
         def history() -> Any:
             entries = self.client().load_table(name).history()
-            return [(each.version, each.committed_at, each.operation, each.commit_id) for each in entries]
+            return [
+                (entry.version, entry.committed_at, entry.operation, entry.commit_id) for entry in entries
+            ]
 
         def times() -> Any:
             found = []
@@ -218,9 +220,9 @@ def build() -> World:
             for tracked in both
         ]
         commit_together(parts, decisions=decisions)
-        for tracked in both:
+        for tracked_log in both:
             if n == 0:
-                tracked.log.commit(tracked.current(), lambda view, passed: altered("alone"))
+                tracked_log.log.commit(tracked_log.current(), lambda view, passed: altered("alone"))
     for name in ("old", "older"):
         log = logs.table(logs.location(catalog.load_table(f"a.{name}").location)).log
         # At the head, so that nothing follows the base; and with versions after it.

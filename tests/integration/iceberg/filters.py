@@ -2,7 +2,7 @@
 
 Readers leave out files by what the export says of them: bounds, counts of NULLs, values of partitions. So each value is
 in a file beside others, in one that has it alone, and in one whose bounds begin or end with it. A reader that finds
-other rows, and the same ones where no file is left out, compares values in its own way: that is no fault of the export.
+other rows, and the same ones if no file is left out, compares values in its own way: that is no fault of the export.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def partitionings(type: str) -> Iterator[list[Any]]:
     if family in ("integer", "long", "decimal", "string", "varchar") and type != "decimal(38,0)":
         yield [{"transform": "truncate", "args": [2], "column": ["v"]}]
     if family in ("date", "timestamp", "timestamp_ntz"):
-        yield from ([{"transform": each, "column": ["v"]}] for each in ("day", "month", "year"))
+        yield from ([{"transform": name, "column": ["v"]}] for name in ("day", "month", "year"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +113,19 @@ def filled(catalog: Catalog, name: str, type: str, values: list[Any], partitioni
         table = table.alter([{"change": "set-partitioning", "fields": partitioning}])
     ids, arrow = count(), schema_to_arrow(table.schema).field("v").type
     halves = [values[: len(values) // 2 + 1], values[len(values) // 2 :]]
-    for each in [[value] for value in values] + [[None], *halves, [values[1], values[-1]], [*values, None]]:
-        rows = {"id": pa.array([next(ids) for _ in each], pa.int64()), "v": pa.array(each, arrow)}
+    for each_value in [[value] for value in values] + [
+        [None],
+        *halves,
+        [values[1], values[-1]],
+        [*values, None],
+    ]:
+        rows = {"id": pa.array([next(ids) for _ in each_value], pa.int64()), "v": pa.array(each_value, arrow)}
         table = table.append(pa.table(rows))
     return table
 
 
 def answers(type: str, *, all_of_them: bool) -> dict[str, set[str]]:
-    """Return what each reader makes of filters of a column of that type, nothing where it finds what lakelog finds: of
+    """Return what each reader makes of filters of a column of that type, nothing if it finds what lakelog finds: of
     all of them, and with all partitionings, or of some without any."""
     found: dict[str, set[str]] = {name: set() for name in FILTERING}
     for partitioning in partitionings(type) if all_of_them else [[]]:
@@ -129,10 +134,10 @@ def answers(type: str, *, all_of_them: bool) -> dict[str, set[str]]:
             table = filled(catalog, "t", type, VALUES[type], partitioning)
             ours = filled(catalog, "u", "string", VALUES[type], []) if type == COLLATED else table
             url = table.export_iceberg().url
-            for asked in filters(type, all_of_them=all_of_them):
-                expected = by_lakelog(ours, asked)
+            for filter in filters(type, all_of_them=all_of_them):
+                expected = by_lakelog(ours, filter)
                 for name, read in FILTERING.items():
-                    found[name] |= _answer(read, url, asked, expected)
+                    found[name] |= _answer(read, url, filter, expected)
     return found
 
 
@@ -157,7 +162,7 @@ def _answer(
 
 
 def _compared(column: Any, asked: Filter) -> Any:
-    """Return a comparison, where a column's operators make it."""
+    """Return a comparison, if a column's operators make it."""
     (value,) = asked.values
     return _OPERATORS[asked.op](column, value)
 

@@ -77,7 +77,7 @@ class Life:
         self.types = list(types)
         self.next_id = 0
         self.columns = 0
-        fixed = [
+        fixed_pairs = [
             ("id", "long"), ("k", "integer"), ("s", "string"), ("d", "date"), ("at", "timestamp"),
             ("price", "decimal(9,2)"),
         ]  # fmt: skip
@@ -86,10 +86,14 @@ class Life:
         self.table: Table = catalog.create_table(
             "t",
             schema,
-            properties={f"lakelog.write.{each}.mode": mode for each in ("delete", "update", "merge")},
+            properties={
+                f"lakelog.write.{operation}.mode": mode for operation in ("delete", "update", "merge")
+            },
         )
-        self.alter(*[{"change": "add-column", "name": [name], "type": type} for name, type in fixed[1:]])
-        self.made = {name: TYPES[type] for name, type in fixed[1:]}
+        self.alter(
+            *[{"change": "add-column", "name": [name], "type": type} for name, type in fixed_pairs[1:]]
+        )
+        self.made = {name: TYPES[type] for name, type in fixed_pairs[1:]}
         # Of what may be partitioned by, few values.
         self.made["k"] = lambda chance: chance.randint(0, 2)
         self.made["price"] = lambda chance: Decimal(chance.choice(["-9999999.99", "0.00", "0.07"]))
@@ -135,14 +139,14 @@ class Life:
     def delete(self) -> None:
         ids = self.ids()
         if ids:
-            gone = self.chance.sample(ids, min(len(ids), self.chance.randint(1, 5)))
-            self.table = self.table.delete(col("id").is_in(gone))
+            removed_ids = self.chance.sample(ids, min(len(ids), self.chance.randint(1, 5)))
+            self.table = self.table.delete(col("id").is_in(removed_ids))
 
     def delete_much(self) -> None:
         """Delete so many rows here and there that their vectors have no room in the log."""
         self.table = self.table.append(self.rows(3000))
-        gone = [id for id in self.ids() if self.chance.random() < 0.4]
-        self.table = self.table.delete(col("id").is_in(gone))
+        removed_ids = [id for id in self.ids() if self.chance.random() < 0.4]
+        self.table = self.table.delete(col("id").is_in(removed_ids))
 
     def overwrite(self) -> None:
         low = self.chance.randint(0, self.next_id)
@@ -158,17 +162,17 @@ class Life:
             type, make = self.chance.choice(list(NESTED.values()))
             change: dict[str, Any] = {"change": "add-column", "name": [name], "type": type}
         else:
-            named = self.chance.choice(self.types)
-            make = TYPES[named]
-            change = {"change": "add-column", "name": [name], "type": named}
-            if named in ("integer", "long") and self.chance.random() < 0.5:
+            named_text = self.chance.choice(self.types)
+            make = TYPES[named_text]
+            change = {"change": "add-column", "name": [name], "type": named_text}
+            if named_text in ("integer", "long") and self.chance.random() < 0.5:
                 change["default"] = {"current": "7"}
         self.alter(change)
         self.made[name] = make
 
     def _other(self) -> str | None:
-        used = {"id", "k", "s", "d", "at", "price"}
-        names = [name for name in self.made if name not in used]
+        used_texts = {"id", "k", "s", "d", "at", "price"}
+        names = [name for name in self.made if name not in used_texts]
         return self.chance.choice(names) if names else None
 
     def rename_column(self) -> None:
@@ -207,15 +211,17 @@ class Life:
                 return
 
     def evolve_partitions(self) -> None:
-        gone = {"k", "s", "d", "at", "price"} - self.made.keys()
-        left = [each for each in PARTITIONS if not gone & {_source(part) for part in each}]
-        self.alter({"change": "set-partitioning", "fields": self.chance.choice(left)})
+        removed_texts = {"k", "s", "d", "at", "price"} - self.made.keys()
+        remaining_partitions = [
+            partition for partition in PARTITIONS if not removed_texts & {_source(part) for part in partition}
+        ]
+        self.alter({"change": "set-partitioning", "fields": self.chance.choice(remaining_partitions)})
 
     def drop_partitioned(self) -> None:
         """Drop a column that files are partitioned by, and the table no longer is."""
         name = self.chance.choice(["k", "d", "price"])
         if name in self.made and name not in {
-            self.table.schema.field_by_id(each.source_id).name for each in self.table.spec.fields
+            self.table.schema.field_by_id(field.source_id).name for field in self.table.spec.fields
         }:
             self.alter({"change": "delete-column", "name": [name]})
             del self.made[name]

@@ -34,11 +34,11 @@ def _table(catalog: Catalog, *columns: tuple[str, Any]) -> Table:
     return table.alter(changes) if changes else table
 
 
-def _filled(table: Table, ids: range, **values: list[Any]) -> Table:
+def _filled_table(table: Table, ids: range, **values: list[Any]) -> Table:
     schema = schema_to_arrow(table.schema)
     columns = {"id": pa.array(ids, pa.int64())}
-    for name, given in values.items():
-        cycled = [given[i % len(given)] for i in range(len(ids))]
+    for name, value in values.items():
+        cycled = [value[i % len(value)] for i in range(len(ids))]
         columns[name] = pa.array(cycled, schema.field(name).type)
     return table.append(pa.table(columns))
 
@@ -48,7 +48,9 @@ def _of_type(type: Any, make: Callable[[Any], Any]) -> Feature:
 
     def feature(catalog: Catalog) -> Table:
         chance = random.Random(1)
-        return _filled(_table(catalog, ("v", type)), range(30), v=[None, *(make(chance) for _ in range(9))])
+        return _filled_table(
+            _table(catalog, ("v", type)), range(30), v=[None, *(make(chance) for _ in range(9))]
+        )
 
     return feature
 
@@ -69,65 +71,69 @@ def feature(name: str) -> Callable[[Feature], Feature]:
 
 @feature("deleted rows, few")
 def _few(catalog: Catalog) -> Table:
-    return _filled(_table(catalog), range(1000)).delete(col("id").is_in([3, 500]))
+    return _filled_table(_table(catalog), range(1000)).delete(col("id").is_in([3, 500]))
 
 
 @feature("deleted rows, many")
 def _many(catalog: Catalog) -> Table:
-    return _filled(_table(catalog), range(30_000)).delete(col("id").is_in(list(range(0, 30_000, 7))))
+    return _filled_table(_table(catalog), range(30_000)).delete(col("id").is_in(list(range(0, 30_000, 7))))
 
 
 @feature("partitions, and their evolution")
 def _partitions(catalog: Catalog) -> Table:
-    table = _filled(_table(catalog, ("k", "string")), range(9), k=["a", "b/c", None])
+    table = _filled_table(_table(catalog, ("k", "string")), range(9), k=["a", "b/c", None])
     table = table.alter([{"change": "set-partitioning", "fields": ["k"]}])
-    table = _filled(table, range(9, 20), k=["a", "b/c", None])
+    table = _filled_table(table, range(9, 20), k=["a", "b/c", None])
     bucket = {"transform": "bucket", "args": [4], "column": ["id"]}
     table = table.alter([{"change": "set-partitioning", "fields": ["k", bucket]}])
-    return _filled(table, range(20, 30), k=["a", "b/c", None])
+    return _filled_table(table, range(20, 30), k=["a", "b/c", None])
 
 
 @feature("columns added, renamed, moved, dropped and added again")
 def _columns(catalog: Catalog) -> Table:
-    table = _filled(_table(catalog, ("a", "string"), ("b", "string")), range(5), a=["a"], b=["b"])
+    table = _filled_table(_table(catalog, ("a", "string"), ("b", "string")), range(5), a=["a"], b=["b"])
     table = table.alter([
         {"change": "rename-column", "name": ["a"], "new_name": "c"},
         {"change": "delete-column", "name": ["b"]},
         {"change": "add-column", "name": ["b"], "type": "integer", "position": "first"},
     ])  # fmt: skip
-    return _filled(table, range(5, 9), b=[7])
+    return _filled_table(table, range(5, 9), b=[7])
 
 
 @feature("nested fields added and dropped")
 def _nested(catalog: Catalog) -> Table:
-    table = _filled(_table(catalog, ("s", NESTED["struct"][0])), range(5), s=[{"a": 1, "t": None}, None])
+    table = _filled_table(
+        _table(catalog, ("s", NESTED["struct"][0])), range(5), s=[{"a": 1, "t": None}, None]
+    )
     table = table.alter([
         {"change": "add-column", "name": ["s", "more"], "type": "string"},
         {"change": "delete-column", "name": ["s", "t"]},
     ])  # fmt: skip
-    return _filled(table, range(5, 9), s=[{"a": 2, "more": "x"}])
+    return _filled_table(table, range(5, 9), s=[{"a": 2, "more": "x"}])
 
 
 @feature("types widened: int to long, float to double, decimal")
 def _widened(catalog: Catalog) -> Table:
-    table = _filled(_table(catalog, ("i", "integer"), ("f", "float")), range(5), i=[1], f=[1.5])
+    table = _filled_table(_table(catalog, ("i", "integer"), ("f", "float")), range(5), i=[1], f=[1.5])
     table = table.alter([
         {"change": "update-column-type", "name": ["i"], "type": "long"},
         {"change": "update-column-type", "name": ["f"], "type": "double"},
     ])  # fmt: skip
-    return _filled(table, range(5, 9), i=[2**40], f=[1e300])
+    return _filled_table(table, range(5, 9), i=[2**40], f=[1e300])
 
 
 @feature("defaults of columns that older rows lack")
 def _defaults(catalog: Catalog) -> Table:
-    table = _filled(_table(catalog), range(5))
+    table = _filled_table(_table(catalog), range(5))
     change = {"change": "add-column", "name": ["v"], "type": "integer", "default": {"current": "7"}}
-    return _filled(table.alter([change]), range(5, 9), v=[1])
+    return _filled_table(table.alter([change]), range(5, 9), v=[1])
 
 
 @feature("compacted rows")
 def _compacted(catalog: Catalog) -> Table:
-    table = _filled(_filled(_table(catalog), range(500)), range(500, 900)).delete(col("id").is_in([3, 500]))
+    table = _filled_table(_filled_table(_table(catalog), range(500)), range(500, 900)).delete(
+        col("id").is_in([3, 500])
+    )
     return table.compact(deleted_ratio=0.0)
 
 
@@ -138,32 +144,34 @@ def answers(name: str, readers: Mapping[str, Reader]) -> Iterator[str]:
         url = table.export_iceberg().url
         expected = plain(table.to_arrow())
         for read in readers.values():
-            yield _answer(lambda read=read: _compared(plain(read(url)), expected))  # type: ignore[misc]
+            yield _answer(lambda read=read: _compared_text(plain(read(url)), expected))  # type: ignore[misc]
 
 
-def _compared(found: Rows, expected: Rows) -> str:
+def _compared_text(found: Rows, expected: Rows) -> str:
     if found == expected:
         return YES
-    emptied = [
+    emptied_values = [
         {name: [] if value is None and name != "id" else value for name, value in row.items()}
         for row in expected
     ]
-    return "NULL as an empty list" if found == emptied else "other rows"
+    return "NULL as an empty list" if found == emptied_values else "other rows"
 
 
 def _answer(check: Callable[[], bool | str]) -> str:
     try:
-        found = check()
+        report = check()
     except Exception as error:
         # What another process reports has no type here.
         return "refuses" if type(error) is RuntimeError else f"refuses ({type(error).__name__})"
-    return found if isinstance(found, str) else YES if found else "other rows"
+    return report if isinstance(report, str) else YES if report else "other rows"
 
 
 def of_versions(readers: Mapping[str, Reader]) -> dict[str, list[str]]:
     """Return what readers make of older versions, of branches, and of ids of rows."""
     with tempfile.TemporaryDirectory() as folder:
-        table = _filled(_filled(_table(Catalog(folder)), range(5)), range(5, 9)).create_branch("side")
+        table = _filled_table(_filled_table(_table(Catalog(folder)), range(5)), range(5, 9)).create_branch(
+            "side"
+        )
         table.at(ref="side").append(pa.table({"id": [100]}))
         url = table.refresh().export_iceberg().url
         side = refs(url)["side"]
@@ -194,7 +202,7 @@ def of_versions(readers: Mapping[str, Reader]) -> dict[str, list[str]]:
 def table_of(readers: Mapping[str, Reader], heads: Sequence[str]) -> str:
     lines = [f"| | {' | '.join(heads)} |", f"|---{'|---' * len(heads)}|"]
     lines += [f"| {name} | {' | '.join(answers(name, readers))} |" for name in FEATURES]
-    lines += [f"| {name} | {' | '.join(found)} |" for name, found in of_versions(readers).items()]
+    lines += [f"| {name} | {' | '.join(version)} |" for name, version in of_versions(readers).items()]
     return "\n".join(lines) + "\n"
 
 
@@ -204,8 +212,8 @@ def heads() -> list[str]:
 
 def filters_page() -> str:
     """Return what the page says of filters, which the full form of the tests holds, and the short form in part."""
-    found = {type: filters.answers(type, all_of_them=True) for type in filters.VALUES}
-    return filters.HEAD + filters.WORDS + filters.table_of(found, heads())
+    answers = {type: filters.answers(type, all_of_them=True) for type in filters.VALUES}
+    return filters.HEAD + filters.WORDS + filters.table_of(answers, heads())
 
 
 def page() -> str:

@@ -1,4 +1,4 @@
-"""Other projects' readers of Iceberg: what each of them finds in an exported table, in one form."""
+"""Other projects' readers of Iceberg. Their answers about an exported table have a common form."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def duckdb_with_iceberg() -> Any:
             pytest.skip(
                 f"no package duckdb-extension-{name}: DuckDB does not read Iceberg here; install lakelog[dev]"
             )
-        (path,) = [each.locate() for each in files if each.name.endswith(".duckdb_extension")]
+        (path,) = [file.locate() for file in files if file.name.endswith(".duckdb_extension")]
         connection.execute(f"LOAD '{path}'")
     connection.execute("SET TimeZone = 'UTC'")
     # With it, DuckDB 1.5 takes one vector of a file for another, once it has read parts of it: docs/sql/iceberg.md.

@@ -29,7 +29,7 @@ def body(answer: HttpAnswer) -> dict:
 
 
 def names(answers: WarehouseAnswers, path: str) -> list[str]:
-    return [each["name"] for each in body(answers.answer("GET", path))["identifiers"]]
+    return [identifier["name"] for identifier in body(answers.answer("GET", path))["identifiers"]]
 
 
 def test_a_space_and_a_plus_are_found_as_each_client_writes_them(catalog: Catalog) -> None:
@@ -67,8 +67,8 @@ def test_names_are_found_whatever_they_hold(catalog: Catalog, name: str) -> None
     path = f"/v1/namespaces/shop%1F{quote(name, safe='')}"
     answers = WarehouseAnswers(catalog)
     assert sorted(names(answers, f"{path}/tables")) == sorted([name, name.swapcase() + "_"])
-    loaded = answers.answer("GET", f"{path}/tables/{quote(name, safe='')}")
-    assert body(loaded)["metadata"]["properties"]["lakelog.log-id"]
+    loaded_answer = answers.answer("GET", f"{path}/tables/{quote(name, safe='')}")
+    assert body(loaded_answer)["metadata"]["properties"]["lakelog.log-id"]
     assert body(answers.answer("GET", f"/v1/namespaces?parent=shop%1F{quote(name, safe='')}")) == {
         "namespaces": []
     }
@@ -78,8 +78,8 @@ def test_a_client_that_has_the_newest_metadata_is_not_sent_it_again(catalog: Cat
     answers = WarehouseAnswers(catalog)
     first = answers.answer("GET", ORDERS)
     etag = first.headers["ETag"]
-    for known in (etag, f"W/{etag}", f'"other", {etag}'):
-        again = answers.answer("GET", ORDERS, known)
+    for known_etag in (etag, f"W/{etag}", f'"other", {etag}'):
+        again = answers.answer("GET", ORDERS, known_etag)
         assert (again.status, again.body, again.headers["ETag"]) == (304, b"", etag)
     catalog.load_table("shop.orders").append(pa.table({"id": [2]}))
     later = answers.answer("GET", ORDERS, etag)
@@ -91,30 +91,30 @@ def test_snapshots_of_tags_and_branches_alone_are_sent_where_these_are_asked_for
     orders.create_tag("first")
     for number in range(3):
         orders = orders.append(pa.table({"id": [number]}))
-    whole = body(answers.answer("GET", ORDERS))["metadata"]
+    whole_metadata = body(answers.answer("GET", ORDERS))["metadata"]
     part = body(answers.answer("GET", f"{ORDERS}?snapshots=refs"))["metadata"]
     assert (
-        len(whole["snapshots"]) == 4
-        and body(answers.answer("GET", f"{ORDERS}?snapshots=all"))["metadata"] == whole
+        len(whole_metadata["snapshots"]) == 4
+        and body(answers.answer("GET", f"{ORDERS}?snapshots=all"))["metadata"] == whole_metadata
     )
-    refs = {each["snapshot-id"] for each in whole["refs"].values()}
-    assert {each["snapshot-id"] for each in part["snapshots"]} == refs and len(refs) == 2
-    assert {**part, "snapshots": whole["snapshots"]} == whole
+    refs = {each["snapshot-id"] for each in whole_metadata["refs"].values()}
+    assert {each_snapshot["snapshot-id"] for each_snapshot in part["snapshots"]} == refs and len(refs) == 2
+    assert {**part, "snapshots": whole_metadata["snapshots"]} == whole_metadata
     assert answers.answer("GET", f"{ORDERS}?snapshots=some").status == 400
 
 
 def test_what_a_retry_does_not_mend_is_no_503(catalog: Catalog) -> None:
     (log,) = Path(catalog.warehouse).glob("n-*/t-*/_log")
-    for each in log.iterdir():
-        if each.is_file():
-            each.write_bytes(b"?")
-    found = WarehouseAnswers(Catalog(catalog.warehouse)).answer("GET", ORDERS)
-    assert (found.status, body(found)["error"]["type"]) == (500, "InternalServerError")
+    for path in log.iterdir():
+        if path.is_file():
+            path.write_bytes(b"?")
+    answer = WarehouseAnswers(Catalog(catalog.warehouse)).answer("GET", ORDERS)
+    assert (answer.status, body(answer)["error"]["type"]) == (500, "InternalServerError")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_a_write_is_refused_and_the_answer_has_what_is_allowed(catalog: Catalog, method: str) -> None:
-    found = WarehouseAnswers(catalog).answer(method, ORDERS)
-    assert (found.status, found.headers["Allow"]) == (405, "GET, HEAD") and catalog.table_exists(
+    answer = WarehouseAnswers(catalog).answer(method, ORDERS)
+    assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD") and catalog.table_exists(
         "shop.orders"
     )

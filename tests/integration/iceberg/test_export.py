@@ -1,4 +1,4 @@
-"""Exports of a table: what they cost, that exporters agree, what they refuse, and what maintenance does about them."""
+"""Exports of a table: their cost, agreement between exporters, refusals, and maintenance."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_exporters_write_the_same_and_go_on_from_each_other(table: Table, tmp_pa
 
     table = table.append(rows(2000))
     # What is lost is not missed: the next export is whole.
-    (lost,) = [name for name in first if "-snap-4-" in name]
-    Path(table.location, "metadata", lost).unlink()
+    (lost_name,) = [name for name in first if "-snap-4-" in name]
+    Path(table.location, "metadata", lost_name).unlink()
     done = table.export_iceberg()
     assert (done.number, done.version, hint(Path(table.location))) == (2, 5, 2)
     assert plain(by_duckdb(done.url)) == plain(table.to_arrow())
@@ -99,35 +99,35 @@ def test_what_another_program_writes_into_an_export_is_not_continued(catalog: Ca
     folder = Path(own.url).parent
     document = metadata(own.url)
 
-    def changed(**members: Any) -> bytes:
+    def changed_data(**members: Any) -> bytes:
         return json.dumps(document | members).encode()
 
     foreign = {**document["snapshots"][-1], "snapshot-id": 999, "sequence-number": 999}
     main = {"snapshot-id": 999, "type": "branch"}
     for number, data in enumerate(
         (
-            changed(
+            changed_data(
                 **{
                     "snapshots": [*document["snapshots"], foreign],
                     "current-snapshot-id": 999,
                     "refs": {"main": main},
                 }
             ),
-            changed(snapshots=None),
-            changed(**{"last-column-id": "x"}),
-            changed(properties={**document["properties"], "lakelog.version": "²"}),
-            changed(properties={**document["properties"], "lakelog.digest": 7}),
+            changed_data(snapshots=None),
+            changed_data(**{"last-column-id": "x"}),
+            changed_data(properties={**document["properties"], "lakelog.version": "²"}),
+            changed_data(properties={**document["properties"], "lakelog.digest": 7}),
         )
     ):
         Path(folder, f"v{2 * number + 2}.metadata.json").write_bytes(data)
         if not number:
-            before = objects(table)
+            objects_before = objects(table)
             catalog.vacuum("t", older_than=dt.timedelta(0), dry_run=False)
-            assert objects(table) == before  # the export that begins anew may be under way
+            assert objects(table) == objects_before  # the export that begins anew may be under way
         done = table.export_iceberg()
         assert (done.number, done.version) == (2 * number + 3, 4)
-        found = metadata(done.url)
-        assert {**found, "properties": 0} == {**document, "properties": 0}
+        found_metadata = metadata(done.url)
+        assert {**found_metadata, "properties": 0} == {**document, "properties": 0}
         assert plain(by_pyiceberg(done.url)) == plain(table.to_arrow())
 
 
@@ -146,12 +146,12 @@ def test_a_manifest_that_was_altered_is_not_continued(table: Table) -> None:
 def test_an_export_does_not_take_the_folder_of_another_table(
     catalog: Catalog, table: Table, tmp_path: Path
 ) -> None:
-    there = str(tmp_path / "there")
-    table.export_iceberg(there)
-    other = catalog.create_table("other", IDS)
+    other_text = str(tmp_path / "there")
+    table.export_iceberg(other_text)
+    other_table = catalog.create_table("other", IDS)
     with pytest.raises(InvalidInput, match="of another table, .*: choose an empty folder"):
-        other.export_iceberg(there)
-    assert table.append(rows(7)).export_iceberg(there).number == 2
+        other_table.export_iceberg(other_text)
+    assert table.append(rows(7)).export_iceberg(other_text).number == 2
 
 
 def test_a_lost_or_wrong_hint_leads_to_the_newest_export(table: Table) -> None:
@@ -193,11 +193,15 @@ def test_versions_tags_and_branches_are_snapshots_with_their_columns(table: Tabl
     table = table.refresh().alter([{"change": "add-column", "name": ["more"], "type": "string"}])
     table = table.overwrite(pa.table({"id": [1], "more": ["x"]}))
     done = table.export_iceberg()
-    assert [each["snapshot-id"] for each in metadata(done.url)["snapshots"]][:3] == [2, 3, 4]
+    assert [each_snapshot["snapshot-id"] for each_snapshot in metadata(done.url)["snapshots"]][:3] == [
+        2,
+        3,
+        4,
+    ]
     assert by_pyiceberg(done.url, 3).num_rows == 995
-    named = refs(done.url)
-    assert named.keys() == {"main", "then", "side"} and named["then"] == 4
-    assert sorted(by_pyiceberg(done.url, named["side"])["id"].to_pylist())[-1] == 5000
+    named_refs = refs(done.url)
+    assert named_refs.keys() == {"main", "then", "side"} and named_refs["then"] == 4
+    assert sorted(by_pyiceberg(done.url, named_refs["side"])["id"].to_pylist())[-1] == 5000
     summary = metadata(done.url)["snapshots"][-1]["summary"]
     assert (summary["operation"], summary["lakelog.operation"]) == ("overwrite", "overwrite")
     assert "lakelog.user" in summary
@@ -208,16 +212,24 @@ def test_only_the_newest_snapshots_are_listed_and_none_that_have_expired(catalog
     table = catalog.create_table("t", IDS)
     for number in range(8):
         table = table.append(rows(number))
-    listed = [each["snapshot-id"] for each in metadata(export(table.table_head, listed=3).url)["snapshots"]]
-    assert listed == [7, 8, 9]
+    snapshot_ids = [
+        each_snapshot["snapshot-id"]
+        for each_snapshot in metadata(export(table.table_head, listed=3).url)["snapshots"]
+    ]
+    assert snapshot_ids == [7, 8, 9]
     table = table.append(rows(8))
-    listed = [each["snapshot-id"] for each in metadata(export(table.table_head, listed=3).url)["snapshots"]]
-    assert listed == [8, 9, 10]
+    snapshot_ids = [
+        each_snapshot["snapshot-id"]
+        for each_snapshot in metadata(export(table.table_head, listed=3).url)["snapshots"]
+    ]
+    assert snapshot_ids == [8, 9, 10]
     for number in range(9, 15):
         table = table.append(rows(number))
     done = export(table.table_head, listed=3)
     # What is not listed is not made: of each snapshot its list and one manifest, and the metadata.
-    assert done.objects == 7 and [each["snapshot-id"] for each in metadata(done.url)["snapshots"]] == [
+    assert done.objects == 7 and [
+        each_snapshot["snapshot-id"] for each_snapshot in metadata(done.url)["snapshots"]
+    ] == [
         14,
         15,
         16,
@@ -226,8 +238,10 @@ def test_only_the_newest_snapshots_are_listed_and_none_that_have_expired(catalog
     catalog.expire("t", version=16, dry_run=False)
     table = table.refresh().append(rows(9))
     done = table.export_iceberg()
-    assert [each["snapshot-id"] for each in metadata(done.url)["snapshots"]] == [16, 18]
-    assert all("parent-snapshot-id" not in each for each in metadata(done.url)["snapshots"][:1])
+    assert [each_snapshot["snapshot-id"] for each_snapshot in metadata(done.url)["snapshots"]] == [16, 18]
+    assert all(
+        "parent-snapshot-id" not in each_snapshot for each_snapshot in metadata(done.url)["snapshots"][:1]
+    )
     assert plain(by_duckdb(done.url)) == plain(table.to_arrow())
 
 
@@ -269,7 +283,7 @@ def test_what_is_left_to_export_of_a_dropped_table_is_not_exported(tmp_path: Pat
 def test_what_iceberg_cannot_have_is_refused_by_name(catalog: Catalog) -> None:
     columns = pa.schema({"id": pa.int64(), "n": pa.int32(), "pause": pa.duration("us")})
     table = catalog.create_table("t", columns)
-    assert [each.where for each in table.iceberg_obstacles()] == ["the column pause"]
+    assert [iceberg_obstacle.where for iceberg_obstacle in table.iceberg_obstacles()] == ["the column pause"]
     with pytest.raises(Unsupported, match="the column pause: Iceberg has no type for interval"):
         table.export_iceberg()
     with pytest.raises(Unsupported, match=r"is on, and Iceberg cannot have this table \(the column pause"):
@@ -312,12 +326,12 @@ def test_vacuum_and_purge_delete_what_exports_no_longer_need(catalog: Catalog) -
     table = catalog.create_table("t", IDS, properties={"lakelog.iceberg": "on"})
     for number in itertools.chain(range(5), range(2000, 2003)):
         table = table.append(rows(number)).delete(col("id") == number)
-    before = objects(table)
+    objects_before = objects(table)
     catalog.expire("t", retain_last=1, dry_run=False)
     table = table.refresh().append(rows(1))
     done = catalog.vacuum("t", older_than=dt.timedelta(0), dry_run=False)[0]
     assert done.objects > 10
-    assert len(objects(table)) < len(before)
+    assert len(objects(table)) < len(objects_before)
     assert plain(by_duckdb(table.location)) == plain(table.to_arrow())
     assert catalog.fsck(deep=True).found == []
     place = Path(table.location)
@@ -344,8 +358,8 @@ def test_readers_read_tables_and_tags_that_were_partitioned_by_a_dropped_column(
 
 def found_where(url: str, condition: str) -> list[list[int]]:
     """Return the ids of the rows that match, as two readers that leave out files find them."""
-    others = StaticTable.from_metadata(url).scan(row_filter=condition).to_arrow()
-    return [_ids_by_duckdb(url, condition), sorted(others["id"].to_pylist())]
+    other_rows = StaticTable.from_metadata(url).scan(row_filter=condition).to_arrow()
+    return [_ids_by_duckdb(url, condition), sorted(other_rows["id"].to_pylist())]
 
 
 def _ids_by_duckdb(url: str, condition: str) -> list[int]:
@@ -387,17 +401,20 @@ def test_times_before_1970_are_found_in_partitions_by_day_and_month(catalog: Cat
     partitioned = {"change": "set-partitioning", "fields": [{"transform": transform, "column": ["v"]}]}
     table = table.alter([partitioned])
 
-    def found() -> list[list[int]]:
+    def found_numbers() -> list[list[int]]:
         return [filters.by_duckdb(table.location, filters.Filter("=", (time,))) for time in times]
 
     table = table.append(pa.table({"id": [2, 3], "v": times[2:]}))
     table.export_iceberg()
     table = table.append(pa.table({"id": [0, 1], "v": times[:2]}))
     url = table.export_iceberg().url
-    assert found() == [[0], [1], [2], [3]]
-    fields = {each["spec-id"]: len(each["fields"]) for each in metadata(url)["partition-specs"]}
+    assert found_numbers() == [[0], [1], [2], [3]]
+    fields = {
+        partition_spec["spec-id"]: len(partition_spec["fields"])
+        for partition_spec in metadata(url)["partition-specs"]
+    }
     by_fields = [fields[task.file.spec_id] for task in StaticTable.from_metadata(url).scan().plan_files()]
     assert sorted(by_fields) == [0, 0, 1, 1], "others are found by their partitions"
     table = table.delete(col("id").is_in([1, 2])).append(pa.table({"id": [10], "v": [times[1]]}))
     table.export_iceberg()
-    assert found() == [[0], [10], [], [3]]
+    assert found_numbers() == [[0], [10], [], [3]]

@@ -63,8 +63,8 @@ def test_readers_sign_requests_to_a_private_bucket(name: str, tmp_path: Path) ->
         thread.start()
         assert ready.wait(PATIENCE_S)
         try:
-            rest = load_catalog("lake", type="rest", uri=found[0], **signed)
-            assert rest.load_table("a.t").scan().to_arrow().num_rows == 2000
+            remaining_catalog = load_catalog("lake", type="rest", uri=found[0], **signed)
+            assert remaining_catalog.load_table("a.t").scan().to_arrow().num_rows == 2000
         finally:
             found[1].shutdown()
             thread.join()

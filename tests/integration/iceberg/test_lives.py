@@ -23,47 +23,49 @@ def differences(
     table: Table, url: str, chance: random.Random, readers: Mapping[str, Reader] = READERS
 ) -> list[str]:
     """Return what readers find that lakelog does not, or the other way round."""
-    found = []
+    texts = []
     expected = plain(table.to_arrow())
     snapshots = refs(url)
     for name, read in readers.items():
         try:
             rows = plain(read(url)) if "main" in snapshots else []
         except Exception as error:
-            found.append(f"{name}: {type(error).__name__}: {str(error)[:500]}")
+            texts.append(f"{name}: {type(error).__name__}: {str(error)[:500]}")
             continue
         ours = expected
         if name == "pyiceberg":
             # Where it gives a file's rows the columns of the table, it makes empty lists of those that are NULL.
             rows, ours = [_without_empty(row) for row in rows], [_without_empty(row) for row in expected]
         if rows != ours:
-            found.append(f"{name} finds {len(rows)} rows of {len(expected)}: {first_difference(rows, ours)}")
+            texts.append(f"{name} finds {len(rows)} rows of {len(expected)}: {first_difference(rows, ours)}")
         for ref in sorted(snapshots.keys() - {"main"}):
-            there = table.at(ref=ref)
-            ids = sorted(there.to_arrow()["id"].to_pylist())
+            other_table = table.at(ref=ref)
+            ids = sorted(other_table.to_arrow()["id"].to_pylist())
             try:
-                others = sorted(read(url, snapshots[ref])["id"].to_pylist())
+                other_rows = sorted(read(url, snapshots[ref])["id"].to_pylist())
             except Exception as error:
-                found.append(f"{name} on {ref}: {type(error).__name__}: {str(error)[:500]}")
+                texts.append(f"{name} on {ref}: {type(error).__name__}: {str(error)[:500]}")
                 continue
-            if others != ids:
-                found.append(f"{name} finds other rows on {ref}: {len(others)} of {len(ids)}")
-    found += of_a_version(table, url, chance, readers)
+            if other_rows != ids:
+                texts.append(f"{name} finds other rows on {ref}: {len(other_rows)} of {len(ids)}")
+    texts += of_a_version(table, url, chance, readers)
     if set(snapshots) - {"main"} != set(table.refs) and table.row_count:
-        found.append(f"the tags and branches are {sorted(snapshots)} and not {sorted(table.refs)}")
+        texts.append(f"the tags and branches are {sorted(snapshots)} and not {sorted(table.refs)}")
     if "main" in snapshots:
-        found += [
+        texts += [
             f"{name} finds other ids of rows"
             for name, read in readers.items()
             if name not in WITHOUT_ROW_IDS and not has_row_ids(table, url, read)
         ]
-    return found
+    return texts
 
 
 def of_a_version(table: Table, url: str, chance: random.Random, readers: Mapping[str, Reader]) -> list[str]:
     """Return which readers find other rows in a version of the past."""
-    listed = [each["snapshot-id"] for each in json.loads(Path(url).read_bytes())["snapshots"]]
-    versions = [version for version in listed if version < 1 << 40]
+    snapshot_ids = [
+        each_snapshot["snapshot-id"] for each_snapshot in json.loads(Path(url).read_bytes())["snapshots"]
+    ]
+    versions = [version for version in snapshot_ids if version < 1 << 40]
     if not versions:
         return []
     version = chance.choice(versions)
@@ -86,13 +88,13 @@ def has_row_ids(table: Table, url: str, read: Reader) -> bool:
 
 
 def first_difference(rows: list[dict], expected: list[dict]) -> str:
-    for one, other in zip(rows, expected, strict=False):
-        if one != other:
+    for row, other in zip(rows, expected, strict=False):
+        if row != other:
             return str(
                 {
-                    name: (one.get(name), other.get(name))
-                    for name in {*one, *other}
-                    if one.get(name) != other.get(name)
+                    name: (row.get(name), other.get(name))
+                    for name in {*row, *other}
+                    if row.get(name) != other.get(name)
                 }
             )
     return "one has rows that the other has not"
@@ -108,8 +110,10 @@ def live(
         done.append(life.step())
         if chance.random() < 0.6:
             url = life.table.export_iceberg().url
-            found = differences(life.table, url, chance, readers)
-            assert not found, f"seed {seed}, after {', '.join(done)} ({url}):\n" + "\n".join(found)
+            found_differences = differences(life.table, url, chance, readers)
+            assert not found_differences, f"seed {seed}, after {', '.join(done)} ({url}):\n" + "\n".join(
+                found_differences
+            )
 
 
 @pytest.mark.parametrize("seed", SHORT)

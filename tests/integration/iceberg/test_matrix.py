@@ -20,15 +20,15 @@ def test_the_page_says_what_readers_make_of_each_feature() -> None:
 def test_readers_find_by_some_filters_what_the_page_says() -> None:
     said = filters.said_in(PAGE.read_text())
     for type in filters.VALUES:
-        for reader, found in filters.answers(type, all_of_them=False).items():
-            assert all(each in said[type][reader] for each in found), (type, reader, found)
+        for reader, answer in filters.answers(type, all_of_them=False).items():
+            assert all(text in said[type][reader] for text in answer), (type, reader, answer)
 
 
 @pytest.mark.slow
 def test_the_page_says_what_readers_find_by_filters() -> None:
-    found = filters_page()
-    assert filters.OTHER_ROWS not in found
-    assert found + OF_SPARK in PAGE.read_text(), MAKE
+    found_filters_page = filters_page()
+    assert filters.OTHER_ROWS not in found_filters_page
+    assert found_filters_page + OF_SPARK in PAGE.read_text(), MAKE
 
 
 @pytest.mark.parametrize("type", ["long", "string", "decimal(9,2)", "timestamp"])
@@ -38,7 +38,7 @@ def test_files_are_left_out_by_their_bounds(tmp_path: Path, type: str) -> None:
 
     values = filters.VALUES[type]
     table = filters.filled(Catalog(tmp_path), "t", type, values, [])
-    scanned = StaticTable.from_metadata(table.export_iceberg().url)
+    scanned_table = StaticTable.from_metadata(table.export_iceberg().url)
     asked = filters.of_pyiceberg(filters.Filter("=", (values[0],)))
-    left = list(scanned.scan(row_filter=asked).plan_files())
-    assert len(left) < len(list(scanned.scan().plan_files())) - 3
+    left_files = list(scanned_table.scan(row_filter=asked).plan_files())
+    assert len(left_files) < len(list(scanned_table.scan().plan_files())) - 3

@@ -71,17 +71,17 @@ class Tree:
         for name in self.document("v1/namespaces")["namespaces"]:
             path = "v1/namespaces/" + "\x1f".join(name)
             assert self.document(path)["namespace"] == name
-            for each in self.document(f"{path}/tables")["identifiers"]:
-                assert self.document(f"{path}/tables/{each['name']}")["metadata"]["format-version"] == 3
-            for each in self.document(f"{path}/views")["identifiers"]:
-                assert self.document(f"{path}/views/{each['name']}")["metadata"]["format-version"] == 1
+            for identifier in self.document(f"{path}/tables")["identifiers"]:
+                assert self.document(f"{path}/tables/{identifier['name']}")["metadata"]["format-version"] == 3
+            for identifier in self.document(f"{path}/views")["identifiers"]:
+                assert self.document(f"{path}/views/{identifier['name']}")["metadata"]["format-version"] == 1
 
     def tables(self) -> list[str]:
         return sorted(path for path in self.objects if re.search("/tables/", path))
 
     def take_changes(self) -> list[tuple[str, str]]:
-        taken, self.changes = self.changes, []
-        return taken
+        changes, self.changes = self.changes, []
+        return changes
 
 
 @pytest.fixture
@@ -96,11 +96,16 @@ def catalog(tmp_path: Path) -> Catalog:
 
 def test_only_what_has_changed_is_written_and_a_reader_finds_what_is_listed(catalog: Catalog) -> None:
     tree = Tree()
-    done = publish(catalog, tree)
-    assert (done.namespaces, done.tables, done.removed, done.failed) == (3, 3, 0, {})
+    publish_result = publish(catalog, tree)
+    assert (
+        publish_result.namespaces,
+        publish_result.tables,
+        publish_result.removed,
+        publish_result.failed,
+    ) == (3, 3, 0, {})
     assert tree.document("v1/namespaces")["namespaces"] == [["a"], ["a", "b"], ["c"]]
     assert "GET /v1/{prefix}/namespaces" in tree.document("v1/config")["endpoints"]
-    assert done.written == len(tree.take_changes()) == 14
+    assert publish_result.written == len(tree.take_changes()) == 14
     assert publish(catalog, tree).written == 0 and tree.take_changes() == []
 
     catalog.load_table("a.t").append(pa.table({"id": [2]}))
@@ -154,15 +159,15 @@ def test_what_cannot_be_published_is_said_and_left_out(catalog: Catalog) -> None
     catalog.create_table(("c", "x/y", "t"), ID)
     catalog.create_table(("c", "n" * 190), ID)
     tree = Tree()
-    done = publish(catalog, tree)
-    assert sorted(done.left_out) == [("c", "n" * 190), ("c", "pauses"), ("c", "x/y"), ("top",)]
-    assert "Iceberg cannot have this table" in done.left_out["c", "pauses"]
-    assert done.tables == 3 and len(tree.tables()) == 3 and not done.failed
+    publish_result = publish(catalog, tree)
+    assert sorted(publish_result.left_out) == [("c", "n" * 190), ("c", "pauses"), ("c", "x/y"), ("top",)]
+    assert "Iceberg cannot have this table" in publish_result.left_out["c", "pauses"]
+    assert publish_result.tables == 3 and len(tree.tables()) == 3 and not publish_result.failed
     # What becomes so later is removed.
     catalog.drop_table("a.t")
     catalog.create_table("a.t", pa.schema({"pause": pa.duration("us")}))
-    done = publish(catalog, tree)
-    assert ("a", "t") in done.left_out and len(tree.tables()) == 2
+    publish_result = publish(catalog, tree)
+    assert ("a", "t") in publish_result.left_out and len(tree.tables()) == 2
 
 
 def test_views_come_and_go_as_tables_do(catalog: Catalog) -> None:
@@ -173,10 +178,10 @@ def test_views_come_and_go_as_tables_do(catalog: Catalog) -> None:
     engine.create_view(catalog, "a.past", replace(plain, text="SELECT id FROM t VERSION AS OF 1"))
     engine.create_view(catalog, "top", plain)
     tree = Tree()
-    done = publish(catalog, tree)
-    assert (done.views, sorted(done.left_out)) == (1, [("a", "past"), ("top",)])
-    shown = tree.document("v1/namespaces/a/views/plain")["metadata"]
-    assert shown["versions"][0]["representations"][0]["sql"] == "SELECT id FROM t"
+    publish_result = publish(catalog, tree)
+    assert (publish_result.views, sorted(publish_result.left_out)) == (1, [("a", "past"), ("top",)])
+    shown_metadata = tree.document("v1/namespaces/a/views/plain")["metadata"]
+    assert shown_metadata["versions"][0]["representations"][0]["sql"] == "SELECT id FROM t"
     tree.take_changes()
     catalog.rename_view("a.plain", "c.plain")
     publish(catalog, tree)
@@ -192,29 +197,31 @@ def test_a_namespace_alone_has_a_tree_of_its_own(catalog: Catalog) -> None:
     tree = Tree()
     assert publish(catalog, tree, ("a",)).tables == 2
     assert tree.document("v1/namespaces")["namespaces"] == [["a"], ["a", "b"]]
-    before = dict(tree.objects)
+    objects_before = dict(tree.objects)
     for namespace in ((), ("c",)):
         with pytest.raises(InvalidInput, match="another warehouse or namespace"):
             publish(catalog, tree, namespace)
-    other = Tree()
-    other.objects["v1/else"] = b"?"
+    other_tree = Tree()
+    other_tree.objects["v1/else"] = b"?"
     with pytest.raises(InvalidInput, match="did not write"):
-        publish(catalog, other)
-    assert tree.objects == before and list(other.objects) == ["v1/else"] and MARK in before
+        publish(catalog, other_tree)
+    assert (
+        tree.objects == objects_before and list(other_tree.objects) == ["v1/else"] and MARK in objects_before
+    )
 
 
 @pytest.mark.parametrize("has_export", [True, False])
 def test_a_table_that_cannot_be_exported_now_stays_as_it_was_published(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch, has_export: bool
 ) -> None:
-    """Of a client that may not write beside the table; with an older export, and where it may not read that one."""
+    """Of a client that may not write beside the table; with an older export, and if it may not read that one."""
     from lakelog.catalog.formats import iceberg as module
 
     tree = Tree()
     publish(catalog, tree)
     catalog.load_table("a.t").append(pa.table({"id": [2]}))
     catalog.create_table("a.fresh", ID)
-    before = dict(tree.objects)
+    objects_before = dict(tree.objects)
 
     def refused(*arguments: object, **options: object) -> None:
         raise PermissionDenied("may not write", location="x")
@@ -222,10 +229,10 @@ def test_a_table_that_cannot_be_exported_now_stays_as_it_was_published(
     monkeypatch.setattr(module, "export_with_metadata", refused)
     if not has_export:
         monkeypatch.setattr(exports, "newest_metadata", refused)
-    done = publish(catalog, tree)
-    assert tree.objects == before
-    said = "version 3 is the newest, and its newest export is of version 2" if has_export else "may not write"
-    assert said in done.failed["a", "t"] and ("a", "fresh") in done.failed
+    publish_result = publish(catalog, tree)
+    assert tree.objects == objects_before
+    text = "version 3 is the newest, and its newest export is of version 2" if has_export else "may not write"
+    assert text in publish_result.failed["a", "t"] and ("a", "fresh") in publish_result.failed
     monkeypatch.undo()
     assert publish(catalog, tree).failed == {} and "v1/namespaces/a/tables/fresh" in tree.objects
 
@@ -233,7 +240,7 @@ def test_a_table_that_cannot_be_exported_now_stays_as_it_was_published(
 def test_nothing_is_removed_where_the_store_fails(catalog: Catalog) -> None:
     tree = Tree()
     publish(catalog, tree)
-    before = dict(tree.objects)
+    objects_before = dict(tree.objects)
     catalog.drop_table("a.t")
     catalog.load_table("c.v").append(pa.table({"id": [2]}))
 
@@ -243,38 +250,44 @@ def test_nothing_is_removed_where_the_store_fails(catalog: Catalog) -> None:
     tree.before_put = fail
     with pytest.raises(StorageError):
         publish(catalog, tree)
-    assert tree.objects == before
+    assert tree.objects == objects_before
 
 
 def test_a_namespace_that_was_dropped_leaves_its_tree_empty(catalog: Catalog) -> None:
     tree = Tree()
     publish(catalog, tree, ("a",))
     catalog.drop_namespace("a", cascade=True)
-    done = publish(catalog, tree, ("a",))
-    assert (done.namespaces, done.tables, done.removed) == (0, 0, 8)
+    publish_result = publish(catalog, tree, ("a",))
+    assert (publish_result.namespaces, publish_result.tables, publish_result.removed) == (0, 0, 8)
     assert sorted(tree.objects) == [MARK, "v1/config", "v1/namespaces"]
     catalog.undrop_namespace("a")
     assert publish(catalog, tree, ("a",)).tables == 2
     # A name that was never published there is a mistake.
-    other = Tree()
+    other_tree = Tree()
     with pytest.raises(NoSuchNamespace):
-        publish(catalog, other, ("d",))
-    assert other.objects == {}
+        publish(catalog, other_tree, ("d",))
+    assert other_tree.objects == {}
 
 
 def test_a_namespace_that_cannot_be_read_stays_as_it_was_published(catalog: Catalog) -> None:
     tree = Tree()
     publish(catalog, tree)
-    before = dict(tree.objects)
+    objects_before = dict(tree.objects)
     catalog.load_table("c.v").append(pa.table({"id": [2]}))
     (log,) = Path(catalog.warehouse).glob("n-*/n-*/_log")
-    for each in log.parent.parent.glob("_log/*"):
-        if each.is_file():
-            each.write_bytes(b"?")
-    done = publish(Catalog(catalog.warehouse), tree)
-    assert list(done.failed) == [("a",)] and (done.namespaces, done.tables, done.removed) == (3, 3, 0)
-    assert {path for path in before if tree.objects[path] != before[path]} == {"v1/namespaces/c/tables/v"}
-    assert tree.objects.keys() == before.keys()
+    for each_path in log.parent.parent.glob("_log/*"):
+        if each_path.is_file():
+            each_path.write_bytes(b"?")
+    publish_result = publish(Catalog(catalog.warehouse), tree)
+    assert list(publish_result.failed) == [("a",)] and (
+        publish_result.namespaces,
+        publish_result.tables,
+        publish_result.removed,
+    ) == (3, 3, 0)
+    assert {path for path in objects_before if tree.objects[path] != objects_before[path]} == {
+        "v1/namespaces/c/tables/v"
+    }
+    assert tree.objects.keys() == objects_before.keys()
 
 
 def test_a_store_that_fails_is_not_asked_for_each_table(
@@ -348,15 +361,15 @@ def test_only_a_server_over_folders_is_said_to_be_one(
         raise ClientError(answer, "PutObject")
 
     monkeypatch.setattr(S3Store, "call", refuse)
-    with pytest.raises(raised) as failed:
+    with pytest.raises(raised) as error:
         BucketTree(BUCKET, "s3://lake/w/_rest").put("v1/namespaces", b"{}")
-    assert type(failed.value) is raised
+    assert type(error.value) is raised
 
 
 def test_a_check_of_the_warehouse_does_not_mind_what_is_published_in_it(catalog: Catalog) -> None:
-    published = Path(catalog.warehouse, "_rest/v1/config")
-    published.parent.mkdir(parents=True)
-    published.write_bytes(b"{}")
+    published_path = Path(catalog.warehouse, "_rest/v1/config")
+    published_path.parent.mkdir(parents=True)
+    published_path.write_bytes(b"{}")
     assert catalog.fsck().found == []
-    published.rename(published.parents[2] / "else")
-    assert [each.kind for each in catalog.fsck().found] == ["foreign-object"]
+    published_path.rename(published_path.parents[2] / "else")
+    assert [finding.kind for finding in catalog.fsck().found] == ["foreign-object"]

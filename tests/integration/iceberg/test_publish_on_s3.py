@@ -141,10 +141,8 @@ def test_duckdb_attaches_a_tree(
     )
     duckdb.execute(f"ATTACH '' AS lake (TYPE iceberg, ENDPOINT '{uri(gateway)}', {authorization})")
     try:
-        listed = duckdb.execute(
-            "SELECT schema, name FROM (SHOW ALL TABLES) WHERE database = 'lake'"
-        ).fetchall()
-        assert listed == [("shop", "orders"), ("shop.old", "t"), ODD]
+        rows = duckdb.execute("SELECT schema, name FROM (SHOW ALL TABLES) WHERE database = 'lake'").fetchall()
+        assert rows == [("shop", "orders"), ("shop.old", "t"), ODD]
         for name, total in (("shop.orders", 6), ('"shop.old".t', 7), ('"ä b+c%d"."ü"', 8)):
             assert duckdb.execute(f"SELECT sum(id) FROM lake.{name}").fetchall() == [(total,)]
         with pytest.raises(Exception, match="MethodNotAllowed_405"):

@@ -93,9 +93,12 @@ def test_views_with_a_plain_query_are_shown(url: str, warehouse: str) -> None:
     assert version.default_namespace == ("shop",) and version.timestamp_ms > 1_700_000_000_000
     assert [field.name for field in view.metadata.schemas[0].fields] == ["n"]
     engine.replace_view(catalog, "shop.total", replace(plain, properties={"comment": "all"}))
-    replaced = lake.load_view("shop.total").metadata
-    assert replaced.properties == {"comment": "all"} and replaced.view_uuid == view.metadata.view_uuid
-    assert replaced.current_version_id > version.version_id
+    replaced_metadata = lake.load_view("shop.total").metadata
+    assert (
+        replaced_metadata.properties == {"comment": "all"}
+        and replaced_metadata.view_uuid == view.metadata.view_uuid
+    )
+    assert replaced_metadata.current_version_id > version.version_id
     with pytest.raises(NoSuchViewError):
         lake.load_view("shop.none")
     for name, why in (("gross", "_row_id"), ("taxed", "the function tax")):
@@ -145,8 +148,8 @@ def test_what_a_request_brings_along_is_not_taken_for_the_next_one(url: str) -> 
         inner = b"GET /v1/namespaces HTTP/1.1\r\nHost: localhost\r\n\r\n"
         head = b"GET /v1/config HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(inner)
         connection.sendall(head + inner)
-        found = b"".join(iter(lambda: connection.recv(65536), b""))
-    assert found.count(b"HTTP/1.1 200") == 1
+        data = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert data.count(b"HTTP/1.1 200") == 1
 
 
 def sent(url: str, data: bytes) -> tuple[int, dict]:
@@ -187,11 +190,15 @@ def test_a_large_write_is_refused_with_the_reason_and_no_reset(url: str) -> None
 def test_what_is_no_request_is_answered_in_json_too(url: str) -> None:
     for status, data in (
         (414, b"GET /%s HTTP/1.1\r\n\r\n" % bytes(70_000)),
-        (431, b"GET /v1/config HTTP/1.1\r\n%s\r\n" % b"".join(b"X%d: y\r\n" % each for each in range(200))),
+        (
+            431,
+            b"GET /v1/config HTTP/1.1\r\n%s\r\n"
+            % b"".join(b"X%d: y\r\n" % each_number for each_number in range(200)),
+        ),
         (501, b"BREW /v1/config HTTP/1.1\r\n\r\n"),
     ):
-        found, error = sent(url, data)
-        assert (found, error["error"]["code"]) == (status, status)
+        number, error = sent(url, data)
+        assert (number, error["error"]["code"]) == (status, status)
 
 
 def test_a_client_that_goes_away_is_not_in_the_log(url: str, capfd: pytest.CaptureFixture) -> None:
@@ -213,17 +220,17 @@ def test_a_failure_of_the_server_itself_is_answered(
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="Python was built without IPv6")
 def test_a_host_of_ipv6_is_served(warehouse: str) -> None:
-    found: list[tuple[str, int]] = []
+    found_pairs: list[tuple[str, int]] = []
 
     def began(url: str, server: ThreadingHTTPServer) -> None:
         def ask() -> None:
-            found.append((url, asked(f"{url}/v1/config")[0]))
+            found_pairs.append((url, asked(f"{url}/v1/config")[0]))
             server.shutdown()
 
         threading.Thread(target=ask).start()
 
     serve(WarehouseAnswers(Catalog(warehouse)), "::1", 0, began=began)
-    assert found[0][0].startswith("http://[::1]:") and found[0][1] == 200
+    assert found_pairs[0][0].startswith("http://[::1]:") and found_pairs[0][1] == 200
 
 
 def test_the_command_serves_until_it_is_interrupted(warehouse: str) -> None:
@@ -242,14 +249,14 @@ def test_the_command_serves_until_it_is_interrupted(warehouse: str) -> None:
         assert match is not None
         assert asked(f"{match[1]}/v1/namespaces")[1] == {"namespaces": [["shop"]]}
         assert "/v1/namespaces" in server.stderr.readline()
-        taken = subprocess.run(
+        process = subprocess.run(
             [*command[:-1], match[1].rpartition(":")[2]],
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
             check=False,
         )
-        assert taken.returncode == 1 and "choose another --host or --port" in taken.stderr
+        assert process.returncode == 1 and "choose another --host or --port" in process.stderr
         server.send_signal(signal.SIGINT)
         assert server.wait(PATIENCE_S) == 130
     finally:

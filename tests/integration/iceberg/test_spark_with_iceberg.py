@@ -47,9 +47,9 @@ def read(spark: Worker, tmp_path: Path) -> Reader:
     def by_spark(url: str, snapshot: int | None = None, *, columns: Sequence[str] = ("*",)) -> pa.Table:
         options = {} if snapshot is None else {"versionAsOf": str(snapshot)}
         spark.view("exported", "iceberg", url, columns, **options)
-        found = tmp_path / uuid.uuid4().hex
-        spark.check(f"INSERT OVERWRITE DIRECTORY '{found}' USING parquet SELECT * FROM exported")
-        return pq.read_table(found)
+        path = tmp_path / uuid.uuid4().hex
+        spark.check(f"INSERT OVERWRITE DIRECTORY '{path}' USING parquet SELECT * FROM exported")
+        return pq.read_table(path)
 
     return by_spark
 
@@ -61,13 +61,13 @@ def test_readers_find_what_lakelog_has_in_lives(read: Reader, tmp_path: Path) ->
 
 def test_the_page_says_what_it_makes_of_each_feature(spark: Worker, read: Reader) -> None:
     name = f"Spark {spark.spark_version} with {spark.engine.version}"
-    found = table_of({name: read}, [name])
-    assert PAGE.read_text().endswith(f"{OF_SPARK}{found}"), found
+    table = table_of({name: read}, [name])
+    assert PAGE.read_text().endswith(f"{OF_SPARK}{table}"), table
 
 
 def test_it_reads_before_a_server_of_a_warehouse(spark: Worker, tmp_path: Path) -> None:
     warehouse = str(tmp_path / "w")
-    table = filled(Catalog(warehouse)).create_branch("side")
+    table = filled_table(Catalog(warehouse)).create_branch("side")
     with served(warehouse) as url:
         named(spark, "served", uri=url)
         assert [row[0] for row in spark.check("SHOW NAMESPACES IN served")] == ["shop"]
@@ -88,7 +88,7 @@ def test_it_reads_before_a_server_of_a_warehouse(spark: Worker, tmp_path: Path) 
 def test_it_reads_a_published_tree(spark: Worker) -> None:
     with moto_server() as server, server.credentials():
         warehouse = f"s3://lake/{uuid.uuid4().hex}"
-        filled(Catalog(warehouse, options=server.options))
+        filled_table(Catalog(warehouse, options=server.options))
         place = ["--warehouse", warehouse, "--endpoint", server.endpoint, "--region", server.region]
         assert run(["publish", *place, "--path-style"]) == 0
         files = {
@@ -102,15 +102,15 @@ def test_it_reads_a_published_tree(spark: Worker) -> None:
         named(spark, "published", uri=f"{server.endpoint}/{warehouse.removeprefix('s3://')}/_rest", **files)
         with readable_by_all(server, "lake"):
             # The tree does not see which level is asked for.
-            found = [row[0] for row in spark.check("SHOW NAMESPACES IN published")]
-            assert found == ["shop", "shop.old"]
+            texts = [row[0] for row in spark.check("SHOW NAMESPACES IN published")]
+            assert texts == ["shop", "shop.old"]
             holds(spark, "published")
             with pytest.raises(RuntimeError, match="does not support endpoint|Forbidden"):
                 spark.check("DROP TABLE published.shop.orders")
         assert Catalog(warehouse, options=server.options).load_table("shop.orders").row_count == 2
 
 
-def filled(catalog: Catalog) -> Table:
+def filled_table(catalog: Catalog) -> Table:
     catalog.create_namespace("shop", properties={"comment": "of tea"})
     catalog.create_namespace(("shop", "old"))
     table = catalog.create_table("shop.orders", ID).append(pa.table({"id": [1, 2, 3]}))

@@ -85,30 +85,30 @@ class Lake:
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     with versitygw(tmp_path_factory.mktemp("s3") / "data", users=USERS) as server:
         set_policy(server, "lake", {ALL: Grant(reads=["*"], writes=["*"])})
-        found = Lake(server)
+        found_lake = Lake(server)
 
         def fill(catalog: Catalog) -> None:
             for namespace in ("mine", "other"):
                 catalog.create_namespace(namespace)
                 for name in ("t", "u"):
                     table = catalog.create_table(f"{namespace}.{name}", SCHEMA).append(ROWS)
-                    found.places[f"{namespace}.{name}"] = table.location.removeprefix("s3://lake/")
-                found.places[namespace] = found.places[f"{namespace}.t"].rpartition("/")[0]
+                    found_lake.places[f"{namespace}.{name}"] = table.location.removeprefix("s3://lake/")
+                found_lake.places[namespace] = found_lake.places[f"{namespace}.t"].rpartition("/")[0]
 
-        found.run(ALL, fill)
-        mine, other, table = (found.places[name] for name in ("mine", "other", "mine.t"))
+        found_lake.run(ALL, fill)
+        mine, other_place, table = (found_lake.places[name] for name in ("mine", "other", "mine.t"))
         both = writer("w", mine)
-        found.grants = {
+        found_lake.grants = {
             ALL: Grant(reads=["*"], writes=["*"]),
             "writer": writer("w", mine),
-            "both": replace(both, reads=[*both.reads, *below(other)], writes=below(mine, other)),
+            "both": replace(both, reads=[*both.reads, *below(other_place)], writes=below(mine, other_place)),
             "table": writer("w", mine, table),
             "reader": reader("w", mine, table),
             "blind": reader("w", mine, table, decisions=False),
             "bare": Grant(reads=below(table)),
         }
-        set_policy(server, "lake", found.grants)
-        yield found
+        set_policy(server, "lake", found_lake.grants)
+        yield found_lake
 
 
 def appending(name: str) -> Callable[[Catalog], Any]:
@@ -150,12 +150,14 @@ def test_who_may_write_a_namespace_can_do_everything_in_it(lake: Lake) -> None:
         catalog.drop_table("mine.back", purge=True)
 
     def keep_up(catalog: Catalog) -> None:
-        expired = catalog.expire(namespace="mine", older_than=NO_AGE, dry_run=False)
-        vacuumed = catalog.vacuum(
+        expired_report = catalog.expire(namespace="mine", older_than=NO_AGE, dry_run=False)
+        vacuumed_report = catalog.vacuum(
             namespace="mine", older_than=NO_AGE, dropped_older_than=NO_AGE, dry_run=False
         )
-        assert expired and vacuumed
-        assert not [each for each in (*expired, *vacuumed) if getattr(each, "error", None)]
+        assert expired_report and vacuumed_report
+        assert not [
+            struct for struct in (*expired_report, *vacuumed_report) if getattr(struct, "error", None)
+        ]
 
     def check(catalog: Catalog) -> None:
         assert not catalog.fsck("mine", repair=True).of(Severity.DAMAGE)
@@ -195,8 +197,8 @@ def test_who_may_write_a_namespace_changes_nothing_beside_it_and_locks_nothing(
 def test_who_may_write_two_namespaces_and_not_their_decisions_is_refused_before_anything_is_locked(
     lake: Lake, work: Callable[[Catalog], Any]
 ) -> None:
-    said = lake.is_refused("both", work)
-    assert said.startswith("nothing was changed: this transaction is decided in s3://lake/w/_txn/,")
+    text = lake.is_refused("both", work)
+    assert text.startswith("nothing was changed: this transaction is decided in s3://lake/w/_txn/,")
     lake.check_usable("both", "mine.t", "mine.u", "other.t", "other.u")
 
 
@@ -240,10 +242,10 @@ def test_who_may_write_a_namespace_saves_cuts_of_it_that_its_readers_see_and_its
             assert lake.of_the_past(user, "monday", "mine", counting("mine.t")) == rows
             assert lake.of_the_past(user, "monday", "mine", counting("mine.below.t")) == 1
         lake.run("table", appending("mine.t"))
-        said = lake.is_refused(
+        text = lake.is_refused(
             "table", lambda catalog: catalog.expire("mine.t", retain_last=1, dry_run=False)
         )
-        assert f"{lake.places['mine']}/_cut/" in said
+        assert f"{lake.places['mine']}/_cut/" in text
         lake.is_refused("reader", lambda catalog: catalog.drop_cut("monday", namespace="mine"))
     finally:
         set_policy(lake.server, "lake", lake.grants)
@@ -256,15 +258,17 @@ def test_who_may_write_a_namespace_saves_cuts_of_it_that_its_readers_see_and_its
 
 def test_a_forged_cut_holds_up_nothing_beside_its_folder(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all that its user can read: a client that may write one namespace says that it needs the others."""
-    other = lake.run(ALL, lambda catalog: catalog.load_table("other.t")).location.removeprefix("s3://lake/w/")
+    other_text = lake.run(ALL, lambda catalog: catalog.load_table("other.t")).location.removeprefix(
+        "s3://lake/w/"
+    )
     collect = saved_cuts.collect
     with monkeypatch.context() as patch:
-        patch.setattr(saved_cuts, "collect", lambda *given: collect(*given) | {other: 1})
+        patch.setattr(saved_cuts, "collect", lambda *given: collect(*given) | {other_text: 1})
         lake.run("writer", lambda catalog: catalog.save_cut("forged", namespace="mine"))
     lake.run(ALL, appending("other.t"))
     done = lake.run(ALL, lambda catalog: catalog.expire(retain_last=1, dry_run=False))
-    failed = {each.name for each in done if each.error}
-    assert failed and all(name.startswith("`mine`") for name in failed)
+    names = {each.name for each in done if each.error}
+    assert names and all(name.startswith("`mine`") for name in names)
     assert not any(each.kept_for_cuts for each in done)
     lake.run("writer", lambda catalog: catalog.drop_cut("forged", namespace="mine"))
     lake.check_usable()
@@ -302,16 +306,16 @@ def test_a_transaction_whose_decision_may_not_be_read_is_seen_with_the_next_comm
         "bare": 0,
     }
     # Several logs as of one moment would show half of it.
-    said = lake.is_refused("blind", together(reads="mine.t", isolation="snapshot"))
-    assert "is part of a transaction whose decision these credentials may not read" in said
+    text = lake.is_refused("blind", together(reads="mine.t", isolation="snapshot"))
+    assert "is part of a transaction whose decision these credentials may not read" in text
     own = lake.grants["writer"]
     blind = replace(own, reads=[key for key in own.reads if not key.startswith("w/_txn")])
     set_policy(lake.server, "lake", lake.grants | {"writer": blind})
     try:
-        said = lake.is_refused("writer", lambda catalog: catalog.save_cut("half", namespace="mine"))
+        text = lake.is_refused("writer", lambda catalog: catalog.save_cut("half", namespace="mine"))
     finally:
         set_policy(lake.server, "lake", lake.grants)
-    assert "is part of a transaction whose decision these credentials may not read" in said
+    assert "is part of a transaction whose decision these credentials may not read" in text
     lake.run("writer", appending("mine.t"))
     assert {lake.run(user, work) - rows for user, work in users.items()} == {2}
     lake.run("blind", together(reads="mine.t"))
@@ -325,8 +329,8 @@ def test_a_right_that_is_lost_in_between_ends_in_one_error_and_the_next_with_the
 
     monkeypatch.setattr("lakelog.log.decisions.DecisionPlace.prove_rights", lose_the_right)
     lake.is_refused("both", together("mine.t", "other.t"))
-    said = lake.is_refused("writer", appending("mine.t"))
-    assert "is undecided, and these credentials may not decide it" in said
+    text = lake.is_refused("writer", appending("mine.t"))
+    assert "is undecided, and these credentials may not decide it" in text
     rows = lake.run("reader", counting("mine.t"))
     lake.run(ALL, appending("mine.t"))
     assert lake.run("writer", counting("mine.t")) == rows + 1

@@ -1,4 +1,4 @@
-"""A store of a scheme that lakelog does not have, as one of another vendor would be added: this module, and one entry.
+"""A store of a scheme that lakelog does not have, added as a vendor would add it: this module, and an entry.
 
 Its objects are in memory. It is a bucket in all that it says of itself: it copies by itself, has stamps, and serves
 all the places in a bucket by one store.
@@ -62,8 +62,8 @@ def shared_scheme() -> Iterator[dict[str, SharedStore]]:
     """Register the scheme `shared` until the block ends; give the stores that were opened, by their roots."""
     stores: dict[str, SharedStore] = {}
 
-    def opened(root: str, _options: Mapping[str, str]) -> ObjectStore:
+    def opened_store(root: str, _options: Mapping[str, str]) -> ObjectStore:
         return stores.setdefault(root, SharedStore(root))
 
-    with mock.patch.dict(SCHEMES, shared=StoreScheme(open=opened, aliases=("share",), is_shared=True)):
+    with mock.patch.dict(SCHEMES, shared=StoreScheme(open=opened_store, aliases=("share",), is_shared=True)):
         yield stores

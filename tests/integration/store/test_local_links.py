@@ -39,8 +39,8 @@ def tables(tmp_path: Path) -> dict[str, Path]:
 
 def linked(tables: dict[str, Path], part: str) -> None:
     """Make a folder of the forger's table a link to that of the victim's."""
-    for each in tables.values():
-        (each / part).mkdir(parents=True, exist_ok=True)
+    for path in tables.values():
+        (path / part).mkdir(parents=True, exist_ok=True)
     shutil.rmtree(tables["forger"] / part)
     os.symlink(tables["victim"] / part, tables["forger"] / part)
 
@@ -51,7 +51,7 @@ def test_nothing_is_deleted_or_written_behind_the_link_of_another_user(
 ) -> None:
     wait_for_background()
     linked(tables, part)
-    before = {path: path.read_bytes() for path in tables["victim"].rglob("*") if path.is_file()}
+    data_before = {path: path.read_bytes() for path in tables["victim"].rglob("*") if path.is_file()}
     catalog = Catalog(str(tmp_path))
     for work in (
         lambda: catalog.expire("forger.t", retain_last=1, dry_run=False),
@@ -61,7 +61,7 @@ def test_nothing_is_deleted_or_written_behind_the_link_of_another_user(
     ):
         with contextlib.suppress(LakelogError):
             work()
-    assert {path: path.read_bytes() for path in tables["victim"].rglob("*") if path.is_file()} == before
+    assert {path: path.read_bytes() for path in tables["victim"].rglob("*") if path.is_file()} == data_before
     assert Catalog(str(tmp_path)).load_table("victim.t").scan().to_arrow().num_rows == 3
 
 

@@ -1,4 +1,4 @@
-"""Real processes on one folder, killed at any moment; and one that ends right after a commit."""
+"""Real processes on a folder, killed at any moment, and a process that ends right after a commit."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ def test_what_killed_processes_acknowledged_is_there_once(tmp_path: Path) -> Non
     lake = tmp_path / "lake"
     Log(open_store(str(lake)), "t", Sum()).create(Draft(events=({"n": 1},)), log_id="l")
     outputs = [tmp_path / f"output-{i}" for i in range(4)]
-    running = [start(lake, 1_000_000, output, rest_s=0.02) for output in outputs]
+    running_processes = [start(lake, 1_000_000, output, rest_s=0.02) for output in outputs]
     deadline = time.monotonic() + PATIENCE_S
     while not all(output.stat().st_size for output in outputs) and time.monotonic() < deadline:
         time.sleep(0.05)
     rng = random.Random(7)
-    for process in running:
+    for process in running_processes:
         time.sleep(rng.random() / 2)
         process.kill()
         process.wait()
-    acknowledged = [int(line) for output in outputs for line in output.read_text().split("\n")[:-1]]
-    assert len(acknowledged) == len(set(acknowledged)) >= len(running)
+    acknowledged_numbers = [int(line) for output in outputs for line in output.read_text().split("\n")[:-1]]
+    assert len(acknowledged_numbers) == len(set(acknowledged_numbers)) >= len(running_processes)
     view = Log(open_store(str(lake)), "t", Sum()).load()
-    assert max(acknowledged) <= view.version and view.state == view.version
+    assert max(acknowledged_numbers) <= view.version and view.state == view.version
     # All but the one commit that each process had not yet reported when it died.
-    assert view.version - 1 - len(acknowledged) <= len(running)
+    assert view.version - 1 - len(acknowledged_numbers) <= len(running_processes)
 
 
 def test_a_process_that_ends_right_after_a_commit_still_writes_its_snapshot(tmp_path: Path) -> None:

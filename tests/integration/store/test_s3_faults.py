@@ -67,8 +67,8 @@ def test_a_commit_happens_once_and_is_acknowledged(
     log = new_log(server)
     view = log.create(Draft(events=({"n": 1},)), log_id="l")
     proxy.faults = list(faults)
-    done = log.commit(view, add_one)
-    assert (done.version, log.load().state) == (2, 2)
+    change = log.commit(view, add_one)
+    assert (change.version, log.load().state) == (2, 2)
     assert not proxy.faults
 
 
@@ -92,9 +92,9 @@ def test_a_commit_that_no_answer_settles_is_unknown_and_found_by_a_retry(
     log = new_log(server, dataclasses.replace(OPTIONS, put_tries=2))
     view = log.create(Draft(events=({"n": 1},)), log_id="l")
     proxy.faults = ["409"] * 20
-    with pytest.raises(CommitUnknown) as raised:
+    with pytest.raises(CommitUnknown) as error:
         log.commit(view, add_one, commit_id="mine")
-    assert raised.value.commit_id == "mine"
+    assert error.value.commit_id == "mine"
     proxy.faults = []
     assert log.commit(view, add_one, commit_id="mine").version == 2
     assert log.commit(log.load(), add_one, commit_id="mine", base=1).version == 2

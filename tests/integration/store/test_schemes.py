@@ -36,8 +36,8 @@ def test_a_catalog_is_on_a_store_of_another_scheme_and_its_tables_elsewhere_shar
     assert table.to_arrow()["id"].to_pylist() == [1, 3]
     assert stores.keys() == {"shared://lake/w", "shared://else"}
     assert not catalog.fsck().found
-    sent: Table = pickle.loads(pickle.dumps(table))
-    assert sent.to_arrow()["id"].to_pylist() == [1, 3]
+    sent_table: Table = pickle.loads(pickle.dumps(table))
+    assert sent_table.to_arrow()["id"].to_pylist() == [1, 3]
 
 
 def test_a_clone_is_materialized_by_the_copies_of_the_store(stores: dict[str, SharedStore]) -> None:

@@ -46,9 +46,9 @@ def create(store: LocalStore) -> Any:
 def test_a_file_system_without_hard_links_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in (errno.EPERM, errno.ENOTSUP):
         monkeypatch.setattr(os, "link", failing(number))
-        with pytest.raises(StorageError, match="no hard links.*another file system, or S3") as raised:
+        with pytest.raises(StorageError, match="no hard links.*another file system, or S3") as error:
             create(LocalStore(str(tmp_path)))
-        assert raised.value.without_effect and str(tmp_path) in str(raised.value)
+        assert error.value.without_effect and str(tmp_path) in str(error.value)
         assert list(tmp_path.rglob("*.json")) == [] and list(tmp_path.rglob(".lakelog-tmp-*")) == []
 
 
@@ -57,8 +57,8 @@ def test_a_full_disk_is_named_and_nothing_is_committed(
 ) -> None:
     store = LocalStore(str(tmp_path))
     for call in ("write", "fsync"):
-        with monkeypatch.context() as patched:
-            patched.setattr(os, call, failing(errno.ENOSPC))
+        with monkeypatch.context() as patch:
+            patch.setattr(os, call, failing(errno.ENOSPC))
             with pytest.raises(StorageError, match="No space left on device.*free some space"):
                 create(store)
     assert list(tmp_path.rglob(".lakelog-tmp-*")) == []
@@ -74,21 +74,21 @@ def test_a_commit_whose_folder_could_not_be_synced_is_settled_by_reading_it(
     create(store)
     log = Log(store, "t", Sum(), options=PATIENT)
     view = log.load()
-    with monkeypatch.context() as patched:
-        patched.setattr("lakelog.log.stores.local_store._sync", failing(errno.EIO))
-        done = log.commit(view, lambda view, passed: Draft(events=({"n": 1},)), commit_id="c")
-    assert done.version == 2
+    with monkeypatch.context() as patch:
+        patch.setattr("lakelog.log.stores.local_store._sync", failing(errno.EIO))
+        change = log.commit(view, lambda view, passed: Draft(events=({"n": 1},)), commit_id="c")
+    assert change.version == 2
 
 
 def test_a_read_only_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.open
 
-    def denied(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
+    def denied_number(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
         if flags & os.O_CREAT:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         return real(path, flags, *args, **kwargs)
 
-    monkeypatch.setattr(os, "open", denied)
+    monkeypatch.setattr(os, "open", denied_number)
     with pytest.raises(PermissionDenied, match=f"may not write {tmp_path}.*give this user the right"):
         create(LocalStore(str(tmp_path)))
 
@@ -115,33 +115,33 @@ def test_leftovers_of_a_crash_are_never_listed(tmp_path: Path) -> None:
 def test_what_a_dead_process_left_half_made_is_distinguished_from_what_a_living_one_is_making(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, others = LocalStore(str(tmp_path)), LocalStore(str(tmp_path))
+    store, other_stores = LocalStore(str(tmp_path)), LocalStore(str(tmp_path))
     store.put("a/1", b"x")
     (tmp_path / "a" / ".lakelog-tmp-abc").write_bytes(b"torn")
-    seen: list[list[tuple[str, int]]] = []
+    seen_pairs: list[list[tuple[str, int]]] = []
     link = os.link
 
     def looking(source: str, target: str) -> None:
         assert os.path.basename(source) in os.listdir(tmp_path / "a")
-        seen.append(list(others.list_leftovers("a/")))
+        seen_pairs.append(list(other_stores.list_leftovers("a/")))
         link(source, target)
 
     monkeypatch.setattr(os, "link", looking)
     assert store.put_if_absent("a/2", b"y")
-    assert seen == [[("a/.lakelog-tmp-abc", 4)]]
-    others.delete(["a/.lakelog-tmp-abc"])
-    assert list(others.list_leftovers("")) == [] and sorted(os.listdir(tmp_path / "a")) == ["1", "2"]
+    assert seen_pairs == [[("a/.lakelog-tmp-abc", 4)]]
+    other_stores.delete(["a/.lakelog-tmp-abc"])
+    assert list(other_stores.list_leftovers("")) == [] and sorted(os.listdir(tmp_path / "a")) == ["1", "2"]
 
 
 @pytest.mark.parametrize("by", ["link", "replace"])
 def test_a_writer_that_loses_a_temporary_file_to_a_cleaner_creates_it_again(
     by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, taken = getattr(os, by), list[str]()
+    place, taken_texts = getattr(os, by), list[str]()
 
     def stolen(source: str, target: str) -> None:
-        if not taken:
-            taken.append(source)
+        if not taken_texts:
+            taken_texts.append(source)
             os.unlink(source)
         place(source, target)
 
@@ -149,7 +149,7 @@ def test_a_writer_that_loses_a_temporary_file_to_a_cleaner_creates_it_again(
     store = LocalStore(str(tmp_path))
     put = {"link": store.put_if_absent, "replace": store.put}[by]
     put("a/1", b"x")
-    assert taken and store.get("a/1") == b"x" and os.listdir(tmp_path / "a") == ["1"]
+    assert taken_texts and store.get("a/1") == b"x" and os.listdir(tmp_path / "a") == ["1"]
 
 
 @pytest.mark.parametrize(
@@ -200,8 +200,8 @@ CHECKING = [pytest.param(name, marks=pytest.mark.s3) for name in s3_servers.NAME
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[S3Server, str]]:
-    with s3_servers.running(request.param, tmp_path_factory.mktemp("s3") / "objects") as running:
-        yield running
+    with s3_servers.running(request.param, tmp_path_factory.mktemp("s3") / "objects") as running_pair:
+        yield running_pair
 
 
 @pytest.fixture(scope="module", params=CHECKING)
@@ -209,8 +209,8 @@ def strict_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[S3Server, str]]:
     """A server that checks credentials; moto takes any."""
-    with s3_servers.running(request.param, tmp_path_factory.mktemp("s3") / "objects") as running:
-        yield running
+    with s3_servers.running(request.param, tmp_path_factory.mktemp("s3") / "objects") as running_pair:
+        yield running_pair
 
 
 def test_a_missing_bucket_is_named(server: tuple[S3Server, str]) -> None:
@@ -234,10 +234,10 @@ def test_wrong_credentials_are_refused_without_being_repeated(
         lambda: store.put_if_absent("a", b""),
         lambda: list(store.list_after("")),
     ):
-        with pytest.raises(PermissionDenied, match="refuses these credentials") as raised:
+        with pytest.raises(PermissionDenied, match="refuses these credentials") as error:
             ask()
-        assert os.environ["AWS_ACCESS_KEY_ID"] not in str(raised.value) and "very-secret" not in str(
-            raised.value
+        assert os.environ["AWS_ACCESS_KEY_ID"] not in str(error.value) and "very-secret" not in str(
+            error.value
         )
 
 

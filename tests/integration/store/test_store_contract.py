@@ -56,13 +56,13 @@ def given(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, dict[str, str]]]:
     with (
-        place(request.param, tmp_path_factory.mktemp("stores")) as given,
-        pytest.MonkeyPatch.context() as patched,
+        place(request.param, tmp_path_factory.mktemp("stores")) as given_place,
+        pytest.MonkeyPatch.context() as patch,
     ):
         if request.param == "moto":
             # Lakelog's own client is held by the other servers, and by all other tests.
-            patched.setenv(CLIENT, "s3fs")
-        yield given
+            patch.setenv(CLIENT, "s3fs")
+        yield given_place
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_an_absent_object_is_none_and_a_present_one_is_its_bytes(store: ObjectSt
 def test_parts_of_objects_are_read_as_far_as_they_go(store: ObjectStore) -> None:
     store.put("a/b", b"0123456789")
     store.put("a/none", b"")
-    asked = [
+    ranges = [
         ObjectRange("a/b", 0, 3),
         ObjectRange("a/absent", 0, 3),
         ObjectRange("a/b", 8, 5),
@@ -90,8 +90,8 @@ def test_parts_of_objects_are_read_as_far_as_they_go(store: ObjectStore) -> None
         ObjectRange("a/b"),
         ObjectRange("a/b", 4, 1),
     ]
-    assert get_ranges(store, asked) == [b"012", None, b"89", b"", b"", b"0123456789", b"4"]
-    assert get_ranges(CountingStore(store), asked[:2]) == [b"012", None]
+    assert get_ranges(store, ranges) == [b"012", None, b"89", b"", b"", b"0123456789", b"4"]
+    assert get_ranges(CountingStore(store), ranges[:2]) == [b"012", None]
 
 
 def test_a_key_below_an_object_and_a_folder_of_objects_are_absent(store: ObjectStore) -> None:
@@ -124,13 +124,13 @@ def test_exactly_one_of_32_racers_creates_a_key_and_all_see_its_object(store: Ob
                 racer: int, race: int = race, start: threading.Barrier = start
             ) -> tuple[bool, bytes | None]:
                 start.wait()
-                created = store.put_if_absent(f"race/{race}", str(racer).encode())
-                return created, store.get(f"race/{race}")
+                is_created = store.put_if_absent(f"race/{race}", str(racer).encode())
+                return is_created, store.get(f"race/{race}")
 
             outcomes = list(pool.map(run, range(RACERS)))
-            winners = [racer for racer, (created, _) in enumerate(outcomes) if created]
+            winners = [racer for racer, (is_created, _) in enumerate(outcomes) if is_created]
             assert len(winners) == 1
-            assert {seen for _, seen in outcomes} == {str(winners[0]).encode()}
+            assert {seen_data for _, seen_data in outcomes} == {str(winners[0]).encode()}
 
 
 def test_a_deleted_object_is_gone_and_deleting_an_absent_one_is_fine(store: ObjectStore) -> None:
@@ -203,28 +203,28 @@ def test_a_folder_that_goes_while_it_is_empty_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the folder of a warehouse does, when `lakelog doctor` has made it and finds it empty at its end."""
-    store, left, open_file = LocalStore(str(tmp_path / "w"), fsync=False), [3], os.open
+    store, remaining_numbers, open_file = LocalStore(str(tmp_path / "w"), fsync=False), [3], os.open
 
     def late(path: Any, *how: Any, **named: Any) -> int:
-        if TEMPORARY in str(path) and left[0]:
-            left[0] -= 1
+        if TEMPORARY in str(path) and remaining_numbers[0]:
+            remaining_numbers[0] -= 1
             shutil.rmtree(tmp_path / "w", ignore_errors=True)
         return open_file(path, *how, **named)
 
     monkeypatch.setattr(os, "open", late)
-    assert store.put_if_absent("a/b", b"1") and store.get("a/b") == b"1" and left == [0]
-    left[0] = 1000
+    assert store.put_if_absent("a/b", b"1") and store.get("a/b") == b"1" and remaining_numbers == [0]
+    remaining_numbers[0] = 1000
     with pytest.raises(StorageError, match="cannot write"):
         store.put("a/c", b"1")
 
 
 def test_an_input_can_be_read_anywhere(store: ObjectStore) -> None:
     store.put("data", bytes(range(256)) * 100)
-    with store.open_input("data") as opened:
-        opened.seek(-3, 2)
-        assert opened.read() == b"\xfd\xfe\xff"
-        opened.seek(257)
-        assert opened.read(2) == b"\x01\x02"
+    with store.open_input("data") as opened_input:
+        opened_input.seek(-3, 2)
+        assert opened_input.read() == b"\xfd\xfe\xff"
+        opened_input.seek(257)
+        assert opened_input.read(2) == b"\x01\x02"
     with pytest.raises(NotFound, match="nowhere"):
         store.open_input("nowhere")
 
@@ -235,25 +235,27 @@ def test_the_end_of_a_parquet_file_comes_with_its_size(
 ) -> None:
     data = random.Random(size).randbytes(size)
     store.put("data/a.parquet", data)
-    asked: list[str] = []
+    asked_texts: list[str] = []
     if isinstance(store, S3Store):
         call = store.call
         monkeypatch.setattr(
             store,
             "call",
-            lambda operation, *rest, **more: asked.append(operation) or call(operation, *rest, **more),
+            lambda operation, *rest, **more: asked_texts.append(operation) or call(operation, *rest, **more),
         )
-    with store.open_input("data/a.parquet") as opened:
-        assert opened.seek(0, 2) == size
-        opened.seek(max(0, size - 64 * 1024))
-        assert opened.read() == data[-64 * 1024 :]
+    with store.open_input("data/a.parquet") as opened_input:
+        assert opened_input.seek(0, 2) == size
+        opened_input.seek(max(0, size - 64 * 1024))
+        assert opened_input.read() == data[-64 * 1024 :]
         if isinstance(store, S3Store):
             # Of an empty object some servers have no end.
-            assert asked == ["get_object"] or (asked == ["get_object", "head_object"] and not size)
-        opened.seek(0)
-        assert opened.read() == data
-        opened.seek(size // 2)
-        assert opened.read(10) == data[size // 2 :][:10]
+            assert asked_texts == ["get_object"] or (
+                asked_texts == ["get_object", "head_object"] and not size
+            )
+        opened_input.seek(0)
+        assert opened_input.read() == data
+        opened_input.seek(size // 2)
+        assert opened_input.read(10) == data[size // 2 :][:10]
     with pytest.raises(NotFound, match=r"nowhere\.parquet"):
         store.open_input("data/nowhere.parquet")
 
@@ -262,13 +264,13 @@ def test_a_parquet_file_that_is_replaced_while_it_is_read_is_an_error(store: Obj
     if not isinstance(store, S3Store):
         return
     store.put("data/a.parquet", b"1" * 100_000)
-    with store.open_input("data/a.parquet") as opened:
+    with store.open_input("data/a.parquet") as opened_input:
         store.put("data/a.parquet", b"2" * 100_000)
-        opened.seek(99_000)
-        assert opened.read() == b"1" * 1000
-        opened.seek(0)
+        opened_input.seek(99_000)
+        assert opened_input.read() == b"1" * 1000
+        opened_input.seek(0)
         with pytest.raises(StorageError):
-            opened.read(10)
+            opened_input.read(10)
 
 
 def test_writers_of_one_log_in_several_threads_lose_and_double_nothing(store: ObjectStore) -> None:
@@ -291,15 +293,15 @@ def test_writers_of_one_log_in_several_threads_lose_and_double_nothing(store: Ob
 def test_a_stamp_is_another_once_the_object_is_another(store: ObjectStore) -> None:
     store.put("data/a", b"one")
     store.put("data/b", b"one")
-    before = stamp_of(store, "data/a")
-    if before is None:
+    stamp_before = stamp_of(store, "data/a")
+    if stamp_before is None:
         assert not isinstance(store, StampedStore) and not list(list_stamps(store, ""))
         return
-    assert dict(list_stamps(store, "data/")) == {"data/a": before, "data/b": stamp_of(store, "data/b")}
-    assert copy_object(store, "data/a", store, "copy", before) and store.get("copy") == b"one"
+    assert dict(list_stamps(store, "data/")) == {"data/a": stamp_before, "data/b": stamp_of(store, "data/b")}
+    assert copy_object(store, "data/a", store, "copy", stamp_before) and store.get("copy") == b"one"
     store.put("data/a", b"two")
-    assert stamp_of(store, "data/a") != before
-    assert not copy_object(store, "data/a", store, "copy", before)
+    assert stamp_of(store, "data/a") != stamp_before
+    assert not copy_object(store, "data/a", store, "copy", stamp_before)
     with pytest.raises(NotFound):
         stamp_of(store, "data/c")
 

@@ -34,10 +34,10 @@ def main(warehouse: str, name: str, seed: str, steps: str) -> None:
                     say(appended=ids)
                     own_ids += ids
                 case "delete" if own_ids:
-                    some = chance.sample(own_ids, min(3, len(own_ids)))
-                    table.delete([("id", "in", some)])
-                    say(deleted=some)
-                    own_ids = [id for id in own_ids if id not in some]
+                    some_own_ids = chance.sample(own_ids, min(3, len(own_ids)))
+                    table.delete([("id", "in", some_own_ids)])
+                    say(deleted=some_own_ids)
+                    own_ids = [id for id in own_ids if id not in some_own_ids]
                 case "update" if own_ids:
                     table.update({"n": -1}, [("id", "in", chance.sample(own_ids, min(3, len(own_ids))))])
                 case "tag":

@@ -50,7 +50,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "packages"
 
 
-def running(warehouse: str, name: str, seed: int, packages: Path | None) -> subprocess.Popen[str]:
+def running_process(warehouse: str, name: str, seed: int, packages: Path | None) -> subprocess.Popen[str]:
     """Start a client of the packages in a folder, or of this checkout."""
     paths = (
         [str(ROOT / part) for part in ("catalog", "log", "scripts")] if packages is None else [str(packages)]
@@ -79,10 +79,10 @@ def test_both_change_one_warehouse_at_once(tmp_path: Path, release: Path, seed: 
     catalog.create_namespace("shop")
     catalog.create_table("shop.orders", pa.schema([("id", pa.string()), ("n", pa.int64())]))
     clients = {
-        "old_a": running(warehouse, "old_a", seed, release),
-        "new_a": running(warehouse, "new_a", seed, None),
-        "old_b": running(warehouse, "old_b", seed + 100, release),
-        "new_b": running(warehouse, "new_b", seed + 100, None),
+        "old_a": running_process(warehouse, "old_a", seed, release),
+        "new_a": running_process(warehouse, "new_a", seed, None),
+        "old_b": running_process(warehouse, "old_b", seed + 100, release),
+        "new_b": running_process(warehouse, "new_b", seed + 100, None),
     }
     expected_ids, tables = set[str](), dict[str, int]()
     for name, process in clients.items():
@@ -98,11 +98,11 @@ def test_both_change_one_warehouse_at_once(tmp_path: Path, release: Path, seed: 
     assert {name: Catalog(warehouse).load_table(name).row_count for name in tables} == tables
     assert [finding for finding in Catalog(warehouse).fsck().of(Severity.DAMAGE)] == []
     # The release's own check, of all that both have written.
-    checked = subprocess.run(
+    checked_process = subprocess.run(
         [sys.executable, "-m", "lakelog.cli", "fsck", "--warehouse", warehouse],
         env={**os.environ, "PYTHONPATH": str(release)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert checked_process.returncode == 0, checked_process.stdout + checked_process.stderr

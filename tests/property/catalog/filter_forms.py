@@ -83,11 +83,13 @@ def _in_words(operand: Operand, dialect: _Dialect) -> str:
 def _pattern(op: str, text: FilterLiteral, dialect: _Dialect) -> str:
     if text.value is None:
         return "NULL"
-    escaped = "".join("!" + each if each in "!%_" else each for each in str(text.value))
-    return f"{dialect.quoted(_LIKE[op].format(escaped))} ESCAPE '!'"
+    escaped_text = "".join(
+        "!" + each_text if each_text in "!%_" else each_text for each_text in str(text.value)
+    )
+    return f"{dialect.quoted(_LIKE[op].format(escaped_text))} ESCAPE '!'"
 
 
-def _quoted(text: str) -> str:
+def _quoted_text(text: str) -> str:
     return _duckdb_quoted(text.replace("\\", "\\\\"))
 
 
@@ -111,7 +113,7 @@ def _text_of_literal(literal: FilterLiteral) -> str:
         case Decimal():
             return f"{value:f}BD"
         case str():
-            return _quoted(value)
+            return _quoted_text(value)
         case bytes():
             return f"X'{value.hex()}'"
         case dt.datetime():
@@ -140,7 +142,7 @@ def _duckdb_of_literal(literal: FilterLiteral) -> str:
     return _text_of_literal(literal)
 
 
-_SPARK = _Dialect("`", "<=>", _text_of_literal, _quoted, ("string", None))
+_SPARK = _Dialect("`", "<=>", _text_of_literal, _quoted_text, ("string", None))
 _DUCKDB = _Dialect('"', "IS NOT DISTINCT FROM", _duckdb_of_literal, _duckdb_quoted, ("string",))
 
 
@@ -157,7 +159,7 @@ def arrow_of(operand: Operand) -> Any:
             return functools.reduce(operator.and_ if op == "AND" else operator.or_, map(arrow_of, parts))
         case Predicate(op="IN", args=(Column() as column, *values)) if values:
             if TYPES.get(column.path[-1]) == "date" and any(
-                isinstance(each, FilterLiteral) and each.type == "timestamp_ntz" for each in values
+                isinstance(value, FilterLiteral) and value.type == "timestamp_ntz" for value in values
             ):
                 raise NotSaid(operand)  # Arrow cuts moments to days there
             return arrow_of(column).isin(_arrow_values(values))
@@ -181,8 +183,8 @@ def polars_of(operand: Operand) -> pl.Expr:
     """Return a condition as an expression of Polars."""
     match operand:
         case Column():
-            first, *others = operand.path
-            return functools.reduce(lambda found, name: found.struct.field(name), others, pl.col(first))
+            first, *other_texts = operand.path
+            return functools.reduce(lambda found, name: found.struct.field(name), other_texts, pl.col(first))
         case FilterLiteral():
             return pl.lit(python_value(operand))
         case Predicate(op="NOT", args=(part,)):
@@ -211,7 +213,7 @@ def polars_of(operand: Operand) -> pl.Expr:
 
 
 def _arrow_values(literals: Sequence[Any]) -> pa.Array:
-    if any(type(each.value) in (int, float) and each.value == 0 for each in literals):
+    if any(type(literal.value) in (int, float) and literal.value == 0 for literal in literals):
         raise NotSaid("Arrow looks up the two zeros apart, and SQL has one")
     try:
         return pa.array(list(map(python_value, literals)))

@@ -156,33 +156,39 @@ def holds(predicate: Any, row: Mapping[str, Any], types: Mapping[str, str]) -> b
     """Return SQL's result of `predicate` on one row."""
     op, args = predicate.op, predicate.args
     if op in ("AND", "OR"):
-        one, other = (holds(part, row, types) for part in args)
+        is_one, other = (holds(part, row, types) for part in args)
         decisive = op == "OR"
-        if one is decisive or other is decisive:
+        if is_one is decisive or other is decisive:
             return decisive
-        return None if one is None or other is None else not decisive
+        return None if is_one is None or other is None else not decisive
     if op == "NOT":
         inner = holds(args[0], row, types)
         return None if inner is None else not inner
     if op in ("IS_NULL", "IS_NOT_NULL"):
         return bool((_value(args[0], row, types) is None) == (op == "IS_NULL"))
-    left, *others = (_value(each, row, types) for each in args)
+    left_value, *other_values = (_value(arg, row, types) for arg in args)
     if op == "IN":
-        if not others:
+        if not other_values:
             return False
-        results = [_compared("=", left, each) for each in others]
+        results = [_is_compared("=", left_value, each) for each in other_values]
         return True if True in results else None if None in results else False
-    (right,) = others
+    (right,) = other_values
     if op == "<=>":
         return (
-            left is None and right is None if left is None or right is None else _compared("=", left, right)
+            left_value is None and right is None
+            if left_value is None or right is None
+            else _is_compared("=", left_value, right)
         )
-    if left is None or right is None:
+    if left_value is None or right is None:
         return None
     if op in ("STARTS_WITH", "ENDS_WITH", "CONTAINS"):
-        found = {"STARTS_WITH": left.startswith, "ENDS_WITH": left.endswith, "CONTAINS": left.__contains__}
+        found = {
+            "STARTS_WITH": left_value.startswith,
+            "ENDS_WITH": left_value.endswith,
+            "CONTAINS": left_value.__contains__,
+        }
         return bool(found[op](right))
-    return _compared(op, left, right)
+    return _is_compared(op, left_value, right)
 
 
 class Double(Fraction):
@@ -252,13 +258,13 @@ def _number(value: Any, type: str) -> Any:
     return Double(value) if type in ("float", "double") else Fraction(value)
 
 
-def _compared(op: str, left: Any, right: Any) -> bool | None:
+def _is_compared(op: str, left: Any, right: Any) -> bool | None:
     if left is None or right is None:
         return None
     if isinstance(left, Double) or isinstance(right, Double):
         left, right = _nearest_double(left), _nearest_double(right)
-    one, other = _ranked(left), _ranked(right)
-    return bool(_OPERATORS[op](one, other))
+    first_pair, other_pair = _ranked(left), _ranked(right)
+    return bool(_OPERATORS[op](first_pair, other_pair))
 
 
 def _ranked(value: Any) -> tuple[int, Any]:

@@ -43,7 +43,7 @@ Effect = dict[int, tuple[Values | None, Values | None]]
 @dataclass(frozen=True)
 class Condition:
     """What a row has to satisfy, what an engine sends of it, which may hold for more rows, and what Python says of it,
-    which holds for the same ones; None where it has no form there."""
+    which holds for the same ones; None if it has no form there."""
 
     test: Test
     sent: Predicate | None
@@ -54,7 +54,7 @@ class Condition:
 class Statement:
     """`of` makes the rows after the statement of those before it; the keys it inserts may have been there before.
 
-    `python` does the same from Python, where that can be said there."""
+    `python` does the same from Python, if that can be said there."""
 
     operation: str
     condition: Condition
@@ -84,7 +84,7 @@ class World:
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         self.catalog = Catalog(f"memory://{uuid.uuid4().hex}")
-        modes = {f"lakelog.write.{each}.mode": self.mode for each in ("delete", "update", "merge")}
+        modes = {f"lakelog.write.{operation}.mode": self.mode for operation in ("delete", "update", "merge")}
         properties = {"lakelog.isolation": self.isolation, **modes}
         self.table = self.catalog.create_table("t", SCHEMA, properties=properties)
         self.rows: Rows = {}
@@ -107,23 +107,25 @@ class World:
         self.rows |= rows
 
     def seen_ids(self) -> dict[int, tuple[int, int]]:
-        found = self.newest.scan(row_ids=True).to_arrow().to_pydict()
-        return dict(zip(found["k"], zip(found["_row_id"], found["_row_version"], strict=True), strict=True))
+        columns = self.newest.scan(row_ids=True).to_arrow().to_pydict()
+        return dict(
+            zip(columns["k"], zip(columns["_row_id"], columns["_row_version"], strict=True), strict=True)
+        )
 
     # A run
 
     def run(self) -> None:
-        left, appended = STATEMENTS, 100
+        remaining_statements, appended_number = STATEMENTS, 100
         waiting: list[Prepared] = []
         compactions: list[Callable[[], None]] = []
-        while left or waiting or compactions:
+        while remaining_statements or waiting or compactions:
             if compactions and self.rng.random() < 0.2:
                 compactions.pop(self.rng.randrange(len(compactions)))()
             chance = self.rng.random()
-            if left and len(waiting) < SESSIONS and chance < 0.6:
-                prepared = self.prepare(random_statement(self.rng, self.isolation))
-                waiting += [prepared] if prepared is not None else []
-                left -= 1
+            if remaining_statements and len(waiting) < SESSIONS and chance < 0.6:
+                prepare = self.prepare(random_statement(self.rng, self.isolation))
+                waiting += [prepare] if prepare is not None else []
+                remaining_statements -= 1
             elif waiting and chance < 0.86:
                 self.commit(waiting.pop(self.rng.randrange(len(waiting))))
             elif chance < 0.9:
@@ -133,18 +135,18 @@ class World:
             elif chance < 0.96:
                 self.go_back()
             elif self.isolation == "serializable":
-                self.append({appended: (self.rng.randrange(GROUPS), 0)})
+                self.append({appended_number: (self.rng.randrange(GROUPS), 0)})
                 self.ids = self.seen_ids()
-                appended += 1
+                appended_number += 1
         table = self.newest
         # What a conflict or an emptied copy has left over waits for vacuum.
-        assert {each.kind for each in self.catalog.fsck(deep=True).found} <= {"data-file-unused"}
+        assert {finding.kind for finding in self.catalog.fsck(deep=True).found} <= {"data-file-unused"}
         self.check_changes(table)
 
     def compact(self) -> None:
-        before = self.seen_ids()
+        ids_before = self.seen_ids()
         self.newest.compact(deleted_ratio=self.rng.choice((0.0, 0.5)))
-        assert self.seen_ids() == before
+        assert self.seen_ids() == ids_before
         self.counts["compactions"] += 1
 
     def prepare_compaction(self) -> Callable[[], None]:
@@ -154,26 +156,26 @@ class World:
         paths = self.rng.sample(sorted(live), self.rng.randint(1, len(live)) if live else 0)
         cut = self.rng.randint(0, len(paths))
         write, groups = engine.begin_write(table), []
-        for number, removed in enumerate((paths[:cut], paths[cut:])):
-            rows = [row for path in removed for row in live[path].values()]
+        for number, removed_paths in enumerate((paths[:cut], paths[cut:])):
+            rows = [row for path in removed_paths for row in live[path].values()]
             if self.rng.random() < 0.5:
                 self.rng.shuffle(rows)
             if rows:
-                files = [renamed(table, write, file, number) for file in write_rows(table, write, rows)]
-                groups.append(RewrittenFiles(removed, files))
+                files = [renamed_file(table, write, file, number) for file in write_rows(table, write, rows)]
+                groups.append(RewrittenFiles(removed_paths, files))
 
         def commit() -> None:
             if not groups:
                 return
-            before = self.seen_ids()
-            now, lost = engine.commit_compaction(table, write, groups)
-            assert self.seen_ids() == before, (
+            ids_before = self.seen_ids()
+            current_table, lost_numbers = engine.commit_compaction(table, write, groups)
+            assert self.seen_ids() == ids_before, (
                 f"seed {self.seed}: a compaction of {table.version} changed rows"
             )
-            live = set(now.plan()["path"].to_pylist())
+            live = set(current_table.plan()["path"].to_pylist())
             for at, group in enumerate(groups):
-                assert at in lost or live.isdisjoint(group.removed)
-                self.counts["groups lost" if at in lost else "groups"] += 1
+                assert at in lost_numbers or live.isdisjoint(group.removed)
+                self.counts["groups lost" if at in lost_numbers else "groups"] += 1
 
         return commit
 
@@ -185,25 +187,25 @@ class World:
         self.counts["ways back"] += 1
 
     def commit(self, prepared: Prepared) -> None:
-        now = self.newest
-        since = now.version - prepared.table.version
+        current_table = self.newest
+        since = current_table.version - prepared.table.version
         expected = prepared.statement.of(dict(self.rows))
-        what = prepared.statement.operation
+        operation = prepared.statement.operation
         try:
             table = prepared.commit()
         except CommitConflict:
             assert since, "a statement conflicts with nothing"
-            self.counts[f"conflict: {what}"] += 1
+            self.counts[f"conflict: {operation}"] += 1
             self.counts["needless conflicts"] += effect(self.rows, expected) == prepared.effect
             return
-        changed = table.version > now.version
-        if since and changed:
-            self.counts[f"over others: {what}"] += 1
-            shared = prepared.paths - set(now.plan()["path"].to_pylist())
-            self.counts["over rewritten files"] += bool(shared)
-        found = rows_of(table)
-        assert found == expected, (
-            f"seed {self.seed}: {what} of version {prepared.table.version} makes {found} at {table.version}, "
+        is_changed = table.version > current_table.version
+        if since and is_changed:
+            self.counts[f"over others: {operation}"] += 1
+            shared_paths = prepared.paths - set(current_table.plan()["path"].to_pylist())
+            self.counts["over rewritten files"] += bool(shared_paths)
+        rows = rows_of(table)
+        assert rows == expected, (
+            f"seed {self.seed}: {operation} of version {prepared.table.version} makes {rows} at {table.version}, "
             f"and {expected} in the order of commits"
         )
         self.check_ids(expected, table.version)
@@ -214,7 +216,9 @@ class World:
         """Hold ids and versions against what the statement has done to each row."""
         ids = self.seen_ids()
         assert len({id for id, _ in ids.values()}) == len(ids), "a row id is there twice"
-        newest = max((id for _, known in self.past.values() for id, _ in known.values()), default=-1)
+        newest = max(
+            (id for _, known_pairs in self.past.values() for id, _ in known_pairs.values()), default=-1
+        )
         for key, values in expected.items():
             id, of = ids[key]
             if key not in self.rows:
@@ -246,44 +250,48 @@ class World:
         """Return None for a statement that changes nothing: it makes no commit, and happened when it was prepared."""
         table = self.newest
         files = placed(table)
-        before = {row[0]: (row[1], row[2]) for rows in files.values() for row in rows.values()}
-        after = statement.of(dict(before))
+        pairs_before = {row[0]: (row[1], row[2]) for rows in files.values() for row in rows.values()}
+        pairs_after = statement.of(dict(pairs_before))
         operation = statement.operation
         if self.from_python and statement.python is not None:
-            return self.prepare_in_python(statement, table, files, effect(before, after))
+            return self.prepare_in_python(statement, table, files, effect(pairs_before, pairs_after))
         mode = self.mode if operation == "delete" or self.rng.random() < 0.8 else "merge-on-read"
         hit = {
-            path: {at: row for at, row in rows.items() if after.get(row[0]) != (row[1], row[2])}
+            path: {at: row for at, row in rows.items() if pairs_after.get(row[0]) != (row[1], row[2])}
             for path, rows in files.items()
         }
         hit = {path: rows for path, rows in hit.items() if rows}
         write = engine.begin_write(table)
         written: list[tuple[int, int, int, int | None, int | None]] = []
-        removed: list[str] = []
+        removed_hit: list[str] = []
         if mode == "copy-on-write":
-            removed = sorted(hit)
-            if self.rng.random() < 0.3 and len(files) > len(removed):
-                removed.append(self.rng.choice(sorted(files.keys() - set(removed))))
-            kept = [row for path in removed for at, row in files[path].items() if at not in hit.get(path, ())]
-            written += kept
-        changed = [row for rows in hit.values() for row in rows.values() if row[0] in after]
-        written += [(row[0], *after[row[0]], row[3], None) for row in changed]
-        written += [(key, *values, None, None) for key, values in after.items() if key not in before]
+            removed_hit = sorted(hit)
+            if self.rng.random() < 0.3 and len(files) > len(removed_hit):
+                removed_hit.append(self.rng.choice(sorted(files.keys() - set(removed_hit))))
+            kept_rows = [
+                row for path in removed_hit for at, row in files[path].items() if at not in hit.get(path, ())
+            ]
+            written += kept_rows
+        changed_rows = [row for rows in hit.values() for row in rows.values() if row[0] in pairs_after]
+        written += [(row[0], *pairs_after[row[0]], row[3], None) for row in changed_rows]
+        written += [
+            (key, *values, None, None) for key, values in pairs_after.items() if key not in pairs_before
+        ]
         data = write_rows(table, write, written)
         deletes = (
-            [] if removed or mode == "copy-on-write" else [positions(p, rows) for p, rows in hit.items()]
+            [] if removed_hit or mode == "copy-on-write" else [positions(p, rows) for p, rows in hit.items()]
         )
 
-        if not (data or removed or deletes):
+        if not (data or removed_hit or deletes):
             return None
 
         def commit() -> Table:
             return engine.commit_rows(table, 
-                write, operation, data, removed=removed, deletes=deletes,
+                write, operation, data, removed=removed_hit, deletes=deletes,
                 condition=statement.condition.sent, reads_others=False,
             )  # fmt: skip
 
-        return Prepared(statement, table, commit, frozenset(hit), effect(before, after))
+        return Prepared(statement, table, commit, frozenset(hit), effect(pairs_before, pairs_after))
 
     def prepare_in_python(
         self, statement: Statement, table: Table, files: Mapping[str, Mapping[int, Placed]], effect: Effect
@@ -323,15 +331,21 @@ def random_condition(rng: random.Random) -> Condition:
         few = rng.sample(range(limit), min(limit, rng.randint(1, 3)))
         return plain(lambda k, r: value(k, r) in few, col(column).is_in(few))
     if kind == 2:
-        rest = rng.randrange(3)
+        remaining_number = rng.randrange(3)
         # An engine's function is not evaluated.
-        mod = Predicate("=", (Predicate("%", (Column((column,)), literal(3))), literal(rest)))
-        sent = rng.choice([mod, None])
-        return Condition(lambda k, r: value(k, r) % 3 == rest, sent, None)
+        mod = Predicate("=", (Predicate("%", (Column((column,)), literal(3))), literal(remaining_number)))
+        sent_predicate = rng.choice([mod, None])
+        return Condition(lambda k, r: value(k, r) % 3 == remaining_number, sent_predicate, None)
     if kind == 3:
-        one, other = random_condition(rng), random_condition(rng)
-        sent = rng.choice([one.sent, _both(one.sent, other.sent)])
-        return Condition(lambda k, r: one.test(k, r) and other.test(k, r), sent, _both(one.said, other.said))
+        first_random_condition, other_random_condition = random_condition(rng), random_condition(rng)
+        sent_predicate = rng.choice(
+            [first_random_condition.sent, _both(first_random_condition.sent, other_random_condition.sent)]
+        )
+        return Condition(
+            lambda k, r: first_random_condition.test(k, r) and other_random_condition.test(k, r),
+            sent_predicate,
+            _both(first_random_condition.said, other_random_condition.said),
+        )
     one_key = rng.randrange(limit)
     return plain(lambda k, r: value(k, r) == one_key, col(column) == one_key)
 
@@ -345,17 +359,17 @@ def random_statement(rng: random.Random, isolation: str) -> Statement:
     if kind == "merge":
         return random_merge(rng, isolation)
     condition = random_condition(rng)
-    said = condition.said
+    predicate = condition.said
     if kind == "delete":
         return Statement(
             kind,
             condition,
             lambda rows: {k: r for k, r in rows.items() if not condition.test(k, r)},
-            python=None if said is None else lambda table: table.delete(said),
+            python=None if predicate is None else lambda table: table.delete(predicate),
         )
     group, more = rng.choice((None, rng.randrange(GROUPS))), rng.randint(1, 2)
 
-    def updated(rows: Rows) -> Rows:
+    def updated_rows(rows: Rows) -> Rows:
         new = {
             k: (r[0] if group is None else group, r[1] + more)
             for k, r in rows.items()
@@ -367,8 +381,8 @@ def random_statement(rng: random.Random, isolation: str) -> Statement:
     return Statement(
         kind,
         condition,
-        updated,
-        python=None if said is None else lambda table: table.update(values, said),
+        updated_rows,
+        python=None if predicate is None else lambda table: table.update(values, predicate),
     )
 
 
@@ -380,7 +394,7 @@ def random_merge(rng: random.Random, isolation: str) -> Statement:
     deletes = rng.random() < 0.2
     group = rng.random() < 0.5
 
-    def merged(rows: Rows) -> Rows:
+    def merged_rows(rows: Rows) -> Rows:
         new = dict(rows)
         for key, value in source.items():
             if key in rows:
@@ -393,9 +407,9 @@ def random_merge(rng: random.Random, isolation: str) -> Statement:
                 new[key] = (value, 1)
         return new
 
-    sent = col("k").is_in(sorted(source))
+    sent_predicate = col("k").is_in(sorted(source))
     if len(source) > 3:
-        sent = (col("k") >= min(source)) & (col("k") <= max(source))
+        sent_predicate = (col("k") >= min(source)) & (col("k") <= max(source))
 
     def by_python(table: Table) -> Table:
         rows = pa.table({"k": list(source), "g": list(source.values())}, schema=pa.schema(list(SCHEMA)[:2]))
@@ -409,7 +423,9 @@ def random_merge(rng: random.Random, isolation: str) -> Statement:
             merge = merge.when_not_matched_insert({"k": "source.k", "g": "source.g", "v": 1})
         return merge.execute()
 
-    return Statement("merge", Condition(lambda k, r: k in source, sent, None), merged, python=by_python)
+    return Statement(
+        "merge", Condition(lambda k, r: k in source, sent_predicate, None), merged_rows, python=by_python
+    )
 
 
 # Rows
@@ -432,8 +448,8 @@ def placed(table: Table) -> dict[str, dict[int, Placed]]:
             row_ids=True,
         )
         rows = pa.Table.from_batches(list(batches), schema=schema).to_pydict()
-        deleted = vector_of(table, entries[path])
-        live = [at for at in range(entries[path].physical_rows) if at not in deleted]
+        deleted_vector = vector_of(table, entries[path])
+        live = [at for at in range(entries[path].physical_rows) if at not in deleted_vector]
         found[path] = dict(zip(live, zip(*rows.values(), strict=True), strict=True))
     return found
 
@@ -451,14 +467,14 @@ def write_rows(table: Table, write: WriteRef, rows: list[Any]) -> list[DataFile]
     if not rows:
         return []
     data = pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
-    metadata, tracked = table.metadata, table.table_head.tracked
+    metadata, log = table.metadata, table.table_head.tracked
     return write_files(
-        tracked.store, tracked.prefix, write, data.to_reader(), metadata.schema, metadata.spec, metadata.sort_order,
+        log.store, log.prefix, write, data.to_reader(), metadata.schema, metadata.spec, metadata.sort_order,
         properties={}, row_ids=True,
     )  # fmt: skip
 
 
-def renamed(table: Table, write: WriteRef, file: DataFile, number: int) -> DataFile:
+def renamed_file(table: Table, write: WriteRef, file: DataFile, number: int) -> DataFile:
     """Return a file under a name of its own: each call of `write_rows` begins to count its files anew."""
     store, prefix, path = (
         table.table_head.tracked.store,
@@ -477,8 +493,8 @@ def as_arrow(rows: Mapping[int, Values]) -> pa.Table:
 
 
 def tuples(table: Table) -> list[tuple[int, int, int]]:
-    found = table.to_arrow().to_pydict()
-    return list(zip(found["k"], found["g"], found["v"], strict=True))
+    columns = table.to_arrow().to_pydict()
+    return list(zip(columns["k"], columns["g"], columns["v"], strict=True))
 
 
 def rows_of(table: Table) -> Rows:

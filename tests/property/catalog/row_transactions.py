@@ -2,7 +2,7 @@
 
 A transaction begins, makes its statements one after the other, each on what it sees by then, and commits when others
 have gone on. What it reads is its own cut with its own changes, whatever others do. What is acknowledged must be what
-the same statements make of the rows at that moment. Where others have only moved rows, it must be acknowledged.
+the same statements make of the rows at that moment. If others have only moved rows, it must be acknowledged.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class World(row_sessions.World):
         self.others = others
         self.catalog.create_table("u", row_sessions.SCHEMA, properties={"lakelog.isolation": isolation})
         for name in TABLES:
-            modes = {f"lakelog.write.{each}.mode": self.rng.choice(MODES) for each in CHANGING}
+            modes = {f"lakelog.write.{text}.mode": self.rng.choice(MODES) for text in CHANGING}
             self.catalog.load_table(name).alter(
                 [{"change": "set-property", "key": key, "value": mode} for key, mode in modes.items()]
             )
@@ -69,44 +69,46 @@ class World(row_sessions.World):
         self.starts = {name: dict(rows) for name, rows in self.model.items()}
 
     def run(self) -> None:
-        left, others = TRANSACTIONS, OTHERS if self.others else 0
-        while left or self.open:
+        remaining_transactions, other_numbers = TRANSACTIONS, OTHERS if self.others else 0
+        while remaining_transactions or self.open:
             chance = self.rng.random()
-            if left and len(self.open) < AT_ONCE and chance < 0.2:
+            if remaining_transactions and len(self.open) < AT_ONCE and chance < 0.2:
                 self.open.append(self.begin())
-                left -= 1
+                remaining_transactions -= 1
             elif self.open and chance < 0.5:
                 self.step(self.rng.choice(self.open))
             elif self.open and chance < 0.6:
                 self.end(self.open.pop(self.rng.randrange(len(self.open))))
             elif chance < 0.8:
                 self.move_rows(self.rng.choice(TABLES))
-            elif others:
-                others -= 1
+            elif other_numbers:
+                other_numbers -= 1
                 self.other(self.rng.choice(TABLES))
         for name in TABLES:
             self.check_changes_of(name)
         # Hints are written in the background.
-        kinds = {each.kind for each in self.catalog.fsck(deep=True).found}
+        kinds = {finding.kind for finding in self.catalog.fsck(deep=True).found}
         assert kinds <= {"data-file-unused", "hint-missing"}
 
     def move_rows(self, name: str) -> None:
         table = self.catalog.load_table(name)
-        before = ids_of(table)
+        ids_before = ids_of(table)
         if self.rng.random() < 0.3:
             groups = self.rng.choice((0.0, 0.5))
             table.compact(deleted_ratio=groups)
         else:
             self.move_some(table)
-        assert ids_of(self.catalog.load_table(name)) == before, f"seed {self.seed}: a compaction changed rows"
+        assert ids_of(self.catalog.load_table(name)) == ids_before, (
+            f"seed {self.seed}: a compaction changed rows"
+        )
         self.counts["compactions"] += 1
 
     def move_some(self, table: Table) -> None:
         """Rewrite any files in any order, as clustering does."""
         live = row_sessions.placed(table)
         # Names of files differ from run to run.
-        known = sorted(live, key=lambda path: min(live[path].values(), default=(0,)))
-        paths = self.rng.sample(known, self.rng.randint(1, len(live)) if live else 0)
+        known_texts = sorted(live, key=lambda path: min(live[path].values(), default=(0,)))
+        paths = self.rng.sample(known_texts, self.rng.randint(1, len(live)) if live else 0)
         rows = [row for path in paths for row in live[path].values()]
         self.rng.shuffle(rows)
         if rows:
@@ -122,11 +124,11 @@ class World(row_sessions.World):
         if statement.python is None:
             return
         statement.python(table)
-        after = statement.of(dict(rows))
-        assert rows_of(self.catalog.load_table(name)) == after
-        if after != rows:
+        pairs_after = statement.of(dict(rows))
+        assert rows_of(self.catalog.load_table(name)) == pairs_after
+        if pairs_after != rows:
             self.changed(name)
-        self.model[name] = after
+        self.model[name] = pairs_after
         self.counts["others"] += 1
 
     def changed(self, name: str) -> None:
@@ -138,28 +140,28 @@ class World(row_sessions.World):
     def begin(self) -> Open:
         transaction = self.catalog.begin(self.rng.choice((None, self.isolation)))
         # Of a table, a transaction sees the version that was the newest when it first loaded it.
-        seen = {name: rows_of(transaction.load_table(name)) for name in TABLES}
-        assert seen == self.model
-        return Open(transaction, seen)
+        seen_rows = {name: rows_of(transaction.load_table(name)) for name in TABLES}
+        assert seen_rows == self.model
+        return Open(transaction, seen_rows)
 
     def step(self, open: Open) -> None:
         name = self.rng.choice(TABLES)
-        made = self.statement(open.seen[name])
-        if made is None:
+        statement = self.statement(open.seen[name])
+        if statement is None:
             return
-        what, run, of = made
+        label, run, of = statement
         table = open.transaction.load_table(name)
         if self.rng.random() < 0.3:
             assert rows_of(table) == open.seen[name], f"seed {self.seed}: a transaction sees others' changes"
         run(table)
-        before = set(open.seen[name])
+        numbers_before = set(open.seen[name])
         open.seen[name] = of(dict(open.seen[name]))
-        found = rows_of(open.transaction.load_table(name))
-        assert found == open.seen[name], f"seed {self.seed}: {what} makes {found}, not {open.seen[name]}"
+        rows = rows_of(open.transaction.load_table(name))
+        assert rows == open.seen[name], f"seed {self.seed}: {label} makes {rows}, not {open.seen[name]}"
         open.done.append((name, of))
-        if what == "append":
-            open.appended |= open.seen[name].keys() - before
-        self.counts[f"step: {what}"] += 1
+        if label == "append":
+            open.appended |= open.seen[name].keys() - numbers_before
+        self.counts[f"step: {label}"] += 1
 
     def statement(self, rows: Rows) -> tuple[str, Callable[[Table], object], Callable[[Rows], Rows]] | None:
         chance = self.rng.random()
@@ -177,14 +179,14 @@ class World(row_sessions.World):
         if chance < 0.88:
             return "truncate", lambda table: table.truncate(), lambda rows: {}
         condition = random_condition(self.rng)
-        said = condition.said
-        if said is None:
+        predicate = condition.said
+        if predicate is None:
             return None
         # New rows need not match.
         self.keys += len(new)
         return (
             "overwrite",
-            lambda table: table.overwrite(as_arrow(new), said),
+            lambda table: table.overwrite(as_arrow(new), predicate),
             lambda rows: {**{k: r for k, r in rows.items() if not condition.test(k, r)}, **new},
         )
 
@@ -208,9 +210,9 @@ class World(row_sessions.World):
             expected = self.model
         self.counts["committed over others"] += open.is_disturbed
         for name in TABLES:
-            found = rows_of(self.catalog.load_table(name))
-            assert found == expected[name], (
-                f"seed {self.seed}: a transaction of {len(open.done)} steps makes {found} of {name}, and "
+            found_rows = rows_of(self.catalog.load_table(name))
+            assert found_rows == expected[name], (
+                f"seed {self.seed}: a transaction of {len(open.done)} steps makes {found_rows} of {name}, and "
                 f"{expected[name]} in the order of commits"
             )
             ids = ids_of(self.catalog.load_table(name))
@@ -227,7 +229,7 @@ class World(row_sessions.World):
 
     def check_changes_of(self, name: str) -> None:
         """What the changes since the first version say makes the last one of it."""
-        left = Counter((key, *values) for key, values in self.starts[name].items())
+        remaining_keys = Counter((key, *values) for key, values in self.starts[name].items())
         table = self.catalog.load_table(name)
         for row in (
             table.changes(self.firsts[name] + 1).to_arrow().to_pylist()
@@ -235,9 +237,11 @@ class World(row_sessions.World):
             else ()
         ):
             sign = -1 if row["_change_type"] in ("delete", "update_preimage") else 1
-            left[(row["k"], row["g"], row["v"])] += sign
-        now = Counter((key, *values) for key, values in rows_of(table).items())
-        assert +left == now and not -left, f"seed {self.seed}: changes of rows of {name} are others"
+            remaining_keys[(row["k"], row["g"], row["v"])] += sign
+        keys = Counter((key, *values) for key, values in rows_of(table).items())
+        assert +remaining_keys == keys and not -remaining_keys, (
+            f"seed {self.seed}: changes of rows of {name} are others"
+        )
 
 
 def without(rows: Rows, keys: set[int]) -> Rows:
@@ -245,5 +249,5 @@ def without(rows: Rows, keys: set[int]) -> Rows:
 
 
 def ids_of(table: Table) -> dict[int, tuple[int, int]]:
-    found = table.scan(row_ids=True).to_arrow().to_pydict()
-    return dict(zip(found["k"], zip(found["_row_id"], found["_row_version"], strict=True), strict=True))
+    columns = table.scan(row_ids=True).to_arrow().to_pydict()
+    return dict(zip(columns["k"], zip(columns["_row_id"], columns["_row_version"], strict=True), strict=True))

@@ -56,7 +56,7 @@ ROWS = st.lists(
 )
 
 
-def same(one, other) -> bool:
+def is_same(one, other) -> bool:
     return one == other or (one != one and other != other)
 
 
@@ -93,24 +93,24 @@ def test_aggregates_are_those_of_the_rows_or_none(parts, changes, partitioning, 
             data = data.append_column("later", pa.array([later] * len(rows), pa.int32()))
         table = table.append(data)
     table = without_some(table, gone)
-    held = table.to_arrow()
-    for name in [*held.column_names, None]:
+    held_rows = table.to_arrow()
+    for name in [*held_rows.column_names, None]:
         for kind in ("count",) if name in (None, "deep") else ("count", "min", "max"):
             check(
                 table,
-                held,
+                held_rows,
                 Aggregate(kind, name),
                 must=not gone and name in MUST and (kind == "count" or name in VALUED),
             )
     if "k" in partitioning:
-        check_groups(table, held, [Aggregate("count")], must=True)
+        check_groups(table, held_rows, [Aggregate("count")], must=True)
         check_groups(
             table,
-            held,
+            held_rows,
             [Aggregate("count", "x"), Aggregate("min", "l"), Aggregate("max", "d")],
             must=not gone,
         )
-        check_filtered(table, held)
+        check_filtered(table, held_rows)
 
 
 MUST = frozenset(VALUES) - {"deep"} | {None}
@@ -134,19 +134,19 @@ def without_some(table, gone):
 
 
 def check(table, held, wanted, *, must):
-    found = table.scan().aggregate([wanted])
-    assert found is not None or not must, wanted
-    if found is not None:
-        assert found.num_rows == 1
-        assert same(found["0"][0].as_py(), truth(held, wanted)), (wanted, found)
+    aggregates = table.scan().aggregate([wanted])
+    assert aggregates is not None or not must, wanted
+    if aggregates is not None:
+        assert aggregates.num_rows == 1
+        assert is_same(aggregates["0"][0].as_py(), truth(held, wanted)), (wanted, aggregates)
 
 
 def check_groups(table, held, wanted, *, must):
-    found = table.scan().aggregate(wanted, ["k"])
-    assert found is not None or not must
-    if found is not None:
-        groups = {row["0"]: list(row.values())[1:] for row in found.to_pylist()}
-        assert len(groups) == found.num_rows and set(groups) == set(held["k"].to_pylist())
+    aggregates = table.scan().aggregate(wanted, ["k"])
+    assert aggregates is not None or not must
+    if aggregates is not None:
+        groups = {row["0"]: list(row.values())[1:] for row in aggregates.to_pylist()}
+        assert len(groups) == aggregates.num_rows and set(groups) == set(held["k"].to_pylist())
         for key, values in groups.items():
             of_key = held.filter(pc.is_null(held["k"]) if key is None else pc.equal(held["k"], key))
             assert values == [truth(of_key, each) for each in wanted]
@@ -157,8 +157,8 @@ def check_filtered(table, held):
         (col("k") == "p", pc.equal(held["k"], "p")),
         (col("k").is_null(), pc.is_null(held["k"])),
     ):
-        found = table.scan(filter=filter).aggregate([Aggregate("count")])
-        assert found is not None and found["0"][0].as_py() == held.filter(mask).num_rows
+        aggregates = table.scan(filter=filter).aggregate([Aggregate("count")])
+        assert aggregates is not None and aggregates["0"][0].as_py() == held.filter(mask).num_rows
 
 
 def test_bounds_of_others_and_of_deleted_rows_are_no_values():
@@ -193,9 +193,10 @@ def test_times_beyond_those_of_python_are_aggregated_too() -> None:
             }
         )
     )
-    wanted = [Aggregate(kind, column) for column in "td" for kind in ("min", "max")]
-    found = table.scan().aggregate(wanted)
-    assert found is not None
-    assert [column.cast(pa.int32() if i > 1 else pa.int64())[0].as_py() for i, column in enumerate(found.columns)] == [
+    wanted_aggregates = [Aggregate(kind, column) for column in "td" for kind in ("min", "max")]
+    aggregates = table.scan().aggregate(wanted_aggregates)
+    assert aggregates is not None
+    columns = enumerate(aggregates.columns)
+    assert [column.cast(pa.int32() if i > 1 else pa.int64())[0].as_py() for i, column in columns] == [
         *micros, -800_000, 4_000_000,
     ]  # fmt: skip

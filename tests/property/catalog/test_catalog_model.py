@@ -71,8 +71,8 @@ class CatalogModel(RuleBasedStateMachine):
     def tables(self) -> list[tuple[str, str, ModelTable]]:
         return [
             (namespace, name, model)
-            for namespace, all in self.namespaces.items()
-            for name, model in all.items()
+            for namespace, all_namespace in self.namespaces.items()
+            for name, model in all_namespace.items()
         ]
 
     @rule(client=st.integers(0, 1), name=names)
@@ -88,12 +88,12 @@ class CatalogModel(RuleBasedStateMachine):
     @rule(client=st.integers(0, 1), name=names, cascade=st.booleans())
     def drop_namespace(self, client: int, name: str, cascade: bool) -> None:
         try:
-            dropped = self.clients[client].drop_namespace((name,), missing_ok=True, cascade=cascade)
+            dropped_namespace = self.clients[client].drop_namespace((name,), missing_ok=True, cascade=cascade)
         except NamespaceNotEmpty:
             assert self.namespaces[name]
             assert not cascade
         else:
-            assert dropped == (name in self.namespaces)
+            assert dropped_namespace == (name in self.namespaces)
             assert cascade or not self.namespaces.get(name)
             self.namespaces.pop(name, None)
 
@@ -108,14 +108,14 @@ class CatalogModel(RuleBasedStateMachine):
             assert name in self.namespaces[namespace]
         else:
             assert name not in self.namespaces[namespace]
-            made = ModelTable({"id": next(self.numbers), "p": next(self.numbers)})
-            self.namespaces[namespace][name] = made
-            made.remember(table.version)
+            new_table = ModelTable({"id": next(self.numbers), "p": next(self.numbers)})
+            self.namespaces[namespace][name] = new_table
+            new_table.remember(table.version)
 
     @rule(client=st.integers(0, 1), namespace=names, name=names)
     def drop_table(self, client: int, namespace: str, name: str) -> None:
-        dropped = self.clients[client].drop_table((namespace, name), missing_ok=True)
-        assert dropped == (self.namespaces.get(namespace, {}).pop(name, None) is not None)
+        dropped_table = self.clients[client].drop_table((namespace, name), missing_ok=True)
+        assert dropped_table == (self.namespaces.get(namespace, {}).pop(name, None) is not None)
 
     @rule(client=st.integers(0, 1), namespace=names, old=names, new=names)
     def rename_table(self, client: int, namespace: str, old: str, new: str) -> None:

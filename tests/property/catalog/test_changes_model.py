@@ -79,20 +79,22 @@ class ChangesModel(RowsModel):
     @rule(client=st.integers(0, 1), data=st.data())
     def update_twice_in_a_transaction(self, client: int, data: st.DataObject) -> None:
         ids = self.chosen(data)
-        again, gone = (data.draw(st.sampled_from(ids)) for _ in range(2))
+        again, removed_id = (data.draw(st.sampled_from(ids)) for _ in range(2))
         tx = self.clients[client].begin()
         table = tx.load_table("t")
-        for step, chosen in enumerate((ids, [again])):
+        for step, chosen_ids in enumerate((ids, [again])):
             write = engine.begin_write(table)
-            files = self.written(table, write, chosen, f"step {step}")
-            table = engine.commit_rows(table, write, "update", files, deletes=deletes_of(table, chosen))
-        engine.commit_rows(table, engine.begin_write(table), "delete", deletes=deletes_of(table, [gone]))
+            files = self.written(table, write, chosen_ids, f"step {step}")
+            table = engine.commit_rows(table, write, "update", files, deletes=deletes_of(table, chosen_ids))
+        engine.commit_rows(
+            table, engine.begin_write(table), "delete", deletes=deletes_of(table, [removed_id])
+        )
         tx.commit()
         table = self.table(client)
         self.next_row = table.table_head.view.state.next_row
         rows = self.rows | {id: ("step 0", self.rows[id][1], table.version) for id in ids}
         rows[again] = ("step 1", self.rows[again][1], table.version)
-        del rows[gone]
+        del rows[removed_id]
         self.committed(table, rows)
 
     def teardown(self) -> None:
@@ -101,23 +103,26 @@ class ChangesModel(RowsModel):
         table = Catalog(self.clients[0].warehouse).load_table("t")
         versions = sorted(self.past)
         pairs = list(itertools.combinations(versions, 2))
-        for before, after in {*itertools.pairwise(versions), *pairs[:: max(1, len(pairs) // PAIRS)]}:
-            check_changes(table, before, after)
+        for number_before, number_after in {
+            *itertools.pairwise(versions),
+            *pairs[:: max(1, len(pairs) // PAIRS)],
+        }:
+            check_changes(table, number_before, number_after)
 
 
 def check_changes(table: Table, before: int, after: int) -> None:
     """Hold all ways of reading the changes between two versions against the rows of both."""
-    there, here = rows_at(table, before, after), rows_at(table, after, after)
+    other_rows, own_rows = rows_at(table, before, after), rows_at(table, after, after)
     every = table.changes(before + 1, after)
     check_said(every._log, read(table, every._log.plan(), every._log))
-    assert applied(there, every.to_arrow()) == here
+    assert applied_rows(other_rows, every.to_arrow()) == own_rows
     updates = table.changes(before + 1, after, updates=True).to_arrow()
-    assert applied(there, updates) == here
+    assert applied_rows(other_rows, updates) == own_rows
     check_halves(updates, halves=("update_preimage", "update_postimage"), by=["_row_id", "_commit_version"])
-    for named in (False, True):
-        net = table.changes(before + 1, after, net=True, updates=named).to_arrow()
-        assert applied(there, net, net=True) == here
-        halves = ("update_preimage", "update_postimage") if named else ("delete", "insert")
+    for has_names in (False, True):
+        net = table.changes(before + 1, after, net=True, updates=has_names).to_arrow()
+        assert applied_rows(other_rows, net, net=True) == own_rows
+        halves = ("update_preimage", "update_postimage") if has_names else ("delete", "insert")
         check_halves(net, halves=halves, by=["_row_id"])
 
 
@@ -127,9 +132,9 @@ def check_said(log: Changelog, raw: pa.Table) -> None:
     columns = (raw[name].to_pylist() for name in ("_row_id", "_commit_version", "_row_version"))
     for id, version, of_row in zip(*columns, strict=True):
         pairs.setdefault((id, version), []).append(of_row)
-    twice = [found for found in pairs.values() if len(found) > 1]
-    assert all(len(found) == 2 for found in twice)
-    assert log.may_carry or all(one != other for one, other in twice)
+    twice = [numbers for numbers in pairs.values() if len(numbers) > 1]
+    assert all(len(numbers) == 2 for numbers in twice)
+    assert log.may_carry or all(number != other_number for number, other_number in twice)
     assert log.may_update or not twice
     assert log.may_repeat or len({id for id, _ in pairs}) == len(pairs)
 
@@ -142,15 +147,15 @@ def check_halves(changes: pa.Table, *, halves: tuple[str, str], by: list[str]) -
     assert all(len(types) == 1 or sorted(types) == sorted(halves) for types in found.values())
 
 
-def applied(rows: dict[int, Row], changes: pa.Table, *, net: bool = False) -> dict[int, Row]:
+def applied_rows(rows: dict[int, Row], changes: pa.Table, *, net: bool = False) -> dict[int, Row]:
     """Apply changes to rows by their ids. What is deleted has to be there as the change has it."""
     rows = dict(rows)
     versions, types = (changes[name].to_pylist() for name in ("_commit_version", "_change_type"))
-    given = changes.drop_columns(["_change_type", "_commit_version", "_commit_timestamp"]).to_pylist()
+    given_rows = changes.drop_columns(["_change_type", "_commit_version", "_commit_timestamp"]).to_pylist()
     assert net or versions == sorted(versions)
     comes = [each in ("insert", "update_postimage") for each in types]
-    for i in sorted(range(len(given)), key=lambda i: (0 if net else versions[i], comes[i])):
-        id, row = given[i]["_row_id"], tuple(given[i].values())
+    for i in sorted(range(len(given_rows)), key=lambda i: (0 if net else versions[i], comes[i])):
+        id, row = given_rows[i]["_row_id"], tuple(given_rows[i].values())
         if comes[i]:
             assert id not in rows
             rows[id] = row
@@ -168,9 +173,9 @@ def rows_at(table: Table, version: int, columns_of: int) -> dict[int, Row]:
 
 
 def read(table: Table, plan: pa.Table, log: Changelog, columns: Sequence[str] | None = None) -> pa.Table:
-    tracked = table.table_head.tracked
+    tracked_log = table.table_head.tracked
     schema, batches = read_files(
-        tracked.store, tracked.prefix, plan, log.schema, (), columns=columns, row_ids=True
+        tracked_log.store, tracked_log.prefix, plan, log.schema, (), columns=columns, row_ids=True
     )
     return pa.Table.from_batches(batches, schema)
 

@@ -39,7 +39,7 @@ def test_neighbours_on_the_curve_are_neighbours_and_each_point_has_a_place_of_it
 
 def test_places_are_those_that_every_client_computes() -> None:
     for (bits, point), place in GOLDEN.items():
-        assert hilbert([np.array([each], np.int64) for each in point], bits).tolist() == [place]
+        assert hilbert([np.array([number], np.int64) for number in point], bits).tolist() == [place]
 
 
 def values(type: str) -> st.SearchStrategy[Any]:
@@ -84,27 +84,29 @@ def key(value: Any) -> Any:
 @pytest.mark.parametrize("type", TYPES)
 @given(data=st.data())
 def test_ranks_are_total_and_keep_the_order_of_values(type: str, data: st.DataObject) -> None:
-    known = st.lists(st.none() | values(type), max_size=40)
+    known_lists = st.lists(st.none() | values(type), max_size=40)
     made = value_type(AtomicType(type))
-    sample = to_arrow([None if v == "NaN" or v != v else v for v in data.draw(known)], made)
+    sample = to_arrow([None if v == "NaN" or v != v else v for v in data.draw(known_lists)], made)
     bounds = bounds_from(sample, 7, AtomicType(type), 3)
     assert len(bounds.values) < 8 and (bounds.id, bounds.type) == (7, type)
-    stored = [bounds.prefix + str(v) for v in bounds.values] if bounds.prefix else list(bounds.values)
-    limits = pa.array(stored, made) if bounds.prefix else to_arrow(stored, made)
-    rows = to_arrow(from_arrow(sample) + data.draw(known), made)
+    stored_prefixes = (
+        [bounds.prefix + str(v) for v in bounds.values] if bounds.prefix else list(bounds.values)
+    )
+    limits = pa.array(stored_prefixes, made) if bounds.prefix else to_arrow(stored_prefixes, made)
+    rows = to_arrow(from_arrow(sample) + data.draw(known_lists), made)
     ranks = ranks_of(rows, limits, 3).tolist()
     plain, ends = _plain(rows), [key(each) for each in _plain(limits)]
     assert all(one < other for one, other in pairwise(ends)), "each boundary is above the one before"
     below = [0 if v is None else bisect_right(ends, key(v)) for v in plain]
-    assert ranks == [each * 7 // max(1, len(ends)) for each in below]
+    assert ranks == [number * 7 // max(1, len(ends)) for number in below]
     assert all(0 <= rank < 8 for rank in ranks)
 
 
 def test_boundaries_divide_what_they_were_made_of() -> None:
-    skewed = pa.array([0] * 5_000 + list(range(1, 5_001)), pa.int64())
-    bounds = bounds_from(skewed, 1, AtomicType("long"), BITS[2])
+    skewed_array = pa.array([0] * 5_000 + list(range(1, 5_001)), pa.int64())
+    bounds = bounds_from(skewed_array, 1, AtomicType("long"), BITS[2])
     assert 120 < len(bounds.values) < 140, "half of the rows has one value, and one rank"
-    ranks = ranks_of(skewed, to_arrow(bounds.values, pa.int64()), 8)
+    ranks = ranks_of(skewed_array, to_arrow(bounds.values, pa.int64()), 8)
     assert max(np.bincount(ranks[5_000:])) < 50
 
 

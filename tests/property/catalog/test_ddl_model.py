@@ -29,9 +29,9 @@ def predicate(condition: Condition) -> Predicate:
     column = col(condition.column)
     if condition.op == "IS NULL":
         return column.is_null()
-    made = COMPARE[condition.op](column, condition.value)
-    assert isinstance(made, Predicate)
-    return made
+    compare = COMPARE[condition.op](column, condition.value)
+    assert isinstance(compare, Predicate)
+    return compare
 
 
 def in_order(rows: list[Row]) -> list[str]:
@@ -51,7 +51,7 @@ class Client:
     def do(self, step: Step) -> None:
         match step["do"]:
             case "alter":
-                self.table.alter([self._change(each) for each in step["changes"]])
+                self.table.alter([self._change(change) for change in step["changes"]])
             case "append":
                 self.table.append(self._arrow(step))
             case "overwrite":
@@ -82,8 +82,8 @@ class Client:
 
     def _arrow(self, step: Step) -> pa.Table:
         schema = schema_to_arrow(self.table.schema)
-        given = pa.schema([schema.field(name) for name in step["columns"]])
-        return pa.Table.from_pylist(step["rows"], given)
+        given_schema = pa.schema([schema.field(name) for name in step["columns"]])
+        return pa.Table.from_pylist(step["rows"], given_schema)
 
     def _change(self, change: dict[str, Any]) -> dict[str, Any]:
         condition = change.get("condition")
@@ -103,15 +103,15 @@ def _schema(step: Step) -> Any:
 
 
 def check_version(table: Table, state: State, where: Condition | None) -> None:
-    found = table.to_arrow()
-    assert list(found.schema.names) == [each.name for each in state.columns]
+    found_rows = table.to_arrow()
+    assert list(found_rows.schema.names) == [column.name for column in state.columns]
     rows = state.seen()
-    assert in_order(found.to_pylist()) == in_order(rows)
+    assert in_order(found_rows.to_pylist()) == in_order(rows)
     assert table.row_count == len(rows)
     assert dict(table.properties) == dict(state.properties)
     if where is not None:
-        matching = table.scan(filter=predicate(where)).to_arrow().to_pylist()
-        assert in_order(matching) == in_order([row for row in rows if where.holds(row)]), where
+        matching_rows = table.scan(filter=predicate(where)).to_arrow().to_pylist()
+        assert in_order(matching_rows) == in_order([row for row in rows if where.holds(row)]), where
 
 
 def run(draw: Draw, count: int) -> None:
@@ -122,43 +122,43 @@ def run(draw: Draw, count: int) -> None:
     model = Model(State((), (), 0))
     model.state = model.made(first)
     model.past = {1: model.state}
-    gone: list[tuple[str, dict[int, State]]] = []
+    removed_pairs: list[tuple[str, dict[int, State]]] = []
     for _ in range(count):
         step = draw_step(draw, model)
-        before = client.table
+        table_before = client.table
         try:
-            after, may_be_refused = model.after(step)
+            state_after, may_be_refused = model.after(step)
             expected = "either" if may_be_refused else "done"
         except Refused:
-            after, expected = model.state, "refused"
+            state_after, expected = model.state, "refused"
         note(f"{step}  # {expected}")
         try:
             client.do(step)
-            done = True
+            is_done = True
         except LakelogError as error:
-            done = False
+            is_done = False
             note(f"# {error}")
-        event(f"{step['do']} {step.get('changes', [{}])[-1].get('change', '')} {expected}, {done}")
-        assert done is {"done": True, "refused": False, "either": done}[expected]
+        event(f"{step['do']} {step.get('changes', [{}])[-1].get('change', '')} {expected}, {is_done}")
+        assert is_done is {"done": True, "refused": False, "either": is_done}[expected]
         table = client.table
-        if done and step["do"] == "create":
-            gone.append((before.id, model.past))
-            model.past = {1: after}
-        elif done and table.version != before.version:
+        if is_done and step["do"] == "create":
+            removed_pairs.append((table_before.id, model.past))
+            model.past = {1: state_after}
+        elif is_done and table.version != table_before.version:
             # A rename is a version too, and this step makes two of them.
-            made = 2 if step["do"] == "rename-table" else 1
-            assert table.version == before.version + made
-            model.past |= {before.version + n: after for n in range(1, made + 1)}
-        elif done:  # what changes nothing makes no version
-            assert in_order(after.seen()) == in_order(model.state.seen())
+            new_number = 2 if step["do"] == "rename-table" else 1
+            assert table.version == table_before.version + new_number
+            model.past |= {table_before.version + n: state_after for n in range(1, new_number + 1)}
+        elif is_done:  # what changes nothing makes no version
+            assert in_order(state_after.seen()) == in_order(model.state.seen())
         else:
-            assert (table.id, table.version) == (before.id, before.version)
-        model.state = after if done else model.state
+            assert (table.id, table.version) == (table_before.id, table_before.version)
+        model.state = state_after if is_done else model.state
         check_version(table, model.state, None)
     fresh = Catalog(client.catalog.warehouse)
     for version, state in model.past.items():
         check_version(fresh.load_table("t", version=version), state, draw_condition(draw, state.columns))
-    for number, (id, past) in enumerate(gone):
+    for number, (id, past) in enumerate(removed_pairs):
         fresh.undrop_table("t", id=id, to=f"old {number}")
         for version, state in past.items():
             old = fresh.load_table((f"old {number}",), version=version)

@@ -58,7 +58,7 @@ WIDENINGS = [
 ]
 
 
-def stored(type: str, value: Any) -> TypedValue:
+def stored_value(type: str, value: Any) -> TypedValue:
     """Return the value in its only JSON form."""
     target = single_type(AtomicType(type))
     assert target is not None
@@ -66,7 +66,7 @@ def stored(type: str, value: Any) -> TypedValue:
 
 
 typed_values = st.sampled_from(sorted(VALUES)).flatmap(
-    lambda type: VALUES[type].map(lambda value: (AtomicType(type), stored(type, value)))
+    lambda type: VALUES[type].map(lambda value: (AtomicType(type), stored_value(type, value)))
 )
 
 
@@ -80,7 +80,7 @@ def test_a_value_comes_back_from_its_sql(of: tuple[AtomicType, TypedValue]) -> N
 @given(st.data())
 def test_old_rows_have_what_the_value_in_a_file_has_become(data: st.DataObject) -> None:
     old, new = data.draw(st.sampled_from(WIDENINGS))
-    value = stored(old, data.draw(VALUES[old]))
+    value = stored_value(old, data.draw(VALUES[old]))
     column = Field(name="a", type=AtomicType(new), default=Default(exists=value))
     (field,) = assign_ids([column]).fields
     schema = assign_ids([column])

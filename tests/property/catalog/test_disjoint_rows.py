@@ -1,4 +1,4 @@
-"""Sessions that change rows at once: what is acknowledged is what the order of the commits makes of the rows."""
+"""Sessions that change rows at once: the rows are those that the acknowledged commits make, in their order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ KINDS = [
 ]
 
 
-def played(seeds: Iterable[int], isolation: str, mode: str, *, from_python: bool = False) -> Counter[str]:
+def played_counts(
+    seeds: Iterable[int], isolation: str, mode: str, *, from_python: bool = False
+) -> Counter[str]:
     totals: Counter[str] = Counter()
     for seed in seeds:
         world = World(seed, isolation, mode, from_python)
@@ -38,15 +40,15 @@ def played(seeds: Iterable[int], isolation: str, mode: str, *, from_python: bool
 
 
 def over_others(totals: Counter[str]) -> int:
-    return sum(count for what, count in totals.items() if what.startswith("over others"))
+    return sum(count for label, count in totals.items() if label.startswith("over others"))
 
 
 @pytest.mark.parametrize(("isolation", "mode"), KINDS)
 def test_statements_of_seven_sessions_happen_in_the_order_of_their_commits(isolation: str, mode: str) -> None:
-    totals = played(SHORT, isolation, mode)
+    totals = played_counts(SHORT, isolation, mode)
     assert over_others(totals) > totals["needless conflicts"], totals
-    for what in ("merge", "update"):
-        assert totals[f"over others: {what}"] and totals[f"conflict: {what}"], (what, totals)
+    for operation in ("merge", "update"):
+        assert totals[f"over others: {operation}"] and totals[f"conflict: {operation}"], (operation, totals)
     assert totals["compactions"] and totals["over rewritten files"] and totals["groups"], totals
 
 
@@ -54,9 +56,9 @@ def test_statements_of_seven_sessions_happen_in_the_order_of_their_commits(isola
 def test_merges_and_updates_from_python_happen_in_the_order_of_their_commits(
     isolation: str, mode: str
 ) -> None:
-    totals = played(OF_PYTHON, isolation, mode, from_python=True)
-    for what in ("merge", "update"):
-        assert totals[f"from Python: {what}"], (what, totals)
+    totals = played_counts(OF_PYTHON, isolation, mode, from_python=True)
+    for operation in ("merge", "update"):
+        assert totals[f"from Python: {operation}"], (operation, totals)
     assert totals["over others: merge"] and totals["conflict: merge"], totals
 
 
@@ -65,7 +67,7 @@ def test_merges_and_updates_from_python_happen_in_the_order_of_their_commits(
 def test_merges_and_updates_of_many_runs_from_python_happen_in_the_order_of_their_commits(
     isolation: str, mode: str
 ) -> None:
-    totals = played(range(OF_PYTHON.stop, 150), isolation, mode, from_python=True)
+    totals = played_counts(range(OF_PYTHON.stop, 150), isolation, mode, from_python=True)
     assert totals["over rewritten files"], totals
 
 
@@ -74,7 +76,7 @@ def test_merges_and_updates_of_many_runs_from_python_happen_in_the_order_of_thei
 def test_statements_of_hundreds_of_runs_happen_in_the_order_of_their_commits(
     isolation: str, mode: str
 ) -> None:
-    totals = played(FULL, isolation, mode)
+    totals = played_counts(FULL, isolation, mode)
     assert totals["ways back"], totals
 
 

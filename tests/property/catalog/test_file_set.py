@@ -56,7 +56,7 @@ def file_numbered(number: int) -> DataFile:
     return DataFile(path=f"data/{number}", size_bytes=number + 1, rows=number % 7, stats=stats, write_id="w")
 
 
-def _loaded(root: FileSetRoot, kept: ManifestSet) -> FileSet:
+def _loaded_set(root: FileSetRoot, kept: ManifestSet) -> FileSet:
     """Return the set that a snapshot has."""
     bounds = decode_bounds(encode_bounds(list(kept.bounds().values())))
     numbers = PackNumbers()
@@ -117,11 +117,11 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
             self.files.stored(kept)
             again = self.files.dump(self.version + 1)
             assert again[:2] == (root, {}), "what is unchanged is not written again"
-        loaded = _loaded(root, kept)
+        loaded = _loaded_set(root, kept)
         self._check(loaded, self.model)
         assert ManifestComparison(self.fetch).with_wrong_bounds(loaded) is None
         if reload:
-            self.files = _loaded(root, kept)
+            self.files = _loaded_set(root, kept)
 
     @rule()
     def remember(self) -> None:
@@ -137,7 +137,7 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
         root, blobs, kept = tag.dump(self.version + 1 + ahead, self.fetch)
         self.objects |= blobs
         tag.stored(kept)
-        self._check(_loaded(root, kept), model)
+        self._check(_loaded_set(root, kept), model)
         self.dump(readable=True, durable=durable, reload=False)
 
     @rule()
@@ -149,14 +149,14 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
         """A plan sees all files, and what is known of the columns that it looks at; perhaps more."""
         found = {}
         for chunk in self.files.chunks(self.fetch, statistics):
-            known = {id for id in (1, 2) if f"lo{id}" in chunk.column_names}
+            known_ids = {id for id in (1, 2) if f"lo{id}" in chunk.column_names}
             for row in chunk.to_pylist():
                 stats = self.model[row["path"]].stats
                 assert row["rows"] == self.model[row["path"]].rows
-                for id in statistics | known:
-                    each = stats.get(id, ColumnStats())
+                for id in statistics | known_ids:
+                    stat = stats.get(id, ColumnStats())
                     seen = [row.get(f"{kind}{id}") for kind in ("nulls", "lo", "hi")]
-                    assert seen == [each.nulls, each.min, each.max] or (
+                    assert seen == [stat.nulls, stat.min, stat.max] or (
                         id not in statistics and seen == [None] * 3
                     )
                 found[row["path"]] = row
@@ -179,13 +179,13 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
             for chunk in self.files.chunks(self.fetch, statistics, choice)
             for row in chunk.select(["path", "rows"]).to_pylist()
         ]
-        found = {row["path"]: row["rows"] for row in rows}
-        assert len(found) == len(rows)
-        assert found.items() <= {path: file.rows for path, file in self.model.items()}.items()
+        found_rows = {row["path"]: row["rows"] for row in rows}
+        assert len(found_rows) == len(rows)
+        assert found_rows.items() <= {path: file.rows for path, file in self.model.items()}.items()
         for path, file in self.model.items():
             number = int(path.removeprefix("data/"))
             # A file without values matches nothing, whatever its bounds are.
-            assert path in found or number > high or number + 3 < low or file.rows <= number % 3
+            assert path in found_rows or number > high or number + 3 < low or file.rows <= number % 3
 
     @invariant()
     def totals_are_exact(self) -> None:
@@ -204,15 +204,17 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
     def _remove(self, paths: list[str]) -> None:
         files = [self.model.pop(path) for path in paths]
         self.gone |= {file.path: file for file in files}
-        removed = [RemovedFile(path=file.path, rows=file.rows, size_bytes=file.size_bytes) for file in files]
-        self.files = self.files.removed(removed)
+        removed_files = [
+            RemovedFile(path=file.path, rows=file.rows, size_bytes=file.size_bytes) for file in files
+        ]
+        self.files = self.files.removed(removed_files)
 
     def _check(self, files: FileSet, model: dict[str, DataFile]) -> None:
         parts = [file for part in files.parts(self.fetch) for file in files_from_arrow(part)]
         assert len(parts) == len(model) and {file.path: file for file in parts} == model
-        found = files_from_arrow(files.table(self.fetch))
-        assert len(found) == len(model)
-        assert {file.path: file for file in found} == model
+        found_files = files_from_arrow(files.table(self.fetch))
+        assert len(found_files) == len(model)
+        assert {file.path: file for file in found_files} == model
 
 
 FileSetAgainstDictionary.TestCase.settings = settings(

@@ -55,20 +55,20 @@ class Rows:
     def _narrowed(
         self, columns: Sequence[str] | None, conditions: Sequence[Predicate], limit: int | None
     ) -> pa.RecordBatchReader:
-        found = self.table
+        table = self.table
         for condition in conditions:
-            bound = handed_down(condition, self._row_schema)
-            found = found if bound is None else found.filter(evaluate(bound, found))
-        found = found if columns is None else found.select(columns)
-        return (found if limit is None else found.slice(0, limit)).to_reader()
+            bound_condition = handed_down(condition, self._row_schema)
+            table = table if bound_condition is None else table.filter(evaluate(bound_condition, table))
+        table = table if columns is None else table.select(columns)
+        return (table if limit is None else table.slice(0, limit)).to_reader()
 
 
 @functools.cache
 def connection() -> duckdb.DuckDBPyConnection:
     """Return one connection for all examples: to open one takes longer than an example."""
-    found = duckdb.connect(":memory:")
-    found.execute("SET TimeZone = 'UTC'; SET threads = 1")
-    return found
+    found_connection = duckdb.connect(":memory:")
+    found_connection.execute("SET TimeZone = 'UTC'; SET threads = 1")
+    return found_connection
 
 
 @st.composite
@@ -80,12 +80,12 @@ def cases(draw: st.DrawFn, column: str) -> tuple[Schema, pa.Table, Predicate]:
 
 
 def results(predicate: Predicate, schema: Schema, table: pa.Table) -> list[bool | None]:
-    found: list[bool | None] = evaluate(bind(predicate, schema), table).to_pylist()
-    return found
+    rows: list[bool | None] = evaluate(bind(predicate, schema), table).to_pylist()
+    return rows
 
 
 def said(form: Any, predicate: Predicate) -> Any:
-    """Return the predicate in a form, or give the example up where the form cannot say it."""
+    """Return the predicate in a form, or give the example up if the form cannot say it."""
     try:
         return form(predicate)
     except (NotSaid, TypeError, OverflowError, pl.exceptions.PolarsError):
@@ -113,17 +113,20 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_an_expression_of_pyarrow_finds_the_rows_that_arrow_finds(column: str, data: st.DataObject) -> None:
     schema, table, predicate = data.draw(cases(column))
     expression = said(arrow_of, predicate)
-    counted = table.append_column("row", pa.array(range(table.num_rows)))
+    counted_column = table.append_column("row", pa.array(range(table.num_rows)))
     try:
-        expected = [counted.filter(each)["row"].to_pylist() for each in (expression, ~expression)]
+        expected = [
+            counted_column.filter(each_expression)["row"].to_pylist()
+            for each_expression in (expression, ~expression)
+        ]
     except pa.ArrowException:
         assume(False)
     try:
-        found = from_arrow_expression(expression)
-        masks = [results(each, schema, table) for each in (found, ~found)]
+        found_predicate = from_arrow_expression(expression)
+        masks = [results(predicate, schema, table) for predicate in (found_predicate, ~found_predicate)]
     except InvalidInput:
         return
-    assert [[row for row, kept in enumerate(mask) if kept] for mask in masks] == expected
+    assert [[row for row, is_kept in enumerate(mask) if is_kept] for mask in masks] == expected
 
 
 @every_column
@@ -140,16 +143,16 @@ def test_an_expression_of_polars_finds_the_rows_that_polars_finds(column: str, d
     except pl.exceptions.PolarsError:
         assume(False)
     for condition in conjuncts(expression):
-        bound = handed_down(condition, schema)
-        if bound is not None:
-            kept = evaluate(bound, table).to_pylist()
-            assert not [row for row, wanted in enumerate(expected) if wanted and not kept[row]]
+        bound_condition = handed_down(condition, schema)
+        if bound_condition is not None:
+            kept_rows = evaluate(bound_condition, table).to_pylist()
+            assert not [row for row, wanted in enumerate(expected) if wanted and not kept_rows[row]]
     try:
-        found = results(from_polars_expression(expression), schema, table)
+        found_results = results(from_polars_expression(expression), schema, table)
     except InvalidInput:
         return
     if handed_down(predicate, schema) is not None:
-        assert found == expected
+        assert found_results == expected
 
 
 @every_column
@@ -160,8 +163,8 @@ def test_duckdb_finds_in_a_relation_what_it_finds_in_a_table_of_its_own(
 ) -> None:
     schema, table, predicate = data.draw(cases(column))
     condition = said(duckdb_of, predicate)
-    numbered = table.append_column("row", pa.array(range(table.num_rows)))
-    relation = to_relation(Rows(schema, numbered), connection())
+    numbered_column = table.append_column("row", pa.array(range(table.num_rows)))
+    relation = to_relation(Rows(schema, numbered_column), connection())
     connection().execute("CREATE OR REPLACE TEMP TABLE own AS FROM relation")
     query = f"SELECT row FROM {{}} WHERE {condition} ORDER BY row"
     try:

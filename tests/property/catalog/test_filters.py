@@ -72,14 +72,14 @@ def manifests_of_few_files() -> Iterator[None]:
         yield
 
 
-def beside(column: str) -> str:
+def beside_text(column: str) -> str:
     return "number" if column != "number" else "text"
 
 
 @st.composite
 def specs(draw: st.DrawFn, schema: Schema) -> list[PartitionSpec]:
     """One to three specs of a table, each an evolution of the one before."""
-    known: list[PartitionSpec] = []
+    known_specs: list[PartitionSpec] = []
     for _ in range(draw(st.integers(1, 3))):
         columns = draw(st.lists(st.sampled_from(schema.names), max_size=2, unique=True))
         fields = []
@@ -88,15 +88,15 @@ def specs(draw: st.DrawFn, schema: Schema) -> list[PartitionSpec]:
             name, _, argument = text.partition("[")
             args = [int(argument.rstrip("]"))] if argument else []
             fields.append({"transform": name, "args": args, "column": [column]})
-        spec = spec_from_transforms(fields, schema, existing=known)
-        known = [each for each in known if each.id != spec.id] + [spec]
-    return known
+        spec = spec_from_transforms(fields, schema, existing=known_specs)
+        known_specs = [each_spec for each_spec in known_specs if each_spec.id != spec.id] + [spec]
+    return known_specs
 
 
 @every_column
 @given(data=st.data())
 def test_every_row_gets_the_result_of_sql(column: str, data: st.DataObject) -> None:
-    names = (column, beside(column))
+    names = (column, beside_text(column))
     rows_, predicate = data.draw(rows(names)), data.draw(predicates(names))
     types = {name: TYPES[name] for name in names}
     schema = schema_of(types)
@@ -116,13 +116,13 @@ def test_a_filter_survives_json(predicate: Predicate) -> None:
 @a_few
 @given(data=st.data())
 def test_files_are_judged_without_a_guess(column: str, data: st.DataObject) -> None:
-    names = (column, beside(column))
+    names = (column, beside_text(column))
     types = {name: TYPES[name] for name in names}
     schema = schema_of(types)
     rows_, specs_ = data.draw(rows(names)), data.draw(specs(schema))
     store, files = MemoryStore(), list[DataFile]()
     for index, spec in enumerate(specs_):
-        files += _written(store, f"w{index}", rows_[index :: len(specs_)], schema, spec)
+        files += _written_files(store, f"w{index}", rows_[index :: len(specs_)], schema, spec)
     files = [_partly_deleted(store, _forgetful(file, data), data) for file in files]
     table = joined([files_to_arrow(files, schema, specs_)])
     _check(store, table, data.draw(several(names)), schema, types, specs_)
@@ -135,14 +135,20 @@ def test_statistics_of_a_narrower_type_are_understood(column: str, data: st.Data
     names = (column, "text")
     types = {name: TYPES[name] for name in names}
     wider = {**types, column: WIDENED[column]}
-    before, after = schema_of(types), schema_of(wider)
-    filters = [each for each in data.draw(several(names)) if binds(each, after)]
+    schema_before, schema_after = schema_of(types), schema_of(wider)
+    filters = [predicate for predicate in data.draw(several(names)) if binds(predicate, schema_after)]
     store = MemoryStore()
-    old = files_to_arrow(_written(store, "old", data.draw(rows(names)), before, PartitionSpec()), before, ())
+    old = files_to_arrow(
+        _written_files(store, "old", data.draw(rows(names)), schema_before, PartitionSpec()),
+        schema_before,
+        (),
+    )
     widened = [_widened(row) for row in data.draw(rows(names))]
-    new = files_to_arrow(_written(store, "new", widened, after, PartitionSpec()), after, ())
+    new = files_to_arrow(
+        _written_files(store, "new", widened, schema_after, PartitionSpec()), schema_after, ()
+    )
     for tables in ([old, new], [new, old]):
-        _check(store, joined(tables), filters, after, wider, [PartitionSpec()])
+        _check(store, joined(tables), filters, schema_after, wider, [PartitionSpec()])
 
 
 def several(names: Sequence[str]) -> st.SearchStrategy[list[Predicate]]:
@@ -154,7 +160,7 @@ def _widened(row: dict[str, Any]) -> dict[str, Any]:
     return row if day is None else {**row, "day": dt.datetime(day.year, day.month, day.day)}
 
 
-def _written(
+def _written_files(
     store: MemoryStore, write_id: str, data: list[dict[str, Any]], schema: Schema, spec: PartitionSpec
 ) -> list[DataFile]:
     reader = pa.Table.from_pylist(data, schema=schema_to_arrow(schema)).to_reader()
@@ -165,29 +171,33 @@ def _written(
 
 def _forgetful(file: DataFile, choices: st.DataObject) -> DataFile:
     """Return the file with some of its statistics unknown, as other writers leave them."""
-    kept: dict[int, ColumnStats] = {}
+    kept_stats: dict[int, ColumnStats] = {}
     for id, stats in file.stats.items():
-        lost = choices.draw(st.sampled_from(["nothing", "nothing", "all", "nulls", "min", "max", "bounds"]))
+        lost_text = choices.draw(
+            st.sampled_from(["nothing", "nothing", "all", "nulls", "min", "max", "bounds"])
+        )
         changes: dict[str, Any] = {
             "nothing": {}, "all": {}, "nulls": {"nulls": None}, "min": {"min": None}, "max": {"max": None},
             "bounds": {"min": None, "max": None},
-        }[lost]  # fmt: skip
-        if lost != "all":
-            kept[id] = msgspec.structs.replace(stats, **changes)
-    return msgspec.structs.replace(file, stats=kept)
+        }[lost_text]  # fmt: skip
+        if lost_text != "all":
+            kept_stats[id] = msgspec.structs.replace(stats, **changes)
+    return msgspec.structs.replace(file, stats=kept_stats)
 
 
 def _partly_deleted(store: MemoryStore, file: DataFile, choices: st.DataObject) -> DataFile:
     """Return the file with some of its rows deleted, maybe, but never all."""
     from pyroaring import BitMap
 
-    gone = (
+    removed_numbers = (
         choices.draw(st.sets(st.integers(0, file.rows - 1), max_size=file.rows - 1)) if file.rows else set()
     )
-    if not gone:
+    if not removed_numbers:
         return file
     write = WriteRef(id=file.write_id, version=0)
-    return with_vector(file, write_vectors(store, "t", write, {file.path: BitMap(gone)})[file.path])
+    return with_vector(
+        file, write_vectors(store, "t", write, {file.path: BitMap(removed_numbers)})[file.path]
+    )
 
 
 def _check(
@@ -220,27 +230,33 @@ def _check_one(
         assert not result.none[index].as_py() or True not in of_file
         assert not result.all[index].as_py() or set(of_file) == {True}
     _check_together(files, bound, specs)
-    matching = sum(list(of_file).count(True) for of_file in outcomes)
+    matching_total = sum(list(of_file).count(True) for of_file in outcomes)
     everything = FileSet.empty().added(files, schema, specs)
-    planned = plan_scan(everything, _no_fetch, bound, specs)
-    assert planned["path"].to_pylist() == files.filter(pa.array(may))["path"].to_pylist()
+    plan = plan_scan(everything, _no_fetch, bound, specs)
+    assert plan["path"].to_pylist() == files.filter(pa.array(may))["path"].to_pylist()
     counted = decided([files], bound, specs)
-    assert counted is None or sum(sum(chunk["rows"].to_pylist()) for chunk in counted) == matching
-    limited = plan_scan(everything, _no_fetch, bound, specs, limit=2)
-    assert len(_read(store, planned, schema, specs, bound)) == matching
-    found = dict(read_positions(store, "t", planned, schema, bound))
-    assert sum(map(len, found.values())) == matching
-    for path, positions in found.items():
+    assert counted is None or sum(sum(chunk["rows"].to_pylist()) for chunk in counted) == matching_total
+    limited_plan = plan_scan(everything, _no_fetch, bound, specs, limit=2)
+    assert len(_read(store, plan, schema, specs, bound)) == matching_total
+    found_positions = dict(read_positions(store, "t", plan, schema, bound))
+    assert sum(map(len, found_positions.values())) == matching_total
+    for path, positions in found_positions.items():
         # Without these rows, the file has none that match, and all others.
-        one = files_from_arrow(files.filter(pc.equal(files["path"], path)))[0]
-        old = read_vector(store, "t", one.deletes, one.physical_rows)
+        first_file = files_from_arrow(files.filter(pc.equal(files["path"], path)))[0]
+        old = read_vector(store, "t", first_file.deletes, first_file.physical_rows)
         assert not old & positions
         write = WriteRef(id="x", version=0)
-        left = with_vector(one, write_vectors(store, "t", write, {path: old | positions})[path])
-        after = files_to_arrow([left], schema, specs)
-        assert _read(store, after, schema, specs, bound) == []
-        assert len(_read(store, after, schema, specs)) == left.rows == one.rows - len(positions)
-    assert len(_read(store, limited, schema, specs, bound)) >= min(2, matching)
+        remaining_vector = with_vector(
+            first_file, write_vectors(store, "t", write, {path: old | positions})[path]
+        )
+        files_after = files_to_arrow([remaining_vector], schema, specs)
+        assert _read(store, files_after, schema, specs, bound) == []
+        assert (
+            len(_read(store, files_after, schema, specs))
+            == remaining_vector.rows
+            == first_file.rows - len(positions)
+        )
+    assert len(_read(store, limited_plan, schema, specs, bound)) >= min(2, matching_total)
 
 
 def _check_together(files: pa.Table, bound: Bound, specs: Sequence[PartitionSpec]) -> None:
@@ -249,17 +265,19 @@ def _check_together(files: pa.Table, bound: Bound, specs: Sequence[PartitionSpec
     if choice is None:
         return
     without_statistics = [name for name in files.column_names if is_judged(name, ())]
-    for known in (files, files.select(["path", *without_statistics])):
-        may, count = may_match(known, bound, specs).to_pylist(), known.num_rows
+    for known_files in (files, files.select(["path", *without_statistics])):
+        may, count = may_match(known_files, bound, specs).to_pylist(), known_files.num_rows
         groups = [
             (0, count),
             *((at, at + 2) for at in range(0, count, 2)),
             *((at, at + 1) for at in range(count)),
         ]
-        bounds = [bounds_of(str(place), known.slice(*_part(group))) for place, group in enumerate(groups)]
+        bounds = [
+            bounds_of(str(place), known_files.slice(*_part(group))) for place, group in enumerate(groups)
+        ]
         stored = decode_bounds(encode_bounds([each for each in bounds if each is not None]))
-        chosen = choice.manifests(bounds_table(list(stored.values()))).to_pylist()
-        for (first, end), needed in zip(groups, chosen, strict=True):
+        chosen_rows = choice.manifests(bounds_table(list(stored.values()))).to_pylist()
+        for (first, end), needed in zip(groups, chosen_rows, strict=True):
             assert needed or True not in may[first:end]
 
 

@@ -1,4 +1,4 @@
-"""Branches and tags made of whatever there is or was: a fast-forward loses nothing, and is done where nothing is lost.
+"""Branches and tags made of whatever there is or was: a fast-forward loses nothing, and is done if nothing is lost.
 
 Only what commits say is looked at: there are no data files here, which makes many histories quick.
 """
@@ -29,7 +29,7 @@ NAMES = ("a", "b", "c", "d")
 class Line:
     """A tag or branch, or main: its files, and all changes that led to them.
 
-    `id` is None for a tag. `of` is the id of the line that it was made of or of the past of, None where that was gone.
+    `id` is None for a tag. `of` is the id of the line that it was made of or of the past of, None if that was gone.
     """
 
     id: int | None
@@ -66,8 +66,8 @@ class LinesModel(RuleBasedStateMachine):
         return self.clients[client].load_table("t", ref=ref)
 
     def committed(self, table: Table, **lines: Line | None) -> None:
-        now = {**self.lines, **lines}
-        self.lines = {name: line for name, line in now.items() if line is not None}
+        current_lines = {**self.lines, **lines}
+        self.lines = {name: line for name, line in current_lines.items() if line is not None}
         self.past[table.version] = self.lines
 
     def branches(self) -> list[str]:
@@ -78,8 +78,8 @@ class LinesModel(RuleBasedStateMachine):
         write = engine.begin_write(table)
         file = data_file(write, number, 100 * number, 10)
         line = self.lines[name]
-        changed = Line(line.id, line.files | {file.path}, line.changes | {number}, line.of)
-        self.committed(engine.commit_write(table, write, "append", [file]), **{name: changed})
+        changed_line = Line(line.id, line.files | {file.path}, line.changes | {number}, line.of)
+        self.committed(engine.commit_write(table, write, "append", [file]), **{name: changed_line})
 
     @rule(data=st.data(), client=st.integers(0, 1))
     def change(self, data: st.DataObject, client: int) -> None:
@@ -90,8 +90,8 @@ class LinesModel(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(self.branches()))
         line = self.lines[name]
         if line.files:
-            changed = Line(line.id, frozenset(), line.changes | {next(self.numbers)}, line.of)
-            self.committed(self.table(client, name).truncate(), **{name: changed})
+            changed_line = Line(line.id, frozenset(), line.changes | {next(self.numbers)}, line.of)
+            self.committed(self.table(client, name).truncate(), **{name: changed_line})
 
     @rule(
         data=st.data(),
@@ -112,15 +112,15 @@ class LinesModel(RuleBasedStateMachine):
     def made(self, of: Table, then: Line, to: str, kind: str) -> None:
         origin = then.of if then.id is None else then.id
         by_id = {line.id: line for line in self.lines.values() if line.id is not None}
-        known = origin in by_id
-        here = by_id[origin] if known else self.lines[MAIN]
+        is_known = origin in by_id
+        own_line = by_id[origin] if is_known else self.lines[MAIN]
         # Where it is the same all the same, it has what came in between, and was undone.
-        source = here if here.files == then.files else then
+        source = own_line if own_line.files == then.files else then
         line = Line(
             next(self.numbers) if kind == "branch" else None,
             source.files,
             source.changes,
-            here.id if known or source is here else None,
+            own_line.id if is_known or source is own_line else None,
             is_new=True,
         )
         make = of.create_tag if kind == "tag" else of.create_branch
@@ -129,9 +129,9 @@ class LinesModel(RuleBasedStateMachine):
     @rule(data=st.data(), drops=st.booleans())
     def made_of_a_tag(self, data: st.DataObject, drops: bool) -> None:
         """Change a branch, make another one of a tag of it, and give the new one what some line has."""
-        for other in ("tagged", "new"):
-            if other in self.lines:
-                self.drop_it(other)
+        for other_name in ("tagged", "new"):
+            if other_name in self.lines:
+                self.drop_it(other_name)
         name = data.draw(st.sampled_from(self.branches()))
         self.append(name, 0)
         self.made(self.table(0, name), self.lines[name], "tagged", "tag")
@@ -158,29 +158,33 @@ class LinesModel(RuleBasedStateMachine):
         self.joined(data.draw(st.sampled_from(branches)), data.draw(st.sampled_from(branches)), client)
 
     def joined(self, name: str, to: str, client: int) -> None:
-        line, other = self.lines[name], self.lines[to]
-        before = self.table(client).version
+        line, other_line = self.lines[name], self.lines[to]
+        version_before = self.table(client).version
         try:
             table = self.table(client).fast_forward(name, to)
         except InvalidInput as error:
             assert name in str(error) and to in str(error)
-            assert not line.is_new or line.of != other.id, f"{name} is as it was made of {to}: {error}"
+            assert not line.is_new or line.of != other_line.id, f"{name} is as it was made of {to}: {error}"
             assert name != to
             return
-        if table.version == before:
-            assert other.changes <= line.changes, f"{name} has not all that {to} has, and that was not done"
+        if table.version == version_before:
+            assert other_line.changes <= line.changes, (
+                f"{name} has not all that {to} has, and that was not done"
+            )
             return
-        assert line.changes <= other.changes, f"{name} became {to}, and lost something"
-        self.committed(table, **{name: replace(line, files=other.files, changes=other.changes, is_new=False)})
+        assert line.changes <= other_line.changes, f"{name} became {to}, and lost something"
+        self.committed(
+            table, **{name: replace(line, files=other_line.files, changes=other_line.changes, is_new=False)}
+        )
 
     @invariant()
     def all_is_as_the_model_has_it(self) -> None:
         for client in (0, 1) if hasattr(self, "clients") else ():
             table = self.table(client)
-            found = {
+            found_paths = {
                 name: paths(table, table.table_head.view.state.on(name).files) for name in (MAIN, *table.refs)
             }
-            assert found == {name: line.files for name, line in self.lines.items()}
+            assert found_paths == {name: line.files for name, line in self.lines.items()}
 
 
 LinesModel.TestCase.settings = settings(

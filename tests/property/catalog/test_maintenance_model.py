@@ -70,7 +70,7 @@ class World:
         """Return the namespace in whose folder a table is."""
         client = self.clients[0]
         folder = client.load_table(table).location.rpartition("/")[0]
-        homes = {client._tree.namespace((each,)).tracked.log.location: each for each in ("a", "b")}
+        homes = {client._tree.namespace((name,)).tracked.log.location: name for name in ("a", "b")}
         return homes[folder]
 
 
@@ -109,14 +109,14 @@ def truncate(world: World, catalog: Catalog, name: str, pick: int) -> None:
 
 
 def replace(world: World, catalog: Catalog, name: str, pick: int) -> None:
-    def staged(table: Table, n: int) -> Table:
+    def staged_table(table: Table, n: int) -> Table:
         stage = engine.stage(catalog, "replace", name, SCHEMA)
         metadata = msgspec.structs.replace(table.metadata, schema=stage.schema, specs=(stage.spec,))
         return engine.commit_stage(
             catalog, stage, written_files(table.table_head.tracked, metadata, stage.write, rows(n))
         )
 
-    change(world, catalog, name, staged, lambda old, n: [n])
+    change(world, catalog, name, staged_table, lambda old, n: [n])
 
 
 def begin(world: World, catalog: Catalog, name: str, pick: int) -> None:
@@ -172,14 +172,14 @@ def save_cut(world: World, catalog: Catalog, name: str, pick: int) -> None:
     if len(world.cuts) >= 2:
         return
     cut, namespace = f"cut {world.clock.now_us}", ("", "a", "b")[pick % 3]
-    held = {table: model for table, model in world.tables.items() if table.startswith(namespace)}
+    held_models = {table: model for table, model in world.tables.items() if table.startswith(namespace)}
     try:
         catalog.save_cut(cut, namespace=namespace)
     except InvalidInput:
-        homes = {world.home_of(table) for table in held}
+        homes = {world.home_of(table) for table in held_models}
         assert namespace and homes - {namespace}, "refused, and no table of it is in another folder"
         return
-    world.cuts[cut, namespace] = {table: model.rows for table, model in held.items()}
+    world.cuts[cut, namespace] = {table: model.rows for table, model in held_models.items()}
 
 
 def drop_cut(world: World, catalog: Catalog, name: str, pick: int) -> None:
@@ -204,10 +204,10 @@ def vacuum(world: World, catalog: Catalog, name: str, pick: int) -> None:
     limit = dt.timedelta(days=(0, 3, 3)[pick % 3])
     answers = catalog.vacuum(older_than=limit, dry_run=pick == 0)
     assert not [answer for answer in answers if answer.error], answers
-    purged = {a.location for a in answers if a.kind == "dropped-table" and not a.kept_for_cuts}
+    purged_locations = {a.location for a in answers if a.kind == "dropped-table" and not a.kept_for_cuts}
     until_us = world.clock.now_us - 7 * 86_400_000_000
     for name, model in list(world.dropped):
-        if any(model.id in location for location in purged):
+        if any(model.id in location for location in purged_locations):
             assert model.dropped_at_us <= until_us, "purged before its time"
             if pick:
                 world.dropped.remove((name, model))
@@ -228,8 +228,8 @@ def check_table(catalog: Catalog, name: str, model: Model) -> None:
 
 def check_all(world: World) -> None:
     fresh = world.clock.client(world.warehouse)
-    listed = [".".join(name) for namespace in ("a", "b") for name in fresh.list_tables(namespace)]
-    assert sorted(listed) == sorted(world.tables)
+    listed_texts = [".".join(name) for namespace in ("a", "b") for name in fresh.list_tables(namespace)]
+    assert sorted(listed_texts) == sorted(world.tables)
     for name, model in world.tables.items():
         check_table(fresh, name, model)
     for (name, namespace), expected in world.cuts.items():

@@ -146,7 +146,9 @@ class World:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.mode = rng.choice(("merge-on-read", "copy-on-write"))
-        properties = {f"lakelog.write.{each}.mode": self.mode for each in ("delete", "update", "merge")}
+        properties = {
+            f"lakelog.write.{operation}.mode": self.mode for operation in ("delete", "update", "merge")
+        }
         partitions = rng.choice(([], ["g"], ["k"]))
         catalog = Catalog(f"memory://{uuid.uuid4().hex}")
         self.table = catalog.create_table("t", SCHEMA, partition_by=partitions, properties=properties)
@@ -180,15 +182,15 @@ class World:
             and clauses["matched"][0].does == "delete"
             and clauses["matched"][0].test is always
         )
-        before = self.table
+        table_before = self.table
         try:
             self.table = merge.execute()
         except InvalidInput as error:
             assert twice and checks and "matches several rows of the source" in str(error)
-            assert self.table.refresh().version == before.version
+            assert self.table.refresh().version == table_before.version
             return
         assert not (twice and checks), "a row of the table matches twice"
-        self.check(before, expected)
+        self.check(table_before, expected)
 
     def random_clause(self, merge: Any, kind: str) -> tuple[Any, Clause]:
         rng = self.rng
@@ -203,46 +205,54 @@ class World:
         does = "insert" if kind == "not_matched" else "update"
         if kind != "not_matched_by_source" and rng.random() < 0.4:
             return getattr(merge, f"when_{kind}_{does}_all")(text, ["more"]), Clause(does, test, ALL)
-        chosen = {column: (given, of) for column, given, of in rng.sample(values, rng.randint(1, 3))}
-        merge = getattr(merge, f"when_{kind}_{does}")({c: given for c, (given, _) in chosen.items()}, text)
-        return merge, Clause(does, test, {c: of for c, (_, of) in chosen.items()})
+        chosen_pairs = {column: (given, of) for column, given, of in rng.sample(values, rng.randint(1, 3))}
+        merge = getattr(merge, f"when_{kind}_{does}")(
+            {c: given for c, (given, _) in chosen_pairs.items()}, text
+        )
+        return merge, Clause(does, test, {c: of for c, (_, of) in chosen_pairs.items()})
 
     def update(self) -> None:
-        name, given, of = self.rng.choice(VALUES_OF_TARGET)
-        given = given.replace("target.", "") if isinstance(given, str) else given
-        bound, before = self.rng.choice((None, *range(4))), self.table
+        name, given_text, of = self.rng.choice(VALUES_OF_TARGET)
+        given_text = given_text.replace("target.", "") if isinstance(given_text, str) else given_text
+        bound, table_before = self.rng.choice((None, *range(4))), self.table
         expected = [
             {**row, name: of(row, NOTHING), "_row_version": None}
             if bound is None or (row["v"] is not None and row["v"] >= bound)
             else row
             for row in self.rows
         ]
-        self.table = before.update({name: given}, None if bound is None else col("v") >= bound)
-        self.check(before, expected)
+        self.table = table_before.update({name: given_text}, None if bound is None else col("v") >= bound)
+        self.check(table_before, expected)
 
     def check(self, before: Table, expected: Sequence[Row]) -> None:
         """Hold the table against rows of which those that were changed have no version, and new ones no id."""
-        found, version = self.seen(), self.table.version
+        state, version = self.seen(), self.table.version
         self.check_counts(before, expected)
-        if shown(found) == shown(self.rows):
+        if shown_counts(state) == shown_counts(self.rows):
             assert version == before.version, "a merge that changes nothing makes no version"
-        filled = [
+        filled_rows = [
             row if row["_row_version"] is not None else {**row, "_row_version": version} for row in expected
         ]
-        known = {row["_row_id"] for row in expected}
-        kept = [{**row, "_row_id": row["_row_id"] if row["_row_id"] in known else None} for row in found]
-        assert shown(kept) == shown(filled)
-        fresh = [row["_row_id"] for row in found if row["_row_id"] not in known]
+        known_row_ids = {row["_row_id"] for row in expected}
+        kept = [
+            {**row, "_row_id": row["_row_id"] if row["_row_id"] in known_row_ids else None} for row in state
+        ]
+        assert shown_counts(kept) == shown_counts(filled_rows)
+        fresh = [row["_row_id"] for row in state if row["_row_id"] not in known_row_ids]
         assert len(set(fresh)) == len(fresh) and all(id is not None for id in fresh)
-        self.rows = found
+        self.rows = state
 
     def check_counts(self, before: Table, expected: Sequence[Row]) -> None:
         counts = self.table.rows_changed
-        inserted = sum(row["_row_id"] is None for row in expected)
-        updated = sum(row["_row_version"] is None for row in expected) - inserted
-        deleted = len(self.rows) + inserted - len(expected)
+        inserted_total = sum(row["_row_id"] is None for row in expected)
+        updated_total = sum(row["_row_version"] is None for row in expected) - inserted_total
+        deleted_count = len(self.rows) + inserted_total - len(expected)
         assert counts is not None
-        assert (counts.inserted, counts.updated, counts.deleted) == (inserted, updated, deleted)
+        assert (counts.inserted, counts.updated, counts.deleted) == (
+            inserted_total,
+            updated_total,
+            deleted_count,
+        )
         if self.mode == "merge-on-read":
             assert counts.copied == 0
         if self.table.version > before.version:
@@ -272,14 +282,14 @@ def model(
     """Return the rows after a merge, and whether a row of the table matches several of the source."""
     after, twice, hit = [], False, set()
     for row in target:
-        found = [at for at, each in enumerate(source) if matches(row, each)]
-        hit |= set(found)
-        twice = twice or len(found) > 1
+        numbers = [at for at, each in enumerate(source) if matches(row, each)]
+        hit |= set(numbers)
+        twice = twice or len(numbers) > 1
         new: Row | None = row
-        for at in found:
-            new = None if new is None else changed(row, source[at], matched)
-        if not found:
-            new = changed(row, NOTHING, not_matched_by_source)
+        for at in numbers:
+            new = None if new is None else changed_row(row, source[at], matched)
+        if not numbers:
+            new = changed_row(row, NOTHING, not_matched_by_source)
         after += [] if new is None else [new]
     for at, each in enumerate(source):
         clause = next((c for c in not_matched if c.test(NOTHING, each)), None)
@@ -290,7 +300,7 @@ def model(
     return after, twice
 
 
-def changed(row: Row, source: Row, clauses: Sequence[Clause]) -> Row | None:
+def changed_row(row: Row, source: Row, clauses: Sequence[Clause]) -> Row | None:
     clause = next((c for c in clauses if c.test(row, source)), None)
     if clause is None:
         return row
@@ -299,7 +309,7 @@ def changed(row: Row, source: Row, clauses: Sequence[Clause]) -> Row | None:
     return {**row, **{name: of(row, source) for name, of in clause.values.items()}, "_row_version": None}
 
 
-def shown(rows: Sequence[Row]) -> Counter[str]:
+def shown_counts(rows: Sequence[Row]) -> Counter[str]:
     return Counter(repr([row[name] for name in (*SCHEMA.names, "_row_id", "_row_version")]) for row in rows)
 
 

@@ -76,15 +76,15 @@ def values(table: Table, row: dict[str, Any]) -> dict[str, Any]:
     return dict(zip(fields_of(table.metadata), key(table, row), strict=True))
 
 
-def shown(rows: Sequence[dict[str, Any]]) -> list[str]:
+def shown_texts(rows: Sequence[dict[str, Any]]) -> list[str]:
     return sorted(str([row[name] for name in ("id", "k", "x")] + [str(row["at"])]) for row in rows)
 
 
 def listed(table: Table) -> dict[tuple[Any, ...], int]:
-    found = engine.partitions(table)
+    partitions = engine.partitions(table)
     names = list(fields_of(table.metadata))
-    keys = zip(*(from_arrow(found[name].combine_chunks()) for name in names), strict=True)
-    return dict(zip(keys, found["rows"].to_pylist(), strict=True))
+    keys = zip(*(from_arrow(partitions[name].combine_chunks()) for name in names), strict=True)
+    return dict(zip(keys, partitions["rows"].to_pylist(), strict=True))
 
 
 class Model:
@@ -108,10 +108,10 @@ class Model:
                 # Which of them were of partitions that are still there is not distinguished here.
                 self.empty = set()
             case "overwrite":
-                touched = {key(table, row) for row in given}
+                touched_keys = {key(table, row) for row in given}
                 self.table = table.overwrite_partitions(pa.Table.from_pylist(given, SCHEMA))
-                self.rows = [row for row in self.rows if key(table, row) not in touched] + given
-                self.empty -= touched
+                self.rows = [row for row in self.rows if key(table, row) not in touched_keys] + given
+                self.empty -= touched_keys
             case "replace":
                 gone = [row["k"] for row in given[:2]]
                 known = [k for k in gone if k is not None]
@@ -127,11 +127,11 @@ class Model:
                 self.table = engine.add_partitions(table, [values(table, row) for row in given])
                 self.empty |= {key(table, row) for row in given}
             case "drop" | "truncate":
-                named = {key(table, row) for row in given}
+                keys = {key(table, row) for row in given}
                 change = engine.drop_partitions if kind == "drop" else engine.truncate_partitions
                 self.table = change(table, [values(table, row) for row in given])
-                self.rows = [row for row in self.rows if key(table, row) not in named]
-                self.empty = self.empty - named if kind == "drop" else self.empty | named
+                self.rows = [row for row in self.rows if key(table, row) not in keys]
+                self.empty = self.empty - keys if kind == "drop" else self.empty | keys
             case "delete":
                 ids = {row["id"] for row in given}
                 self.table = table.delete(col("id").is_in(sorted(ids)))
@@ -145,12 +145,12 @@ class Model:
         self.versions[self.table.version] = self.rows
 
     def rename(self, old: dict[str, Any], new: dict[str, Any]) -> None:
-        table, was, becomes = self.table, key(self.table, old), key(self.table, new)
+        table, was_key, becomes = self.table, key(self.table, old), key(self.table, new)
         self.table = engine.rename_partition(table, values(table, old), values(table, new))
         names = [table.schema.path_of(field.source_id)[0] for field in table.spec.fields]
-        changed = {n: new[n] for n, a, b in zip(names, was, becomes, strict=True) if a != b}
-        self.rows = [{**row, **changed} if key(table, row) == was else row for row in self.rows]
-        self.empty = {becomes if each == was else each for each in self.empty}
+        changed = {n: new[n] for n, a, b in zip(names, was_key, becomes, strict=True) if a != b}
+        self.rows = [{**row, **changed} if key(table, row) == was_key else row for row in self.rows]
+        self.empty = {becomes if each == was_key else each for each in self.empty}
 
 
 @settings(max_examples=examples(40, full=400))
@@ -172,23 +172,25 @@ def test_a_table_of_many_partitionings_is_its_rows(
             assert error.kind != "nothing-to-do"
             event(f"{kind} refused: {type(error).__name__}")
     table = model.table
-    assert shown(table.to_arrow().to_pylist()) == shown(model.rows)
+    assert shown_texts(table.to_arrow().to_pylist()) == shown_texts(model.rows)
     _check_filters(model, data)
     _check_partitions(model)
     again = Catalog(catalog.warehouse).load_table("t")
     for version, rows in model.versions.items():
-        assert shown(again.at(version=version).to_arrow().to_pylist()) == shown(rows)
+        assert shown_texts(again.at(version=version).to_arrow().to_pylist()) == shown_texts(rows)
 
 
 def _check_filters(model: Model, data: st.DataObject) -> None:
     for name in ("id", "k", "at"):
         value = data.draw(st.sampled_from(DOMAINS[name]))
         if value is None:
-            wanted, condition = [row for row in model.rows if row[name] is None], col(name).is_null()
+            wanted_rows, condition = [row for row in model.rows if row[name] is None], col(name).is_null()
         else:
             below = [row for row in model.rows if row[name] is not None and row[name] <= value]
-            wanted, condition = below, col(name) <= value
-        assert shown(model.table.scan(filter=condition).to_arrow().to_pylist()) == shown(wanted)
+            wanted_rows, condition = below, col(name) <= value
+        assert shown_texts(model.table.scan(filter=condition).to_arrow().to_pylist()) == shown_texts(
+            wanted_rows
+        )
 
 
 def _check_partitions(model: Model) -> None:

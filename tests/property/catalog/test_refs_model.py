@@ -43,9 +43,9 @@ class Version:
 
 
 def ids_of(table: Table) -> frozenset[int]:
-    found = table.to_arrow()["id"].to_pylist()
-    assert len(set(found)) == len(found), "a row is there twice"
-    return frozenset(found)
+    rows = table.to_arrow()["id"].to_pylist()
+    assert len(set(rows)) == len(rows), "a row is there twice"
+    return frozenset(rows)
 
 
 class RefsModel(RuleBasedStateMachine):
@@ -96,16 +96,16 @@ class RefsModel(RuleBasedStateMachine):
         rows = self.now.lines[name].rows
         if not rows:
             return
-        some = sorted(data.draw(st.sets(st.sampled_from(sorted(rows)), min_size=1)))
+        some_numbers = sorted(data.draw(st.sets(st.sampled_from(sorted(rows)), min_size=1)))
         table = self.table(client, name)
         if by_filter:
-            table = table.delete(col("id").is_in(some))
+            table = table.delete(col("id").is_in(some_numbers))
         else:
             with patch.object(deletion_vectors, "INLINE_MAX_BYTES", 0 if apart else 512):
                 table = engine.commit_rows(
-                    table, engine.begin_write(table), "delete", deletes=deletes_of(table, some)
+                    table, engine.begin_write(table), "delete", deletes=deletes_of(table, some_numbers)
                 )
-        self.changed(table, name, rows - frozenset(some))
+        self.changed(table, name, rows - frozenset(some_numbers))
 
     @rule(client=st.integers(0, 1), data=st.data())
     def overwrite(self, client: int, data: st.DataObject) -> None:
@@ -121,20 +121,20 @@ class RefsModel(RuleBasedStateMachine):
     def make(self, client: int, data: st.DataObject, to: str, kind: str) -> None:
         """Make a tag or branch from any line, now or in the past."""
         name = data.draw(st.sampled_from(sorted(self.now.lines)))
-        known, line = self.now.lines.get(to), self.now.lines[name]
-        if known is not None and known.is_tag != (kind == "tag"):
+        known_line, line = self.now.lines.get(to), self.now.lines[name]
+        if known_line is not None and known_line.is_tag != (kind == "tag"):
             return
         version = None
         if not line.is_tag and data.draw(st.booleans()):
             version = data.draw(st.sampled_from(self.versions_of(name)))
-            then = self.past[version].lines[name]
+            past_line = self.past[version].lines[name]
             # Where it is the same all the same, it has what came in between, and was undone.
-            line = then if then.rows != line.rows else line
+            line = past_line if past_line.rows != line.rows else line
         table = self.table(client, name)
         make = table.create_tag if kind == "tag" else table.create_branch
-        made = make(to, version, replace=True)
+        new_table = make(to, version, replace=True)
         lines = {**self.now.lines, to: Contents(line.rows, line.changes, kind == "tag")}
-        self.committed(made, lines, {**self.now.ids, to: next(self.numbers)})
+        self.committed(new_table, lines, {**self.now.ids, to: next(self.numbers)})
 
     def versions_of(self, name: str) -> list[int]:
         return [
@@ -149,23 +149,25 @@ class RefsModel(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(sorted(set(self.now.lines) - {MAIN})))
         table = self.table(client)
         table = table.drop_tag(name) if self.now.lines[name].is_tag else table.drop_branch(name)
-        self.committed(table, {other: line for other, line in self.now.lines.items() if other != name})
+        self.committed(
+            table, {other_text: line for other_text, line in self.now.lines.items() if other_text != name}
+        )
 
     @rule(client=st.integers(0, 1), data=st.data())
     def fast_forward(self, client: int, data: st.DataObject) -> None:
         name, to = self.a_line(data), self.a_line(data)
-        line, other = self.now.lines[name], self.now.lines[to]
-        before = max(self.past)
+        line, other_line = self.now.lines[name], self.now.lines[to]
+        number_before = max(self.past)
         try:
             table = self.table(client).fast_forward(name, to)
         except InvalidInput:
             assert name != to
             return
-        if table.version == before:
-            assert other.changes <= line.changes
+        if table.version == number_before:
+            assert other_line.changes <= line.changes
             return
-        assert line.changes <= other.changes
-        self.committed(table, {**self.now.lines, name: other})
+        assert line.changes <= other_line.changes
+        self.committed(table, {**self.now.lines, name: other_line})
 
     @rule(client=st.integers(0, 1))
     def nothing_is_lost_that_was_only_appended_to_a_branch(self, client: int) -> None:
@@ -191,15 +193,19 @@ class RefsModel(RuleBasedStateMachine):
     @rule(client=st.integers(0, 1), data=st.data(), meanwhile=st.sampled_from(["nothing", "append"]))
     def transaction(self, client: int, data: st.DataObject, meanwhile: str) -> None:
         """Append to one line, and delete from another one, while another client appends to a third."""
-        one, other, third = (self.a_line(data) for _ in range(3))
+        a_line, other_a_line, third = (self.a_line(data) for _ in range(3))
         new = frozenset([next(self.numbers)])
         tx = self.clients[client].begin()
-        tx.load_table("t", ref=one).append(self.arrow(new))
-        table = tx.load_table("t", ref=other)
-        rows = self.now.lines[other].rows | (new if one == other else frozenset())
-        gone = sorted(data.draw(st.sets(st.sampled_from(sorted(rows)), max_size=3))) if rows else []
-        if gone:
-            engine.commit_rows(table, engine.begin_write(table), "delete", deletes=deletes_of(table, gone))
+        tx.load_table("t", ref=a_line).append(self.arrow(new))
+        table = tx.load_table("t", ref=other_a_line)
+        rows = self.now.lines[other_a_line].rows | (new if a_line == other_a_line else frozenset())
+        removed_numbers = (
+            sorted(data.draw(st.sets(st.sampled_from(sorted(rows)), max_size=3))) if rows else []
+        )
+        if removed_numbers:
+            engine.commit_rows(
+                table, engine.begin_write(table), "delete", deletes=deletes_of(table, removed_numbers)
+            )
         if meanwhile == "append":
             theirs = frozenset([next(self.numbers)])
             self.changed(
@@ -209,8 +215,11 @@ class RefsModel(RuleBasedStateMachine):
             )
         tx.commit()
         lines = dict(self.now.lines)
-        for name, become in ((one, lambda rows: rows | new), (other, lambda rows: rows - frozenset(gone))):
-            if name == one or gone:
+        for name, become in (
+            (a_line, lambda rows: rows | new),
+            (other_a_line, lambda rows: rows - frozenset(removed_numbers)),
+        ):
+            if name == a_line or removed_numbers:
                 lines[name] = Contents(become(lines[name].rows), lines[name].changes | {next(self.numbers)})
         self.committed(self.table(client), lines)
 
@@ -227,8 +236,8 @@ class RefsModel(RuleBasedStateMachine):
             else:
                 tx.load_table("t").append(self.arrow(more))
         line = Contents(main.rows | new, main.changes | {next(self.numbers)})
-        other = line if joins else Contents(main.rows | more, main.changes | {next(self.numbers)})
-        lines = {**self.now.lines, name: line, MAIN: other}
+        other_line = line if joins else Contents(main.rows | more, main.changes | {next(self.numbers)})
+        lines = {**self.now.lines, name: line, MAIN: other_line}
         self.committed(self.table(client), lines, {**self.now.ids, name: next(self.numbers)})
 
     @rule(client=st.integers(0, 1))
@@ -247,14 +256,14 @@ class RefsModel(RuleBasedStateMachine):
             table = self.table(client)
             assert set(table.refs) == set(self.now.lines) - {MAIN}
             for name, line in self.now.lines.items():
-                seen = table.at(ref=name)
-                assert ids_of(seen) == line.rows
-                assert seen.row_count == len(line.rows)
-                self.check_row_ids(seen)
+                seen_table = table.at(ref=name)
+                assert ids_of(seen_table) == line.rows
+                assert seen_table.row_count == len(line.rows)
+                self.check_row_ids(seen_table)
 
     def check_row_ids(self, table: Table) -> None:
-        found = table.scan(row_ids=True).to_arrow().to_pydict()
-        columns = (found[name] for name in ("id", "_row_id", "_row_version"))
+        found_columns = table.scan(row_ids=True).to_arrow().to_pydict()
+        columns = (found_columns[name] for name in ("id", "_row_id", "_row_version"))
         for id, row_id, version in zip(*columns, strict=True):
             assert version is not None and version <= table.version
             # Nothing changes a row here, wherever it comes to be.
@@ -277,8 +286,8 @@ class RefsModel(RuleBasedStateMachine):
                 except NoSuchRef:
                     continue
                 raise AssertionError(f"{name} is there in version {version}")
-        found = fresh.fsck(deep=True, all_versions=True).of(Severity.DAMAGE)
-        assert not found, found
+        findings = fresh.fsck(deep=True, all_versions=True).of(Severity.DAMAGE)
+        assert not findings, findings
 
 
 RefsModel.TestCase.settings = settings(

@@ -31,10 +31,10 @@ Model = dict[int, tuple[str, int, int]]
 
 
 def seen(table: Table) -> Model:
-    found = table.scan(row_ids=True).to_arrow().to_pydict()
-    columns = (found[name] for name in ("name", "_row_id", "_row_version"))
-    assert len(set(found["id"])) == len(found["id"]), "a row is there twice"
-    return dict(zip(found["id"], zip(*columns, strict=True), strict=True))
+    found_columns = table.scan(row_ids=True).to_arrow().to_pydict()
+    columns = (found_columns[name] for name in ("name", "_row_id", "_row_version"))
+    assert len(set(found_columns["id"])) == len(found_columns["id"]), "a row is there twice"
+    return dict(zip(found_columns["id"], zip(*columns, strict=True), strict=True))
 
 
 class RowsModel(RuleBasedStateMachine):
@@ -82,8 +82,8 @@ class RowsModel(RuleBasedStateMachine):
     def append(self, client: int, count: int) -> None:
         ids = [next(self.numbers) for _ in range(count)]
         table = self.table(client).append(pa.table({"id": ids, "name": ["new"] * count}, schema=SCHEMA))
-        now = seen(table)
-        new = {id: now[id] for id in ids}
+        state = seen(table)
+        new = {id: state[id] for id in ids}
         assert {row_id for _, row_id, _ in new.values()} == set(range(self.next_row, self.next_row + count))
         assert {version for _, _, version in new.values()} == {table.version}
         self.next_row += count
@@ -119,30 +119,30 @@ class RowsModel(RuleBasedStateMachine):
         self, client: int, data: st.DataObject, count: int, stale: bool, moved: bool
     ) -> None:
         """Overwrite some rows of files, while others may delete one of them, or of those beside them, and compact."""
-        gone, new = self.chosen(data), [next(self.numbers) for _ in range(count)]
+        removed_numbers, new = self.chosen(data), [next(self.numbers) for _ in range(count)]
         table = self.table(client)
         if stale:
-            other = data.draw(st.sampled_from(sorted(self.rows)))
-            theirs = self.table(1 - client).delete(col("id") == other)
+            other_row = data.draw(st.sampled_from(sorted(self.rows)))
+            theirs = self.table(1 - client).delete(col("id") == other_row)
             self.next_row = theirs.table_head.view.state.next_row
-            self.committed(theirs, {id: row for id, row in self.rows.items() if id != other})
+            self.committed(theirs, {id: row for id, row in self.rows.items() if id != other_row})
         if moved:
             theirs = self.table(1 - client).compact(deleted_ratio=0)
             self.next_row = theirs.table_head.view.state.next_row
             self.committed(theirs, self.rows)
         rows = pa.table({"id": new, "name": ["over"] * count}, schema=SCHEMA)
         try:
-            table = table.overwrite(rows, col("id").is_in(gone))
+            table = table.overwrite(rows, col("id").is_in(removed_numbers))
         except CommitConflict:
             assert stale
             return
-        assert not stale or other not in gone
-        now = seen(table)
-        added = {id: now[id] for id in new}
+        assert not stale or other_row not in removed_numbers
+        state = seen(table)
+        added = {id: state[id] for id in new}
         assert min([row_id for _, row_id, _ in added.values()], default=self.next_row) >= self.next_row
         assert {version for _, _, version in added.values()} <= {table.version}
         self.next_row = table.table_head.view.state.next_row
-        self.committed(table, {id: row for id, row in self.rows.items() if id not in gone} | added)
+        self.committed(table, {id: row for id, row in self.rows.items() if id not in removed_numbers} | added)
 
     @precondition(lambda self: self.rows)
     @rule(client=st.integers(0, 1), data=st.data(), name=st.sampled_from("abc"))
@@ -158,12 +158,12 @@ class RowsModel(RuleBasedStateMachine):
     @rule(client=st.integers(0, 1), data=st.data())
     def compact(self, client: int, data: st.DataObject) -> None:
         table = self.table(client)
-        removed = sorted(data.draw(st.sets(st.sampled_from(paths_of(table)), min_size=1)))
+        removed_texts = sorted(data.draw(st.sets(st.sampled_from(paths_of(table)), min_size=1)))
         write, plan = engine.begin_write(table), table.plan()
-        some = plan.filter(pa.array([path in removed for path in plan["path"].to_pylist()]))
-        nothing = bind(ALWAYS_FALSE, table.schema)
-        files = copied_files(table.table_head, some, nothing, write)
-        table = engine.commit_rows(table, write, "compact", files, removed=removed)
+        some_plan = plan.filter(pa.array([path in removed_texts for path in plan["path"].to_pylist()]))
+        condition = bind(ALWAYS_FALSE, table.schema)
+        files = copied_files(table.table_head, some_plan, condition, write)
+        table = engine.commit_rows(table, write, "compact", files, removed=removed_texts)
         self.next_row = table.table_head.view.state.next_row
         self.committed(table, dict(self.rows))
 
@@ -187,19 +187,19 @@ class RowsModel(RuleBasedStateMachine):
         table.overwrite(rows, col("id").is_in([*second, new[0]]))
         tx.commit()
         table = self.table(client)
-        now, gone = seen(table), {*first, *second}
-        added = {id: now[id] for id in new[1:]}
+        state, removed_numbers = seen(table), {*first, *second}
+        added = {id: state[id] for id in new[1:]}
         assert all(row_id >= self.next_row for _, row_id, _ in added.values())
         self.next_row = table.table_head.view.state.next_row
-        self.committed(table, {id: row for id, row in self.rows.items() if id not in gone} | added)
+        self.committed(table, {id: row for id, row in self.rows.items() if id not in removed_numbers} | added)
 
     @precondition(lambda self: self.rows)
     @rule(client=st.integers(0, 1), data=st.data())
     def transaction(self, client: int, data: st.DataObject) -> None:
         """Delete some rows and add one in a transaction, while others are deleted outside of it."""
         mine = self.chosen(data)
-        left = sorted(self.rows.keys() - set(mine))
-        theirs = sorted(data.draw(st.sets(st.sampled_from(left)))) if left else []
+        remaining_rows = sorted(self.rows.keys() - set(mine))
+        theirs = sorted(data.draw(st.sets(st.sampled_from(remaining_rows)))) if remaining_rows else []
         id = next(self.numbers)
         tx = self.clients[client].begin()
         table = tx.load_table("t")
@@ -207,12 +207,15 @@ class RowsModel(RuleBasedStateMachine):
             table, engine.begin_write(table), "delete", deletes=deletes_of(table, mine)
         )
         table.append(pa.table({"id": [id], "name": ["tx"]}, schema=SCHEMA))
-        other = self.table(1 - client)
+        other_table = self.table(1 - client)
         if theirs:
-            other = engine.commit_rows(
-                other, engine.begin_write(other), "delete", deletes=deletes_of(other, theirs)
+            other_table = engine.commit_rows(
+                other_table,
+                engine.begin_write(other_table),
+                "delete",
+                deletes=deletes_of(other_table, theirs),
             )
-            self.committed(other, {id: row for id, row in self.rows.items() if id not in theirs})
+            self.committed(other_table, {id: row for id, row in self.rows.items() if id not in theirs})
         tx.commit()
         table = self.table(client)
         rows = {id: row for id, row in self.rows.items() if id not in mine}
@@ -232,9 +235,9 @@ class RowsModel(RuleBasedStateMachine):
         table = Catalog(self.clients[0].warehouse).load_table("t")
         for version, rows in self.past.items():
             assert seen(table.at(version=version)) == rows
-        found = fsck.check_warehouse(self.clients[0]._logs, deep=True, all_versions=True).found
+        findings = fsck.check_warehouse(self.clients[0]._logs, deep=True, all_versions=True).found
         # What a conflict or a later step of a transaction has made useless is left to vacuum.
-        assert {finding.kind for finding in found} <= {"data-file-unused"}
+        assert {finding.kind for finding in findings} <= {"data-file-unused"}
 
 
 RowsModel.TestCase.settings = settings(

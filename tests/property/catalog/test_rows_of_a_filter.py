@@ -88,7 +88,7 @@ def model_of(predicate: Predicate) -> Predicate:
     """Return the filter on the columns of `as_model`. Only beside a column of type CHAR, blanks do not count."""
     args = predicate.args
     is_fixed = Column(("fixed",)) in args and predicate.op not in TEXT_TESTS
-    return Predicate(predicate.op, tuple(_model_of(each, is_fixed) for each in args))
+    return Predicate(predicate.op, tuple(_model_of(arg, is_fixed) for arg in args))
 
 
 def _model_of(operand: Any, is_fixed: bool) -> Any:
@@ -106,13 +106,13 @@ def _model_of(operand: Any, is_fixed: bool) -> Any:
 
 def leaves() -> st.SearchStrategy[Predicate]:
     def of_text(operand: Any, values: list[str]) -> st.SearchStrategy[Predicate]:
-        value = st.sampled_from([*values, *(f"{each}  " for each in values)]).map(literal)
-        compared = st.builds(
+        value = st.sampled_from([*values, *(f"{value}  " for value in values)]).map(literal)
+        compared_builds = st.builds(
             lambda op, right: Predicate(op, (operand, right)),
             st.sampled_from(["=", "<=>", "<>", "<", "<=", ">", ">=", *TEXT_TESTS]),
             value,
         )
-        return compared | st.lists(value | st.just(FilterLiteral(None)), min_size=1, max_size=3).map(
+        return compared_builds | st.lists(value | st.just(FilterLiteral(None)), min_size=1, max_size=3).map(
             lambda some: Predicate("IN", (operand, *some))
         )
 
@@ -120,19 +120,19 @@ def leaves() -> st.SearchStrategy[Predicate]:
         ops = st.sampled_from(["=", "<=>", "<>", "<", "<=", ">", ">="])
         return st.builds(lambda op, right: Predicate(op, (column, right)), ops, st.sampled_from(values))
 
-    fixed = Column(("fixed",))
-    nested = [
+    fixed_column = Column(("fixed",))
+    nested_texts = [
         of_text(Column(("st", "text")), NESTED["text"]),
         of_text(Column(("st", "fixed")), SHORT),
         of_numbers(Column(("st", "real")), [literal(each) for each in NESTED["real"]]),
-        of_numbers(Column(("st", "n")), [literal(each) for each in (-1, 0, 5, 2.5)]),
+        of_numbers(Column(("st", "n")), [literal(number) for number in (-1, 0, 5, 2.5)]),
         st.sampled_from(["IS_NULL", "IS_NOT_NULL"]).map(lambda op: Predicate(op, (Column(("st", "n")),))),
     ]
     return st.one_of(
-        of_text(fixed, SHORT),
-        of_text(TransformedColumn(Transform.parse("truncate[2]"), fixed), SHORT),
+        of_text(fixed_column, SHORT),
+        of_text(TransformedColumn(Transform.parse("truncate[2]"), fixed_column), SHORT),
         of_numbers(Column(("far",)), [FilterLiteral(day, "date") for day in FAR]),
-        *nested,
+        *nested_texts,
         filter_model.predicates(),
     )
 
@@ -154,7 +154,7 @@ def keys(table: Table) -> set[tuple[int, int]]:
     return set(zip(rows["k"].to_pylist(), rows["u"].to_pylist(), strict=True))
 
 
-def built(rows: list[dict[str, Any]], layout: Any, mode: str, at_once: int) -> Table:
+def built_table(rows: list[dict[str, Any]], layout: Any, mode: str, at_once: int) -> Table:
     by = [] if layout is None else [{"transform": layout[0], "column": layout[1], "args": layout[2]}]
     table = Catalog(f"memory://{uuid.uuid4().hex}").create_table(
         "t",
@@ -164,8 +164,8 @@ def built(rows: list[dict[str, Any]], layout: Any, mode: str, at_once: int) -> T
     )
     arrow = schema_to_arrow(table.schema)
     for start in range(0, len(rows), at_once):
-        some = rows[start : start + at_once]
-        columns = [pa.array([row[name] for row in some], arrow.field(name).type) for name in arrow.names]
+        some_rows = rows[start : start + at_once]
+        columns = [pa.array([row[name] for row in some_rows], arrow.field(name).type) for name in arrow.names]
         table = table.append(pa.table(columns, names=arrow.names))
     return table
 
@@ -181,28 +181,28 @@ def built(rows: list[dict[str, Any]], layout: Any, mode: str, at_once: int) -> T
 def test_a_filter_changes_the_rows_of_which_it_is_true(
     rows: list[dict[str, Any]], some: list[Predicate], layout: Any, mode: str, at_once: int
 ) -> None:
-    table = built(rows, layout, mode, at_once)
-    start, everything = table.version, {(row["k"], row["u"]) for row in rows}
+    table = built_table(rows, layout, mode, at_once)
+    start, all_pairs = table.version, {(row["k"], row["u"]) for row in rows}
     new = pa.table({"k": pa.array([99], pa.int32()), "u": pa.array([7], pa.int32())})
     for number, predicate in enumerate(some):
         if not binds(predicate, table.schema):
             continue
         model = model_of(predicate)
         true = {(row["k"], row["u"]) for row in rows if holds(model, as_model(row), FLATTENED) is True}
-        found = table.scan(["k"], filter=predicate).to_arrow()["k"].to_pylist()
-        assert sorted(found) == sorted(k for k, _ in true), predicate
+        found_rows = table.scan(["k"], filter=predicate).to_arrow()["k"].to_pylist()
+        assert sorted(found_rows) == sorted(k for k, _ in true), predicate
         match number % 3:
             case 0:
-                after, expected = table.delete(predicate), everything - true
+                table_after, expected = table.delete(predicate), all_pairs - true
             case 1:
-                after, expected = table.overwrite(new, predicate), everything - true | {(99, 7)}
+                table_after, expected = table.overwrite(new, predicate), all_pairs - true | {(99, 7)}
             case _:
-                after = table.update({"u": 9}, predicate)
-                expected = everything - true | {(k, 9) for k, _ in true}
-        assert keys(after) == expected, predicate
-        table = after if after.version == start else after.rollback_to_version(start)
+                table_after = table.update({"u": 9}, predicate)
+                expected = all_pairs - true | {(k, 9) for k, _ in true}
+        assert keys(table_after) == expected, predicate
+        table = table_after if table_after.version == start else table_after.rollback_to_version(start)
         start = table.version
-        assert keys(table) == everything
+        assert keys(table) == all_pairs
 
 
 @pytest.mark.parametrize("text", ["a", "a   "])
@@ -213,8 +213,8 @@ def test_texts_are_compared_beside_a_char_as_if_they_were_as_long(text: str) -> 
         "fixed": "a",
         "st": dict.fromkeys(FIELDS) | {"fixed": "a"},
     }
-    table = built([row], None, "merge-on-read", 1)
+    table = built_table([row], None, "merge-on-read", 1)
     equal = Predicate("=", (Column(("fixed",)), literal(text)))
-    nested = Predicate("=", (Column(("st", "fixed")), literal(text)))
+    nested_predicate = Predicate("=", (Column(("st", "fixed")), literal(text)))
     assert table.scan(filter=equal).to_arrow().num_rows == 1
-    assert table.scan(filter=nested).to_arrow().num_rows == (len(text) == 4)
+    assert table.scan(filter=nested_predicate).to_arrow().num_rows == (len(text) == 4)

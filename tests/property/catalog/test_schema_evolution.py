@@ -64,18 +64,18 @@ schemas = fields_of(types).map(lambda fields: schema_from_spark({"type": "struct
 @st.composite
 def changes_of(draw: st.DrawFn, schema: Schema) -> dict[str, Any]:
     path = list(draw(st.sampled_from(list(schema.paths.values()))))
-    beside = draw(st.none() | st.just("first") | NAMES.map(lambda name: {"after": name}))
+    nearby_text = draw(st.none() | st.just("first") | NAMES.map(lambda name: {"after": name}))
     return draw(
         st.sampled_from(
             [
-                {"change": "add-column", "name": [*path, draw(NAMES)], "type": draw(types), "position": beside,
+                {"change": "add-column", "name": [*path, draw(NAMES)], "type": draw(types), "position": nearby_text,
                  "nullable": draw(st.booleans()), "default": draw(st.sampled_from(DEFAULTS))},
-                {"change": "add-column", "name": [draw(NAMES)], "type": draw(types), "position": beside,
+                {"change": "add-column", "name": [draw(NAMES)], "type": draw(types), "position": nearby_text,
                  "default": draw(st.sampled_from(DEFAULTS))},
                 {"change": "rename-column", "name": path, "new_name": draw(NAMES)},
                 {"change": "update-column-type", "name": path, "type": draw(st.sampled_from(ATOMIC))},
                 {"change": "update-column-nullability", "name": path, "nullable": draw(st.booleans())},
-                {"change": "update-column-position", "name": path, "position": beside or "first"},
+                {"change": "update-column-position", "name": path, "position": nearby_text or "first"},
                 {"change": "update-column-default", "name": path, "default": draw(st.sampled_from(DEFAULTS))},
                 {"change": "delete-column", "name": path},
             ]
@@ -116,32 +116,32 @@ def test_ids_and_physical_names_are_unique_for_ever_and_old_files_stay_readable(
     schema: Schema, data: st.DataObject
 ) -> None:
     file = to_physical(conform(rows_of(schema), schema), schema)
-    partitioned = data.draw(st.booleans())
+    is_partitioned = data.draw(st.booleans())
     first = schema.fields[0]
     try:
-        spec = spec_from_transforms([first.name], schema) if partitioned else PartitionSpec()
+        spec = spec_from_transforms([first.name], schema) if is_partitioned else PartitionSpec()
     except LakelogError:
         spec = PartitionSpec()
     table = AlteredDefinition(
         schema=schema, specs=(spec,), sort_order=SortOrder(), properties={}, comment=None
     )
-    seen = {field.id: field.physical for _, field in schema.walk()}
+    seen_physicals = {field.id: field.physical for _, field in schema.walk()}
     for _ in range(data.draw(st.integers(1, 6))):
-        before = table.schema
+        schema_before = table.schema
         try:
-            table = apply_changes(table, changes_from([data.draw(changes_of(before))]))
+            table = apply_changes(table, changes_from([data.draw(changes_of(schema_before))]))
         except LakelogError:
-            assert table.schema is before
+            assert table.schema is schema_before
             continue
-        now = {field.id: field.physical for _, field in table.schema.walk()}
-        assert len(now) == len(list(table.schema.walk()))
-        for id, physical in now.items():
-            assert seen.get(id, physical) == physical
-            assert id in seen or id > before.last_id
-        assert max(now) <= table.schema.last_id
-        seen |= now
-        assert len(set(seen.values()) - {"element", "key", "value"}) == sum(
-            physical not in ("element", "key", "value") for physical in seen.values()
+        physicals = {field.id: field.physical for _, field in table.schema.walk()}
+        assert len(physicals) == len(list(table.schema.walk()))
+        for id, physical in physicals.items():
+            assert seen_physicals.get(id, physical) == physical
+            assert id in seen_physicals or id > schema_before.last_id
+        assert max(physicals) <= table.schema.last_id
+        seen_physicals |= physicals
+        assert len(set(seen_physicals.values()) - {"element", "key", "value"}) == sum(
+            physical not in ("element", "key", "value") for physical in seen_physicals.values()
         )
         assert msgspec.json.decode(msgspec.json.encode(table.schema), type=Schema) == table.schema
         spark = schema_to_spark(table.schema)

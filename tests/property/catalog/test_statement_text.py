@@ -20,8 +20,8 @@ marks = st.sampled_from([",", "(", ")", "=", "<=", "+", "||", "::", ";", "->"])
 
 def without(*stops: str) -> st.SearchStrategy[str]:
     """Text with the secret in it, in which none of `stops` stands."""
-    made = st.tuples(noise, noise).map(lambda around: f"{around[0]}{SECRET}{around[1]}")
-    return made.filter(lambda text: not any(stop in text for stop in stops))
+    strategy = st.tuples(noise, noise).map(lambda around: f"{around[0]}{SECRET}{around[1]}")
+    return strategy.filter(lambda text: not any(stop in text for stop in stops))
 
 
 def quoted_by(quote: str) -> st.SearchStrategy[str]:
@@ -66,9 +66,9 @@ def test_no_secret_of_a_literal_or_a_comment_survives(statement: str) -> None:
 
 @given(st.lists(st.one_of(words, marks, literals, comments), max_size=30))
 def test_words_and_marks_survive_in_their_order(pieces: list[str]) -> None:
-    found = normalized(" ".join(pieces))
+    text = normalized(" ".join(pieces))
     expected = [piece for piece in pieces if SECRET not in piece]
-    assert re.sub(r"[\s?]", "", found) == re.sub(r"[\s?]", "", "".join(expected))
+    assert re.sub(r"[\s?]", "", text) == re.sub(r"[\s?]", "", "".join(expected))
 
 
 @given(st.text() | statements | st.text(noise.map(lambda text: text[:1] or "'"), max_size=60))

@@ -46,8 +46,8 @@ def test_the_first_rows_are_in_the_files_that_are_kept(parts, name, ascending, n
         table = table.append(pa.Table.from_pylist(rows, SCHEMA))
     table = without_some(table, gone)
     top = TopRows(name, ascending=ascending, nulls_first=nulls_first, limit=limit)
-    kept = set(engine.plan(table, top=top)["path"].to_pylist())
-    assert kept <= set(table.plan()["path"].to_pylist())
+    kept_rows = set(engine.plan(table, top=top)["path"].to_pylist())
+    assert kept_rows <= set(table.plan()["path"].to_pylist())
     _, batches = read_files(
         table.table_head.tracked.store,
         table.table_head.tracked.prefix,
@@ -55,8 +55,8 @@ def test_the_first_rows_are_in_the_files_that_are_kept(parts, name, ascending, n
         table.schema,
         table.specs,
     )
-    held = pa.Table.from_batches(batches, SCHEMA)
-    assert first(held, name, ascending, nulls_first, limit) == first(
+    held_batches = pa.Table.from_batches(batches, SCHEMA)
+    assert first(held_batches, name, ascending, nulls_first, limit) == first(
         table.to_arrow(), name, ascending, nulls_first, limit
     )
 
@@ -65,7 +65,7 @@ def test_files_beyond_the_first_rows_are_passed_over():
     table = Catalog(f"memory://{uuid.uuid4()}").create_table("t", pa.schema({"id": pa.int64()}))
     for part in range(5):
         table = table.append(pa.table({"id": list(range(part * 10, part * 10 + 10))}))
-    for ascending in (True, False):
+    for is_ascending in (True, False):
         for limit, files in ((1, 1), (10, 1), (11, 2), (50, 5), (60, 5)):
-            top = TopRows("id", ascending=ascending, nulls_first=ascending, limit=limit)
+            top = TopRows("id", ascending=is_ascending, nulls_first=is_ascending, limit=limit)
             assert engine.plan(table, top=top).num_rows == files

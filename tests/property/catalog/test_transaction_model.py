@@ -1,4 +1,4 @@
-"""Random serializable transactions among changes by others: as if theirs had come first, and its own one by one then.
+"""Random serializable transactions among other changes: their result is that of running after them, one at a time.
 
 The same changes are made in a second warehouse without any transaction. What each of them answers, and what there is
 in the end, has to be the same; or the transaction conflicts, and only the others' changes are there.
@@ -122,12 +122,12 @@ def state(catalog: Catalog) -> dict[tuple[str, ...], object]:
             for name in catalog.list_tables(namespace):
                 table = catalog.load_table(name)
                 partitioning = [field.name for field in table.spec.fields]
-                seen = [sorted(row.items()) for row in table.to_arrow().to_pylist()]
+                seen_rows = [sorted(row.items()) for row in table.to_arrow().to_pylist()]
                 found[name] = (
                     sorted(table.schema.names),
                     partitioning,
                     dict(table.properties),
-                    sorted(seen, key=repr),
+                    sorted(seen_rows, key=repr),
                 )
         level = [child for namespace in level for child in catalog.list_namespaces(namespace)]
     return found
@@ -151,7 +151,7 @@ KINDS = [*OF_CATALOG, *OF_TABLE, *QUESTIONS]
 WITHOUT_UNDROP = [kind for kind in KINDS if kind != "undrop"]
 
 
-def numbered(first: int, found: list[Step]) -> list[Step]:
+def numbered_steps(first: int, found: list[Step]) -> list[Step]:
     return [Step(**{**_fields(step), "number": first + i}) for i, step in enumerate(found)]
 
 
@@ -184,19 +184,20 @@ def _compare(first: list[Step], own: list[Step], others: list[tuple[int, Step]])
             catalog.create_namespace(namespace)
             table = catalog.create_table((*namespace, "t"), SCHEMA, partition_by=["region"])
             table.append(pa.table({"id": [1, 2], "region": ["EU", "US"]}))
-    for step in numbered(100, first):
+    for step in numbered_steps(100, first):
         assert answer(together, step) == answer(alone, step)
-    own, client = numbered(1000, own), Catalog(together.warehouse)
+    own, client = numbered_steps(1000, own), Catalog(together.warehouse)
     late = sorted(
-        zip([at for at, _ in others], numbered(2000, [step for _, step in others]), strict=True), key=_at
+        zip([at for at, _ in others], numbered_steps(2000, [step for _, step in others]), strict=True),
+        key=_at,
     )
     theirs: list[object] = []
     tx = together.begin("serializable")
     answers: list[object] = []
     for number, step in enumerate(own):
-        theirs += [answer(client, each) for at, each in late if at == number]
+        theirs += [answer(client, step) for at, step in late if at == number]
         answers.append(answer(tx, step))
-    theirs += [answer(client, each) for at, each in late if at >= len(own)]
+    theirs += [answer(client, step) for at, step in late if at >= len(own)]
     conflict = None
     changes = _changes(tx)
     try:
@@ -205,7 +206,7 @@ def _compare(first: list[Step], own: list[Step], others: list[tuple[int, Step]])
         conflict = error
         assert late, error
     assert not tx.is_open
-    assert [answer(alone, each) for _, each in late] == theirs
+    assert [answer(alone, step) for _, step in late] == theirs
     # One that changed nothing may as well have come first.
     if conflict is None and changes:
         for step, answered in zip(own, answers, strict=True):

@@ -13,7 +13,7 @@ Kind = tuple[str, bool]
 """Isolation, and whether others change rows, too."""
 
 KINDS: list[Kind] = [
-    (isolation, others) for isolation in ("snapshot", "serializable") for others in (False, True)
+    (isolation, has_others) for isolation in ("snapshot", "serializable") for has_others in (False, True)
 ]
 SHORT = range(1, 2)
 FULL = range(SHORT.stop, 60)
@@ -25,7 +25,7 @@ FIRST: dict[str, tuple[int, Kind]] = {
 """Runs seen to fail, of each mutation: they save a search, as long as runs stay as they are."""
 
 
-def played(seeds: Iterable[int], kind: Kind) -> Counter[str]:
+def played_counts(seeds: Iterable[int], kind: Kind) -> Counter[str]:
     isolation, others = kind
     totals: Counter[str] = Counter()
     for seed in seeds:
@@ -36,21 +36,21 @@ def played(seeds: Iterable[int], kind: Kind) -> Counter[str]:
 
 
 def test_transactions_fail_over_no_moved_row_and_happen_in_the_order_of_their_commits() -> None:
-    totals = sum((played(SHORT, kind) for kind in KINDS), Counter[str]())
+    totals = sum((played_counts(SHORT, kind) for kind in KINDS), Counter[str]())
     assert totals["compactions"] and totals["committed"], totals
-    for what in ("append", "delete", "merge", "overwrite", "update"):
-        assert totals[f"step: {what}"], (what, totals)
+    for operation in ("append", "delete", "merge", "overwrite", "update"):
+        assert totals[f"step: {operation}"], (operation, totals)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_transactions_of_many_runs_happen_in_the_order_of_their_commits(kind: Kind) -> None:
-    assert played(FULL, kind)["committed over others"] or not kind[1]
+    assert played_counts(FULL, kind)["committed over others"] or not kind[1]
 
 
 def fails(seed: int, kind: Kind) -> bool:
     try:
-        played([seed], kind)
+        played_counts([seed], kind)
     except Exception:  # a row that is there twice may show as a state that no longer adds up
         return True
     return False

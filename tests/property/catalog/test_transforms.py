@@ -41,8 +41,10 @@ def integers(bits: int) -> st.SearchStrategy[int]:
 
 
 def decimals(precision: int, scale: int) -> st.SearchStrategy[Decimal]:
-    bound = 10**precision - 1
-    return st.integers(-bound, bound).map(lambda unscaled: Decimal(unscaled).scaleb(-scale, EXACT))
+    bound_number = 10**precision - 1
+    return st.integers(-bound_number, bound_number).map(
+        lambda unscaled: Decimal(unscaled).scaleb(-scale, EXACT)
+    )
 
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -64,37 +66,38 @@ TIMES = ("date", "timestamp_ntz")
 
 
 def murmur3(data: bytes) -> int:
-    def rotated(x: int, by: int) -> int:
+    def rotated_number(x: int, by: int) -> int:
         return ((x << by) | (x >> (32 - by))) & 0xFFFFFFFF
 
-    def scrambled(x: int) -> int:
-        return rotated(x * 0xCC9E2D51 & 0xFFFFFFFF, 15) * 0x1B873593 & 0xFFFFFFFF
+    def scrambled_number(x: int) -> int:
+        return rotated_number(x * 0xCC9E2D51 & 0xFFFFFFFF, 15) * 0x1B873593 & 0xFFFFFFFF
 
-    hash, whole = 0, len(data) // 4 * 4
-    for i in range(0, whole, 4):
+    hash, count = 0, len(data) // 4 * 4
+    for i in range(0, count, 4):
         hash = (
-            rotated(hash ^ scrambled(int.from_bytes(data[i : i + 4], "little")), 13) * 5 + 0xE6546B64
+            rotated_number(hash ^ scrambled_number(int.from_bytes(data[i : i + 4], "little")), 13) * 5
+            + 0xE6546B64
         ) & 0xFFFFFFFF
-    if whole < len(data):
-        hash ^= scrambled(int.from_bytes(data[whole:], "little"))
+    if count < len(data):
+        hash ^= scrambled_number(int.from_bytes(data[count:], "little"))
     hash ^= len(data)
     hash = (hash ^ hash >> 16) * 0x85EBCA6B & 0xFFFFFFFF
     hash = (hash ^ hash >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
     return hash ^ hash >> 16
 
 
-def unscaled(value: Decimal, scale: int) -> int:
+def unscaled_number(value: Decimal, scale: int) -> int:
     return int(value.scaleb(scale, EXACT))
 
 
-def hashed(type: AtomicType, value: Any) -> bytes:
+def hashed_data(type: AtomicType, value: Any) -> bytes:
     match value:
         case str():
             return value.encode()
         case bytes():
             return value
         case Decimal():
-            number = unscaled(value, type.scale)
+            number = unscaled_number(value, type.scale)
             size = next(n for n in range(1, 17) if -(2 ** (8 * n - 1)) <= number < 2 ** (8 * n - 1))
             return number.to_bytes(size, "big", signed=True)
         case datetime():
@@ -114,13 +117,13 @@ def expected(transform: Transform, type: AtomicType, value: Any) -> Any:
         return None
     if transform.name == "bucket":
         assert argument is not None
-        return (murmur3(hashed(type, value)) & 0x7FFFFFFF) % argument
+        return (murmur3(hashed_data(type, value)) & 0x7FFFFFFF) % argument
     if transform.name == "truncate":
         assert argument is not None
         if isinstance(value, str | bytes):
             return value[:argument]
         if isinstance(value, Decimal):
-            number = unscaled(value, type.scale)
+            number = unscaled_number(value, type.scale)
             return Decimal(number - number % argument).scaleb(-type.scale, EXACT)
         bits = {"byte": 8, "short": 16, "integer": 32, "long": 64}[type.family]
         return (value - value % argument + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
@@ -157,10 +160,10 @@ def test_a_whole_column_gives_what_each_value_gives(
 ) -> None:
     transform, type = chosen
     values = data.draw(st.lists(st.none() | VALUES[type.name], max_size=8))
-    skipped = data.draw(st.integers(0, len(values)))
-    result = apply_transform(transform, array(type, values).slice(skipped), type)
+    skipped_number = data.draw(st.integers(0, len(values)))
+    result = apply_transform(transform, array(type, values).slice(skipped_number), type)
     assert result.type == value_type(result_type(transform, type))
-    assert result.to_pylist() == [expected(transform, type, value) for value in values[skipped:]]
+    assert result.to_pylist() == [expected(transform, type, value) for value in values[skipped_number:]]
 
 
 def holds(op: str, value: Any, literals: list[Any]) -> bool:
@@ -219,11 +222,11 @@ def test_partition_values_alone_never_lose_a_row_nor_prove_too_much(
         schema,
         [spec],
     )
-    named = [FilterLiteral(value, type.name) for value in from_arrow(array(type, literals))]
-    predicate = Predicate("IN" if op == "NOT IN" else op, (Column(("c",)), *named))
-    bound = bind(Predicate("NOT", (predicate,)) if op == "NOT IN" else predicate, schema)
-    proven = match(files, bound, [spec])
-    possible, certain = may_match(files, bound, [spec]).to_pylist(), proven.all.to_pylist()
+    named_literals = [FilterLiteral(value, type.name) for value in from_arrow(array(type, literals))]
+    predicate = Predicate("IN" if op == "NOT IN" else op, (Column(("c",)), *named_literals))
+    bound_condition = bind(Predicate("NOT", (predicate,)) if op == "NOT IN" else predicate, schema)
+    proven = match(files, bound_condition, [spec])
+    possible, certain = may_match(files, bound_condition, [spec]).to_pylist(), proven.all.to_pylist()
     for i, value in enumerate(values):
         matches = holds(op, value, literals)
         assert possible[i] or not matches, (op, value, literals)

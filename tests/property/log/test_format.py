@@ -78,25 +78,25 @@ TIMES = st.integers(0, 4_000_000_000_000_000)
 @given(COMMITS)
 def test_a_commit_is_decoded_as_it_was_encoded(commit: Commit) -> None:
     data = encode(commit)
-    decoded = decode_entry(data, "here")
-    assert isinstance(decoded, Commit)
+    decoded_commit = decode_entry(data, "here")
+    assert isinstance(decoded_commit, Commit)
     for name in Commit.__struct_fields__:
         if name != "hash":
-            assert getattr(decoded, name) == getattr(commit, name)
+            assert getattr(decoded_commit, name) == getattr(commit, name)
 
 
 @given(COMMITS, st.data())
 def test_no_altered_or_cut_commit_is_accepted(commit: Commit, data: st.DataObject) -> None:
-    stored = encode(commit)
-    at = data.draw(st.integers(0, len(stored) - 1))
+    stored_data = encode(commit)
+    at = data.draw(st.integers(0, len(stored_data) - 1))
     if data.draw(st.booleans()):
-        damaged = stored[:at]
+        damaged_bytes = stored_data[:at]
     else:
         byte = data.draw(st.integers(0, 255))
-        assume(byte != stored[at])
-        damaged = stored[:at] + bytes([byte]) + stored[at + 1 :]
+        assume(byte != stored_data[at])
+        damaged_bytes = stored_data[:at] + bytes([byte]) + stored_data[at + 1 :]
     with pytest.raises(FormatError):
-        decode_entry(damaged, "here")
+        decode_entry(damaged_bytes, "here")
 
 
 @given(
@@ -114,13 +114,13 @@ def test_no_altered_or_cut_commit_is_accepted(commit: Commit, data: st.DataObjec
 def test_a_decision_is_decoded_as_it_was_encoded_or_not_at_all(
     decision: Decision, data: st.DataObject
 ) -> None:
-    stored = encode(decision)
-    decoded = decode_decision(stored, "here")
-    assert (decoded.outcome, decoded.positions) == (decision.outcome, decision.positions)
-    assert encode(msgspec.structs.replace(decoded, hash="")) == stored
-    at = data.draw(st.integers(0, len(stored) - 1))
+    stored_data = encode(decision)
+    decoded_decision = decode_decision(stored_data, "here")
+    assert (decoded_decision.outcome, decoded_decision.positions) == (decision.outcome, decision.positions)
+    assert encode(msgspec.structs.replace(decoded_decision, hash="")) == stored_data
+    at = data.draw(st.integers(0, len(stored_data) - 1))
     with pytest.raises(FormatError):
-        decode_decision(stored[:at], "here")
+        decode_decision(stored_data[:at], "here")
 
 
 @given(TIMES, TIMES, st.none() | TIMES)

@@ -50,7 +50,7 @@ def main() -> int:
     queries = arguments.queries if arguments.query is None else arguments.query + 1
     a_world = max(arguments.a_world, (arguments.query or 0) + 1)
     plan = Plan(arguments.seed, queries, a_world, arguments.tables, arguments.steps, arguments.largest)
-    kept = Path(tempfile.mkdtemp(prefix="lakelog-queries-"))
+    kept_path = Path(tempfile.mkdtemp(prefix="lakelog-queries-"))
     os.environ.update(jvm.environment())
     spark = start_session([str(jar_path())], {"spark.ui.showConsoleProgress": "false"})
 
@@ -59,7 +59,7 @@ def main() -> int:
         print(f"    ended by: {', '.join(found.ended_by) or 'no switch'}; it is made smaller:")
         print(f"    {world.lake().text(found.query.sql)}", flush=True)
         text = Smaller(world, found, catalogs.with_text(MUTATIONS.get(arguments.mutation, ""))).program()
-        program = kept / f"seed-{found.seed}-query-{found.number}.py"
+        program = kept_path / f"seed-{found.seed}-query-{found.number}.py"
         program.write_text(text)
         print(f"    {program} shows it:\n\n{text}", flush=True)
 
@@ -72,7 +72,7 @@ def main() -> int:
     for line in report.lines():
         print(line)
     if not report.found:
-        kept.rmdir()
+        kept_path.rmdir()
     return 1 if report.found else 0
 
 

@@ -29,12 +29,14 @@ class Aggregates:
 
         choices = []
         if type == "bigint":
-            some = chance.choice([each for _, each in scope.columns if values.is_orderable(each)] or ["int"])
+            some_text = chance.choice(
+                [text for _, text in scope.columns if values.is_orderable(text)] or ["int"]
+            )
             choices = [
                 lambda: value(type, "count(*)", feature="count"),
                 lambda: value(type, "count(1)", feature="count"),
-                lambda: value(type, "count({})", of(some), feature="count"),
-                lambda: value(type, "count(DISTINCT {})", of(some), feature="distinct aggregate"),
+                lambda: value(type, "count({})", of(some_text), feature="count"),
+                lambda: value(type, "count(DISTINCT {})", of(some_text), feature="distinct aggregate"),
                 lambda: value(type, "sum({})", of(chance.choice(["int", "smallint"])), feature="sum"),
                 lambda: value(type, "sum(DISTINCT {})", of("int"), feature="distinct aggregate"),
                 lambda: value(type, "count_if({})", of("boolean"), feature="count"),
@@ -79,9 +81,12 @@ class Aggregates:
                     chance.choice(["true", "1 < 2", "1 > 2", "NULL IS NULL"]),
                     feature="constant having",
                 )
-        left = self.one("bigint", scope, depth)
+        remaining_sql = self.one("bigint", scope, depth)
         return value(
-            "boolean", f"{{}} {chance.choice(['>', '<=', '='])} {chance.randrange(4)}", left, feature="having"
+            "boolean",
+            f"{{}} {chance.choice(['>', '<=', '='])} {chance.randrange(4)}",
+            remaining_sql,
+            feature="having",
         )
 
     def of_group(self, type: str, keys: tuple[Column, ...], scope: Scope, depth: int) -> Sql:
@@ -110,10 +115,10 @@ class Aggregates:
             if len(able) == len(scope.columns) and chance.random() < 0.5:
                 return value(type, f"lag({{}}) OVER ({partition}{total})", inner, feature="window")
             return value(type, f"{word} OVER ({partition}{by})", inner, feature="window")
-        made = chance.choice([
+        text = chance.choice([
             f"rank() OVER ({partition}{by})", f"dense_rank() OVER ({partition}{by})",
             f"row_number() OVER ({partition}{total})", f"ntile(3) OVER ({total})",
             f"count(*) OVER ({partition or by})", f"count({able[0][0]}) OVER ({partition}{by})",
             f"sum(1) OVER ({partition}{by} RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
         ])  # fmt: skip
-        return value(type, f"CAST({made} AS {type})", feature="window")
+        return value(type, f"CAST({text} AS {type})", feature="window")

@@ -58,13 +58,13 @@ class Answer:
 
 
 def run(spark: SparkSession, side: Side, sql: Sql) -> Answer:
-    begun = time.perf_counter()
+    start_time = time.perf_counter()
     with settings(spark, side.conf):
         try:
             frame = spark.sql(side.text(sql))
-            columns = tuple((each.name, each.dataType.simpleString()) for each in frame.schema.fields)
+            columns = tuple((field.name, field.dataType.simpleString()) for field in frame.schema.fields)
             rows = tuple(plain(row) for row in frame.collect())
-            took_s = time.perf_counter() - begun
+            took_s = time.perf_counter() - start_time
             plan = frame._jdf.queryExecution().executedPlan().toString()
             alike = tuple(folded(row, frame.schema) for row in rows)
             return Answer(columns, rows, alike, plan=plan, took_s=took_s)
@@ -87,7 +87,7 @@ def settings(spark: SparkSession, conf: Conf) -> Iterator[None]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value that is equal and hashable where Spark's is the same: NaN too, and the two zeros are two."""
+    """Return a value that is equal and hashable if Spark's is the same: NaN too, and the two zeros are two."""
     match value:
         case Row() | tuple() | list():
             return tuple(plain(each) for each in value)
@@ -129,13 +129,17 @@ def difference(
     spark: SparkSession, one: Side, other: Side, query: Query, expected: Answer | None = None
 ) -> tuple[str, Answer, Answer]:
     """Return what is different, or nothing, and both answers. `other` is the side that is right."""
-    found, expected = run(spark, one, query.sql), expected or run(spark, other, query.sql)
-    if found.error or expected.error:
-        if found.error == expected.error or (expected.error or "").startswith(OF_SPARK):
-            return "", found, expected
-        return f"errors: {found.error or 'none'}, where {expected.error or 'none'} is due", found, expected
-    if found.columns != expected.columns:
-        return f"columns: {found.columns}, where {expected.columns} are due", found, expected
+    found_answer, expected = run(spark, one, query.sql), expected or run(spark, other, query.sql)
+    if found_answer.error or expected.error:
+        if found_answer.error == expected.error or (expected.error or "").startswith(OF_SPARK):
+            return "", found_answer, expected
+        return (
+            f"errors: {found_answer.error or 'none'}, where {expected.error or 'none'} is due",
+            found_answer,
+            expected,
+        )
+    if found_answer.columns != expected.columns:
+        return f"columns: {found_answer.columns}, where {expected.columns} are due", found_answer, expected
     chooses = not CHOOSING.isdisjoint(features(query.sql))
 
     def rows(answer: Answer) -> tuple[Any, ...]:
@@ -143,17 +147,29 @@ def difference(
 
     if query.whole is not None:
         of = run(spark, other, query.whole)
-        return _within(found.rows, of.rows) or _within(expected.rows, of.rows), found, expected
+        return _within(found_answer.rows, of.rows) or _within(expected.rows, of.rows), found_answer, expected
     if query.total:
-        same = found.alike == expected.alike
-        return "" if same else _multisets(found.alike, expected.alike) or "the order of rows", found, expected
+        is_same = found_answer.alike == expected.alike
+        return (
+            "" if is_same else _multisets(found_answer.alike, expected.alike) or "the order of rows",
+            found_answer,
+            expected,
+        )
     if query.limit is None and query.offset is None:
-        return _multisets(rows(found), rows(expected)) or _order(query, found, expected), found, expected
+        return (
+            _multisets(rows(found_answer), rows(expected)) or _order(query, found_answer, expected),
+            found_answer,
+            expected,
+        )
     # Which of the rows that are equal by the order come first is not said. How many, and their keys, are.
-    if len(found.rows) != len(expected.rows):
-        return f"{len(found.rows)} rows, where {len(expected.rows)} are due", found, expected
+    if len(found_answer.rows) != len(expected.rows):
+        return f"{len(found_answer.rows)} rows, where {len(expected.rows)} are due", found_answer, expected
     every = run(spark, other, query.body)
-    return _within(rows(found), rows(every)) or _order(query, found, expected), found, expected
+    return (
+        _within(rows(found_answer), rows(every)) or _order(query, found_answer, expected),
+        found_answer,
+        expected,
+    )
 
 
 def _multisets(found: tuple[Any, ...], expected: tuple[Any, ...]) -> str:
@@ -189,7 +205,7 @@ def handed_down(plan: str) -> set[str]:
         "aggregates": "LocalTableScan",
         "runtime filters": "dynamicpruning",
     }
-    found = {kind for kind, text in shown.items() if text in plan}
+    found_kinds = {kind for kind, text in shown.items() if text in plan}
     if plan.count("BatchScan") > 1 and "SortMergeJoin" in plan and "Exchange hashpartitioning" not in plan:
-        found.add("partitioning")
-    return found
+        found_kinds.add("partitioning")
+    return found_kinds

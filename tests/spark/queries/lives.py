@@ -74,35 +74,39 @@ def life(
     chance: random.Random, name: str, steps: int, *, is_twin: bool = False, collations: bool = True
 ) -> Life:
     """Return a random life. Tables that are twins are partitioned alike at first, so that joins move no rows."""
-    known = {each: type for each, type in NAMES.items() if collations or "collate" not in type}
-    names = chance.sample(sorted(known), chance.randint(4, 9))
-    columns = tuple(Column(each, NAMES[each]) for each in names)
+    known_types = {text: type for text, type in NAMES.items() if collations or "collate" not in type}
+    names = chance.sample(sorted(known_types), chance.randint(4, 9))
+    columns = tuple(Column(name, NAMES[name]) for name in names)
     mode = chance.choice(["merge-on-read", "copy-on-write"])
     properties = ", ".join(
-        f"'lakelog.write.{each}.mode' = '{mode}'" for each in ("delete", "update", "merge")
+        f"'lakelog.write.{operation}.mode' = '{mode}'" for operation in ("delete", "update", "merge")
     )
-    living = _Living(chance, State(columns), [], names=known)
-    features = [mode, *(f"column: {each.type}" for each in columns if "collate" in each.type)]
+    living = _Living(chance, State(columns), [], names=known_types)
+    features = [
+        mode,
+        *(f"column: {each_column.type}" for each_column in columns if "collate" in each_column.type),
+    ]
     layout = ""
     match 0 if is_twin else chance.randrange(6):
         case 0 | 1 | 2:
             fields = (
                 ["bucket(3, id)"] if is_twin else chance.sample(_transforms(living), chance.choice([1, 1, 2]))
             )
-            for each in fields:
-                living.partition(each)
+            for field in fields:
+                living.partition(field)
             layout = f"PARTITIONED BY ({', '.join(fields)})" if fields else ""
             features += [
-                f"partitioned by {each.partition('(')[0] if '(' in each else 'identity'}" for each in fields
+                f"partitioned by {each_field.partition('(')[0] if '(' in each_field else 'identity'}"
+                for each_field in fields
             ]
         case 3:
             flat = [
                 "id",
-                *(each.name for each in columns if each.type in ("int", "bigint", "string", "date")),
+                *(column.name for column in columns if column.type in ("int", "bigint", "string", "date")),
             ]
-            chosen = chance.sample(flat, min(2, len(flat)))
-            living.pinned.update(chosen)
-            layout = f"CLUSTER BY ({', '.join(chosen)})"
+            chosen_texts = chance.sample(flat, min(2, len(flat)))
+            living.pinned.update(chosen_texts)
+            layout = f"CLUSTER BY ({', '.join(chosen_texts)})"
             features.append("clustered")
     if chance.random() < 0.07:
         steps = 0
@@ -115,24 +119,24 @@ def life(
             living.add(first)
     while len(living.steps) < steps:
         _grow(living)
-    kept = chance.sample(range(len(living.steps)), min(chance.choice([0, 1, 1, 2]), len(living.steps)))
-    filtered = _filtered(columns)
-    if filtered:
-        properties += f", 'lakelog.bloom-filter.columns' = '{', '.join(filtered)}'"
+    kept_range = chance.sample(range(len(living.steps)), min(chance.choice([0, 1, 1, 2]), len(living.steps)))
+    filtered_texts = _filtered_texts(columns)
+    if filtered_texts:
+        properties += f", 'lakelog.bloom-filter.columns' = '{', '.join(filtered_texts)}'"
         features.append("Bloom filters")
     options = f"{layout} TBLPROPERTIES ({properties})"
     return Life(
-        name, columns, options, tuple(living.steps), frozenset(kept), tuple(features + living.features),
+        name, columns, options, tuple(living.steps), frozenset(kept_range), tuple(features + living.features),
         tuple(sorted(living.pinned)),
     )  # fmt: skip
 
 
-def _filtered(columns: Sequence[Column]) -> list[str]:
+def _filtered_texts(columns: Sequence[Column]) -> list[str]:
     """Return the columns with Bloom filters: of every second table, all that may have one. No chance is taken for it,
     so that the same seeds are the same lives."""
     if len(columns) % 2:
         return []
-    return [each.name for each in columns if each.type.partition("(")[0] in FILTERED]
+    return [column.name for column in columns if column.type.partition("(")[0] in FILTERED]
 
 
 def _grow(living: _Living) -> None:
@@ -144,8 +148,8 @@ def _grow(living: _Living) -> None:
     }  # fmt: skip
     if len(living.names) < len(NAMES):
         del kinds[_change_collation]
-    chosen = living.chance.choices(list(kinds), list(kinds.values()))[0]
-    chosen(living)
+    chosen_kind = living.chance.choices(list(kinds), list(kinds.values()))[0]
+    chosen_kind(living)
 
 
 def _cell(living: _Living, column: Column, nulls: float = 0.15) -> Cell:
@@ -166,14 +170,14 @@ def _rows(living: _Living, least: int = 0) -> dict[int, Row]:
     count = max(least, living.chance.choice(ROWS_AT_ONCE))
     first = living.next_id
     living.next_id += count
-    found = {first + place: _row(living) for place in range(count)}
+    found_rows = {first + place: _row(living) for place in range(count)}
     # All rows of a write alike in some columns make statistics that say much.
     for column in living.state.columns:
-        if found and living.chance.random() < 0.25:
+        if found_rows and living.chance.random() < 0.25:
             cell = _cell(living, column)
-            for row in found.values():
+            for row in found_rows.values():
                 row[column.name] = cell
-    return found
+    return found_rows
 
 
 def _insert(living: _Living) -> Step:
@@ -229,10 +233,10 @@ def _add_merge(living: _Living) -> None:
     rows = _rows(living)
     for id in chance.sample(sorted(state.rows), min(len(state.rows), 4)):
         rows[id] = _row(living)
-    matched = chance.choice([("update",), ("delete",), ("delete some", "update"), ("delete some",), ()])
-    others = [each for each in ("insert", "prune") if chance.random() < 0.6]
-    if matched or others:
-        living.add(Step("merge", rows=rows, clauses=(*matched, *others)))
+    matched_texts = chance.choice([("update",), ("delete",), ("delete some", "update"), ("delete some",), ()])
+    other_texts = [operation for operation in ("insert", "prune") if chance.random() < 0.6]
+    if matched_texts or other_texts:
+        living.add(Step("merge", rows=rows, clauses=(*matched_texts, *other_texts)))
 
 
 def _place(living: _Living) -> str:
@@ -285,15 +289,15 @@ def _change_collation(living: _Living) -> None:
     able = [column for column in living.free if column.type in values.COLLATIONS]
     if able:
         column = living.chance.choice(able)
-        new = living.chance.choice([each for each in values.COLLATIONS if each != column.type])
+        new = living.chance.choice([text for text in values.COLLATIONS if text != column.type])
         living.add(Step("change collation", name=column.name, text=new))
 
 
 def _move_column(living: _Living) -> None:
     names = [column.name for column in living.state.columns]
     if len(names) > 1:
-        name, after = living.chance.sample(names, 2)
-        living.add(Step("move column", name=name, text=f"AFTER {living.chance.choice(['id', after])}"))
+        name, text_after = living.chance.sample(names, 2)
+        living.add(Step("move column", name=name, text=f"AFTER {living.chance.choice(['id', text_after])}"))
 
 
 def _add_field(living: _Living) -> None:
@@ -323,21 +327,21 @@ def _compact(living: _Living) -> None:
 
 def _transforms(living: _Living) -> list[str]:
     """Return what a table may be partitioned by; `id` too, which all tables have."""
-    found = ["bucket(3, id)", "truncate(4, id)"]
+    texts = ["bucket(3, id)", "truncate(4, id)"]
     for column in living.state.columns:
         name, type = column.name, column.type
         if values.is_nested(type) or values.is_real(type) or values.is_collated(type):
             continue
-        found.append(name)
+        texts.append(name)
         if type in ("int", "bigint", "string", "binary", "date", "timestamp") or values.is_decimal(type):
-            found.append(f"bucket({living.chance.choice([2, 3])}, {name})")
+            texts.append(f"bucket({living.chance.choice([2, 3])}, {name})")
         if type in ("int", "bigint", "string") or values.is_decimal(type):
-            found.append(f"truncate({living.chance.choice([1, 2])}, {name})")
+            texts.append(f"truncate({living.chance.choice([1, 2])}, {name})")
         if type in ("date", "timestamp", "timestamp_ntz"):
-            found += [f"{each}({name})" for each in ("years", "months", "days")]
+            texts += [f"{each_name}({name})" for each_name in ("years", "months", "days")]
         if type in ("timestamp", "timestamp_ntz"):
-            found.append(f"hours({name})")
-    return found
+            texts.append(f"hours({name})")
+    return texts
 
 
 def _evolve_partitions(living: _Living) -> None:

@@ -1,4 +1,4 @@
-"""Whether queries notice what is broken: each break has queries of its own kind until one of them differs by it.
+"""Tests whether queries notice each break. Each break has queries of its own kind until a query differs by it.
 
 A query counts if it differs with the break, and neither without it nor with that kind switched off. What the sound side
 hands down does not choose the queries: some breaks hand down what must not be.
@@ -60,10 +60,10 @@ def noticed(
         with world_of(spark, catalogs, warehouse, folder, plan, seed) as world:
             for number in range(plan.a_world):
                 tries += 1
-                left = {name: text for name, text in mutations.items() if name not in first}
-                for name, what in _differences(world, catalogs, seed, number, left):
-                    first[name] = Noticed(seed, number, tries, what)
-                    say(f"{name}: noticed by query {number} of seed {seed}: {what[:200]}")
+                remaining_texts = {name: text for name, text in mutations.items() if name not in first}
+                for name, label in _differences(world, catalogs, seed, number, remaining_texts):
+                    first[name] = Noticed(seed, number, tries, label)
+                    say(f"{name}: noticed by query {number} of seed {seed}: {label[:200]}")
                 if len(first) == len(mutations):
                     return first
             say(f"seed {seed}: {len(first)} of {len(mutations)} noticed")
@@ -83,13 +83,17 @@ def _differences(
             chance = random.Random(f"query {seed} {number} {kind}")
             queries[kind] = focused_query(Queries(chance, world.tables), kind)
         query, conf = queries[kind], CONF.get(kind, ())
-        broken = world.lake(catalogs.with_text(text), conf)
-        what, _, answers[kind] = difference(world.spark, broken, world.plain(), query, answers.get(kind))
-        if not what:
+        broken_lake = world.lake(catalogs.with_text(text), conf)
+        label, _, answers[kind] = difference(
+            world.spark, broken_lake, world.plain(), query, answers.get(kind)
+        )
+        if not label:
             continue
-        others = [world.lake(conf=conf)]
+        other_lakes = [world.lake(conf=conf)]
         if kind in SWITCHES:
-            others.append(switched(world, catalogs, SWITCHES[kind], text, conf))
-        if not any(difference(world.spark, side, world.plain(), query, answers[kind])[0] for side in others):
-            found.append((name, what))
+            other_lakes.append(switched(world, catalogs, SWITCHES[kind], text, conf))
+        if not any(
+            difference(world.spark, side, world.plain(), query, answers[kind])[0] for side in other_lakes
+        ):
+            found.append((name, label))
     return found

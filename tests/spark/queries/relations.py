@@ -119,41 +119,41 @@ class Relations:
             tail = "" if word.startswith("CROSS") else " ON true"
             text = f"{{}} {word} ({{}}) AS {alias}{tail}"
             return Sql(text, (sql, query), "relation", "lateral"), columns + _under(alias, inner), metadata
-        right, others, more = self._relation(depth - 1)
+        right, other_pairs, more = self._relation(depth - 1)
         word = chance.choice(JOINS)
-        if chance.random() < 0.12 and (shared := _shared(columns, others)):
-            return self._using(left, (right, others, more), word, shared)
+        if chance.random() < 0.12 and (shared_texts := _shared_texts(columns, other_pairs)):
+            return self._using(left, (right, other_pairs, more), word, shared_texts)
         both = Sql(f"{{}} {word} {{}}", (sql, right), "relation", word.lower())
         if word == "CROSS JOIN":
-            return both, columns + others, metadata + more
-        on = self._on(Scope(columns), Scope(others), depth)
-        joined = Sql(f"{{}} {word} {{}} ON {{}}", (sql, right, on), "relation", word.lower())
+            return both, columns + other_pairs, metadata + more
+        on = self._on(Scope(columns), Scope(other_pairs), depth)
+        joined_sql = Sql(f"{{}} {word} {{}} ON {{}}", (sql, right, on), "relation", word.lower())
         if word in ("LEFT SEMI JOIN", "LEFT ANTI JOIN"):
-            return joined, columns, metadata
+            return joined_sql, columns, metadata
         # What a join has no partner for has no place in a file either.
         keeps = metadata if word in ("JOIN", "LEFT JOIN") else ()
-        return joined, columns + others, keeps + (more if word in ("JOIN", "RIGHT JOIN") else ())
+        return joined_sql, columns + other_pairs, keeps + (more if word in ("JOIN", "RIGHT JOIN") else ())
 
     def _on(self, left: Scope, right: Scope, depth: int) -> Sql:
         chance = self._chance
         pairs = [
             (a, b, t) for a, t in left.columns for b, u in right.columns if t == u and values.is_orderable(t)
         ]
-        same = [pair for pair in pairs if pair[0].rpartition(".")[2] == pair[1].rpartition(".")[2]]
+        same_pairs = [pair for pair in pairs if pair[0].rpartition(".")[2] == pair[1].rpartition(".")[2]]
         if not pairs:
             return self._scalars.condition(Scope(left.columns + right.columns), 0)
-        chosen = chance.sample(pairs, min(len(pairs), chance.choice([1, 1, 1, 2])))
-        if same and chance.random() < 0.3:
-            chosen = [pair for pair in same if pair[0].endswith(".id")] or same[:1]
-        elif same and chance.random() < 0.8:
-            chosen = chance.sample(same, min(len(same), chance.choice([1, 1, 1, 2])))
+        chosen_pairs = chance.sample(pairs, min(len(pairs), chance.choice([1, 1, 1, 2])))
+        if same_pairs and chance.random() < 0.3:
+            chosen_pairs = [pair for pair in same_pairs if pair[0].endswith(".id")] or same_pairs[:1]
+        elif same_pairs and chance.random() < 0.8:
+            chosen_pairs = chance.sample(same_pairs, min(len(same_pairs), chance.choice([1, 1, 1, 2])))
         tests = [
             value(
                 "boolean",
                 f"{a} {chance.choice(['=', '=', '=', '=', '<=>', '<'])} {b}",
                 feature="join condition",
             )
-            for a, b, _ in chosen
+            for a, b, _ in chosen_pairs
         ]
         if chance.random() < 0.25:
             tests.append(self._scalars.condition(Scope(left.columns + right.columns), 0))
@@ -164,29 +164,30 @@ class Relations:
         chance = self._chance
         if word == "CROSS JOIN":
             word = "JOIN"
-        alias, chosen = self._name("u"), chance.sample(shared, min(len(shared), chance.choice([1, 2])))
+        alias, chosen_names = self._name("u"), chance.sample(shared, min(len(shared), chance.choice([1, 2])))
         names = {name.rpartition(".")[2]: type for name, type in left[1]}
         if chance.random() < 0.3:
-            text, chosen, feature = (
+            text, chosen_names, feature = (
                 f"NATURAL {word.replace('LEFT SEMI', 'LEFT').replace('LEFT ANTI', 'LEFT')}",
                 shared,
                 "natural join",
             )
             inner = Sql(
-                f"(SELECT {', '.join(chosen)} FROM {{}} {text} {{}}) AS {alias}",
+                f"(SELECT {', '.join(chosen_names)} FROM {{}} {text} {{}}) AS {alias}",
                 (left[0], right[0]),
                 "relation",
                 feature,
             )
         else:
             inner = Sql(
-                f"(SELECT {', '.join(chosen)} FROM {{}} {word} {{}} USING ({', '.join(chosen)})) AS {alias}",
+                f"(SELECT {', '.join(chosen_names)} FROM {{}} {word} {{}} USING ({', '.join(chosen_names)})) "
+                f"AS {alias}",
                 (left[0], right[0]), "relation", "join using",
             )  # fmt: skip
-        return inner, tuple((f"{alias}.{name}", names[name]) for name in chosen), ()
+        return inner, tuple((f"{alias}.{name}", names[name]) for name in chosen_names), ()
 
 
-def _shared(left: tuple[Column, ...], right: tuple[Column, ...]) -> list[str]:
+def _shared_texts(left: tuple[Column, ...], right: tuple[Column, ...]) -> list[str]:
     """Return names that both sides have once, with one type that can be compared."""
     ours = [(name.rpartition(".")[2], type) for name, type in left]
     theirs = [(name.rpartition(".")[2], type) for name, type in right]

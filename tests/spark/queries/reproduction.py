@@ -80,8 +80,8 @@ class Smaller:
     numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     def differs(self, world: World, query: Query) -> bool:
-        what = difference(world.spark, world.lake(self.catalog), world.plain(), query)[0]
-        return _form(what) == _form(self.found.what)
+        label = difference(world.spark, world.lake(self.catalog), world.plain(), query)[0]
+        return _form(label) == _form(self.found.what)
 
     def program(self) -> str:
         """Return the text of a program that shows the difference."""
@@ -97,10 +97,10 @@ class Smaller:
             smaller = False
             for candidate in shorter(lives):
                 tries -= 1
-                made = self._tried(world, query_there, lives, candidate)
-                if made is not None:
+                new_pair = self._tried(world, query_there, lives, candidate)
+                if new_pair is not None:
                     world.drop()
-                    (world, query_there), lives, smaller = made, candidate, True
+                    (world, query_there), lives, smaller = new_pair, candidate, True
                     break
                 if tries <= 0 or time.monotonic() > ends:
                     tries = 0
@@ -121,17 +121,19 @@ class Smaller:
         self, world: World, query: Query, lives: list[Life], less: list[Life]
     ) -> tuple[World, Query] | None:
         try:
-            made = self._built(less)
+            new_world = self._built(less)
         except (PySparkException, Py4JJavaError):
             return None
-        there = renumbered(query, _versions(world, made, lives, less))
-        if {ref for ref in tables_of(there)} <= made.states.keys() and self.differs(made, there):
-            return made, there
-        made.drop()
+        other_query = renumbered(query, _versions(world, new_world, lives, less))
+        if {ref for ref in tables_of(other_query)} <= new_world.states.keys() and self.differs(
+            new_world, other_query
+        ):
+            return new_world, other_query
+        new_world.drop()
         return None
 
     def _written(self, world: World, query: Query) -> str:
-        def named(text: str) -> str:
+        def named_text(text: str) -> str:
             return re.sub(rf"\b{world.catalog}\.", "lake.", text)
 
         return _PROGRAM.format(
@@ -139,7 +141,7 @@ class Smaller:
             ended=", ".join(self.found.ended_by) or "no switch",
             script="\n".join(world.script), lake_conf=pprint.pformat(dict(world.conf)),
             plain_conf=pprint.pformat(dict(world.conf + world.plain().conf)),
-            lake=named(world.lake().text(query.sql)), plain=named(world.plain().text(query.sql)),
+            lake=named_text(world.lake().text(query.sql)), plain=named_text(world.plain().text(query.sql)),
         )  # fmt: skip
 
 
@@ -150,8 +152,8 @@ def _form(what: str) -> str:
 def _versions(old: World, new: World, before: list[Life], after: list[Life]) -> dict:
     """Return what the kept versions of one world are in another one; kept steps stay in their order."""
     found = {}
-    for one, other in zip(before, after, strict=True):
-        for place, there in zip(sorted(one.kept), sorted(other.kept), strict=True):
-            if (one.name, place) in old.kept and (other.name, there) in new.kept:
-                found[old.kept[one.name, place]] = new.kept[other.name, there]
+    for life, other_life in zip(before, after, strict=True):
+        for place, other_number in zip(sorted(life.kept), sorted(other_life.kept), strict=True):
+            if (life.name, place) in old.kept and (other_life.name, other_number) in new.kept:
+                found[old.kept[life.name, place]] = new.kept[other_life.name, other_number]
     return found

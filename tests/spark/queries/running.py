@@ -1,4 +1,4 @@
-"""Runs many queries over many worlds, and reports: what was covered, what was different, and which switch ends it."""
+"""Runs many queries over many worlds, and reports coverage, differences, and the switch that ends each difference."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Report:
         ):  # fmt: skip
             if counts:
                 yield f"{title}:"
-                yield from (f"    {count:7} {what}" for what, count in counts.most_common())
+                yield from (f"    {count:7} {label}" for label, count in counts.most_common())
         yield from self.examples.values()
 
 
@@ -125,7 +125,7 @@ def world_of(
         world.drop()
 
 
-def made(world: World, plan: Plan, seed: int, number: int) -> Query:
+def new_query(world: World, plan: Plan, seed: int, number: int) -> Query:
     """Return the query of that number; it depends on nothing but the world and the plan."""
     queries = Queries(random.Random(f"query {seed} {number}"), world.tables)
     query = random_query(queries)
@@ -152,17 +152,17 @@ def run(
     enough: int | None = None,
 ) -> Report:  # fmt: skip
     """Run queries. `python` is run by lakelog's side first, to break something. `only` is the number of one query."""
-    report, begun = Report(), time.perf_counter()
+    report, start_time = Report(), time.perf_counter()
     warehouse = str(folder / "warehouse")
     catalogs = Catalogs(spark, warm, folder, warehouse, f"q{time.monotonic_ns()}_")
     seed = plan.seed
     while report.queries < plan.queries:
-        started = time.perf_counter()
+        started_time = time.perf_counter()
         with world_of(spark, catalogs, warehouse, folder, plan, seed) as world:
-            report.building_s += time.perf_counter() - started
+            report.building_s += time.perf_counter() - started_time
             report.worlds += 1
-            for each in world.lives.values():
-                report.tables.update(each.features)
+            for life in world.lives.values():
+                report.tables.update(life.features)
             report.refused.update(why for _, why in world.refused)
             for number in range(min(plan.a_world, plan.queries - report.queries)):
                 if only is not None and number != only:
@@ -171,7 +171,7 @@ def run(
                 _one(report, world, catalogs, python, plan, seed, number, found)
                 if enough is not None and len(report.found) >= enough:
                     return report
-            report.took_s = time.perf_counter() - begun
+            report.took_s = time.perf_counter() - start_time
             say(
                 f"seed {seed}: {report.queries} queries, {len(report.found)} differences, {report.took_s:.0f} s"
             )
@@ -183,11 +183,11 @@ def _one(
     report: Report, world: World, catalogs: Catalogs, python: str, plan: Plan, seed: int, number: int,
     found: Callable[[World, Catalogs, Found], None],
 ) -> None:  # fmt: skip
-    query = made(world, plan, seed, number)
+    query = new_query(world, plan, seed, number)
     report.queries += 1
     report.features.update(features(query.sql).keys())
     side = world.lake(catalogs.with_text(python))
-    what, answer, expected = difference(world.spark, side, world.plain(), query)
+    label, answer, expected = difference(world.spark, side, world.plain(), query)
     report.handed_down.update(handed_down(answer.plan))
     report.lake_s += answer.took_s
     report.plain_s += expected.took_s
@@ -203,8 +203,8 @@ def _one(
     else:
         report.rows += len(expected.rows)
         report.empty += not expected.rows
-    if what:
-        ended = ended_by(world, catalogs, query, expected, python)
-        different = Found(seed, number, query, what, ended, answer.message or expected.message, plan)
+    if label:
+        ended_texts = ended_by(world, catalogs, query, expected, python)
+        different = Found(seed, number, query, label, ended_texts, answer.message or expected.message, plan)
         report.found.append(different)
         found(world, catalogs, different)

@@ -46,9 +46,9 @@ class Scalars:
     def value(self, type: str, scope: Scope, depth: int) -> Sql:
         """Return an expression of that type, most often one over the columns in scope."""
         chance = self.chance
-        found = columns_of(scope.columns, type)
-        if found and (depth <= 0 or chance.random() < 0.55):
-            return chance.choice(found)
+        found_columns = columns_of(scope.columns, type)
+        if found_columns and (depth <= 0 or chance.random() < 0.55):
+            return chance.choice(found_columns)
         if scope.outer and chance.random() < 0.2 and (outer := columns_of(scope.outer, type)):
             return value(type, "{}", chance.choice(outer), feature="correlated")
         if depth <= 0 or chance.random() < 0.15:
@@ -69,8 +69,12 @@ class Scalars:
                 query = self.subquery("scalar", [type], scope, depth - 1)
                 if query:
                     return value(type, "({})", query, feature="scalar subquery")
-        made = self._made(type, scope, depth)
-        return made if made is not None else (chance.choice(found) if found else self.literal(type, 0.1))
+        sql = self._made(type, scope, depth)
+        return (
+            sql
+            if sql is not None
+            else (chance.choice(found_columns) if found_columns else self.literal(type, 0.1))
+        )
 
     def literal(self, type: str, nulls: float) -> Sql:
         if type == "bigint" and self.chance.random() < 0.3:
@@ -82,8 +86,8 @@ class Scalars:
         name, type = column
         if values.is_real(type) and self.chance.random() < 0.3:
             return value(type, values.typed("'NaN'", type))
-        if (there := scope.present.get(name)) and self.chance.random() < 0.7:
-            literal = self.chance.choice(there)
+        if (other_texts := scope.present.get(name)) and self.chance.random() < 0.7:
+            literal = self.chance.choice(other_texts)
             if values.is_collated(type) and self.chance.random() < 0.5:
                 literal = values.alike(literal, type)
             return value(type, literal)
@@ -188,13 +192,13 @@ class Scalars:
                     parts = self.condition(scope, depth - 1), self.condition(scope, depth - 1)
                     return value("boolean", "({} OR {})", *parts, feature="or")
         if depth > 0 and chance.random() < 0.18:
-            found = self._subquery_condition(scope, depth)
-            if found:
-                return found
+            subquery_condition = self._subquery_condition(scope, depth)
+            if subquery_condition:
+                return subquery_condition
         if scope.metadata and chance.random() < 0.12:
             return self._metadata(chance.choice(scope.metadata))
-        if scope.columns and chance.random() < 0.05 and (found := self._transform(scope)):
-            return found
+        if scope.columns and chance.random() < 0.05 and (subquery_condition := self._transform(scope)):
+            return subquery_condition
         return self._test(scope, depth)
 
     def _comparable(self, scope: Scope) -> str:
@@ -209,23 +213,29 @@ class Scalars:
     def _test(self, scope: Scope, depth: int) -> Sql:
         chance = self.chance
         type = self._comparable(scope)
-        left = self.value(type, scope, chance.choice([0, 0, 0, depth - 1]))
+        left_value = self.value(type, scope, chance.choice([0, 0, 0, depth - 1]))
         right = self.value(type, scope, depth - 1) if chance.random() < 0.25 else self.literal(type, 0.08)
         if values.is_collated(type) and "RTRIM" not in type and chance.random() < 0.2:
             word = chance.choice(["startswith", "endswith", "contains"])
-            return value("boolean", f"{word}({{}}, {{}})", left, right, feature="text test by a collation")
+            return value(
+                "boolean", f"{word}({{}}, {{}})", left_value, right, feature="text test by a collation"
+            )
         match chance.randrange(12):
             case 0 | 1:
                 word = chance.choice(["IS NULL", "IS NOT NULL"])
-                return value("boolean", f"{{}} {word}", left, feature="is null")
+                return value("boolean", f"{{}} {word}", left_value, feature="is null")
             case 2:
                 items = [self.literal(type, 0.12) for _ in range(chance.choice([1, 2, 3, 11]))]
                 word = chance.choice(["IN", "NOT IN"])
                 return value(
-                    "boolean", f"{{}} {word} ({{}})", left, listed(items), feature=word.lower() + " list"
+                    "boolean",
+                    f"{{}} {word} ({{}})",
+                    left_value,
+                    listed(items),
+                    feature=word.lower() + " list",
                 )
             case 3:
-                parts = left, self.literal(type, 0.05), self.literal(type, 0.05)
+                parts = left_value, self.literal(type, 0.05), self.literal(type, 0.05)
                 return value(
                     "boolean",
                     f"{{}} {chance.choice(['', 'NOT '])}BETWEEN {{}} AND {{}}",
@@ -233,7 +243,7 @@ class Scalars:
                     feature="between",
                 )
             case 4:
-                return value("boolean", "{} <=> {}", left, right, feature="null-safe equality")
+                return value("boolean", "{} <=> {}", left_value, right, feature="null-safe equality")
             case 5 | 6:
                 pattern = chance.choice(["a%", "%b", "%a%", "a_", "%", "", "ab", "_%", "\\_%", "b %"])
                 text = self.value("string", scope, chance.choice([0, 0, depth - 1]))
@@ -248,7 +258,7 @@ class Scalars:
                 )
             case _:
                 op = chance.choice(["=", "=", "<", "<=", ">", ">=", "<>", "<>"])
-                return value("boolean", f"{{}} {op} {{}}", left, right, feature="comparison")
+                return value("boolean", f"{{}} {op} {{}}", left_value, right, feature="comparison")
 
     def bare(self, scope: Scope) -> Sql | None:
         """Return a comparison of a column with literals, of which statistics and partitions say most."""
@@ -258,18 +268,24 @@ class Scalars:
         if not able:
             return None
         column = chance.choice(real if real and chance.random() < 0.25 else able)
-        left = value(column[1], column[0], feature="collation" if values.is_collated(column[1]) else "")
+        remaining_value = value(
+            column[1], column[0], feature="collation" if values.is_collated(column[1]) else ""
+        )
         match chance.randrange(6):
             case 0:
                 items = listed([self._near(column, scope) for _ in range(chance.choice([2, 3]))])
-                return value("boolean", "{} IN ({})", left, items, feature="in list")
+                return value("boolean", "{} IN ({})", remaining_value, items, feature="in list")
             case 1:
                 ends = self._near(column, scope), self._near(column, scope)
-                return value("boolean", "{} BETWEEN {} AND {}", left, *ends, feature="between")
+                return value("boolean", "{} BETWEEN {} AND {}", remaining_value, *ends, feature="between")
             case _:
                 op = chance.choice(["=", "=", "<", "<=", ">", ">=", "<=>"])
                 return value(
-                    "boolean", f"{{}} {op} {{}}", left, self._near(column, scope), feature="comparison"
+                    "boolean",
+                    f"{{}} {op} {{}}",
+                    remaining_value,
+                    self._near(column, scope),
+                    feature="comparison",
                 )
 
     def _subquery_condition(self, scope: Scope, depth: int) -> Sql | None:
@@ -281,9 +297,9 @@ class Scalars:
         word = chance.choice(["IN", "NOT IN"])
         types = [self._comparable(scope) for _ in range(chance.choice([1, 1, 1, 2]))]
         query = self.subquery("in", types, scope, depth - 1)
-        left = listed([self.value(type, scope, 0) for type in types])
+        remaining_sql = listed([self.value(type, scope, 0) for type in types])
         return query and value(
-            "boolean", f"({{}}) {word} ({{}})", left, query, feature=f"{word.lower()} subquery"
+            "boolean", f"({{}}) {word} ({{}})", remaining_sql, query, feature=f"{word.lower()} subquery"
         )
 
     def _metadata(self, alias: str) -> Sql:
@@ -322,14 +338,14 @@ class Scalars:
 
 
 def columns_of(columns: Sequence[Column], type: str) -> list[Sql]:
-    found = [value(type, name) for name, of in columns if of == type]
+    found_values = [value(type, name) for name, of in columns if of == type]
     for name, of in columns:
         if of.startswith("struct<"):
             fields = values.nested(of)[0]
-            found += [
-                value(type, f"{name}.{each}", feature="field") for each, inner in fields if inner == type
+            found_values += [
+                value(type, f"{name}.{text}", feature="field") for text, inner in fields if inner == type
             ]
-    return found
+    return found_values
 
 
 def table_text(ref: TableRef) -> Sql:

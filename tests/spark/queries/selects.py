@@ -61,10 +61,10 @@ class Query:
         apart = f"SELECT * FROM ({{}}) WHERE monotonically_increasing_id() >= 0{tail}"
         feature = " ".join(
             word
-            for word, there in (
+            for word, other_order in (
                 ("order by", self.order), ("limit", self.limit is not None), ("offset", self.offset is not None)
             )
-            if there
+            if other_order
         )  # fmt: skip
         return Sql("{}" + tail, (self.body,), feature=feature, others=(("unlimited", apart),))
 
@@ -107,9 +107,9 @@ class Queries:
             )
         chance.shuffle(able)
         total = chance.random() < 0.6
-        chosen = able if total else able[: chance.choice([1, 1, 2])]
+        chosen_pairs = able if total else able[: chance.choice([1, 1, 2])]
         order = []
-        for name, type in chosen:
+        for name, type in chosen_pairs:
             direction = chance.choice(["", "DESC", "ASC NULLS LAST", "DESC NULLS FIRST"])
             order.append((name, direction))
             if values.is_real(type) and total:
@@ -137,9 +137,9 @@ class Queries:
             types = [chance.choice(TYPES) for _ in range(chance.randint(1, 3))]
         if word != "UNION ALL" and any(not values.is_orderable(type) for type in types):
             word = "UNION ALL"
-        left, columns = self.any(types, depth - 1, outer)
+        left_sql, columns = self.any(types, depth - 1, outer)
         right, _ = self.any(types, depth - 1, outer)
-        return Sql(f"({{}}) {word} ({{}})", (left, right), _kind(types), word.lower()), columns
+        return Sql(f"({{}}) {word} ({{}})", (left_sql, right), _kind(types), word.lower()), columns
 
     def _with(
         self, types: list[str] | None, depth: int, outer: tuple[Column, ...]
@@ -229,11 +229,11 @@ class Queries:
                 self.aggregates.one(type, scope, depth) if able else self.scalars.literal(type, 0.1)
             )
         condition = self.aggregates.having((), scope, depth)
-        having = clause(" HAVING {}", condition, feature="having without group by")
+        having_clause = clause(" HAVING {}", condition, feature="having without group by")
         if chance.random() < 0.6 and any(output.text.endswith(")") for output in outputs) and not constant:
-            having = NOTHING
+            having_clause = NOTHING
         feature = "global aggregate of constants" if constant else "global aggregate"
-        return self.selected(NOTHING, types, outputs, source, (where, having), feature)
+        return self.selected(NOTHING, types, outputs, source, (where, having_clause), feature)
 
     def _grouped(
         self, types: list[str] | None, source: Sql, where: Sql, scope: Scope, depth: int
@@ -243,7 +243,7 @@ class Queries:
         keys = chance.sample(keys, min(len(keys), chance.choice([1, 1, 2, 3])))
         if not keys:
             return self._total(types, source, where, scope, depth)
-        named = [value(type, name) for name, type in keys]
+        named_values = [value(type, name) for name, type in keys]
         words = ", ".join(name for name, _ in keys)
         first, last = keys[0][0], keys[-1][0]
         form, feature = chance.choices([
@@ -254,12 +254,12 @@ class Queries:
             (f"ROLLUP ({words})", "rollup"),
             (f"CUBE ({words})", "cube"),
         ], [6, 1, 0.3, 1, 1, 1])[0]  # fmt: skip
-        used = tuple(keys) if form != "GROUPING SETS ((), ())" else ()
+        used_keys = tuple(keys) if form != "GROUPING SETS ((), ())" else ()
         if feature != "group by":
             # Spark loses metadata columns there, those of its own files too.
             scope = replace(scope, metadata=())
         if types is None:
-            outputs = named if used and chance.random() < 0.9 else []
+            outputs = named_values if used_keys and chance.random() < 0.9 else []
             types = [type for _, type in keys] if outputs else []
             more = [
                 chance.choice(["bigint", "bigint", "boolean", keys[0][1]])
@@ -268,14 +268,14 @@ class Queries:
             outputs = outputs + [self.aggregates.one(type, scope, depth) for type in more]
             types = types + more
         else:
-            outputs = [self.aggregates.of_group(type, used, scope, depth) for type in types]
-        having = NOTHING
+            outputs = [self.aggregates.of_group(type, used_keys, scope, depth) for type in types]
+        having_clause = NOTHING
         if chance.random() < 0.3:
-            having = clause(
-                " HAVING {}", self.aggregates.having(used, scope, depth), feature="having with group by"
+            having_clause = clause(
+                " HAVING {}", self.aggregates.having(used_keys, scope, depth), feature="having with group by"
             )
         group = Sql(f" GROUP BY {form}", feature=feature)
-        return self.selected(NOTHING, types, outputs, source, (where, group, having), "grouped")
+        return self.selected(NOTHING, types, outputs, source, (where, group, having_clause), "grouped")
 
     # Windows
 
@@ -305,8 +305,8 @@ class Queries:
             where = NOTHING
             if self.chance.random() < 0.7:
                 where = clause(" WHERE {}", self.scalars.condition(inner, depth), feature="where")
-            found = self.aggregates.one(types[0], Scope(inner.columns), 0)
-            return Sql("SELECT {} FROM {}{}", (found, source, where), _kind(types))
+            sql = self.aggregates.one(types[0], Scope(inner.columns), 0)
+            return Sql("SELECT {} FROM {}{}", (sql, source, where), _kind(types))
         if kind == "exists":
             return self.select(None, depth, outer)[0]
         return self.any(types, depth, outer)[0]

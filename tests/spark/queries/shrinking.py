@@ -58,26 +58,26 @@ def shorter(lives: list[Life]) -> Iterator[list[Life]]:
     for number, life in enumerate(lives):
         for place, step in enumerate(life.steps):
             ids = sorted(step.rows)
-            for some in (ids[: len(ids) // 2], ids[len(ids) // 2 :]) if len(ids) > 1 else ():
-                less = step.with_rows({id: step.rows[id] for id in some})
+            for some_id in (ids[: len(ids) // 2], ids[len(ids) // 2 :]) if len(ids) > 1 else ():
+                less = step.with_rows({id: step.rows[id] for id in some_id})
                 steps = (*life.steps[:place], less, *life.steps[place + 1 :])
                 yield [*lives[:number], replace(life, steps=steps), *lives[number + 1 :]]
         for place in reversed(range(len(life.steps))):
             if place in life.kept:
                 continue
-            kept = frozenset(each - (each > place) for each in life.kept)
+            kept_numbers = frozenset(number - (number > place) for number in life.kept)
             steps = life.steps[:place] + life.steps[place + 1 :]
-            yield [*lives[:number], replace(life, steps=steps, kept=kept), *lives[number + 1 :]]
+            yield [*lives[:number], replace(life, steps=steps, kept=kept_numbers), *lives[number + 1 :]]
         for column in life.columns:
-            columns = tuple(each for each in life.columns if each != column)
+            columns = tuple(each_column for each_column in life.columns if each_column != column)
             yield [*lives[:number], replace(life, columns=columns), *lives[number + 1 :]]
 
 
 def renumbered(query: Query, versions: dict[TableRef, TableRef]) -> Query:
     """Return the query over other versions of its tables."""
 
-    def changed(sql: Sql) -> Sql:
-        parts = tuple(changed(part) for part in sql.parts)
+    def changed_sql(sql: Sql) -> Sql:
+        parts = tuple(changed_sql(part) for part in sql.parts)
         return replace(sql, parts=parts, ref=sql.ref and versions.get(sql.ref, sql.ref))
 
-    return replace(query, body=changed(query.body), whole=query.whole and changed(query.whole))
+    return replace(query, body=changed_sql(query.body), whole=query.whole and changed_sql(query.whole))

@@ -1,4 +1,4 @@
-"""A query as a tree: what is written for each side, what may stand in the place of a part, what it has to do with.
+"""A query as a tree: its text for each side, the possible replacements of a part, and its features.
 
 Trees are values. The generator makes them, the comparison writes them out, the shrinker replaces parts of them; none
 of that parses SQL. Parts know nothing of tables but their names.
@@ -52,10 +52,10 @@ class Sql:
             return self.many.join(part.write(side) for part in self.parts)
         pieces = dict(self.others).get(side.kind, self.text).split("{}")
         assert len(pieces) == len(self.parts) + 1 or (self.others and len(pieces) == 1), self.text
-        written = [pieces[0]]
+        written_pieces = [pieces[0]]
         for part, piece in zip(self.parts, pieces[1:], strict=False):
-            written += [part.write(side), piece]
-        return "".join(written)
+            written_pieces += [part.write(side), piece]
+        return "".join(written_pieces)
 
     def walk(self) -> Iterator[Sql]:
         yield self
@@ -70,8 +70,8 @@ class Sql:
         """Yield trees that are this one with one part left out or replaced by a smaller one, the largest cuts first."""
         yield from self._instead()
         for place, part in enumerate(self.parts):
-            for other in part.smaller():
-                yield replace(self, parts=(*self.parts[:place], other, *self.parts[place + 1 :]))
+            for other_sql in part.smaller():
+                yield replace(self, parts=(*self.parts[:place], other_sql, *self.parts[place + 1 :]))
 
     def _instead(self) -> Iterator[Sql]:
         if self.kind == "clause" and (self.text or self.many):
@@ -87,8 +87,8 @@ class Sql:
 
 
 def value(type: str, text: str, *parts: Sql, feature: str = "", plain: str | None = None) -> Sql:
-    others = (("plain", plain),) if plain is not None else ()
-    return Sql(text, parts, f"value {type}", feature, others)
+    other_texts = (("plain", plain),) if plain is not None else ()
+    return Sql(text, parts, f"value {type}", feature, other_texts)
 
 
 def null(type: str) -> Sql:

@@ -45,7 +45,7 @@ class State:
     rows: dict[int, Row] = field(default_factory=dict)
 
     def column(self, name: str) -> Column:
-        """KeyError where a step that was left out would have added it."""
+        """KeyError if a step that was left out would have added it."""
         return {column.name: column for column in self.columns}[name]
 
     def literals(self, rows: dict[int, Row]) -> list[str]:
@@ -135,7 +135,7 @@ def _insert(step: Step, table: str, state: State) -> list[str]:
     return [f"INSERT INTO {table} ({names}) VALUES {rows}"] if step.rows else []
 
 
-def _inserted(step: Step, state: State) -> State:
+def _inserted_state(step: Step, state: State) -> State:
     return replace(state, rows={**state.rows, **step.rows})
 
 
@@ -154,7 +154,7 @@ def _delete(step: Step, table: str, state: State) -> list[str]:
     return [f"DELETE FROM {table} WHERE {step.condition.text(state)}"]
 
 
-def _deleted(step: Step, state: State) -> State:
+def _deleted_state(step: Step, state: State) -> State:
     assert step.condition is not None
     return replace(
         state, rows={id: row for id, row in state.rows.items() if not step.condition.holds(id, row)}
@@ -167,7 +167,7 @@ def _update(step: Step, table: str, state: State) -> list[str]:
     return [f"UPDATE {table} SET {', '.join(cells)} WHERE {step.condition.text(state)}"]
 
 
-def _updated(step: Step, state: State) -> State:
+def _updated_state(step: Step, state: State) -> State:
     assert step.condition is not None
     return replace(
         state,
@@ -183,20 +183,20 @@ def _merge(step: Step, table: str, state: State) -> list[str]:
         return []
     names = ["id", *(column.name for column in state.columns)]
     source = f"SELECT * FROM VALUES {', '.join(state.literals(step.rows))} AS v({', '.join(names)})"
-    changed = ", ".join(f"t.{name} = s.{name}" for name in names[1:])
+    changed_text = ", ".join(f"t.{name} = s.{name}" for name in names[1:])
     texts = {
-        "update": f"WHEN MATCHED THEN UPDATE SET {changed}",
+        "update": f"WHEN MATCHED THEN UPDATE SET {changed_text}",
         "delete": "WHEN MATCHED THEN DELETE",
         "delete some": "WHEN MATCHED AND s.id % 2 = 0 THEN DELETE",
         "insert": f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) "
         f"VALUES ({', '.join('s.' + name for name in names)})",
         "prune": "WHEN NOT MATCHED BY SOURCE AND t.id % 3 = 0 THEN DELETE",
     }
-    clauses = " ".join(texts[each] for each in step.clauses)
+    clauses = " ".join(texts[clause] for clause in step.clauses)
     return [f"MERGE INTO {table} AS t USING ({source}) AS s ON t.id = s.id {clauses}"]
 
 
-def _merged(step: Step, state: State) -> State:
+def _merged_state(step: Step, state: State) -> State:
     if not step.rows:
         return state
     rows = dict(state.rows)
@@ -218,20 +218,20 @@ def _add_column(step: Step, table: str, state: State) -> list[str]:
     return [f"ALTER TABLE {table} ADD COLUMN {step.column.declared()} {step.text}"]
 
 
-def _placed(step: Step, columns: tuple[Column, ...], column: Column) -> tuple[Column, ...]:
+def _placed_columns(step: Step, columns: tuple[Column, ...], column: Column) -> tuple[Column, ...]:
     # `id` stays the first: what is to be the first here is written AFTER id.
-    others = [each for each in columns if each.name != column.name]
-    after = step.text.removeprefix("AFTER ")
+    other_columns = [each_column for each_column in columns if each_column.name != column.name]
+    text_after = step.text.removeprefix("AFTER ")
     if not step.text:
-        return (*others, column)
-    place = {"id": 0, **{each.name: 1 + place for place, each in enumerate(others)}}[after]
-    return (*others[:place], column, *others[place:])
+        return (*other_columns, column)
+    place = {"id": 0, **{column.name: 1 + place for place, column in enumerate(other_columns)}}[text_after]
+    return (*other_columns[:place], column, *other_columns[place:])
 
 
 def _column_added(step: Step, state: State) -> State:
     column = step.column
     assert column is not None
-    columns = _placed(step, state.columns, column)
+    columns = _placed_columns(step, state.columns, column)
     return state.edited(columns, lambda row: {**row, column.name: column.default})
 
 
@@ -278,14 +278,14 @@ def _change_collation(step: Step, table: str, state: State) -> list[str]:
 
 
 def _collation_changed(step: Step, state: State) -> State:
-    def recollated(row: Row) -> Row:
+    def recollated_row(row: Row) -> Row:
         cell = row.get(step.name)
         return {**row, step.name: values.recollated(cell, step.text)} if isinstance(cell, str) else row
 
     columns = tuple(
         replace(column, type=step.text) if column.name == step.name else column for column in state.columns
     )
-    return state.edited(columns, recollated)
+    return state.edited(columns, recollated_row)
 
 
 def _move_column(step: Step, table: str, state: State) -> list[str]:
@@ -293,20 +293,20 @@ def _move_column(step: Step, table: str, state: State) -> list[str]:
 
 
 def _column_moved(step: Step, state: State) -> State:
-    return replace(state, columns=_placed(step, state.columns, state.column(step.name)))
+    return replace(state, columns=_placed_columns(step, state.columns, state.column(step.name)))
 
 
 def _of_struct(
     state: State, name: str, fields: list[tuple[str, str]], change: Callable[[dict], dict]
 ) -> State:
-    type = f"struct<{','.join(f'{each}:{of}' for each, of in fields)}>"
-    columns = tuple(replace(each, type=type) if each.name == name else each for each in state.columns)
+    type = f"struct<{','.join(f'{text}:{of}' for text, of in fields)}>"
+    columns = tuple(replace(column, type=type) if column.name == name else column for column in state.columns)
 
-    def changed(row: Row) -> Row:
+    def changed_row(row: Row) -> Row:
         cell = row.get(name)
         return {**row, name: change(cell)} if isinstance(cell, dict) else row
 
-    return state.edited(columns, changed)
+    return state.edited(columns, changed_row)
 
 
 def _add_field(step: Step, table: str, state: State) -> list[str]:
@@ -326,7 +326,9 @@ def _drop_field(step: Step, table: str, state: State) -> list[str]:
 
 
 def _field_dropped(step: Step, state: State) -> State:
-    fields = [each for each in values.nested(state.column(step.name).type)[0] if each[0] != step.text]
+    fields = [
+        each_pair for each_pair in values.nested(state.column(step.name).type)[0] if each_pair[0] != step.text
+    ]
     return _of_struct(
         state, step.name, fields, lambda cell: {name: of for name, of in cell.items() if name != step.text}
     )
@@ -336,7 +338,7 @@ def _statement(step: Step, table: str, state: State) -> list[str]:
     return [step.text.replace("{table}", table)]
 
 
-def _unchanged(step: Step, state: State) -> State:
+def _unchanged_state(step: Step, state: State) -> State:
     return state
 
 
@@ -354,9 +356,10 @@ _WRITTEN: dict[str, Callable[[Step, str, State], list[str]]] = {
 }  # fmt: skip
 
 _DONE: dict[str, Callable[[Step, State], State]] = {
-    "insert": _inserted, "overwrite": _overwritten, "delete": _deleted, "update": _updated, "merge": _merged,
+    "insert": _inserted_state, "overwrite": _overwritten, "delete": _deleted_state, "update": _updated_state,
+    "merge": _merged_state,
     "add column": _column_added, "drop column": _column_dropped, "rename column": _column_renamed,
     "widen column": _column_widened, "change collation": _collation_changed, "move column": _column_moved,
-    "add field": _field_added, "drop field": _field_dropped, "statement": _unchanged, "append by Python": _inserted,
-    "add files": _inserted, "compact": _unchanged,
+    "add field": _field_added, "drop field": _field_dropped, "statement": _unchanged_state,
+    "append by Python": _inserted_state, "add files": _inserted_state, "compact": _unchanged_state,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Random queries over tables of many lives have the answers of plain Parquet tables; and where something that is handed
+"""Random queries over tables of many lives have the answers of plain Parquet tables; and if something that is handed
 down to scans is broken, some query notices. `scripts/queries` runs any other seeds."""
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ def test_the_report_says_which_kind_of_push_down_makes_each_difference():
     def found(number: int, *ended_by: str) -> Found:
         return Found(1, number, query, "rows", ended_by, "", BROKEN)
 
-    ended = [
+    ended_texts = [
         ("top-n", "everything"), ("top-n",), ("filters", "everything"), ("limit", "top-n", "everything"),
         ("everything",), (),
     ]  # fmt: skip
-    report = Report(found=[found(number, *each) for number, each in enumerate(ended)])
+    report = Report(found=[found(number, *each) for number, each in enumerate(ended_texts)])
     lines = list(report.lines())
     at = lines.index("differences, by what makes them:")
     assert {tuple(line.split(maxsplit=1)) for line in lines[at + 1 : at + 6]} == {
@@ -112,24 +112,24 @@ def test_a_seed_always_makes_the_same_queries_and_tables():
 
 def test_queries_have_all_that_is_wanted_of_them():
     chance = random.Random(7)
-    found: set[str] = set()
+    texts: set[str] = set()
     for _ in range(3_000):
-        found |= features(random_query(Queries(chance, TABLES)).sql).keys()
-    assert not {" ".join(each.split()) for each in WANTED.split(";")} - found
+        texts |= features(random_query(Queries(chance, TABLES)).sql).keys()
+    assert not {" ".join(part.split()) for part in WANTED.split(";")} - texts
 
 
 def test_a_query_is_made_smaller_as_long_as_it_differs():
     chance = random.Random(3)
-    before: list[int] = []
-    after: list[int] = []
-    while len(before) < 20:
+    numbers_before: list[int] = []
+    numbers_after: list[int] = []
+    while len(numbers_before) < 20:
         query = random_query(Queries(chance, TABLES))
         if refs(query) == {table.ref for table in TABLES}:
             smaller = shrunk(query, lambda each: len(refs(each)) == 2, 1_000)
             assert len(refs(smaller)) == 2
-            before.append(size(query))
-            after.append(size(smaller))
-    assert sum(after) < sum(before) / 2
+            numbers_before.append(size(query))
+            numbers_after.append(size(smaller))
+    assert sum(numbers_after) < sum(numbers_before) / 2
 
 
 def refs(query: Query) -> set[TableRef]:

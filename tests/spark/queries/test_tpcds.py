@@ -47,19 +47,19 @@ def lost_rows(lake, mode, sources) -> str:
 
 
 def compare_all(spark, places) -> None:
-    differences, answered = list[str](), 0
+    differences, answered_number = list[str](), 0
     down: Counter[str] = Counter()
     for number, text in tpcds.queries().items():
         spark.sql("USE spark_catalog.plain")
-        ordered = tpcds.in_total_order(text, len(spark.sql(text).columns))
-        expected = tpcds.answer(spark.sql(ordered))
-        answered += bool(expected.rows)
+        total_order = tpcds.in_total_order(text, len(spark.sql(text).columns))
+        expected = tpcds.answer(spark.sql(total_order))
+        answered_number += bool(expected.rows)
         for mode, namespace in places.items():
             spark.sql(f"USE {namespace}")
-            frame = spark.sql(ordered)
+            frame = spark.sql(total_order)
             if difference := tpcds.difference(tpcds.answer(frame), expected):
                 differences.append(f"query {number}, {mode}: {difference}")
             down.update(handed_down(frame._jdf.queryExecution().executedPlan().toString()))
     assert not differences, "\n".join(differences)
-    assert answered >= ANSWERED
+    assert answered_number >= ANSWERED
     assert down.keys() >= {"filters", "runtime filters"}, down

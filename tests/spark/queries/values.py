@@ -100,7 +100,7 @@ def literal(chance: random.Random, type: str, nulls: float = 0.15) -> str:
             pairs = ", ".join(f"'{key}', {literal(chance, inner[1][1], nulls)}" for key in keys)
             return f"CAST(map({pairs}) AS {type})"
         case _:
-            return struct({name: literal(chance, each, nulls) for name, each in inner}, type)
+            return struct({name: literal(chance, text, nulls) for name, text in inner}, type)
 
 
 def struct(fields: dict[str, str], type: str) -> str:
@@ -123,14 +123,14 @@ def typed(text: str, type: str) -> str:
 
 def nested(type: str) -> tuple[list[tuple[str, str]], str]:
     """Return what an array, a map or a struct is made of, by name, and which of the three it is."""
-    outer, _, rest = type.partition("<")
-    fields = split(rest.removesuffix(">"))
+    outer, _, remaining_text = type.partition("<")
+    fields = split_texts(remaining_text.removesuffix(">"))
     if outer == "struct":
-        return [(name, of) for name, _, of in (each.partition(":") for each in fields)], outer
-    return [(str(place), each) for place, each in enumerate(fields)], outer
+        return [(name, of) for name, _, of in (field.partition(":") for field in fields)], outer
+    return [(str(place), field) for place, field in enumerate(fields)], outer
 
 
-def split(text: str) -> list[str]:
+def split_texts(text: str) -> list[str]:
     """Split a list of types at its commas, but not at those inside of one."""
     found, depth, start = [], 0, 0
     for place, letter in enumerate(text):
@@ -169,7 +169,7 @@ def recollated(text: str, type: str) -> str:
 
 
 def alike(text: str, type: str) -> str:
-    """Return the literal of another text that the collation holds equal to this one, where there is one."""
+    """Return the literal of another text that the collation holds equal to this one, if there is one."""
     change = (
         (lambda quoted: f"{quoted[0][:-1]} '") if "RTRIM" in type else lambda quoted: quoted[0].swapcase()
     )

@@ -99,8 +99,8 @@ class World:
 
     def build(self, lives: Sequence[Life]) -> None:
         self.run(f"CREATE NAMESPACE lake.{self.name}")
-        for each in lives:
-            self._build(each)
+        for table_life in lives:
+            self._build(table_life)
 
     def _build(self, of: Life) -> None:
         table = f"lake.{self.name}.{of.name}"
@@ -110,12 +110,12 @@ class World:
         state = State(of.columns)
         for place, step in enumerate(of.steps):
             try:
-                after = step.done(state)
+                state_after = step.done(state)
                 self._step(of.name, table, step, state)
             except (PySparkException, Py4JJavaError, LakelogError, KeyError) as error:
                 self.refused.append((step, f"{step.kind} {step.text}: {str(error)[:400]}"))
                 continue
-            state = after
+            state = state_after
             if place in of.kept:
                 ref = self.kept[of.name, place] = TableRef(of.name, self._version(of.name, place))
                 if ref not in self.states:
@@ -149,8 +149,8 @@ class World:
                 writer.parquet(str(folder))
                 self.run(f"CALL lake.system.add_files('{self.name}.{name}', '{folder}')")
             case "compact":
-                clustered = Catalog(self.warehouse).load_table(f"{self.name}.{name}").clustering
-                self.run(f"CALL lake.system.{'cluster' if clustered else 'compact'}('{self.name}.{name}')")
+                clustering = Catalog(self.warehouse).load_table(f"{self.name}.{name}").clustering
+                self.run(f"CALL lake.system.{'cluster' if clustering else 'compact'}('{self.name}.{name}')")
 
     def _rows(self, step: Step, state: State) -> str:
         names = ", ".join(["id", *(column.name for column in state.columns)])

@@ -1,4 +1,4 @@
-"""Random conditions over columns of every type, fields of structs too: what Spark hands down, and what it does not.
+"""Random conditions over columns of every type and fields of structs, to compare those that Spark hands down.
 
 They are texts of SQL, the same for every table with these columns. A condition may fail, as a cast may.
 """
@@ -75,13 +75,13 @@ def row(chance: random.Random, k: int) -> str:
     """Return a row of these columns, for VALUES."""
 
     def of(type: str) -> str:
-        found = "NULL" if chance.random() < 0.2 else chance.choice(VALUES[type])
-        return f"CAST({found} AS {'STRING' if 'CHAR' in type else type})"
+        text = "NULL" if chance.random() < 0.2 else chance.choice(VALUES[type])
+        return f"CAST({text} AS {'STRING' if 'CHAR' in type else type})"
 
     inner = ", ".join(f"'{name}', {of(FIELDS[name])}" for name in INNER)
-    nested = "NULL" if chance.random() < 0.2 else f"named_struct({inner})"
+    nested_text = "NULL" if chance.random() < 0.2 else f"named_struct({inner})"
     fields = ", ".join(f"'{name}', {of(type)}" for name, type in FIELDS.items())
-    struct = "NULL" if chance.random() < 0.2 else f"named_struct({fields}, 'n', {nested})"
+    struct = "NULL" if chance.random() < 0.2 else f"named_struct({fields}, 'n', {nested_text})"
     array = chance.choice(["NULL", "array()", "array('a')", "array('ab', NULL)"])
     map = chance.choice(["NULL", "map()", "map('a', 1)", "map('a', NULL, 'b', 2)"])
     flat = ", ".join(of(type) for type in TYPES.values())
@@ -99,15 +99,15 @@ def condition(chance: random.Random, depth: int = 0) -> str:
             word = chance.choice(["AND", "OR"])
             return f"(({condition(chance, depth + 1)}) {word} ({condition(chance, depth + 1)}))"
         case _:
-            return _one(chance)
+            return _one_text(chance)
 
 
 def _reference(chance: random.Random) -> tuple[str, str]:
     """Return a column, or a field of a struct, and its type. Texts come more often than others."""
-    known = [*TYPES.items(), *((f"st.{name}", type) for name, type in FIELDS.items())]
-    known += [(f"st.n.{name}", FIELDS[name]) for name in INNER]
-    texts = [each for each in known if "CHAR" in each[1] or each[1] == "STRING"]
-    return chance.choice(texts if chance.random() < 0.45 else known)
+    known_types = [*TYPES.items(), *((f"st.{name}", type) for name, type in FIELDS.items())]
+    known_types += [(f"st.n.{name}", FIELDS[name]) for name in INNER]
+    texts = [each_pair for each_pair in known_types if "CHAR" in each_pair[1] or each_pair[1] == "STRING"]
+    return chance.choice(texts if chance.random() < 0.45 else known_types)
 
 
 def _is_text(type: str) -> bool:
@@ -119,13 +119,13 @@ def _value(chance: random.Random, type: str) -> str:
         return "NULL"
     if chance.random() < 0.15:
         return chance.choice(OTHERS)
-    found = chance.choice(VALUES[type])
-    if type in ("FLOAT", "DOUBLE") and (found[0] == "'" or chance.random() < 0.5):
-        return f"CAST({found} AS {type})"
-    return found
+    value = chance.choice(VALUES[type])
+    if type in ("FLOAT", "DOUBLE") and (value[0] == "'" or chance.random() < 0.5):
+        return f"CAST({value} AS {type})"
+    return value
 
 
-def _one(chance: random.Random) -> str:
+def _one_text(chance: random.Random) -> str:
     name, type = _reference(chance)
     if chance.random() < 0.03:
         return chance.choice(_OF_COLUMNS)
@@ -133,9 +133,9 @@ def _one(chance: random.Random) -> str:
         case 0 | 1:
             name, type = _made(chance, name, type)
         case 2:
-            transformed = _transformed(chance, name, type)
-            if transformed is not None:
-                return transformed
+            transformed_text = _transformed_text(chance, name, type)
+            if transformed_text is not None:
+                return transformed_text
         case 3 | 4 | 5 if _is_text(type):
             return _text_test(chance, name)
     return _test(chance, name, type)
@@ -171,16 +171,16 @@ def _text_test(chance: random.Random, name: str) -> str:
 
 def _made(chance: random.Random, name: str, type: str) -> tuple[str, str]:
     """Return an expression of a column, and the type of what it is compared with."""
-    found = [
+    found_pairs = [
         (f"coalesce({name}, {chance.choice(VALUES[type])})", type), (f"CAST({name} AS STRING)", "STRING"),
         (f"nullif({name}, {chance.choice(VALUES[type])})", type), (f"({name})", type),
         (f"IF({name} IS NULL, 'n', 'v')", "STRING"),
     ]  # fmt: skip
     if _is_text(type):
-        made = ["upper({})", "trim({})", "rtrim({})", "concat({}, '')", "substring({}, 1, 1)", "left({}, 2)",
+        texts = ["upper({})", "trim({})", "rtrim({})", "concat({}, '')", "substring({}, 1, 1)", "left({}, 2)",
                 "rpad({}, 4, ' ')", "CAST({} AS VARCHAR(4))", "{} COLLATE UTF8_BINARY", "{} || ' '"]  # fmt: skip
-        found += [(each.format(name), "STRING") for each in made]
-        found += [
+        found_pairs += [(text.format(name), "STRING") for text in texts]
+        found_pairs += [
             (f"{name} COLLATE UTF8_LCASE", "STRING"),
             (f"length({name})", "INT"),
             (f"TRY_CAST({name} AS INT)", "INT"),
@@ -188,41 +188,41 @@ def _made(chance: random.Random, name: str, type: str) -> tuple[str, str]:
             (f"octet_length({name})", "TINYINT"),
         ]
     if type in ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL(5, 2)", "DECIMAL(20, 4)", "FLOAT", "DOUBLE"):
-        found += [
+        found_pairs += [
             (f"try_add({name}, 1)", "INT"), (f"{name} % 2", "INT"), (f"CAST({name} AS DOUBLE)", "DOUBLE"),
             (f"TRY_CAST({name} AS INT)", "INT"), (f"TRY_CAST({name} AS TINYINT)", "TINYINT"),
             (f"TRY_CAST({name} AS DECIMAL(12, 1))", "DECIMAL(5, 2)"), (f"CAST({name} AS FLOAT)", "FLOAT"),
             (f"CAST({name} AS BOOLEAN)", "BOOLEAN"), (f"- {name}", type), (f"sign({name})", "INT"),
         ]  # fmt: skip
     if type in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
-        found += [
+        found_pairs += [
             (f"year({name})", "INT"), (f"CAST({name} AS DATE)", "DATE"), (f"CAST({name} AS TIMESTAMP)", "TIMESTAMP"),
             (f"CAST({name} AS TIMESTAMP_NTZ)", "TIMESTAMP_NTZ"), (f"date_trunc('MONTH', {name})", "TIMESTAMP"),
             (f"date_add({name}, 1)", "DATE"), (f"extract(MONTH FROM {name})", "INT"),
         ]  # fmt: skip
-    return chance.choice(found)
+    return chance.choice(found_pairs)
 
 
-def _transformed(chance: random.Random, name: str, type: str) -> str | None:
+def _transformed_text(chance: random.Random, name: str, type: str) -> str | None:
     number = chance.choice([1, 2, 3, 4, 10])
-    found = []
+    found_pairs = []
     if "COLLATE" not in type and (
         _is_text(type) or type in ("TINYINT", "SMALLINT", "INT", "BIGINT", "BINARY") or "DECIMAL" in type
     ):
-        found += [(f"lake.truncate({number}, {name})", type), (f"lake.bucket({number}, {name})", "INT")]
+        found_pairs += [(f"lake.truncate({number}, {name})", type), (f"lake.bucket({number}, {name})", "INT")]
     if type in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
-        found += [(f"lake.{each}({name})", "INT") for each in ("years", "months")]
-        found += [(f"lake.days({name})", "DATE"), (f"lake.bucket({number}, {name})", "INT")]
+        found_pairs += [(f"lake.{each_name}({name})", "INT") for each_name in ("years", "months")]
+        found_pairs += [(f"lake.days({name})", "DATE"), (f"lake.bucket({number}, {name})", "INT")]
     if type in ("TIMESTAMP", "TIMESTAMP_NTZ"):
-        found.append((f"lake.hours({name})", "INT"))
-    if not found:
+        found_pairs.append((f"lake.hours({name})", "INT"))
+    if not found_pairs:
         return None
-    made, result = chance.choice(found)
-    if result == "INT" and "bucket" not in made and chance.random() < 0.7:
-        return f"{made} {chance.choice(_COMPARISONS)} {chance.choice([54, -1, 0, 649, 474756, 17])}"
-    if "truncate" in made and _is_text(type) and chance.random() < 0.3:
-        return _text_test(chance, made)
-    return _test(chance, made, result)
+    text, result = chance.choice(found_pairs)
+    if result == "INT" and "bucket" not in text and chance.random() < 0.7:
+        return f"{text} {chance.choice(_COMPARISONS)} {chance.choice([54, -1, 0, 649, 474756, 17])}"
+    if "truncate" in text and _is_text(type) and chance.random() < 0.3:
+        return _text_test(chance, text)
+    return _test(chance, text, result)
 
 
 _OF_COLUMNS = [

@@ -1,4 +1,4 @@
-"""What lakelog decides about files from conditions as Spark hands them down, beside what Spark says of each row.
+"""Decisions of lakelog about files, by conditions as Spark hands them down, beside Spark's answer for each row.
 
 No statement changes anything here: one SELECT says of hundreds of conditions at once what they are of each row, and
 Spark's translation of them is decided by the functions that deletes, overwrites and scans decide by.
@@ -49,9 +49,9 @@ class Files:
     def of(lake: Lake, name: str) -> Files:
         table = lake.catalog.load_table(name)
         plan = table.table_head.all_files()
-        found = lake.sql(f"SELECT k, _file FROM lake.{name}")
-        keys = [[k for k, file in found if file.endswith(path)] for path in plan["path"].to_pylist()]
-        assert sorted(k for some in keys for k in some) == sorted(k for k, _ in found)
+        rows = lake.sql(f"SELECT k, _file FROM lake.{name}")
+        keys = [[k for k, file in rows if file.endswith(path)] for path in plan["path"].to_pylist()]
+        assert sorted(k for key in keys for k in key) == sorted(k for k, _ in rows)
         return Files(table, plan, keys)
 
 
@@ -59,32 +59,32 @@ def decide(lake: Lake, plain: str, names: Sequence[str], conditions: Sequence[st
     tables = [Files.of(lake, name) for name in names]
     rows = tables[0].table.to_arrow()
     keys = rows["k"].to_pylist()
-    for some, truths, predicates in _asked(lake, plain, names[0], list(conditions)):
-        for condition, truth, predicate in zip(some, truths, predicates, strict=True):
+    for some_texts, truths, predicates in _asked(lake, plain, names[0], list(conditions)):
+        for condition, truth, predicate in zip(some_texts, truths, predicates, strict=True):
             report.conditions += 1
             if predicate is None:
                 continue
             try:
-                bound = bind(predicate, tables[0].table.schema)
+                bound_condition = bind(predicate, tables[0].table.schema)
             except NoSuchColumn:
                 continue  # of a plan: see `LakeTable.knows`
             report.handed_down += 1
-            if not unknown_parts(bound):
+            if not unknown_parts(bound_condition):
                 report.understood += 1
-                said = evaluate(bound, rows).to_pylist()
-                if said != [truth[k] for k in keys]:
+                reported_rows = evaluate(bound_condition, rows).to_pylist()
+                if reported_rows != [truth[k] for k in keys]:
                     report.found.append(
-                        f"{condition}\n    is {predicate}, of which rows say {said}, and Spark {truth}"
+                        f"{condition}\n    is {predicate}, of which rows say {reported_rows}, and Spark {truth}"
                     )
             for files in tables:
                 report.files += files.plan.num_rows
-                found = match(files.plan, bound, files.table.specs, in_part=True)
-                for inside, every, none in zip(
-                    files.keys, found.all.to_pylist(), found.none.to_pylist(), strict=True
+                found_match = match(files.plan, bound_condition, files.table.specs, in_part=True)
+                for inside, every, row in zip(
+                    files.keys, found_match.all.to_pylist(), found_match.none.to_pylist(), strict=True
                 ):
-                    report.proven += every or none
+                    report.proven += every or row
                     true = [truth[k] is True for k in inside]
-                    if every and not all(true) or none and any(true):
+                    if every and not all(true) or row and any(true):
                         report.found.append(
                             f"{condition}\n    is {predicate}: of a file of {files.table} with {inside} it is "
                             f"{'all' if every else 'none'}, and Spark says {[truth[k] for k in inside]}"
@@ -96,20 +96,22 @@ def _asked(
 ) -> Iterator[tuple[list[str], list[dict[int, Truth]], list[Predicate | None]]]:
     """Yield conditions with what they are of each row, by its key, and as Spark hands them down. What Spark refuses is
     left out."""
-    conditions = [each for each in conditions if _is_condition(lake, plain, each)]
-    waiting = [conditions[at : at + AT_ONCE] for at in range(0, len(conditions), AT_ONCE)]
-    while waiting:
-        some = waiting.pop()
-        columns = ", ".join(f"CAST(({each}) AS BOOLEAN) AS p{number}" for number, each in enumerate(some))
+    conditions = [condition for condition in conditions if _is_condition(lake, plain, condition)]
+    waiting_conditions = [conditions[at : at + AT_ONCE] for at in range(0, len(conditions), AT_ONCE)]
+    while waiting_conditions:
+        some_texts = waiting_conditions.pop()
+        columns = ", ".join(
+            f"CAST(({text}) AS BOOLEAN) AS p{number}" for number, text in enumerate(some_texts)
+        )
         try:
             by_row = lake.sql(f"SELECT k, {columns} FROM {plain}")
             predicates = _handed_down(lake, f"SELECT {columns} FROM lake.{name}")
         except (PySparkException, Py4JJavaError):
-            if len(some) > 1:
-                waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
+            if len(some_texts) > 1:
+                waiting_conditions += [some_texts[: len(some_texts) // 2], some_texts[len(some_texts) // 2 :]]
             continue
-        truths = [{row[0]: row[number + 1] for row in by_row} for number in range(len(some))]
-        yield some, truths, predicates
+        truths = [{row[0]: row[number + 1] for row in by_row} for number in range(len(some_texts))]
+        yield some_texts, truths, predicates
 
 
 def _is_condition(lake: Lake, plain: str, condition: str) -> bool:
@@ -121,18 +123,20 @@ def _is_condition(lake: Lake, plain: str, condition: str) -> bool:
 
 
 def _handed_down(lake: Lake, query: str) -> list[Predicate | None]:
-    """Return the outputs of a query as Spark hands conditions down, None where it fails."""
+    """Return the outputs of a query as Spark hands conditions down, None if it fails."""
     adapter: Any = lake.spark._jvm.org.apache.spark.sql.lakelog
     outputs = lake.frame(query)._jdf.queryExecution().optimizedPlan().expressions()
-    found: list[Predicate | None] = []
+    predicate: list[Predicate | None] = []
     for number in range(outputs.length()):
         try:
             handed = adapter.internals.plans.OverwriteInternals.handedDown(outputs.apply(number).child())
         except Py4JJavaError:
-            found.append(None)  # it has no name for an AND of what is no condition
+            predicate.append(None)  # it has no name for an AND of what is no condition
             continue
-        known = Predicate.from_json(adapter.expressions.Predicates.toPython(handed._1()).asText())
-        found.append(
-            known if handed._2().isEmpty() else known & Predicate("SPARK:what it does not hand down")
+        known_json = Predicate.from_json(adapter.expressions.Predicates.toPython(handed._1()).asText())
+        predicate.append(
+            known_json
+            if handed._2().isEmpty()
+            else known_json & Predicate("SPARK:what it does not hand down")
         )
-    return found
+    return predicate

@@ -44,10 +44,10 @@ def is_from_metadata(lake, query):
 
 def same(lake, aggregates, rest="", table="lake.t"):
     """Run a query as it is and where nothing can be taken from metadata; return the rows."""
-    found = lake.sorted(f"SELECT {aggregates} FROM {table} {rest}")
+    text = lake.sorted(f"SELECT {aggregates} FROM {table} {rest}")
     rows = f"(SELECT * FROM {table} WHERE monotonically_increasing_id() >= 0)"
-    assert repr(found) == repr(lake.sorted(f"SELECT {aggregates} FROM {rows} {rest}"))
-    return found
+    assert repr(text) == repr(lake.sorted(f"SELECT {aggregates} FROM {rows} {rest}"))
+    return text
 
 
 @pytest.fixture
@@ -144,8 +144,8 @@ def test_types_without_values_in_metadata_are_aggregated_by_spark_where_there_ar
     lake.sql("CREATE TABLE lake.empty LIKE lake.t")
     for name in TYPES:
         for aggregates in (f"min({name}), max({name})", f"count({name}), count(*)", f"{name}, max({name})"):
-            rest = f"GROUP BY {name}" if aggregates.startswith(f"{name},") else ""
-            same(lake, aggregates, rest, "lake.empty")
+            remaining_text = f"GROUP BY {name}" if aggregates.startswith(f"{name},") else ""
+            same(lake, aggregates, remaining_text, "lake.empty")
         same(lake, f"{name}, count(*)", f"GROUP BY {name}", "lake.empty")
     lake.sql("DELETE FROM lake.t")
     for name in TYPES:
@@ -228,9 +228,9 @@ def test_aggregates_of_several_tables_are_of_one_moment(lake):
         catalog = lake.catalog
         while not stop.is_set():
             with catalog.transaction() as tx:
-                left, right = tx.load_table("l"), tx.load_table("r")
-                rows = left.to_arrow(), right.to_arrow()
-                left.overwrite(rows[1])
+                left_table, right = tx.load_table("l"), tx.load_table("r")
+                rows = left_table.to_arrow(), right.to_arrow()
+                left_table.overwrite(rows[1])
                 tx.load_table("r").overwrite(rows[0])
 
     mover = threading.Thread(target=move)
@@ -238,10 +238,10 @@ def test_aggregates_of_several_tables_are_of_one_moment(lake):
     try:
         for _ in range(15):
             query = "SELECT (SELECT count(*) FROM lake.l), (SELECT count(*) FROM lake.r)"
-            joined = (
+            joined_text = (
                 "SELECT l.n, r.n FROM (SELECT count(*) n FROM lake.l) l, (SELECT count(*) n FROM lake.r) r"
             )
-            for text in (query, joined):
+            for text in (query, joined_text):
                 try:
                     assert sum(lake.sql(text)[0]) == 100
                 except Exception as error:

@@ -47,8 +47,8 @@ def literal(value, type):
 
 
 def looked_up(frame):
-    found = metrics(frame)
-    return [found.get(ASKED, 0), found.get(LEFT_OUT, 0)]
+    found_metrics = metrics(frame)
+    return [found_metrics.get(ASKED, 0), found_metrics.get(LEFT_OUT, 0)]
 
 
 @pytest.fixture
@@ -80,9 +80,9 @@ def test_point_queries_leave_out_row_groups_without_the_value(four_files):
     # A join with rows that are chosen asks for their keys.
     lake.sql("CREATE TABLE lake.d (k BIGINT, w STRING) ")
     lake.sql("INSERT INTO lake.d SELECT id, 'w' || id FROM range(4000)")
-    joined = "SELECT t.k, d.w FROM lake.t JOIN lake.d ON t.k = d.k WHERE d.w IN ('w9', 'w18', 'w5')"
-    assert left_out(lake, joined) == 2
-    assert sorted(lake.sql(joined)) == [(9, "w9"), (18, "w18")]
+    joined_text = "SELECT t.k, d.w FROM lake.t JOIN lake.d ON t.k = d.k WHERE d.w IN ('w9', 'w18', 'w5')"
+    assert left_out(lake, joined_text) == 2
+    assert sorted(lake.sql(joined_text)) == [(9, "w9"), (18, "w18")]
     lake.spark.conf.set("parquet.filter.bloom.enabled", "false")
     try:
         assert looked_up(lake.frame("SELECT k FROM lake.t WHERE k = 9")) == [0, 0]
@@ -92,9 +92,9 @@ def test_point_queries_leave_out_row_groups_without_the_value(four_files):
 
 def test_values_of_all_types_are_found_in_files_of_both_writers(lake):
     names = {f"c{i}": type for i, type in enumerate(TYPES)}
-    defined = ", ".join(f"{name} {type}" for name, type in names.items())
+    defined_text = ", ".join(f"{name} {type}" for name, type in names.items())
     lake.sql(
-        f"CREATE TABLE lake.t (n INT, s STRUCT<x: BIGINT>, {defined}) "
+        f"CREATE TABLE lake.t (n INT, s STRUCT<x: BIGINT>, {defined_text}) "
         f"TBLPROPERTIES ('{COLUMNS}' = 's.x, {', '.join(names)}')"
     )
 
@@ -116,8 +116,8 @@ def test_values_of_all_types_are_found_in_files_of_both_writers(lake):
         of = TYPES[type][1]
 
         def query(*numbers, name=name, type=type, of=of):
-            wanted = ", ".join(literal(of(n), type) for n in numbers)
-            return lake.frame(f"SELECT n FROM lake.t WHERE {name} IN ({wanted})")
+            wanted_text = ", ".join(literal(of(n), type) for n in numbers)
+            return lake.frame(f"SELECT n FROM lake.t WHERE {name} IN ({wanted_text})")
 
         there = [n for n in range(180) if n % 3 and n % 7 and of(n) in (of(50), of(61))]
         assert sorted(row[0] for row in query(50, 61, 93).collect()) == sorted(
@@ -170,14 +170,14 @@ def test_parts_of_files_are_left_out_and_rows_keep_their_places(lake):
     )
     # Each row group of 1,000 rows has keys of the whole range.
     lake.sql("INSERT INTO lake.t SELECT /*+ COALESCE(1) */ id * 7919 % 10007, 'v' || id FROM range(10000)")
-    wanted = [50, 2500, 2501, 9999]
-    keys = ", ".join(str(id * 7919 % 10007) for id in wanted)
+    wanted_numbers = [50, 2500, 2501, 9999]
+    keys = ", ".join(str(id * 7919 % 10007) for id in wanted_numbers)
     frame = lake.frame(f"SELECT _pos, v FROM lake.t WHERE k IN ({keys})")
     assert looked_up(frame) == [10, 7]
-    assert sorted(frame.collect()) == [(id, f"v{id}") for id in wanted]
+    assert sorted(frame.collect()) == [(id, f"v{id}") for id in wanted_numbers]
     lake.sql(f"DELETE FROM lake.t WHERE k = {2500 * 7919 % 10007}")
     assert sorted(lake.sql(f"SELECT _pos, v FROM lake.t WHERE k IN ({keys})")) == [
-        (id, f"v{id}") for id in wanted if id != 2500
+        (id, f"v{id}") for id in wanted_numbers if id != 2500
     ]
     assert lake.sql("SELECT count(*) FROM lake.t") == [(9999,)]
 

@@ -18,10 +18,10 @@ COLUMNS = "id, k, v, _row_id, _version"
 def changes(
     lake, first: int, last: int | None = None, *, columns: str = "x, _change_type", **options: str
 ) -> list[Any]:
-    said = ", ".join(f"{name} = '{value}'" for name, value in options.items())
+    text = ", ".join(f"{name} = '{value}'" for name, value in options.items())
     to = "" if last is None else f" TO VERSION {last}"
     return lake.sorted(
-        f"SELECT {columns} FROM lake.t CHANGES FROM VERSION {first}{to}" + (f" WITH ({said})" if said else "")
+        f"SELECT {columns} FROM lake.t CHANGES FROM VERSION {first}{to}" + (f" WITH ({text})" if text else "")
     )
 
 
@@ -55,8 +55,10 @@ def test_changes_of_versions_in_sql(table):
     exclusive = "SELECT x FROM lake.t CHANGES FROM VERSION 3 EXCLUSIVE TO VERSION 5 EXCLUSIVE"
     assert table.sql(exclusive) == [(3,)]
     assert table.sql("SELECT x FROM lake.t CHANGES FROM VERSION 5 EXCLUSIVE") == []
-    same = table.catalog.load_table("t").changes(2, 5).to_arrow().select(["x", "_change_type", "_row_id"])
-    rows = [tuple(row.values()) for row in same.to_pylist()]
+    same_rows = (
+        table.catalog.load_table("t").changes(2, 5).to_arrow().select(["x", "_change_type", "_row_id"])
+    )
+    rows = [tuple(row.values()) for row in same_rows.to_pylist()]
     assert changes(table, 2, 5, columns="x, _change_type, _row_id") == sorted(rows, key=repr)
     table.sql("UPDATE lake.t SET x = 21 WHERE x = 20")
     table.sql("CALL lake.system.rollback_to_version(table => 't', version => 5)")
@@ -66,8 +68,8 @@ def test_changes_of_versions_in_sql(table):
 
 @pytest.mark.adapter
 def test_every_column_is_what_it_says(table):
-    found = table.frame("SELECT * FROM lake.t CHANGES FROM VERSION 3 TO VERSION 3 ORDER BY _change_type")
-    assert found.columns == [
+    frame = table.frame("SELECT * FROM lake.t CHANGES FROM VERSION 3 TO VERSION 3 ORDER BY _change_type")
+    assert frame.columns == [
         "x",
         "_change_type",
         "_commit_version",
@@ -75,7 +77,7 @@ def test_every_column_is_what_it_says(table):
         "_row_id",
         "_version",
     ]
-    gone, come = found.collect()
+    gone, come = frame.collect()
     assert (gone.x, gone._commit_version, gone._version) == (2, 3, 2)
     assert (come.x, come._commit_version, come._version) == (20, 3, 3)
     assert gone._row_id == come._row_id
@@ -163,8 +165,8 @@ def test_changes_join_group_and_are_cached_like_a_table(table):
     table.sql("INSERT INTO lake.t VALUES (5)")
     assert frame.count() == 7 and table.sorted(ask) == expected
     frame.unpersist()
-    joined = "SELECT c.x FROM lake.t CHANGES FROM VERSION 4 AS c JOIN lake.t AS t ON c.x = t.x"
-    assert table.sorted(joined) == [(4,), (5,)]
+    joined_text = "SELECT c.x FROM lake.t CHANGES FROM VERSION 4 AS c JOIN lake.t AS t ON c.x = t.x"
+    assert table.sorted(joined_text) == [(4,), (5,)]
     table.sql("CREATE TABLE lake.log AS SELECT * FROM lake.t CHANGES FROM VERSION 2 TO VERSION 5")
     assert table.sorted("SELECT _change_type, count(*) FROM lake.log GROUP BY 1") == expected
 
@@ -223,10 +225,8 @@ def test_columns_of_all_kinds_and_their_changes(lake):
     lake.sql("ALTER TABLE lake.t ADD COLUMN s.c INT")
     lake.sql("ALTER TABLE lake.t RENAME COLUMN d TO e")
     lake.sql("ALTER TABLE lake.t ALTER COLUMN id TYPE BIGINT")
-    found = lake.sql(
-        "SELECT id, s.b, s.c, l[0], m['k'], c, e FROM lake.t CHANGES FROM VERSION 3 TO VERSION 6"
-    )
-    assert [(*row[:6], float(row[6])) for row in found] == [(1, "x", None, 1, 1, "ab ", 1.25)]
+    rows = lake.sql("SELECT id, s.b, s.c, l[0], m['k'], c, e FROM lake.t CHANGES FROM VERSION 3 TO VERSION 6")
+    assert [(*row[:6], float(row[6])) for row in rows] == [(1, "x", None, 1, 1, "ab ", 1.25)]
     assert "d" in lake.frame("SELECT * FROM lake.t CHANGES FROM VERSION 3 TO VERSION 3").columns
 
 
@@ -296,19 +296,24 @@ def test_changes_make_any_version_of_any_older_one(lake, mode: str, data: st.Dat
     pairs = data.draw(
         st.lists(st.sampled_from(list(itertools.combinations(versions, 2))), min_size=5, max_size=5)
     )
-    for before, after in pairs:
-        there, here = (
+    for number_before, number_after in pairs:
+        rows, own_rows = (
             {row[3]: row for row in lake.sql(f"SELECT {COLUMNS} FROM lake.t VERSION AS OF {version}")}
-            for version in (before, after)
+            for version in (number_before, number_after)
         )
         for net in (False, True):
             how = {"deduplicationMode": "netChanges" if net else "dropCarryovers"}
             for updates in (False, True):
-                found = changes(
-                    lake, before + 1, after, columns=f"_commit_version, _change_type, {COLUMNS}",
+                found_changes = changes(
+                    lake, number_before + 1, number_after, columns=f"_commit_version, _change_type, {COLUMNS}",
                     computeUpdates=str(updates).lower(), **how,
                 )  # fmt: skip
-                assert applied(there, found, net=net) == here, (before, after, how, updates)
+                assert applied(rows, found_changes, net=net) == own_rows, (
+                    number_before,
+                    number_after,
+                    how,
+                    updates,
+                )
 
 
 def applied(rows: dict[int, Any], found: list[Any], *, net: bool) -> dict[int, Any]:

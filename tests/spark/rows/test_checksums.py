@@ -25,8 +25,8 @@ TEXTS = "SELECT id, concat('text ', id % 50) AS s, id % 7 AS k FROM range(0, 200
 
 def files_of(lake: Lake, name: str = "t") -> list[DataFile]:
     logs = LogCache(WarehouseStores(lake.warehouse, {}), {}, LogOptions())
-    tracked = logs.table(logs.location(lake.catalog.load_table(name).location))
-    return files_from_arrow(tracked.current().state.files.table(tracked.log.read_blobs))
+    tracked_table = logs.table(logs.location(lake.catalog.load_table(name).location))
+    return files_from_arrow(tracked_table.current().state.files.table(tracked_table.log.read_blobs))
 
 
 def assert_known(lake: Lake, expected: int, name: str = "t") -> None:
@@ -36,8 +36,8 @@ def assert_known(lake: Lake, expected: int, name: str = "t") -> None:
     assert len(files) == expected
     for file in files:
         content = (place / file.path).read_bytes()
-        known = (file.size_bytes, file.crc, file.footer_crc)
-        assert known == (len(content), crc32(content), footer_crc_of(content))
+        known_size_bytes = (file.size_bytes, file.crc, file.footer_crc)
+        assert known_size_bytes == (len(content), crc32(content), footer_crc_of(content))
     assert lake.catalog.fsck(name, deep=True).found == []
 
 
@@ -116,7 +116,7 @@ def test_many_row_groups_and_an_empty_result_are_no_exceptions(lake: Lake) -> No
 
 
 def test_what_footers_say_of_all_types_agrees_with_the_log(lake: Lake) -> None:
-    """The check compares a footer with the log's statistics only where it knows that the footer is whole."""
+    """The check compares a footer with the log's statistics only if it knows that the footer is whole."""
     lake.sql(
         """CREATE TABLE lake.t AS SELECT /*+ COALESCE(1) */ * FROM VALUES
         (true, 1Y, 2S, 3, 4L, 1.5F, -0.0D, 1.25BD, CAST('12345678901234567890.5' AS DECIMAL(38, 1)), repeat('ü', 90),
@@ -214,7 +214,7 @@ def assert_refused(lake: Lake, file: Path) -> None:
             lake.sql(query)
 
 
-def damaged(lake: Lake, *, deep: bool = False) -> list[str]:
+def damaged_texts(lake: Lake, *, deep: bool = False) -> list[str]:
     return [finding.where for finding in lake.catalog.fsck("t", deep=deep).of(Severity.DAMAGE)]
 
 
@@ -228,8 +228,8 @@ def test_an_altered_page_is_an_error_that_names_the_file(
     alter(file)
     with setting(lake, "spark.sql.parquet.enableVectorizedReader", columnar):
         assert_refused(lake, file)
-    assert damaged(lake) == [], "pages are read by the deep check alone"
-    assert damaged(lake, deep=True) == [str(file)]
+    assert damaged_texts(lake) == [], "pages are read by the deep check alone"
+    assert damaged_texts(lake, deep=True) == [str(file)]
 
 
 @pytest.mark.parametrize("one_file", ["zstd"], indirect=True)
@@ -243,7 +243,7 @@ def test_an_altered_end_is_an_error_that_names_the_file(one_file: tuple[Lake, Pa
     for query in (QUERIES[1], "SELECT count(*) FROM lake.t WHERE monotonically_increasing_id() >= 0"):
         with pytest.raises(Exception, match=file.name):
             lake.sql(query)
-    assert damaged(lake) == [str(file)]
+    assert damaged_texts(lake) == [str(file)]
 
 
 def test_what_no_reader_looks_at_is_found_by_the_check(one_file: tuple[Lake, Path]) -> None:
@@ -251,7 +251,7 @@ def test_what_no_reader_looks_at_is_found_by_the_check(one_file: tuple[Lake, Pat
     right = [lake.sorted(query) for query in QUERIES]
     the_first_magic(file)
     assert [lake.sorted(query) for query in QUERIES] == right
-    assert damaged(lake) == [str(file)]
+    assert damaged_texts(lake) == [str(file)]
 
 
 def test_no_flipped_bit_changes_what_a_whole_table_holds(lake: Lake) -> None:
@@ -267,7 +267,7 @@ def test_no_flipped_bit_changes_what_a_whole_table_holds(lake: Lake) -> None:
         with contextlib.suppress(Exception):
             if lake.sorted("SELECT * FROM lake.t") != right:
                 silent.append(at)
-        if damaged(lake, deep=True) != [str(file)]:
+        if damaged_texts(lake, deep=True) != [str(file)]:
             unseen.append(at)
         flip(file, at, 1 << at % 8)
     assert silent == [] and unseen == []

@@ -31,15 +31,15 @@ def refused(act):
 
 @pytest.mark.parametrize("column", ["a", "s.x", "l.element.x", "m.value.x"])
 def test_a_column_that_was_dropped_and_added_again_is_another_one(table, column):
-    frame, selected = table.spark.table(f"{table.name}.t"), table.frame("SELECT * FROM lake.t")
-    planned = table.spark.table(f"{table.name}.t")
-    before = planned.collect()
+    frame, selected_frame = table.spark.table(f"{table.name}.t"), table.frame("SELECT * FROM lake.t")
+    planned_table = table.spark.table(f"{table.name}.t")
+    rows_before = planned_table.collect()
     table.sql(f"ALTER TABLE lake.t DROP COLUMN {column}")
     table.sql(f"ALTER TABLE lake.t ADD COLUMN {column} INT")
-    for each in (frame, selected, frame.select("s")):
-        assert "ID has changed" in refused(each.collect)
+    for each_frame in (frame, selected_frame, frame.select("s")):
+        assert "ID has changed" in refused(each_frame.collect)
     # What was planned before goes on to read the version that it was planned on.
-    assert planned.collect() == before
+    assert planned_table.collect() == rows_before
     assert len(table.sql("SELECT * FROM lake.t")) == 1
 
 
@@ -98,12 +98,12 @@ def test_a_merge_refuses_a_source_made_before_a_change_of_its_target(table, mode
 
 
 def test_a_merge_reads_what_is_cached_in_a_subquery_of_its_source(table):
-    cached = table.frame("SELECT a AS k FROM lake.t WHERE a > 0").cache()
-    assert cached.count() == 1
-    cached.createOrReplaceTempView("cached_keys")
+    cache = table.frame("SELECT a AS k FROM lake.t WHERE a > 0").cache()
+    assert cache.count() == 1
+    cache.createOrReplaceTempView("cached_keys")
     frame = table.frame("SELECT k FROM VALUES (1), (2) AS v (k) WHERE k IN (SELECT k FROM cached_keys)")
     assert frame.collect() == [(1,)]
     into = frame.alias("v").mergeInto(f"{table.name}.t", expr("t.a = v.k"))
     into.whenMatched().update({"a": expr("k + 1")}).merge()
     assert table.sql("SELECT a FROM lake.t") == [(2,)]
-    cached.unpersist()
+    cache.unpersist()

@@ -32,7 +32,7 @@ PATTERNS = {
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_file_is_read_without_its_deleted_rows(lake, pattern):
-    deleted = PATTERNS[pattern]
+    deleted_pattern = PATTERNS[pattern]
     table = lake.catalog.create_table(
         "t",
         pa.schema([("id", pa.int64()), ("text", pa.string()), ("s", pa.struct([("n", pa.int64())]))]),
@@ -45,14 +45,14 @@ def test_a_file_is_read_without_its_deleted_rows(lake, pattern):
         "s": [{"n": id * 3} for id in ids],
     }
     table = table.append(pa.table(rows, schema=table.arrow_schema))
-    table = table.delete(f"id IN ({', '.join(map(str, sorted(deleted)))})")
-    assert table.file_count == 1 and table.row_count == ROWS - len(deleted)
-    left = [(id, f"t{id}" if id % 7 else None, id * 3) for id in ids if id not in deleted]
+    table = table.delete(f"id IN ({', '.join(map(str, sorted(deleted_pattern)))})")
+    assert table.file_count == 1 and table.row_count == ROWS - len(deleted_pattern)
+    remaining_ids = [(id, f"t{id}" if id % 7 else None, id * 3) for id in ids if id not in deleted_pattern]
     for settings in ({BATCH: "97"}, {BATCH: "1024"}, {VECTORIZED: "false"}):
         for key, value in settings.items():
             lake.spark.conf.set(key, value)
         try:
-            assert sorted(lake.sql("SELECT id, text, s.n FROM lake.t")) == left, settings
+            assert sorted(lake.sql("SELECT id, text, s.n FROM lake.t")) == remaining_ids, settings
         finally:
             for key in settings:
                 lake.spark.conf.unset(key)
@@ -61,13 +61,13 @@ def test_a_file_is_read_without_its_deleted_rows(lake, pattern):
 def test_positions_are_found_in_one_pass_and_after_a_step_back(spark):
     chance = random.Random(7)
     for share in (0.0, 0.01, 0.5, 0.99):
-        deleted = sorted(id for id in range(3000) if chance.random() < share)
+        deleted_ids = sorted(id for id in range(3000) if chance.random() < share)
         bitmap = spark._jvm.org.roaringbitmap.RoaringBitmap()
-        for id in deleted:
+        for id in deleted_ids:
             bitmap.add(id)
         bitmap.runOptimize()
         walk = getattr(spark._jvm.org.apache.spark.sql.lakelog.files.DeletedPositions(bitmap), "from")
         passes = [sorted(chance.sample(range(3100), 60)) for _ in range(2)]
         for position in (*passes[0], 2**32, 2**40, *passes[1]):
-            expected = next((id for id in deleted if id >= position), 2**63 - 1)
+            expected = next((id for id in deleted_ids if id >= position), 2**63 - 1)
             assert walk(position) == expected, (share, position)

@@ -44,5 +44,5 @@ def test_a_text_means_in_python_what_it_means_in_spark(lake: Lake) -> None:
     order = order[-1:] + order[:-1]
     assert len(set(zip(*in_spark, strict=True))) > 40, "the rows differ in most conditions"
     for index, condition in enumerate(CONDITIONS):
-        found = evaluate(bind(as_predicate(condition), table.schema), rows).take(order).to_pylist()
-        assert found == [row[index] for row in in_spark], condition
+        found_rows = evaluate(bind(as_predicate(condition), table.schema), rows).take(order).to_pylist()
+        assert found_rows == [row[index] for row in in_spark], condition

@@ -36,16 +36,16 @@ def test_every_clause_of_a_merge_computes_them_once_for_each_row(table, mode):
         "WHEN NOT MATCHED THEN INSERT (k, w, d) VALUES (s.k, concat('n', uuid()), monotonically_increasing_id()) "
         "WHEN NOT MATCHED BY SOURCE AND t.k < 2 THEN UPDATE SET d = -1 - rand(), w = upper(uuid())"
     )
-    found = rows(lake)
-    assert sorted(found) == [0, 1, 2, 3, 5, 6, 7, *range(8, 14)]
-    assert found[2] == found[3] == (None, "x", None)
+    found_rows = rows(lake)
+    assert sorted(found_rows) == [0, 1, 2, 3, 5, 6, 7, *range(8, 14)]
+    assert found_rows[2] == found_rows[3] == (None, "x", None)
     for k in (5, 8):
-        assert found[k][0] == found[k][1] and len(found[k][0]) == 36
-    texts = [text for k in found for text in {*found[k][:2]} - {None, "x"}]
+        assert found_rows[k][0] == found_rows[k][1] and len(found_rows[k][0]) == 36
+    texts = [text for k in found_rows for text in {*found_rows[k][:2]} - {None, "x"}]
     assert len(set(texts)) == len(texts) == 2 + 2 * 2 + 2 + 3 + 2
-    assert all(found[k][2] <= -1 and found[k][1].isupper() for k in (0, 1))
-    assert all(0 <= found[k][2] < 1 for k in (6, 7)) and all(found[k][2] <= 0 for k in (9, 10))
-    assert len({found[k][2] for k in (11, 12, 13)}) == 3
+    assert all(found_rows[k][2] <= -1 and found_rows[k][1].isupper() for k in (0, 1))
+    assert all(0 <= found_rows[k][2] < 1 for k in (6, 7)) and all(found_rows[k][2] <= 0 for k in (9, 10))
+    assert len({found_rows[k][2] for k in (11, 12, 13)}) == 3
 
 
 @in_both_modes
@@ -58,9 +58,9 @@ def test_they_may_be_made_of_a_source_that_is_stored(table, mode):
         "MERGE INTO lake.t AS t USING moving AS s ON t.k = s.k WHEN MATCHED THEN UPDATE SET u = concat(s.name, uuid()) "
         "WHEN NOT MATCHED THEN INSERT (k, u) VALUES (s.k, concat(s.name, uuid()))"
     )
-    found = rows(lake)
-    assert sorted(found) == list(range(10))
-    assert all(found[k][0].startswith(f"n{k}") and len(found[k][0]) == 38 for k in range(6, 10))
+    found_rows = rows(lake)
+    assert sorted(found_rows) == list(range(10))
+    assert all(found_rows[k][0].startswith(f"n{k}") and len(found_rows[k][0]) == 38 for k in range(6, 10))
 
 
 @in_both_modes
@@ -79,14 +79,14 @@ def test_a_merge_that_only_inserts_and_one_of_a_file_name_work(table, mode, tmp_
     )
     assert all(rows(lake)[k][0].endswith(".parquet") for k in range(7, 11))
     lake.sql("UPDATE lake.t SET u = uuid(), w = uuid() WHERE k IN (SELECT CAST(id AS INT) FROM range(0, 3))")
-    found = rows(lake)
-    assert len({text for k in range(3) for text in found[k][:2]}) == 6
+    found_rows = rows(lake)
+    assert len({text for k in range(3) for text in found_rows[k][:2]}) == 6
 
 
 @in_both_modes
 def test_a_condition_that_is_another_one_each_time_is_refused_in_one_line(table, mode):
     lake = table
-    before = rows(lake)
+    rows_before = rows(lake)
     for statement in (
         "DELETE FROM lake.t WHERE rand() < 0.5",
         "UPDATE lake.t SET d = 1 WHERE k > 1 AND uuid() > 'a'",
@@ -100,4 +100,4 @@ def test_a_condition_that_is_another_one_each_time_is_refused_in_one_line(table,
         lake.sql(
             "MERGE INTO lake.t AS t USING (SELECT 1 AS k) AS s ON t.k = s.k AND rand() < 0.5 WHEN MATCHED THEN DELETE"
         )
-    assert rows(lake) == before
+    assert rows(lake) == rows_before

@@ -1,4 +1,4 @@
-"""Where a row is, and which one: the metadata columns `_file`, `_pos`, `_row_id` and `_version`."""
+"""The metadata columns `_file`, `_pos`, `_row_id` and `_version`: the place and identity of a row."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,14 +38,14 @@ def test_rows_are_read_like_columns(lake, vectorized):
     lake.sql("CREATE TABLE lake.t AS SELECT id, named_struct('a', id) AS s FROM range(0, 100, 1, 2)")
     lake.spark.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
     try:
-        found = lake.sql("SELECT _pos, s.a, _file, id, _pos FROM lake.t")
+        rows = lake.sql("SELECT _pos, s.a, _file, id, _pos FROM lake.t")
     finally:
         lake.spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
     places = rows_by_place(lake.warehouse, "t")
     assert all(
-        places[file, position] == id == a and position == again for position, a, file, id, again in found
+        places[file, position] == id == a and position == again for position, a, file, id, again in rows
     )
-    assert len(found) == 100
+    assert len(rows) == 100
 
 
 def test_a_filter_by_file_reads_that_file_only(lake):
@@ -93,8 +93,8 @@ def test_a_column_of_the_table_keeps_its_name(lake):
 
 def known(lake, name="t"):
     """The id and version of each row by its column `id`, read without Spark."""
-    found = lake.catalog.load_table(name).scan(["id"], row_ids=True).to_arrow().to_pydict()
-    return sorted(zip(found["id"], found["_row_id"], found["_row_version"], strict=True), key=repr)
+    columns = lake.catalog.load_table(name).scan(["id"], row_ids=True).to_arrow().to_pydict()
+    return sorted(zip(columns["id"], columns["_row_id"], columns["_row_version"], strict=True), key=repr)
 
 
 @pytest.mark.parametrize("vectorized", ["true", "false"])
@@ -113,8 +113,10 @@ def test_ids_and_versions_are_those_that_python_sees(lake, vectorized):
         assert lake.sorted("SELECT _version, id, _pos IS NULL, _row_id, k FROM lake.t WHERE k = 7") == sorted(
             ((version, id, False, row, 7) for id, row, version in known(lake) if id >= 1000), key=repr
         )
-        one = next(row for row in known(lake) if row[0] == 15)
-        assert lake.sql(f"SELECT id, _row_id, _version FROM lake.t WHERE _row_id = {one[1]}") == [one]
+        first_row = next(row for row in known(lake) if row[0] == 15)
+        assert lake.sql(f"SELECT id, _row_id, _version FROM lake.t WHERE _row_id = {first_row[1]}") == [
+            first_row
+        ]
         assert lake.sql("SELECT COUNT(DISTINCT _row_id), MIN(_version), MAX(_version) FROM lake.t") == [
             (1487, 1, 2)
         ]
@@ -135,9 +137,9 @@ def test_ids_are_right_where_row_groups_and_pages_are_passed_over(lake):
     assert file.metadata.num_row_groups > 1
     lake.sql("DELETE FROM lake.t WHERE id % 1000 = 7")
     own = {id: row for id, row, _ in known(lake)}
-    found = lake.sql("SELECT id, _row_id FROM lake.t WHERE id > 90000 AND id < 90100 OR id = 5")
-    assert {id for id, _ in found} == {5} | set(range(90001, 90100)) - {90007}
-    assert all(own[id] == row for id, row in found)
+    rows = lake.sql("SELECT id, _row_id FROM lake.t WHERE id > 90000 AND id < 90100 OR id = 5")
+    assert {id for id, _ in rows} == {5} | set(range(90001, 90100)) - {90007}
+    assert all(own[id] == row for id, row in rows)
 
 
 def test_rows_have_no_ids_where_none_are_known(lake, tmp_path):

@@ -188,8 +188,8 @@ def test_what_is_read_again_as_it_was_is_not_stored(lake, moving):
     # Which one of equal texts stays goes by the order in which they come.
     equal = "(SELECT k FROM (SELECT DISTINCT k, CAST(k AS STRING) COLLATE UTF8_LCASE AS n FROM lake.s))"
     # Spark calls it deterministic, though it encrypts in another way each time.
-    encrypted = "(SELECT k, aes_encrypt(CAST(k AS STRING), '0000111122223333') AS e FROM lake.s)"
-    for source in ("by_files", "(SELECT k FROM lake.s LIMIT 3)", equal, encrypted):
+    encrypted_text = "(SELECT k, aes_encrypt(CAST(k AS STRING), '0000111122223333') AS e FROM lake.s)"
+    for source in ("by_files", "(SELECT k FROM lake.s LIMIT 3)", equal, encrypted_text):
         assert plan_of(lake, merge.format(source)).count("KeptRows") >= 2, source
     # One look at a source needs no store.
     create(lake, "merge-on-read")
@@ -233,14 +233,14 @@ def test_rows_that_are_lost_are_not_computed_again(lake, moving):
 
 def test_a_function_that_contradicts_itself_fails_the_update_in_words(lake, moving):
     create(lake, "copy-on-write")
-    before = lake.sorted("SELECT k, v FROM lake.t")
+    text_before = lake.sorted("SELECT k, v FROM lake.t")
     with pytest.raises(
         Exception, match=r"UPDATE of .*\.t has changed nothing, as a function .*: moved\(\)\. Choose"
-    ) as failed:
+    ) as error:
         lake.sql("UPDATE lake.t SET v = 1 WHERE moved(k) = k AND k IN (SELECT k FROM lake.s)")
-    assert "IllegalStateException" not in str(failed.value)
-    assert lake.sorted("SELECT k, v FROM lake.t") == before
+    assert "IllegalStateException" not in str(error.value)
+    assert lake.sorted("SELECT k, v FROM lake.t") == text_before
     # What the message recommends.
     lake.sql("UPDATE lake.t SET v = 1 WHERE k IN (SELECT k FROM lake.s WHERE moved(k) = k)")
     assert 0 < lake.sql("SELECT count(*) FROM lake.t WHERE v = 1")[0][0] < KEYS
-    assert lake.sorted("SELECT k FROM lake.t") == [(k,) for k, _ in before]
+    assert lake.sorted("SELECT k FROM lake.t") == [(k,) for k, _ in text_before]

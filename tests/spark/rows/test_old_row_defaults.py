@@ -103,16 +103,16 @@ def test_older_rows_have_the_default_of_every_type_by_both_readers(lake, mode, t
             lake.sql("DROP TABLE lake.t PURGE")
         added(lake, mode, cells)
         query = f"SELECT {shown(cells)} FROM"
-        wanted = lake.sorted(f"{query} ({expected(cells, (1, 2, 3, 4, 5))})")
+        wanted_text = lake.sorted(f"{query} ({expected(cells, (1, 2, 3, 4, 5))})")
         equal = " AND ".join(f"{column} = {value}" for column, value in compared(cells))
-        other = " OR ".join(f"{column} <> {value}" for column, value in compared(cells))
+        other_text = " OR ".join(f"{column} <> {value}" for column, value in compared(cells))
         ends = ", ".join(f"count({c}), min({c}) = {v}, max({c}) = {v}" for c, v in compared(cells))
-        for vectorised in ("true", "false"):
-            lake.spark.conf.set(VECTORISED, vectorised)
+        for vectorised_name in ("true", "false"):
+            lake.spark.conf.set(VECTORISED, vectorised_name)
             try:
-                assert lake.sorted(f"{query} lake.t") == wanted
+                assert lake.sorted(f"{query} lake.t") == wanted_text
                 assert lake.sorted(f"SELECT id FROM lake.t WHERE {equal}") == [(1,), (2,), (3,), (4,), (5,)]
-                assert lake.sql(f"SELECT id FROM lake.t WHERE {other}") == []
+                assert lake.sql(f"SELECT id FROM lake.t WHERE {other_text}") == []
                 assert set(lake.sql(f"SELECT {ends} FROM lake.t")[0]) == {5, True}
             finally:
                 lake.spark.conf.unset(VECTORISED)
@@ -122,19 +122,19 @@ def test_older_rows_have_the_default_of_every_type_by_both_readers(lake, mode, t
             repr({**rows.slice(4, 1).to_pylist()[0], "id": 0})
         }
         text = f"concat_ws(' ', {shown(cells)})"
-        streamed = streams.batches(streams.table("t").selectExpr(text))
-        assert sorted(sum(streamed, [])) == [
+        streamed_batches = streams.batches(streams.table("t").selectExpr(text))
+        assert sorted(sum(streamed_batches, [])) == [
             row[0] for row in lake.sorted(f"SELECT {text} FROM ({expected(cells, (1, 2, 3, 4, 5))})")
         ]
         lake.sql(f"UPDATE lake.t SET id = 12 WHERE id = 2 AND {equal}")
         lake.sql(f"DELETE FROM lake.t WHERE id = 3 AND {equal}")
         lake.sql("MERGE INTO lake.t USING (SELECT 4 AS k) ON id = k WHEN MATCHED THEN UPDATE SET id = 14")
-        left = lake.sorted(f"{query} ({expected(cells, (1, 5, 12, 14))})")
-        assert lake.sorted(f"{query} lake.t") == left
+        remaining_text = lake.sorted(f"{query} ({expected(cells, (1, 5, 12, 14))})")
+        assert lake.sorted(f"{query} lake.t") == remaining_text
         changes = lake.spark.read.options(startingVersion=2, computeUpdates=True).changes(f"{lake.name}.t")
         changes.createOrReplaceTempView("changes")
         assert lake.sorted(f"{query} changes WHERE _change_type = 'update_preimage'") == [
-            row for row in wanted if row[0] in (2, 4)
+            row for row in wanted_text if row[0] in (2, 4)
         ]
 
 
@@ -157,8 +157,8 @@ def test_a_default_becomes_what_values_become_when_their_column_is_widened(lake)
         + ", ".join(f"c{i} TYPE {to}" for i, (*_, to) in enumerate(WIDENED))
     )
     query = ", ".join(f"c{i}" for i in range(len(WIDENED)))
-    for vectorised in ("true", "false"):
-        lake.spark.conf.set(VECTORISED, vectorised)
+    for vectorised_name in ("true", "false"):
+        lake.spark.conf.set(VECTORISED, vectorised_name)
         try:
             old, new = (lake.sql(f"SELECT {query} FROM lake.t WHERE id = {i}") for i in (1, 2))
         finally:

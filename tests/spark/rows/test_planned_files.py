@@ -54,19 +54,19 @@ QUERIES = (
 def test_files_that_come_in_parts_are_read_as_those_that_come_together(make_lake, warm, tmp_path):
     lake = make_lake()
     filled(lake)
-    parted = make_lake(python=warm.program(tmp_path, TWO_AT_A_TIME))
+    parted_lake = make_lake(python=warm.program(tmp_path, TWO_AT_A_TIME))
     for query in QUERIES:
-        assert parted.sorted(query) == lake.sorted(query)
-    spark = parted.spark
+        assert parted_lake.sorted(query) == lake.sorted(query)
+    spark = parted_lake.spark
     spark.conf.set("spark.sql.sources.v2.bucketing.enabled", "true")
     try:
-        assert parted.sorted(QUERIES[0]) == lake.sorted(QUERIES[0])
-        assert parted.frame("SELECT * FROM lake.t").rdd.getNumPartitions() >= 3
+        assert parted_lake.sorted(QUERIES[0]) == lake.sorted(QUERIES[0])
+        assert parted_lake.frame("SELECT * FROM lake.t").rdd.getNumPartitions() >= 3
     finally:
         spark.conf.unset("spark.sql.sources.v2.bucketing.enabled")
-    parted.sql("UPDATE lake.t SET id = id + 1000 WHERE id < 30")
+    parted_lake.sql("UPDATE lake.t SET id = id + 1000 WHERE id < 30")
     assert lake.sql("SELECT count(*), sum(int(id >= 1000)) FROM lake.t") == [(84, 27)]
-    parted.sql("CALL lake.system.compact('t')")
+    parted_lake.sql("CALL lake.system.compact('t')")
     assert lake.sql("SELECT count(*), sum(int(id >= 1000)) FROM lake.t") == [(84, 27)]
 
 
@@ -74,18 +74,18 @@ def test_files_that_come_in_parts_are_read_as_those_that_come_together(make_lake
 def test_an_answer_that_ends_between_its_parts_is_requested_anew_or_is_an_error(
     make_lake, warm, tmp_path, what
 ):
-    armed = tmp_path / "armed"
-    text = TWO_AT_A_TIME + BETWEEN_PARTS.format(armed=str(armed), what=what)
+    armed_path = tmp_path / "armed"
+    text = TWO_AT_A_TIME + BETWEEN_PARTS.format(armed=str(armed_path), what=what)
     lake = make_lake(python=warm.program(tmp_path, text))
     filled(lake)
-    armed.touch()
+    armed_path.touch()
     if "kill" in what:
         assert lake.sql("SELECT count(*) FROM lake.t WHERE id >= 0") == [(84,)]
     else:
         with pytest.raises(Exception, match="no such luck"):
             lake.sql("SELECT count(*) FROM lake.t WHERE id >= 0")
         assert lake.sql("SELECT count(*) FROM lake.t WHERE id >= 0") == [(84,)]
-    assert not armed.exists(), "it was never disturbed"
+    assert not armed_path.exists(), "it was never disturbed"
 
 
 PART_IS_LOST = """
@@ -102,11 +102,11 @@ bridge.write_frame = losing
 
 
 def test_a_part_that_is_lost_is_an_error_and_not_rows_passed_over(make_lake, warm, tmp_path):
-    armed = tmp_path / "armed"
-    text = TWO_AT_A_TIME + PART_IS_LOST.format(armed=str(armed))
+    armed_path = tmp_path / "armed"
+    text = TWO_AT_A_TIME + PART_IS_LOST.format(armed=str(armed_path))
     lake = make_lake(python=warm.program(tmp_path, text))
     lake.sql("CREATE TABLE lake.t PARTITIONED BY (day) AS SELECT id, int(id % 9) AS day FROM range(90)")
-    armed.touch()
+    armed_path.touch()
     with pytest.raises(Exception, match="3 of 4 parts came before the answer to 'plan'"):
         lake.sql("SELECT count(*) FROM lake.t WHERE id >= 0")
     assert lake.sql("SELECT count(*) FROM lake.t WHERE id >= 0") == [(90,)]
@@ -137,9 +137,9 @@ def test_parts_of_files_are_those_that_spark_makes(lake, most):
     chance = random.Random(4)
     sizes = [int(2 ** chance.uniform(0, 12)) for _ in range(60)] + [700] * 20 + [100_000]
     in_the_log_only(lake.warehouse, sizes)
-    split = 1500
+    split_number = 1500
     settings = {
-        "spark.sql.files.maxPartitionBytes": split,
+        "spark.sql.files.maxPartitionBytes": split_number,
         "spark.sql.files.openCostInBytes": 40,
         "spark.sql.files.minPartitionNum": 1,
         "spark.sql.files.maxPartitionNum": most,
@@ -154,7 +154,7 @@ def test_parts_of_files_are_those_that_spark_makes(lake, most):
         split_by_spark = spark._jvm.org.apache.spark.sql.execution.datasources.FilePartition
         parts = [part for files in ours for part in files]
         theirs = split_by_spark.getFilePartitions(
-            spark._jsparkSession, spark._jvm.PythonUtils.toSeq(parts), split
+            spark._jsparkSession, spark._jvm.PythonUtils.toSeq(parts), split_number
         )
         theirs = [theirs.apply(at).files() for at in range(theirs.size())]
     finally:
@@ -168,13 +168,13 @@ def test_parts_of_files_are_those_that_spark_makes(lake, most):
     assert len(ours) < 10 if most else len(ours) > 60
     flat = [length for files in lengths(ours) for length in files]
     assert flat == sorted(flat, reverse=True)
-    assert max(flat) == split
-    covered: Counter[tuple[str, int]] = Counter()
+    assert max(flat) == split_number
+    covered_counts: Counter[tuple[str, int]] = Counter()
     for part in parts:
-        assert part.start() % split == 0
-        covered[part.toPath().toString(), part.fileSize()] += part.length()
-    assert sorted(covered.values()) == sorted(sizes)
-    assert all(size == length for (_, size), length in covered.items())
+        assert part.start() % split_number == 0
+        covered_counts[part.toPath().toString(), part.fileSize()] += part.length()
+    assert sorted(covered_counts.values()) == sorted(sizes)
+    assert all(size == length for (_, size), length in covered_counts.items())
 
 
 PROGRAM = """
@@ -205,9 +205,9 @@ def test_more_than_a_million_files_fit_into_the_memory_that_a_driver_has_by_defa
         [sys.executable, "-c", PROGRAM, lake.warehouse, str(size)], capture_output=True, text=True
     )
     assert ended.returncode == 0, ended.stderr[-2000:]
-    found = ended.stdout.splitlines()
+    lines = ended.stdout.splitlines()
     # With 4 MiB for opening each, 32 files are read by a task; of those of 50 MB, two.
-    assert int(found[0]) == pytest.approx(1_200_000 / (32 if size == 100 else 2), rel=0.05)
+    assert int(lines[0]) == pytest.approx(1_200_000 / (32 if size == 100 else 2), rel=0.05)
     if size == 100:
         # The only file that there is, is the largest.
-        assert found[1] == "[Row(id=7)]"
+        assert lines[1] == "[Row(id=7)]"

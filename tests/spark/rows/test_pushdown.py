@@ -26,10 +26,10 @@ def planned(lake, query):
 
 def same(lake, query):
     """Run a query as it is and where nothing is handed down; return the rows."""
-    found = lake.sql(query)
+    found_rows = lake.sql(query)
     rows = "FROM (SELECT * FROM lake.t WHERE monotonically_increasing_id() >= 0) "
-    assert found == lake.sql(query.replace("FROM lake.t ", rows))
-    return found
+    assert found_rows == lake.sql(query.replace("FROM lake.t ", rows))
+    return found_rows
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What Python computes of rows, and what it finds, is what Spark does for the same text and the same statement."""
+"""Python computes and finds the same rows as Spark, for the same text and the same statement."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ m >= TIMESTAMP'2024-02-29 12:30:15.5Z'; i NOT BETWEEN NULL AND 1; b AND NULL; i 
 """
 
 
-def listed(texts: str) -> list[str]:
+def listed_texts(texts: str) -> list[str]:
     return texts.strip().replace("\n", "; ").split("; ")
 
 
@@ -115,24 +115,24 @@ def made(lake: Lake) -> Table:
 def in_spark(lake: Lake, rows_of: pa.Table, texts: list[str]) -> list[list[Any]]:
     # Of local rows, Spark interprets expressions. To compile so many of them would take 20 s.
     lake.spark.createDataFrame(rows_of).createOrReplaceTempView("texts")
-    rows = sorted(lake.sql(f"SELECT id, {', '.join(f'({each})' for each in texts)} FROM texts"))
+    rows = sorted(lake.sql(f"SELECT id, {', '.join(f'({text})' for text in texts)} FROM texts"))
     return [[plain(row[at]) for row in rows] for at in range(1, len(texts) + 1)]
 
 
 def test_texts_of_expressions_and_of_filters_mean_what_they_mean_in_spark(lake: Lake, made: Table) -> None:
-    expressions, filters = listed(EXPRESSIONS), listed(FILTERS)
+    expressions, filters = listed_texts(EXPRESSIONS), listed_texts(FILTERS)
     rows = made.to_arrow().sort_by("id")
     expected = in_spark(lake, rows, [*expressions, *filters])
-    carried = pa.schema([(each.name, carried_type(each.type)) for each in rows.schema])
+    carried_schema = pa.schema([(each.name, carried_type(each.type)) for each in rows.schema])
     with SqlEngine.opened() as engine:
-        engine.keep("target", carried, rows.cast(carried).to_batches())
+        engine.keep("target", carried_schema, rows.cast(carried_schema).to_batches())
         scope = ExpressionScope(target=made.schema, is_bare=True)
         columns = ", ".join(
-            f"{parsed(engine, each, scope).sql} AS c{at}" for at, each in enumerate(expressions)
+            f"{parsed(engine, expression, scope).sql} AS c{at}" for at, expression in enumerate(expressions)
         )
-        computed = engine.table(f"SELECT {columns} FROM target ORDER BY target.id")
-    for text, column, found in zip(expressions, computed.columns, expected, strict=False):
-        assert [plain(each) for each in column.to_pylist()] == found, text
+        computed_table = engine.table(f"SELECT {columns} FROM target ORDER BY target.id")
+    for text, column, found in zip(expressions, computed_table.columns, expected, strict=False):
+        assert [plain(row) for row in column.to_pylist()] == found, text
     for text, found in zip(filters, expected[len(expressions) :], strict=True):
         assert evaluate(bind(as_predicate(text), made.schema), rows).to_pylist() == found, text
 
@@ -265,13 +265,13 @@ CASES = {
 
 def merged(lake: Lake, name: str, mode: str) -> None:
     case = CASES[name]
-    for each in ("t", "other"):
-        columns, _, partitioned = case.columns.partition(" PARTITIONED")
-        partitioned = partitioned and f" PARTITIONED{partitioned}"
-        lake.sql(f"CREATE OR REPLACE TABLE lake.{each} {columns}{partitioned} {in_mode(mode)}")
-        lake.sql(f"INSERT INTO lake.{each} {case.rows}")
+    for each_name in ("t", "other"):
+        columns, _, partitioned_text = case.columns.partition(" PARTITIONED")
+        partitioned_text = partitioned_text and f" PARTITIONED{partitioned_text}"
+        lake.sql(f"CREATE OR REPLACE TABLE lake.{each_name} {columns}{partitioned_text} {in_mode(mode)}")
+        lake.sql(f"INSERT INTO lake.{each_name} {case.rows}")
         if case.before:
-            lake.sql(case.before.format(each))
+            lake.sql(case.before.format(each_name))
     source = lake.frame(case.source).toArrow()
     table = lake.catalog.load_table("other")
     try:
@@ -284,10 +284,10 @@ def merged(lake: Lake, name: str, mode: str) -> None:
         assert not case.fails, name
     except LakelogError as error:
         assert case.fails and case.fails[1] in str(error), name
-    expected, found = (
-        sorted(map(repr, lake.catalog.load_table(each).to_arrow().to_pylist())) for each in ("t", "other")
+    expected, texts = (
+        sorted(map(repr, lake.catalog.load_table(name).to_arrow().to_pylist())) for name in ("t", "other")
     )
-    assert found == expected, (name, mode)
+    assert texts == expected, (name, mode)
 
 
 SHORT = (

@@ -83,9 +83,9 @@ class World:
         modes = self.chance.sample(MODES, 2)
         sql(f"CREATE TABLE {self.plain} ({columns}) USING parquet LOCATION '{self.lake.warehouse}-plain'")
         sql(f"INSERT INTO {self.plain} VALUES {', '.join(rows)}")
-        for number, (partitioned, rows_a_file) in enumerate(LAYOUTS.values()):
+        for number, (partitioned_text, rows_a_file) in enumerate(LAYOUTS.values()):
             name, mode = f"t{number}", modes[number % 2]
-            sql(f"CREATE TABLE lake.{name} ({columns}) {partitioned} {in_mode(mode)}")
+            sql(f"CREATE TABLE lake.{name} ({columns}) {partitioned_text} {in_mode(mode)}")
             spread = f"/*+ REPARTITION_BY_RANGE({-(-ROWS // rows_a_file)}, k) */"
             sql(f"INSERT INTO lake.{name} SELECT {spread} * FROM {self.plain}")
             table = self.lake.catalog.load_table(name)
@@ -109,28 +109,28 @@ class World:
         expected = self.expected(condition)
         if expected is None:
             return
-        everything = set(range(ROWS))
-        for kind, statement, wanted in (
+        range_ = set(range(ROWS))
+        for kind, statement, wanted_pairs in (
             ("select", f"SELECT k FROM lake.{name} WHERE {condition}", {(k, k % 3) for k in expected}),
-            ("delete", f"DELETE FROM lake.{name} WHERE {condition}", {(k, k % 3) for k in everything - expected}),
+            ("delete", f"DELETE FROM lake.{name} WHERE {condition}", {(k, k % 3) for k in range_ - expected}),
             (
                 "update", f"UPDATE lake.{name} SET u = 9 WHERE {condition}",
-                {(k, 9 if k in expected else k % 3) for k in everything},
+                {(k, 9 if k in expected else k % 3) for k in range_},
             ),
             (
                 "overwrite",
                 f"INSERT INTO lake.{name} BY NAME REPLACE WHERE {condition} SELECT {MARK} AS k, 7 AS u",
-                {(k, k % 3) for k in everything - expected} | {(MARK, 7)},
+                {(k, k % 3) for k in range_ - expected} | {(MARK, 7)},
             ),
-            ("write", condition, {(k, k % 3) for k in everything - expected} | {(MARK, 7)}),
+            ("write", condition, {(k, k % 3) for k in range_ - expected} | {(MARK, 7)}),
             (
                 "merge",
                 f"MERGE INTO lake.{name} USING (SELECT 1 AS one) ON {condition} WHEN MATCHED THEN DELETE",
-                {(k, k % 3) for k in everything - expected},
+                {(k, k % 3) for k in range_ - expected},
             ),
         ):  # fmt: skip
             if kind in kinds:
-                self._compare(kind, statement, wanted, name, settings)
+                self._compare(kind, statement, wanted_pairs, name, settings)
 
     def _compare(
         self, kind: str, statement: str, wanted: set[tuple[int, int]], name: str, settings: dict[str, str]
@@ -147,18 +147,18 @@ class World:
             else:
                 self.report.found.append(f"{where}\n    fails: {text}")
             return
-        after = table.refresh()
+        table_after = table.refresh()
         if kind == "select":
-            found = {(k, k % 3) for (k,) in answer}
+            found_pairs = {(k, k % 3) for (k,) in answer}
         else:
-            rows = after.scan(["k", "u"]).to_arrow()
-            found = set(zip(rows["k"].to_pylist(), rows["u"].to_pylist(), strict=True))
-        if after.version != self.versions[name] and after.version != table.version:
-            if kind == "delete" and next(iter(after.history(limit=1))).operation == "delete":
+            rows = table_after.scan(["k", "u"]).to_arrow()
+            found_pairs = set(zip(rows["k"].to_pylist(), rows["u"].to_pylist(), strict=True))
+        if table_after.version != self.versions[name] and table_after.version != table.version:
+            if kind == "delete" and next(iter(table_after.history(limit=1))).operation == "delete":
                 self.report.from_metadata += 1
-            after.rollback_to_version(self.versions[name])
-        if found != wanted:
-            more, less = sorted(found - wanted), sorted(wanted - found)
+            table_after.rollback_to_version(self.versions[name])
+        if found_pairs != wanted:
+            more, less = sorted(found_pairs - wanted), sorted(wanted - found_pairs)
             self.report.found.append(f"{where}\n    too many: {more}, missing: {less}")
 
     def _done(self, kind: str, statement: str, name: str) -> Sequence[tuple[Any, ...]]:
@@ -210,11 +210,11 @@ def decided(world: World, count: int) -> Decided:
         # And what fails for one row would fail for all conditions of a batch.
         ansi = chance.choice(["true", "false", "false", "false"])
         settings |= {"spark.sql.readSideCharPadding": "false", "spark.sql.ansi.enabled": ansi}
-        some = [conditions.condition(chance) for _ in range(AT_ONCE)]
+        some_conditions = [conditions.condition(chance) for _ in range(AT_ONCE)]
         with set_to(world.lake, settings):
-            before = len(report.found)
-            decide(world.lake, world.plain, sorted(world.versions), some, report)
-            report.found[before:] = [f"{settings}: {each}" for each in report.found[before:]]
+            count_before = len(report.found)
+            decide(world.lake, world.plain, sorted(world.versions), some_conditions, report)
+            report.found[count_before:] = [f"{settings}: {text}" for text in report.found[count_before:]]
     return report
 
 

@@ -37,7 +37,7 @@ OTHER = [
 ]
 
 
-def one(chance: random.Random) -> str:
+def one_text(chance: random.Random) -> str:
     if chance.random() < 0.2:
         return chance.choice(OTHER)
     column = chance.choice(list(LITERALS))
@@ -58,7 +58,7 @@ def one(chance: random.Random) -> str:
 def condition(chance: random.Random, depth: int = 0) -> str:
     match chance.randrange(4 if depth < 3 else 1):
         case 0:
-            return one(chance)
+            return one_text(chance)
         case 1:
             return f"NOT ({condition(chance, depth + 1)})"
         case _:
@@ -91,10 +91,10 @@ def test_a_condition_finds_the_rows_of_which_it_is_true(lake, seed, layout):
         lake.sql(f"ALTER TABLE lake.t ALTER COLUMN {column} TYPE {type}")
     lake.sql(rows(chance, 40, 5))
     lake.sql("DELETE FROM lake.t WHERE id IN (22, 41)")
-    wanted = [condition(chance) for _ in range(CONDITIONS)]
-    conditions = ", ".join(f"({each}) AS p{number}" for number, each in enumerate(wanted))
+    wanted_conditions = [condition(chance) for _ in range(CONDITIONS)]
+    conditions = ", ".join(f"({each}) AS p{number}" for number, each in enumerate(wanted_conditions))
     by_row = lake.sql(f"SELECT id, {conditions} FROM lake.t")
     assert len(by_row) == 15
-    for number, each in enumerate(wanted):
+    for number, each in enumerate(wanted_conditions):
         expected = sorted((row[0],) for row in by_row if row[number + 1])
         assert sorted(lake.sql(f"SELECT id FROM lake.t WHERE {each}")) == expected, each

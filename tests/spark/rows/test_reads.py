@@ -1,4 +1,4 @@
-"""Scans: what they read is right, and what they need not read they do not."""
+"""Scans read the right rows, and no file without need."""
 
 import shutil
 
@@ -110,8 +110,8 @@ def test_a_filtered_scan_reports_to_spark_how_many_rows_are_left(days):
     frame = days.frame("SELECT * FROM lake.t WHERE day = DATE'2020-01-02'")
     leaf = frame._jdf.queryExecution().optimizedPlan().collectLeaves().head()
     assert leaf.scan().estimateStatistics().numRows().getAsLong() == 10
-    everything = days.frame("SELECT * FROM lake.t")._jdf.queryExecution().optimizedPlan().stats()
-    assert int(str(leaf.stats().sizeInBytes())) * 5 < int(str(everything.sizeInBytes()))
+    stats = days.frame("SELECT * FROM lake.t")._jdf.queryExecution().optimizedPlan().stats()
+    assert int(str(leaf.stats().sizeInBytes())) * 5 < int(str(stats.sizeInBytes()))
 
 
 def test_a_join_on_the_partition_reads_only_the_partitions_that_it_needs(days):
@@ -261,8 +261,8 @@ def test_blanks_behind_a_char_count_where_a_session_takes_it_for_a_text(lake):
         lake.spark.conf.set(legacy, value)
         try:
             for condition in ("c <> 'ab'", "c > 'ab'", "c NOT IN ('ab', 'x')"):
-                found = lake.sorted(f"SELECT id FROM lake.t WHERE {condition}")
-                assert found == [(id,) for id in ids], (value, condition)
+                text = lake.sorted(f"SELECT id FROM lake.t WHERE {condition}")
+                assert text == [(id,) for id in ids], (value, condition)
         finally:
             lake.spark.conf.unset(legacy)
 
@@ -327,7 +327,7 @@ def test_conditions_find_nan_in_files_whose_bounds_leave_it_out(lake):
         "x IS NULL",
         f"x BETWEEN 3 AND {nan_text}", f"x > 3 AND x < {nan_text}", "x > 3 OR id = 0", "y > 3", "NOT (y < 3)", "x < y",
     ]  # fmt: skip
-    by_row = lake.sql(f"SELECT id, {', '.join(f'({each})' for each in conditions)} FROM lake.t")
+    by_row = lake.sql(f"SELECT id, {', '.join(f'({condition})' for condition in conditions)} FROM lake.t")
     for number, condition in enumerate(conditions, start=1):
         expected = sorted((row[0],) for row in by_row if row[number])
         assert lake.sorted(f"SELECT id FROM lake.t WHERE {condition}") == expected, condition

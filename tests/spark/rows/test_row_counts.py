@@ -28,7 +28,7 @@ def counts(lake, table: str = "lake.t") -> list[tuple[int | None, ...]]:
     return [tuple(row) for row in rows]
 
 
-def held(lake) -> Rows:
+def held_rows(lake) -> Rows:
     return dict(lake.sql("SELECT k, v FROM lake.t"))
 
 
@@ -51,8 +51,8 @@ class Statements:
 
     def update(self, rows: Rows) -> tuple[str, Rows]:
         every = self.rng.choice((2, 3, 1000))
-        after = {k: v + 1 if k % every == 0 else v for k, v in rows.items()}
-        return f"UPDATE lake.t SET v = v + 1 WHERE k % {every} = 0", after
+        numbers_after = {k: v + 1 if k % every == 0 else v for k, v in rows.items()}
+        return f"UPDATE lake.t SET v = v + 1 WHERE k % {every} = 0", numbers_after
 
     def delete(self, rows: Rows) -> tuple[str, Rows]:
         least = self.rng.randrange(max(rows, default=0) + 2)
@@ -64,11 +64,13 @@ class Statements:
         rng = self.rng
         keys = rng.sample(sorted(rows), min(len(rows), rng.randrange(5))) + self.fresh(rows, rng.randrange(3))
         source = {key: rng.randrange(4) for key in keys} or {-1: 0}
-        chosen = rng.sample(sorted(CLAUSES), rng.randint(1, 4))
-        clauses = [each for each in CLAUSES if each in chosen]
-        text = " ".join(CLAUSES[each] for each in clauses)
-        given = f"(SELECT * FROM VALUES {values(source)} AS s(k, v)) AS s"
-        return f"MERGE INTO lake.t AS t USING {given} ON t.k = s.k {text}", merged(rows, source, clauses)
+        chosen_clauses = rng.sample(sorted(CLAUSES), rng.randint(1, 4))
+        clauses = [clause for clause in CLAUSES if clause in chosen_clauses]
+        text = " ".join(CLAUSES[clause] for clause in clauses)
+        given_text = f"(SELECT * FROM VALUES {values(source)} AS s(k, v)) AS s"
+        return f"MERGE INTO lake.t AS t USING {given_text} ON t.k = s.k {text}", merged_rows(
+            rows, source, clauses
+        )
 
 
 CLAUSES = {
@@ -83,14 +85,18 @@ UPDATED = 10**6
 """Added by the model to what a statement has updated, so that a value that stays counts too."""
 
 
-def merged(rows: Rows, source: Mapping[int, int], clauses: list[str]) -> Rows:
+def merged_rows(rows: Rows, source: Mapping[int, int], clauses: list[str]) -> Rows:
     after: Rows = {}
     for k, v in rows.items():
-        found = [each for each in clauses if each != "insert" and applies(each, k, v, source.get(k))]
-        if not found:
+        found_clauses = [
+            clause for clause in clauses if clause != "insert" and applies(clause, k, v, source.get(k))
+        ]
+        if not found_clauses:
             after[k] = v
-        elif not found[0].startswith("delete"):
-            new = {"update some": v + 10, "update all": source.get(k, 0), "update others": v}[found[0]]
+        elif not found_clauses[0].startswith("delete"):
+            new = {"update some": v + 10, "update all": source.get(k, 0), "update others": v}[
+                found_clauses[0]
+            ]
             after[k] = new + UPDATED
     if "insert" in clauses:
         after |= {k: v for k, v in source.items() if k not in rows and v != 3}
@@ -114,7 +120,9 @@ def values(rows: Mapping[int, int]) -> str:
 def play(lake, seed: int, statements: int) -> None:
     rng = random.Random(seed)
     mode = ("merge-on-read", "copy-on-write")[seed % 2]
-    modes = ", ".join(f"'lakelog.write.{each}.mode' = '{mode}'" for each in ("delete", "update", "merge"))
+    modes = ", ".join(
+        f"'lakelog.write.{operation}.mode' = '{mode}'" for operation in ("delete", "update", "merge")
+    )
     lake.sql(f"CREATE OR REPLACE TABLE lake.t (k INT, v INT) TBLPROPERTIES ({modes})")
     rows = dict.fromkeys(range(1, 13), 0)
     lake.sql(f"INSERT INTO lake.t SELECT /*+ COALESCE(2) */ * FROM VALUES {values(rows)}")
@@ -124,14 +132,14 @@ def play(lake, seed: int, statements: int) -> None:
         sql, after = Statements(rng).next(rows)
         lake.sql(sql)
         now = {k: v - UPDATED if v >= UPDATED // 2 else v for k, v in after.items()}
-        inserted, deleted = after.keys() - rows.keys(), rows.keys() - after.keys()
-        updated = [k for k in after.keys() & rows.keys() if after[k] != rows[k]]
-        assert held(lake) == now, sql
-        found = counts(lake)
-        expected = (len(inserted), len(updated), len(deleted))
-        if len(found) > commits or any(expected):
-            assert found[0] == expected, sql
-        commits, rows = len(found), now
+        inserted_rows, deleted_rows = after.keys() - rows.keys(), rows.keys() - after.keys()
+        updated_numbers = [k for k in after.keys() & rows.keys() if after[k] != rows[k]]
+        assert held_rows(lake) == now, sql
+        found_counts = counts(lake)
+        expected = (len(inserted_rows), len(updated_numbers), len(deleted_rows))
+        if len(found_counts) > commits or any(expected):
+            assert found_counts[0] == expected, sql
+        commits, rows = len(found_counts), now
 
 
 def test_numbers_of_random_statements_are_those_of_a_plain_model(lake):
@@ -198,11 +206,11 @@ def test_statements_of_a_transaction_are_added_up_also_of_rows_that_it_has_added
     )
     lake.sql("CALL lake.system.commit_transaction()")
     assert newest(lake) == (4, 3, 0)
-    assert held(lake) == {1: 1, 2: 0, 3: 0, 4: 1, 5: 2, 6: 0}
+    assert held_rows(lake) == {1: 1, 2: 0, 3: 0, 4: 1, 5: 2, 6: 0}
 
 
 def test_the_last_commit_is_the_sessions_own_and_has_all_tables_of_a_transaction(lake):
-    other = another_session(lake)
+    other_session = another_session(lake)
     assert lake.sql("CALL lake.system.last_commit()") == []
     for table in ("t", "u"):
         lake.sql(f"CREATE TABLE lake.{table} (k INT)")
@@ -212,9 +220,9 @@ def test_the_last_commit_is_the_sessions_own_and_has_all_tables_of_a_transaction
     [(_, version, _, operation, *_)] = lake.sql("CALL lake.system.last_commit()")
     assert (version, operation) == (1, "create")
     lake.sql("CALL lake.system.commit_transaction()")
-    other.sql("INSERT INTO lake.t VALUES (3)")
+    other_session.sql("INSERT INTO lake.t VALUES (3)")
     found = {(row[0], row[1], row[3], row[4]) for row in lake.sql("CALL lake.system.last_commit()")}
     assert found == {("`t`", 2, "append", 2), ("`u`", 2, "append", 1)}
-    assert [row[1] for row in other.sql("CALL lake.system.last_commit()")] == [3]
+    assert [row[1] for row in other_session.sql("CALL lake.system.last_commit()")] == [3]
     lake.sql("DROP TABLE lake.u")
     assert [row[3] for row in lake.sql("CALL lake.system.last_commit()")] == ["drop"]

@@ -1,4 +1,4 @@
-"""Changes of rows that race, from sessions and from Python: what was acknowledged is there once, what failed is not."""
+"""Changes of rows that race, from sessions and from Python: acknowledged changes exist once, failed changes do not."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def appends_of_python(lake: Lake) -> Iterator[Try]:
 
 
 def deletes(lake: Lake, ids: range) -> Iterator[Try]:
-    for id, shared in zip(ids, SHARED, strict=False):
+    for id, shared_number in zip(ids, SHARED, strict=False):
 
-        def change(gone: tuple[int, int] = (id, shared)) -> Callable[[Acknowledged], object]:
+        def change(gone: tuple[int, int] = (id, shared_number)) -> Callable[[Acknowledged], object]:
             lake.sql(f"DELETE FROM lake.t WHERE id IN {gone}")
             return lambda known: known.deleted.extend(gone)
 
@@ -78,9 +78,9 @@ def deletes(lake: Lake, ids: range) -> Iterator[Try]:
 
 def deletes_of_python(lake: Lake, ids: range) -> Iterator[Try]:
     catalog = lake.catalog
-    for id, shared in zip(ids, SHARED, strict=False):
+    for id, shared_number in zip(ids, SHARED, strict=False):
 
-        def change(gone: tuple[int, int] = (id, shared)) -> Callable[[Acknowledged], object]:
+        def change(gone: tuple[int, int] = (id, shared_number)) -> Callable[[Acknowledged], object]:
             catalog.load_table("t").delete(col("id").is_in(gone))
             time.sleep(0.2)
             return lambda known: known.deleted.extend(gone)
@@ -120,7 +120,7 @@ def compactions(lake: Lake) -> Iterator[Try]:
 
 def race(tries: Iterator[Try], known: Acknowledged, deadline: float) -> None:
     """Go on until the time is over, one change has been acknowledged, and one of any actor has conflicted."""
-    done = 0
+    done_count = 0
     for change in tries:
         try:
             write_down = change()
@@ -129,11 +129,11 @@ def race(tries: Iterator[Try], known: Acknowledged, deadline: float) -> None:
             with known.lock:
                 known.conflicts += 1
         else:
-            done += 1
+            done_count += 1
             with known.lock:
                 write_down(known)
         now_s = time.monotonic()
-        if done and now_s > deadline and (known.conflicts or now_s > deadline + PATIENCE_S):
+        if done_count and now_s > deadline and (known.conflicts or now_s > deadline + PATIENCE_S):
             return
 
 
@@ -156,8 +156,8 @@ def test_of_changes_that_race_each_happens_once_or_fails_and_no_row_comes_back(l
     ]
     deadline = time.monotonic() + RACE_S
     with ThreadPoolExecutor(len(actors)) as pool:
-        for done in [pool.submit(race, actor, known, deadline) for actor in actors]:
-            done.result()
+        for future in [pool.submit(race, actor, known, deadline) for actor in actors]:
+            future.result()
     assert known.conflicts, "no writer met a conflict"
     expected = {id: 0 for id in range(70) if id not in known.deleted} | dict.fromkeys(known.added, 0)
     expected |= known.increments
@@ -165,18 +165,18 @@ def test_of_changes_that_race_each_happens_once_or_fails_and_no_row_comes_back(l
     assert lake.sql("SELECT count(DISTINCT _row_id) FROM lake.t") == [(len(expected),)]
 
     before: dict[int, int] = {}
-    gone: set[int] = set()
+    removed_numbers: set[int] = set()
     for version in range(first, lake.catalog.load_table("t").version + 1):
         rows = lake.catalog.load_table("t", version=version).to_arrow().to_pylist()
         now = {row["id"]: row["v"] for row in rows}
         assert len(now) == len(rows), f"rows are there twice in version {version}"
-        gone |= before.keys() - now.keys()
-        assert not gone & now.keys(), f"rows have come back in version {version}"
+        removed_numbers |= before.keys() - now.keys()
+        assert not removed_numbers & now.keys(), f"rows have come back in version {version}"
         assert all(now[id] >= v for id, v in before.items() if id in now), (
             f"a change is lost in version {version}"
         )
         before = now
-    assert gone == set(known.deleted)
+    assert removed_numbers == set(known.deleted)
     # A copy is left to vacuum where others have deleted all of its rows meanwhile.
     found = lake.catalog.fsck(deep=True).found
     assert [each for each in found if each.kind != "data-file-unused"] == []
@@ -184,27 +184,27 @@ def test_of_changes_that_race_each_happens_once_or_fails_and_no_row_comes_back(l
 
 def run_meanwhile(lake: Lake, folder: Path, statement: str, other: Callable[[], object]) -> None:
     """Run a statement, and `other` while it runs: when its function `slow` has been called, and before that returns."""
-    gate, started = folder / "gate", folder / "started"
-    for file in (gate, started):
+    gate, started_folder = folder / "gate", folder / "started"
+    for file in (gate, started_folder):
         file.unlink(missing_ok=True)
 
     def slow(id):
-        started.touch()
+        started_folder.touch()
         while not gate.exists():
             time.sleep(0.05)
         return id
 
     lake.spark.udf.register("slow", slow, "BIGINT")
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(lake.sql, statement)
+        running_future = pool.submit(lake.sql, statement)
         try:
-            while not started.exists() and not running.done():
+            while not started_folder.exists() and not running_future.done():
                 time.sleep(0.05)
-            assert started.exists(), running.result()
+            assert started_folder.exists(), running_future.result()
             other()
         finally:
             gate.touch()
-        running.result()
+        running_future.result()
 
 
 @pytest.mark.adapter
@@ -248,9 +248,9 @@ def test_a_delete_that_depends_on_rows_fails_over_their_end_where_that_matters(
         # Spark's cores may all be busy with calls that do not return.
         run_meanwhile(lake, tmp_path, statement, lambda: lake.catalog.load_table("t").delete(col("id") == id))
 
-    beside = 2 if mode == "merge-on-read" else 3
-    delete_meanwhile("DELETE FROM lake.t WHERE k = 'a' AND slow(id) = 0", beside)
-    assert lake.sorted("SELECT id FROM lake.t") == [(id,) for id in range(1, 6) if id != beside]
+    nearby_number = 2 if mode == "merge-on-read" else 3
+    delete_meanwhile("DELETE FROM lake.t WHERE k = 'a' AND slow(id) = 0", nearby_number)
+    assert lake.sorted("SELECT id FROM lake.t") == [(id,) for id in range(1, 6) if id != nearby_number]
     matters = isolation == "serializable"
     with pytest.raises(Exception, match="has read") if matters else nullcontext():
         delete_meanwhile(
@@ -258,8 +258,8 @@ def test_a_delete_that_depends_on_rows_fails_over_their_end_where_that_matters(
             "AND EXISTS (SELECT 1 FROM lake.t WHERE k = 'b' AND slow(id) = 4)",
             4,
         )
-    left = {1, 2, 3, 5} - {beside} - (set() if matters else {1})
-    assert lake.sorted("SELECT id FROM lake.t") == [(id,) for id in sorted(left)]
+    remaining_numbers = {1, 2, 3, 5} - {nearby_number} - (set() if matters else {1})
+    assert lake.sorted("SELECT id FROM lake.t") == [(id,) for id in sorted(remaining_numbers)]
 
 
 @pytest.mark.adapter
@@ -277,18 +277,18 @@ def test_no_statement_fails_where_a_compaction_overtakes_it(lake, tmp_path, mode
         ),
         ("INSERT INTO lake.t REPLACE WHERE id = 7 SELECT slow(id), 5L FROM range(7, 8)", {7: 5}),
     ]
-    for number, (statement, made) in enumerate(statements):
+    for number, (statement, new_statement) in enumerate(statements):
         lake.sql(f"INSERT INTO lake.t VALUES ({100 + number}, 0)")
         expected[100 + number] = 0
-        before = lake.catalog.load_table("t").version
+        version_before = lake.catalog.load_table("t").version
         run_meanwhile(
             lake, tmp_path, statement, lambda: lake.catalog.load_table("t").compact(deleted_ratio=0)
         )
-        expected |= made
+        expected |= new_statement
         operations = [each.operation for each in lake.catalog.load_table("t").history(limit=2)]
-        assert operations[1] == "compact" and lake.catalog.load_table("t").version == before + 2
-        left = sorted((id, v) for id, v in expected.items() if v is not None)
-        assert sorted(tuple(row) for row in lake.sql("SELECT id, v FROM lake.t")) == left
+        assert operations[1] == "compact" and lake.catalog.load_table("t").version == version_before + 2
+        remaining_ids = sorted((id, v) for id, v in expected.items() if v is not None)
+        assert sorted(tuple(row) for row in lake.sql("SELECT id, v FROM lake.t")) == remaining_ids
 
 
 # Where the file `armed` appears, the next commit of rows waits until the file `go` does.
@@ -343,15 +343,15 @@ def commit_meanwhile(lake: Lake, folder: Path, statement: str, other: Callable[[
     waits.unlink(missing_ok=True)
     (folder / "armed").touch()
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(lake.sql, statement)
+        running_future = pool.submit(lake.sql, statement)
         try:
-            while not waits.exists() and not running.done():
+            while not waits.exists() and not running_future.done():
                 time.sleep(0.02)
-            assert waits.exists(), running.result()
+            assert waits.exists(), running_future.result()
             other()
         finally:
             (folder / "go").touch()
-        running.result()
+        running_future.result()
 
 
 @pytest.mark.adapter

@@ -1,4 +1,4 @@
-"""Changes of rows: which files they touch, what must not be lost or doubled, and what others did meanwhile."""
+"""Changes of rows: the files that they touch, no lost or doubled rows, and concurrent changes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ in_both_modes = pytest.mark.parametrize("mode", MODES)
 
 def files(lake, name="t"):
     """The data files of a table, with what is said of their deleted rows."""
-    planned = lake.catalog.load_table(name).plan()
-    deletes = (
-        planned["deletes"].to_pylist() if "deletes" in planned.column_names else [None] * planned.num_rows
-    )
-    return dict(zip(planned["path"].to_pylist(), deletes, strict=True))
+    plan = lake.catalog.load_table(name).plan()
+    deletes = plan["deletes"].to_pylist() if "deletes" in plan.column_names else [None] * plan.num_rows
+    return dict(zip(plan["path"].to_pylist(), deletes, strict=True))
 
 
 @pytest.mark.adapter
@@ -60,13 +58,15 @@ def test_columns_that_took_over_a_name_are_distinguished(lake, mode):
 @in_both_modes
 def test_files_without_matching_rows_are_left_alone(lake, mode):
     lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id % 10 AS k, id FROM range(0, 400, 1, 4)")
-    before = files(lake)
+    files_before = files(lake)
     # Statistics cannot show which file has the row.
     lake.sql("UPDATE lake.t SET k = -1 WHERE cast(id AS STRING) = '250'")
     lake.sql("DELETE FROM lake.t WHERE id IN (SELECT 251L)")
-    after = files(lake)
-    untouched = [path for path, deletes in before.items() if after.get(path, "gone") == deletes]
-    assert len(untouched) == 3
+    files_after = files(lake)
+    untouched_paths = [
+        path for path, deletes in files_before.items() if files_after.get(path, "gone") == deletes
+    ]
+    assert len(untouched_paths) == 3
     assert lake.sql("SELECT count(*), sum(id) FROM lake.t WHERE k >= 0") == [(398, 399 * 200 - 501)]
 
 
@@ -89,10 +89,10 @@ def test_a_delete_of_whole_files_reads_and_writes_none(lake, mode):
     lake.sql(
         f"CREATE TABLE lake.t PARTITIONED BY (k) {in_mode(mode)} AS SELECT id, id % 3 AS k FROM range(0, 9, 1, 1)"
     )
-    before = files(lake)
+    files_before = files(lake)
     lake.sql("DELETE FROM lake.t WHERE k = 1")
-    after = files(lake)
-    assert len(after) == 2 and after.items() <= before.items()
+    files_after = files(lake)
+    assert len(files_after) == 2 and files_after.items() <= files_before.items()
     assert lake.sorted("SELECT id FROM lake.t") == [(0,), (2,), (3,), (5,), (6,), (8,)]
 
 
@@ -117,22 +117,22 @@ def test_checks_not_null_and_defaults_hold(lake, mode):
     lake.sql("INSERT INTO lake.t VALUES (1, 1), (2, 2), (3, 3)")
     version = lake.catalog.load_table("t").version
     merge = "MERGE INTO lake.t USING"
-    matched, missing = "ON t.id = s.id WHEN MATCHED THEN", "ON t.id = s.id WHEN NOT MATCHED THEN INSERT"
+    if_matched, missing = "ON t.id = s.id WHEN MATCHED THEN", "ON t.id = s.id WHEN NOT MATCHED THEN INSERT"
     for statement, error in {
         "UPDATE lake.t SET v = NULL WHERE id = 1": "CHECK_CONSTRAINT_VIOLATION",
         "UPDATE lake.t SET id = -1 WHERE id = 1": "CHECK_CONSTRAINT_VIOLATION",
         "UPDATE lake.t SET id = NULL WHERE id = 1": "NOT_NULL_ASSERT_VIOLATION",
-        f"{merge} (SELECT 1L AS id) s {matched} UPDATE SET id = -7": "CHECK_CONSTRAINT_VIOLATION",
-        f"{merge} (SELECT 1L AS id) s {matched} UPDATE SET id = NULL": "NOT_NULL_ASSERT_VIOLATION",
-        f"{merge} (SELECT 1L AS id) s {matched} UPDATE SET v = 3000000000": "CAST_OVERFLOW_IN_TABLE_INSERT",
+        f"{merge} (SELECT 1L AS id) s {if_matched} UPDATE SET id = -7": "CHECK_CONSTRAINT_VIOLATION",
+        f"{merge} (SELECT 1L AS id) s {if_matched} UPDATE SET id = NULL": "NOT_NULL_ASSERT_VIOLATION",
+        f"{merge} (SELECT 1L AS id) s {if_matched} UPDATE SET v = 3000000000": "CAST_OVERFLOW_IN_TABLE_INSERT",
         f"{merge} (SELECT -9L AS id) s {missing} (id) VALUES (s.id)": "CHECK_CONSTRAINT_VIOLATION",
         f"{merge} (SELECT 9L AS id) s {missing} (id) VALUES (nullif(s.id, 9))": "NOT_NULL_ASSERT_VIOLATION",
         f"{merge} (SELECT 9L AS id) s {missing} (id, v) VALUES (1, s.id + 3000000000)": "CAST_OVERFLOW_IN_TABLE_INSERT",
-        f"{merge} (SELECT explode(array(1L, 1L)) AS id) s {matched} UPDATE SET v = 5": "MERGE_CARDINALITY_VIOLATION",
+        f"{merge} (SELECT explode(array(1L, 1L)) AS id) s {if_matched} UPDATE SET v = 5": "MERGE_CARDINALITY_VIOLATION",
     }.items():
-        with pytest.raises(PySparkException) as failed:
+        with pytest.raises(PySparkException) as failed_error:
             lake.sql(statement)
-        assert failed.value.getCondition() == error, statement
+        assert failed_error.value.getCondition() == error, statement
     assert lake.catalog.load_table("t").version == version
     assert another_session(lake).sorted("SELECT * FROM lake.t") == [(1, 1), (2, 2), (3, 3)]
     lake.sql("DELETE FROM lake.t WHERE id = 2")
@@ -229,7 +229,7 @@ def test_a_merge_of_many_tasks_leaves_few_files(lake, mode):
 @in_both_modes
 def test_a_statement_that_fails_leaves_no_commit_and_no_files(lake, tmp_path, mode):
     lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id, 'a' AS k FROM range(0, 100, 1, 1)")
-    here = sorted(path for path in (tmp_path / "warehouse").rglob("*") if path.is_file())
+    paths = sorted(path for path in (tmp_path / "warehouse").rglob("*") if path.is_file())
     for statement in (
         "UPDATE lake.t SET k = IF(id > 50, raise_error('boom'), 'b')",
         "DELETE FROM lake.t WHERE IF(id > 50, raise_error('boom'), id > 5)",
@@ -238,14 +238,14 @@ def test_a_statement_that_fails_leaves_no_commit_and_no_files(lake, tmp_path, mo
     ):
         with pytest.raises(Exception, match="boom"):
             lake.sql(statement)
-    assert sorted(path for path in (tmp_path / "warehouse").rglob("*") if path.is_file()) == here
+    assert sorted(path for path in (tmp_path / "warehouse").rglob("*") if path.is_file()) == paths
     assert lake.sql("SELECT count(*) FROM lake.t WHERE k = 'a'") == [(100,)]
 
 
 @in_both_modes
 def test_a_transaction_sees_its_own_changes_of_rows_and_makes_one_commit(lake, mode):
     lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id, 0 AS v FROM range(0, 100, 1, 2)")
-    version, other = lake.catalog.load_table("t").version, another_session(lake)
+    version, other_session = lake.catalog.load_table("t").version, another_session(lake)
     with lakelog.spark.transaction(lake.spark, lake.name):
         lake.sql("DELETE FROM lake.t WHERE id % 7 = 0")
         lake.sql("UPDATE lake.t SET v = 1 WHERE id % 7 = 1")
@@ -256,36 +256,36 @@ def test_a_transaction_sees_its_own_changes_of_rows_and_makes_one_commit(lake, m
             "WHEN MATCHED AND t.v = 5 THEN UPDATE SET v = 6 WHEN MATCHED THEN DELETE"
         )
         inside = lake.sql("SELECT count(*), sum(id), sum(v) FROM lake.t")
-        assert other.sql("SELECT count(*), sum(v) FROM lake.t") == [(100, 0)]
+        assert other_session.sql("SELECT count(*), sum(v) FROM lake.t") == [(100, 0)]
     rows = {id: int(id % 7 == 1) for id in range(100) if id % 7 and not (id % 7 == 1 and id > 50) and id % 20}
     assert inside == [(len(rows) + 1, sum(rows) + 1000, sum(rows.values()) + 6)]
-    assert other.sql("SELECT count(*), sum(id), sum(v) FROM lake.t") == inside
+    assert other_session.sql("SELECT count(*), sum(id), sum(v) FROM lake.t") == inside
     assert lake.catalog.load_table("t").version == version + 1
 
 
 @in_both_modes
 def test_what_was_rolled_back_changes_nothing(lake, tmp_path, mode):
     lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id, 0 AS v FROM range(0, 100, 1, 2)")
-    here = sorted(path.name for path in (tmp_path / "warehouse").rglob("*.parquet"))
+    names = sorted(path.name for path in (tmp_path / "warehouse").rglob("*.parquet"))
     with pytest.raises(ZeroDivisionError), lakelog.spark.transaction(lake.spark, lake.name):
         lake.sql("UPDATE lake.t SET v = 1 WHERE id % 2 = 0")
         lake.sql("DELETE FROM lake.t WHERE id = 7")
         _ = 1 // 0
     assert lake.sql("SELECT count(*), sum(v) FROM lake.t") == [(100, 0)]
-    assert sorted(path.name for path in (tmp_path / "warehouse").rglob("*.parquet")) == here
+    assert sorted(path.name for path in (tmp_path / "warehouse").rglob("*.parquet")) == names
 
 
 def test_rows_that_others_changed_conflict_and_other_rows_do_not(lake):
     lake.sql("CREATE TABLE lake.t AS SELECT id, 0 AS v FROM range(0, 100, 1, 1)")
-    other = another_session(lake)
+    other_session = another_session(lake)
     with lakelog.spark.transaction(lake.spark, lake.name):
         lake.sql("DELETE FROM lake.t WHERE id = 1")
-        other.sql("DELETE FROM lake.t WHERE id = 2")
-        other.sql("INSERT INTO lake.t VALUES (500, 500)")
+        other_session.sql("DELETE FROM lake.t WHERE id = 2")
+        other_session.sql("INSERT INTO lake.t VALUES (500, 500)")
     assert lake.sql("SELECT count(*) FROM lake.t WHERE id IN (1, 2, 500)") == [(1,)]
     with pytest.raises(Exception, match="conflict"), lakelog.spark.transaction(lake.spark, lake.name):
         lake.sql("UPDATE lake.t SET v = 1 WHERE id = 10")
-        other.sql("UPDATE lake.t SET v = 2 WHERE id = 10")
+        other_session.sql("UPDATE lake.t SET v = 2 WHERE id = 10")
     assert lake.sql("SELECT v FROM lake.t WHERE id = 10") == [(2,)]
     # Of two merges that add what is not there, the second one would add it again.
     merge = (
@@ -294,7 +294,7 @@ def test_rows_that_others_changed_conflict_and_other_rows_do_not(lake):
     )
     with pytest.raises(Exception, match="conflict"), lakelog.spark.transaction(lake.spark, lake.name):
         lake.sql(merge)
-        other.sql(merge)
+        other_session.sql(merge)
     assert lake.sql("SELECT count(*) FROM lake.t WHERE id = 900") == [(1,)]
 
 
@@ -328,10 +328,10 @@ class TestDeletionVectors:
         lake.spark.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
         lake.spark.conf.set("spark.sql.parquet.columnarReaderBatchSize", "100")
         try:
-            for what in ("*", "id, s.n.b, _pos", "x", "count(*), sum(l[1]), max(m['k'])", "y, d"):
+            for label in ("*", "id, s.n.b, _pos", "x", "count(*), sum(l[1]), max(m['k'])", "y, d"):
                 for filter in ("true", "id > 2500", "x IS NULL"):
-                    assert lake.sorted(f"SELECT {what} FROM lake.t WHERE {filter}") == lake.sorted(
-                        f"SELECT {what} FROM lake.u "
+                    assert lake.sorted(f"SELECT {label} FROM lake.t WHERE {filter}") == lake.sorted(
+                        f"SELECT {label} FROM lake.u "
                         f"WHERE NOT (hash(id) % 3 = 0 OR id BETWEEN 700 AND 1900) AND {filter}"
                     )
         finally:
@@ -411,12 +411,12 @@ def test_a_partition_without_rows_stays_where_those_of_others_change(lake, mode)
 def test_values_that_are_made_stay_when_rows_beside_them_go(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (n BIGINT GENERATED ALWAYS AS IDENTITY, k STRING) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t (k) SELECT concat('k', id) FROM range(0, 6, 1, 1)")
-    before = dict(lake.sql("SELECT k, n FROM lake.t"))
+    rows_before = dict(lake.sql("SELECT k, n FROM lake.t"))
     lake.sql("DELETE FROM lake.t WHERE k IN ('k1', 'k4')")
     assert dict(lake.sql("SELECT k, n FROM lake.t")) == {
-        k: n for k, n in before.items() if k not in ("k1", "k4")
+        k: n for k, n in rows_before.items() if k not in ("k1", "k4")
     }
     lake.sql("UPDATE lake.t SET k = concat('x', k)")
     assert dict(lake.sql("SELECT k, n FROM lake.t")) == {
-        f"x{k}": n for k, n in before.items() if k not in ("k1", "k4")
+        f"x{k}": n for k, n in rows_before.items() if k not in ("k1", "k4")
     }

@@ -1,4 +1,4 @@
-"""What Spark's UI and EXPLAIN show of a scan: its files, the deleted rows in them, and what planning cost."""
+"""Spark's UI and EXPLAIN show the files of a scan, their deleted rows, and the cost of planning."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def test_a_scan_says_which_files_it_reads_and_what_planning_cost(lake):
         lake.sql(f"INSERT INTO lake.t SELECT /*+ COALESCE(1) */ id, {day} FROM range(10)")
     lake.sql("DELETE FROM lake.t WHERE id = 3 AND day < 2")
     frame = lake.frame("SELECT id FROM lake.t WHERE day = 1")
-    found = metrics(frame)
-    assert [found[name] for name in FILES] == [1, 3, 1]
-    assert {"time of planning (ms)", "requests of planning", "bytes read by planning"} <= set(found)
+    found_metrics = metrics(frame)
+    assert [found_metrics[name] for name in FILES] == [1, 3, 1]
+    assert {"time of planning (ms)", "requests of planning", "bytes read by planning"} <= set(found_metrics)
     assert len(frame.collect()) == 9
     shown = lake.sql("EXPLAIN SELECT id FROM lake.t WHERE day = 1")[0][0]
     assert "1 of 4 files (left out: 3 by partition)" in shown
     how = ("files left out by partition", "files left out by statistics")
-    assert [found[name] for name in how] == [3, 0]
-    found = metrics(lake.frame("SELECT id FROM lake.t WHERE day > 1 AND id > 100"))
-    assert [found[name] for name in how] == [2, 2]
-    found = metrics(lake.frame("SELECT id FROM lake.t WHERE id > 100"))
-    assert [found[name] for name in how] == [0, 4]
+    assert [found_metrics[name] for name in how] == [3, 0]
+    found_metrics = metrics(lake.frame("SELECT id FROM lake.t WHERE day > 1 AND id > 100"))
+    assert [found_metrics[name] for name in how] == [2, 2]
+    found_metrics = metrics(lake.frame("SELECT id FROM lake.t WHERE id > 100"))
+    assert [found_metrics[name] for name in how] == [0, 4]
     path = lake.sql("SELECT first(_file) FROM lake.t")[0][0]
     for query, why in ((f"WHERE _file = '{path}'", "by name"), ("LIMIT 1", "by the limit")):
         frame = lake.frame(f"SELECT id FROM lake.t {query}")
-        found = metrics(frame)
-        assert [found[name] for name in (*FILES[:2], *how)] == [1, 3, 0, 0]
+        found_metrics = metrics(frame)
+        assert [found_metrics[name] for name in (*FILES[:2], *how)] == [1, 3, 0, 0]
         assert f"1 of 4 files (left out: 3 {why})" in lake.sql(f"EXPLAIN SELECT id FROM lake.t {query}")[0][0]

@@ -70,11 +70,11 @@ def test_parts_of_one_partition_are_joined_with_parts_of_the_same_one(days):
     days.sql("INSERT INTO lake.u SELECT * FROM lake.t")
     size = min(row[0] for row in days.sql("SELECT file_size_in_bytes FROM lake.t.files"))
     query = "SELECT count(*), sum(t.id), sum(u.id) FROM lake.t JOIN lake.u USING (day)"
-    found = days.sql(query)
+    rows = days.sql(query)
     with settings(
         days.spark, maxPartitionBytes=str(size // 3), byKeys="true", broadcast="-1", adaptive="false"
     ):
         assert tasks(days.frame("SELECT * FROM lake.t")) >= 3 * FILES
         frame = days.frame(query)
         assert "Exchange hashpartitioning" not in frame._jdf.queryExecution().executedPlan().toString()
-        assert [tuple(row) for row in frame.collect()] == found
+        assert [tuple(row) for row in frame.collect()] == rows

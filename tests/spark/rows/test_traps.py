@@ -14,7 +14,7 @@
 | files that are read in columns beside others | `test_rows.TestDeletionVectors.test_a_scan_that_is_as_wide…` |
 | absolute places of files in the log | here |
 | files of a scan's first plan, not of its last | `test_rows.test_files_without_matching_rows_are_left_alone` |
-| a runtime filter names NULL in a list, where it finds nothing | here |
+| a runtime filter names NULL in a list, if it finds nothing | here |
 | a rule of the analyzer that changes again what it has changed | here |
 """
 
@@ -54,14 +54,14 @@ def test_no_row_group_is_passed_over_where_rows_are_changed(lake, mode):
         else:
             rows[id] = 2 if id in rows else 3
     settings = {"spark.sql.files.maxPartitionBytes": "30000", "spark.sql.parquet.enableVectorizedReader": ""}
-    for vectorized in ("true", "false"):
+    for vectorized_name in ("true", "false"):
         for key, value in settings.items():
-            lake.spark.conf.set(key, value or vectorized)
+            lake.spark.conf.set(key, value or vectorized_name)
         try:
             assert dict(lake.sql("SELECT * FROM lake.t")) == rows
             for low in (0, 2990, 7990, 15990, 19990):
-                found = dict(lake.sql(f"SELECT * FROM lake.t WHERE id BETWEEN {low} AND {low + 20}"))
-                assert found == {id: v for id, v in rows.items() if low <= id <= low + 20}
+                found_rows = dict(lake.sql(f"SELECT * FROM lake.t WHERE id BETWEEN {low} AND {low + 20}"))
+                assert found_rows == {id: v for id, v in rows.items() if low <= id <= low + 20}
         finally:
             for key in settings:
                 lake.spark.conf.unset(key)
@@ -110,8 +110,8 @@ def test_the_partition_null_is_overwritten_alone_and_stays_when_others_are(lake)
 
 
 def test_no_statement_leaves_a_transaction_open(make_lake, warm, tmp_path):
-    one = "import lakelog.spark.open_transactions as each\neach.OPEN_LIMIT = 1\n"
-    lake = make_lake(python=warm.program(tmp_path, one))
+    text = "import lakelog.spark.open_transactions as each\neach.OPEN_LIMIT = 1\n"
+    lake = make_lake(python=warm.program(tmp_path, text))
     for _ in range(2):
         lake.sql("CREATE OR REPLACE TABLE lake.t AS SELECT 1 AS id")
     with pytest.raises(Exception, match="boom"):
@@ -139,11 +139,11 @@ def test_a_warehouse_is_used_where_its_folder_was_moved_to(lake, make_lake, tmp_
     lake.sql("DELETE FROM lake.t WHERE hash(id) % 3 = 0")
     rows = lake.sorted("SELECT id FROM lake.t")
     shutil.move(tmp_path / "warehouse", tmp_path / "moved to")
-    moved = make_lake(str(tmp_path / "moved to"))
-    assert moved.sorted("SELECT id FROM lake.t") == rows
-    moved.sql("DELETE FROM lake.t WHERE id % 2 = 0")
-    assert moved.sorted("SELECT id FROM lake.t") == [(id,) for (id,) in rows if id % 2]
-    assert not moved.catalog.fsck(deep=True).found
+    moved_lake = make_lake(str(tmp_path / "moved to"))
+    assert moved_lake.sorted("SELECT id FROM lake.t") == rows
+    moved_lake.sql("DELETE FROM lake.t WHERE id % 2 = 0")
+    assert moved_lake.sorted("SELECT id FROM lake.t") == [(id,) for (id,) in rows if id % 2]
+    assert not moved_lake.catalog.fsck(deep=True).found
 
 
 @pytest.fixture
@@ -157,8 +157,8 @@ def spark_checks_rules(spark):
 
 def test_rules_pass_the_checks_that_spark_makes_in_tests(lake, tmp_path, spark_checks_rules):
     lake.sql("CREATE TABLE lake.t (k BIGINT, s STRING DEFAULT concat('a', 'b'))")
-    generated = ", g BIGINT GENERATED ALWAYS AS (k + 1)" if SPARK_4_3 else ""
-    lake.sql(f"CREATE TABLE lake.g (k BIGINT, s STRING{generated})")
+    generated_text = ", g BIGINT GENERATED ALWAYS AS (k + 1)" if SPARK_4_3 else ""
+    lake.sql(f"CREATE TABLE lake.g (k BIGINT, s STRING{generated_text})")
     lake.sql("CREATE TABLE lake.s AS SELECT id AS k FROM range(3)")
     for statement in (
         "UPDATE lake.g SET k = 5, s = uuid() WHERE k IN (SELECT k * round(rand()) FROM lake.s)",

@@ -1,4 +1,4 @@
-"""What Spark's page of statements says of a write: the rows that it has changed, and what its commit took."""
+"""Spark's page of statements shows the rows that a write has changed, and the cost of its commit."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def metrics(lake, pattern: str = "^rows ") -> dict[str, int]:
     for at in reversed(range(executions.length())):
         execution = executions.apply(at)
         values = store.executionMetrics(execution.executionId())
-        shown = execution.metrics()
-        for each in (shown.apply(number) for number in range(shown.length())):
+        shown_metrics = execution.metrics()
+        for each in (shown_metrics.apply(number) for number in range(shown_metrics.length())):
             if re.search(pattern, each.name()) and values.contains(each.accumulatorId()):
                 found[each.name()] = int(values.apply(each.accumulatorId()).replace(",", ""))
         if found:
@@ -69,9 +69,12 @@ def test_a_write_shows_what_its_commit_took(lake):
     lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(10)")
     for statement in ("INSERT INTO lake.t VALUES (11)", "DELETE FROM lake.t WHERE id = 3"):
         lake.sql(statement)
-        found = metrics(lake, "the commit")
-        assert found["attempts of the commit"] == 1
-        assert found["requests of the commit"] >= 1 and found["bytes written by the commit"] > 100
+        found_metrics = metrics(lake, "the commit")
+        assert found_metrics["attempts of the commit"] == 1
+        assert (
+            found_metrics["requests of the commit"] >= 1
+            and found_metrics["bytes written by the commit"] > 100
+        )
         still = ("times that the commit was rebased over others", "waits of the commit")
-        assert [found[name] for name in still] == [0, 0]
-        assert {"time that the commit waited (ms)", "bytes read by the commit"} <= found.keys()
+        assert [found_metrics[name] for name in still] == [0, 0]
+        assert {"time that the commit waited (ms)", "bytes read by the commit"} <= found_metrics.keys()

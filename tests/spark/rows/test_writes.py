@@ -1,4 +1,4 @@
-"""Appending, overwriting, deleting: what rows a table holds afterwards, and what its commits say."""
+"""Appending, overwriting, deleting: the rows of the table afterwards, and the facts in its commits."""
 
 import datetime
 
@@ -120,13 +120,13 @@ def test_overwrite_by_a_filter_replaces_the_rows_that_match(parts):
 
 
 def test_a_delete_that_whole_files_decide_is_a_commit_without_new_files(parts):
-    before = set(parts.catalog.load_table("t").plan()["path"].to_pylist())
+    rows_before = set(parts.catalog.load_table("t").plan()["path"].to_pylist())
     parts.sql("DELETE FROM lake.t WHERE k = 'k1'")
     parts.sql("DELETE FROM lake.t WHERE id > 1000")
     assert parts.sql("SELECT DISTINCT k FROM lake.t ORDER BY k") == [("k0",), ("k2",)]
-    left = parts.catalog.load_table("t").plan()
-    assert set(left["path"].to_pylist()) < before
-    assert "deletes" not in left.column_names and left.num_rows == 2
+    remaining_plan = parts.catalog.load_table("t").plan()
+    assert set(remaining_plan["path"].to_pylist()) < rows_before
+    assert "deletes" not in remaining_plan.column_names and remaining_plan.num_rows == 2
     parts.sql("TRUNCATE TABLE lake.t")
     assert parts.sql("SELECT * FROM lake.t") == []
     parts.sql("INSERT INTO lake.t VALUES (1, 'k')")
@@ -135,7 +135,7 @@ def test_a_delete_that_whole_files_decide_is_a_commit_without_new_files(parts):
 
 
 def test_a_write_that_fails_leaves_no_commit_and_no_files(parts, tmp_path):
-    before = sorted((tmp_path / "warehouse").rglob("*"))
+    paths_before = sorted((tmp_path / "warehouse").rglob("*"))
     version = parts.catalog.load_table("t").version
     with pytest.raises(Exception, match="boom"):
         parts.sql(
@@ -147,7 +147,7 @@ def test_a_write_that_fails_leaves_no_commit_and_no_files(parts, tmp_path):
         )
     assert parts.catalog.load_table("t").version == version
     assert [path for path in sorted((tmp_path / "warehouse").rglob("*")) if path.is_file()] == [
-        path for path in before if path.is_file()
+        path for path in paths_before if path.is_file()
     ]
 
 
@@ -162,7 +162,7 @@ def test_every_transform_partitions_rows_and_prunes_files(lake):
     )
     lake.sql("INSERT INTO lake.t VALUES (NULL, NULL, NULL, NULL, NULL)")
     assert lake.sql("SELECT count(*), count(id), sum(st.x) FROM lake.t") == [(11, 10, 5)]
-    wanted: list[tuple[str, list[int | None]]] = [
+    wanted_texts: list[tuple[str, list[int | None]]] = [
         ("id = 3", [3]),
         ("s LIKE '1-%'", [1, 3, 5, 7, 9]),
         ("d < DATE'2020-01-01'", [0, 1]),
@@ -170,7 +170,7 @@ def test_every_transform_partitions_rows_and_prunes_files(lake):
         ("ts < TIMESTAMP'1970-01-01 00:00:00'", [0, 1]),
         ("id IS NULL", [None]),
     ]
-    for condition, ids in wanted:
+    for condition, ids in wanted_texts:
         assert lake.sorted(f"SELECT id FROM lake.t WHERE {condition}") == [(id,) for id in ids]
     every = lake.catalog.load_table("t")
     assert every.plan([("id", "=", 3)]).num_rows < every.file_count
@@ -203,7 +203,7 @@ def test_files_of_spark_and_python_have_the_ids_of_all_that_columns_hold(lake):
     table = lake.catalog.load_table("t")
     table = table.append(table.to_arrow())
     schemas = [pq.read_schema(f"{table.location}/{path}") for path in table.plan()["path"].to_pylist()]
-    ids = [dict(field_ids(each)) for each in schemas]
+    ids = [dict(field_ids(schema)) for schema in schemas]
     assert ids[0] == ids[1]
     assert sorted(ids[0].values()) == list(range(1, table.schema.last_id + 1))
 

@@ -18,7 +18,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="session")
 def spark_has_memory_catalogs(spark: SparkSession) -> None:
-    """Fails where they are not there; tests that ask for this make the fixture `spark` put them on the class path."""
+    """Fails if they are not there; tests that ask for this make the fixture `spark` put them on the class path."""
     memory_catalog.memory_catalog_jars()
 
 

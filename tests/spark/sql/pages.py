@@ -36,7 +36,7 @@ def statements(page: Path) -> Iterator[Statement]:
     for number, block in enumerate(blocks):
         if block[1] != "sql":
             continue
-        shown = _shown(text, blocks, number)
+        shown_text = _shown_text(text, blocks, number)
         since = _SINCE.match(block[2])
         parts = [part for part in re.split(r";$", block[2], flags=re.M) if part.strip()]
         start = text.count("\n", 0, block.start(2)) + 1
@@ -46,45 +46,47 @@ def statements(page: Path) -> Iterator[Statement]:
                 start + len(part) - len(part.lstrip()),
                 _FAILS.sub("", part).strip(),
                 fails[1] if fails else None,
-                shown if part is parts[-1] else None,
+                shown_text if part is parts[-1] else None,
                 tuple(map(int, since[1].split("."))) if since else (),
             )
             start += part.count("\n")
 
 
 def programs(page: Path) -> Iterator[Statement]:
-    """Give the ```python blocks of a page in order, each with what it prints where a ```text block is right behind."""
+    """Give the ```python blocks of a page in order, each with what it prints if a ```text block is right behind."""
     text = page.read_text(encoding="utf-8")
     blocks = list(_BLOCK.finditer(text))
     for number, block in enumerate(blocks):
         if block[1] == "python":
             start = text.count("\n", 0, block.start(2)) + 1
-            yield Statement(start, block[2], output=_shown(text, blocks, number))
+            yield Statement(start, block[2], output=_shown_text(text, blocks, number))
 
 
 def printed(program: Statement, page: Path, names: dict[str, Any]) -> str:
     """Run a program of a page with these names, and those that it makes itself; return what it prints."""
-    shown = io.StringIO()
-    with contextlib.redirect_stdout(shown):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
         exec(compile("\n" * (program.line - 1) + program.text, str(page), "exec"), names)
-    return shown.getvalue()
+    return output.getvalue()
 
 
-def _shown(text: str, blocks: list[re.Match[str]], number: int) -> str | None:
+def _shown_text(text: str, blocks: list[re.Match[str]], number: int) -> str | None:
     """Return what the ```text block right behind a block has."""
     if number + 1 == len(blocks):
         return None
-    block, shown = blocks[number], blocks[number + 1]
-    follows = shown[1] == "text" and not text[block.end() : shown.start()].strip()
-    return shown[2] if follows else None
+    block, shown_block = blocks[number], blocks[number + 1]
+    follows = shown_block[1] == "text" and not text[block.end() : shown_block.start()].strip()
+    return shown_block[2] if follows else None
 
 
 def same_output(shown: str, promised: str) -> bool:
     """Whether they are equal, however wide their columns are; `…` in the promise stands for anything in a line."""
 
     def lines(text: str) -> list[str]:
-        padded = re.sub(r"^\+[-+]+\+$", lambda rule: re.sub("-+", "-", rule[0]), text.strip(), flags=re.M)
-        return [re.sub(r" +\|", "|", line).rstrip() for line in padded.splitlines()]
+        padded_text = re.sub(
+            r"^\+[-+]+\+$", lambda rule: re.sub("-+", "-", rule[0]), text.strip(), flags=re.M
+        )
+        return [re.sub(r" +\|", "|", line).rstrip() for line in padded_text.splitlines()]
 
     ours, theirs = lines(shown), lines(promised)
     return len(ours) == len(theirs) and all(

@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from tests.spark.sessions import another_session
 
 
-def written(lake, sql: str, place, *partitions: str) -> str:
+def written_text(lake, sql: str, place, *partitions: str) -> str:
     lake.frame(sql).coalesce(1).write.partitionBy(*partitions).parquet(str(place), mode="overwrite")
     return str(place)
 
@@ -30,7 +30,7 @@ def test_files_are_read_where_they_are_by_all_clients(lake, tmp_path):
     query = "SELECT id, CAST(id AS STRING) AS NAME, timestamp_micros(id * 1000001) AS at FROM range(10)"
     lake.spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
     try:
-        place = written(lake, query, tmp_path / "src")
+        place = written_text(lake, query, tmp_path / "src")
     finally:
         lake.spark.conf.unset("spark.sql.parquet.outputTimestampType")
     lake.sql("CREATE TABLE lake.t (id BIGINT, name STRING, at TIMESTAMP, more INT DEFAULT 7)")
@@ -55,7 +55,7 @@ def test_files_are_read_where_they_are_by_all_clients(lake, tmp_path):
 
 
 def test_what_is_renamed_dropped_and_added_again_later_reads_right(lake, tmp_path, vectorized):
-    place = written(
+    place = written_text(
         lake,
         "SELECT 1 AS id, 'old' AS name, named_struct('x', 1, 'y', 'in') AS s, array(named_struct('x', 5)) AS l, "
         "map('k', named_struct('x', 6)) AS m",
@@ -88,7 +88,7 @@ def test_what_is_renamed_dropped_and_added_again_later_reads_right(lake, tmp_pat
 
 @pytest.mark.adapter
 def test_names_of_folders_are_columns_and_partitions(lake, tmp_path, vectorized):
-    place = written(
+    place = written_text(
         lake,
         "SELECT id, DATE'2024-01-01' + CAST(id AS INT) AS day, CAST(id / 2 AS DECIMAL(5,2)) AS part, "
         "IF(id = 2, NULL, concat('a b/', id)) AS kind FROM range(3)",
@@ -148,15 +148,15 @@ def test_the_files_of_a_table_of_the_session_catalog(lake, tmp_path):
         lake.sql(f"INSERT INTO spark_catalog.default.{name} VALUES (1, 'a'), (2, 'b'), (3, NULL)")
         lake.sql(
             f"ALTER TABLE spark_catalog.default.{name} ADD PARTITION (kind='c') LOCATION "
-            f"'{written(lake, 'SELECT 4L AS id', tmp_path / 'elsewhere')}'"
+            f"'{written_text(lake, 'SELECT 4L AS id', tmp_path / 'elsewhere')}'"
         )
         lake.sql("CREATE TABLE lake.t (id BIGINT, kind STRING) PARTITIONED BY (kind)")
         assert lake.sql(f"CALL lake.system.add_files('t', 'spark_catalog.default.{name}')")[0][1] == 4
         assert lake.sorted("SELECT * FROM lake.t") == [(1, "a"), (2, "b"), (3, None), (4, "c")]
         lake.sql(f"CREATE OR REPLACE TEMPORARY VIEW v_{name} AS SELECT 1 AS id")
-        for other in (f"no_{name}", f"v_{name}"):
+        for other_text in (f"no_{name}", f"v_{name}"):
             with pytest.raises(AnalysisException):
-                lake.sql(f"CALL lake.system.add_files('t', '{other}')")
+                lake.sql(f"CALL lake.system.add_files('t', '{other_text}')")
     finally:
         lake.sql(f"DROP VIEW IF EXISTS v_{name}")
         lake.sql(f"DROP TABLE spark_catalog.default.{name}")
@@ -211,7 +211,7 @@ def test_files_of_other_writers_with_other_types_units_and_ids_read_right(lake, 
     ],
 )
 def test_files_that_do_not_fit_are_refused_and_nothing_changes(lake, tmp_path, columns, query, message):
-    place = written(lake, query, tmp_path / "src")
+    place = written_text(lake, query, tmp_path / "src")
     lake.sql(f"CREATE TABLE lake.t ({columns})")
     with pytest.raises(AnalysisException, match=message):
         lake.sql(f"CALL lake.system.add_files('t', '{place}')")
@@ -224,13 +224,13 @@ def test_what_is_no_parquet_file_or_names_no_partition_is_refused(lake, tmp_path
     lake.sql("CREATE TABLE lake.t (id BIGINT, name STRING) PARTITIONED BY (name)")
     with pytest.raises(AnalysisException, match="f.txt cannot be added: it cannot be read as Parquet"):
         lake.sql(f"CALL lake.system.add_files('t', '{tmp_path / 'src'}')")
-    place = written(lake, "SELECT id, CAST(id AS STRING) AS name FROM range(2)", tmp_path / "two")
+    place = written_text(lake, "SELECT id, CAST(id AS STRING) AS name FROM range(2)", tmp_path / "two")
     with pytest.raises(
         AnalysisException,
         match="does not prove that all of its rows have one value of the partition field name",
     ):
         lake.sql(f"CALL lake.system.add_files('t', '{place}')")
-    place = written(lake, "SELECT id, 'one' AS name FROM range(2)", tmp_path / "one")
+    place = written_text(lake, "SELECT id, 'one' AS name FROM range(2)", tmp_path / "one")
     lake.sql(f"CALL lake.system.add_files('t', '{place}')")
     assert lake.sql("SELECT count(*) FROM lake.t WHERE name = 'one'") == [(2,)]
     lake.sql("CREATE TABLE lake.u (id BIGINT, name STRING)")
@@ -243,7 +243,7 @@ def test_what_is_no_parquet_file_or_names_no_partition_is_refused(lake, tmp_path
 def test_adding_files_joins_the_sessions_transaction_and_leaves_the_files_when_that_is_rolled_back(
     lake, tmp_path
 ):
-    place = written(lake, "SELECT id FROM range(3)", tmp_path / "src")
+    place = written_text(lake, "SELECT id FROM range(3)", tmp_path / "src")
     lake.sql("CREATE TABLE lake.t (id BIGINT)")
     for end, count in (("rollback", 0), ("commit", 4)):
         lake.sql("CALL lake.system.begin_transaction()")

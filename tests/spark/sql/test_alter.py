@@ -20,21 +20,21 @@ def test_not_null_is_set_where_no_row_is_null(lake):
     lake.sql("ALTER TABLE lake.t ALTER COLUMN id SET NOT NULL, b COMMENT 'may be NULL'")
     # The statistics of a file say nothing of what is in arrays and maps: these are looked at.
     lake.sql("ALTER TABLE lake.t ALTER COLUMN s.x SET NOT NULL, a.element SET NOT NULL, m.value SET NOT NULL")
-    before = lake.catalog.load_table("t")
+    table_before = lake.catalog.load_table("t")
     for column in ("b", "s"):
-        refused = outcome(lake, f"ALTER TABLE lake.t ALTER COLUMN {column} SET NOT NULL")
-        assert refused.condition == "NEW_CHECK_CONSTRAINT_VIOLATION"
-        assert dict(refused.parameters)["expression"] == f"{column} IS NOT NULL"
-    assert lake.catalog.load_table("t").version == before.version
-    schema = before.schema
-    required = [path for path, field in schema.walk() if not field.nullable]
-    assert required == [("id",), ("s", "x"), ("a", "element"), ("m", "key"), ("m", "value")]
+        refused_outcome = outcome(lake, f"ALTER TABLE lake.t ALTER COLUMN {column} SET NOT NULL")
+        assert refused_outcome.condition == "NEW_CHECK_CONSTRAINT_VIOLATION"
+        assert dict(refused_outcome.parameters)["expression"] == f"{column} IS NOT NULL"
+    assert lake.catalog.load_table("t").version == table_before.version
+    schema = table_before.schema
+    required_paths = [path for path, field in schema.walk() if not field.nullable]
+    assert required_paths == [("id",), ("s", "x"), ("a", "element"), ("m", "key"), ("m", "value")]
     assert schema.find(["b"]).comment == "may be NULL"
-    other = another_session(lake)
-    assert outcome(other, "INSERT INTO lake.t (b) VALUES (1)").condition is not None
-    assert outcome(other, "INSERT INTO lake.t (id, a) VALUES (1, array(NULL))").condition is not None
+    other_session = another_session(lake)
+    assert outcome(other_session, "INSERT INTO lake.t (b) VALUES (1)").condition is not None
+    assert outcome(other_session, "INSERT INTO lake.t (id, a) VALUES (1, array(NULL))").condition is not None
     with pytest.raises(Exception, match="id is NOT NULL"):
-        before.append(pa.table({"id": pa.array([None], pa.int32())}))
+        table_before.append(pa.table({"id": pa.array([None], pa.int32())}))
     lake.sql("ALTER TABLE lake.t ALTER COLUMN id DROP NOT NULL")
     lake.sql("INSERT INTO lake.t (id) VALUES (NULL)")
     assert lake.sql("SELECT count(*) FROM lake.t WHERE id IS NULL") == [(1,)]
@@ -43,14 +43,14 @@ def test_not_null_is_set_where_no_row_is_null(lake):
 def test_what_else_a_statement_with_not_null_changes_is_checked_by_spark(lake, memory):
     for place in (lake, memory):
         place.sql("CREATE TABLE lake.t (id INT, b INT)")
-    mixed = "ALTER TABLE lake.t ALTER COLUMN {}, id SET NOT NULL"
+    mixed_text = "ALTER TABLE lake.t ALTER COLUMN {}, id SET NOT NULL"
     for wrong in ("b TYPE SMALLINT", "id COMMENT 'twice'", "nope COMMENT 'x'"):
-        found = outcome(lake, mixed.format(wrong))
+        found_outcome = outcome(lake, mixed_text.format(wrong))
         assert (
-            found.condition
+            found_outcome.condition
             == outcome(memory, f"ALTER TABLE lake.t ALTER COLUMN {wrong}, id TYPE BIGINT").condition
         )
-        assert found.condition is not None
+        assert found_outcome.condition is not None
     assert lake.catalog.load_table("t").version == 1
 
 
@@ -68,8 +68,8 @@ def test_defaults_are_expressions_that_spark_evaluates_for_each_statement(lake, 
         "ALTER TABLE lake.t ADD COLUMN n INT DEFAULT 'x'",
         "ALTER TABLE lake.t ADD COLUMN n VARCHAR(3) DEFAULT 'abcd'",
     ):
-        found = outcome(lake, statement)
-        assert found.condition is not None and found == outcome(memory, statement), statement
+        found_outcome = outcome(lake, statement)
+        assert found_outcome.condition is not None and found_outcome == outcome(memory, statement), statement
     assert (lake.catalog.list_tables(), lake.catalog.load_table("t").version) == ([("t",)], 1)
     lake.sql("INSERT INTO lake.t (a) VALUES (1)")
     assert lake.sql("SELECT a, b > now() - INTERVAL 1 HOUR AND b <= now(), w FROM lake.t") == [(1, True, 3)]
@@ -216,14 +216,14 @@ def test_lengths_of_texts_inside_others_change_as_those_outside_do(lake):
         "s.y TYPE VARCHAR(9)",
         "a.element TYPE VARCHAR(4)",
     ):
-        refused = outcome(lake, f"ALTER TABLE lake.t ALTER COLUMN {wrong}")
-        assert refused.condition == "NOT_SUPPORTED_CHANGE_COLUMN"
+        refused_outcome = outcome(lake, f"ALTER TABLE lake.t ALTER COLUMN {wrong}")
+        assert refused_outcome.condition == "NOT_SUPPORTED_CHANGE_COLUMN"
     lake.sql("ALTER TABLE lake.t ALTER COLUMN s.x TYPE STRING, id DROP NOT NULL, a.element TYPE STRING")
-    other = another_session(lake)
+    other_session = another_session(lake)
     row = "VALUES (2, named_struct('x', 'abcdef', 'c', '{}', 'y', 'e'), array('abcdef'), NULL)"
-    other.sql(f"INSERT INTO lake.t {row.format('abcd')}")
-    assert other.sql("SELECT s.x, a[0] FROM lake.t WHERE id = 2") == [("abcdef", "abcdef")]
-    assert outcome(other, f"INSERT INTO lake.t {row.format('abcde')}").condition is not None
+    other_session.sql(f"INSERT INTO lake.t {row.format('abcd')}")
+    assert other_session.sql("SELECT s.x, a[0] FROM lake.t WHERE id = 2") == [("abcdef", "abcdef")]
+    assert outcome(other_session, f"INSERT INTO lake.t {row.format('abcde')}").condition is not None
 
 
 def test_a_text_inside_others_becomes_not_null_and_longer_in_one_statement(lake):

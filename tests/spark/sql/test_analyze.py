@@ -12,8 +12,8 @@ pytestmark = pytest.mark.adapter
 
 def analyzed(lake):
     table = lake.catalog.load_table("a.it's")
-    found = engine.estimates(table).columns if engine.estimates(table) else {}
-    return table.version, sorted(table.schema.path_of(id)[0] for id in found)
+    columns = engine.estimates(table).columns if engine.estimates(table) else {}
+    return table.version, sorted(table.schema.path_of(id)[0] for id in columns)
 
 
 def test_columns_are_counted_and_whole_tables_need_not_be(lake):

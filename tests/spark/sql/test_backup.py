@@ -40,35 +40,35 @@ def test_executors_copy_what_is_backed_up_copied_verified_and_restored(make_lake
     lake.sql("CREATE NAMESPACE lake.n")
     lake.sql("CREATE TABLE lake.n.a (id BIGINT, p BIGINT) PARTITIONED BY (p)")
     lake.sql("INSERT INTO lake.n.a SELECT id, id % 4 FROM range(100)")
-    before = jobs_of(spark)
+    jobs_before = jobs_of(spark)
     (made,) = lake.sql(f"CALL lake.system.backup('{place}')")
-    assert jobs_of(spark) - before == {"lakelog backup: 4 objects"}
+    assert jobs_of(spark) - jobs_before == {"lakelog backup: 4 objects"}
     assert made[8:] == (made[5], made[6], False)
-    before = jobs_of(spark)
+    jobs_before = jobs_of(spark)
     assert lake.sql(f"CALL lake.system.verify_backup('{place}')") == []
-    assert jobs_of(spark) - before == {f"lakelog verify_backup: {made[5]} objects"}
+    assert jobs_of(spark) - jobs_before == {f"lakelog verify_backup: {made[5]} objects"}
     assert not lake.catalog.verify_backup(place).problems
-    assert not [each for each in (tmp_path / "backups").rglob("*.crc")]
+    assert not [path for path in (tmp_path / "backups").rglob("*.crc")]
 
     (first,) = lake.sql(f"CALL lake.system.copy(url => '{target}', finish => false)")
     lake.sql("INSERT INTO lake.n.a VALUES (100, 0)")
-    before = jobs_of(spark)
+    jobs_before = jobs_of(spark)
     (done,) = lake.sql(f"CALL lake.system.copy('{target}')")
     assert (first[-1], done[-1]) == (False, True)
-    assert "lakelog copy: 1 objects" in jobs_of(spark) - before
+    assert "lakelog copy: 1 objects" in jobs_of(spark) - jobs_before
     copy = make_lake(target)
     assert copy.sql("SELECT count(*), sum(id) FROM lake.n.a") == [(101, 5050)]
     assert copy.sql("SELECT count(*) FROM lake.n.a VERSION AS OF 2") == [(100,)]
 
     # What was altered is found on the executors, and restored by none.
     empty = make_lake(str(tmp_path / "restored"))
-    altered = next(each for each in (tmp_path / "backups" / "objects").rglob("*.parquet"))
-    data = altered.read_bytes()
-    altered.write_bytes(data[:-1] + b"?")
+    altered_path = next(path for path in (tmp_path / "backups" / "objects").rglob("*.parquet"))
+    data = altered_path.read_bytes()
+    altered_path.write_bytes(data[:-1] + b"?")
     assert [row[0] for row in lake.sql(f"CALL lake.system.verify_backup('{place}')")] == ["altered"]
     with pytest.raises(Exception, match="was altered: restore another backup"):
         empty.sql(f"CALL lake.system.restore_warehouse('{place}')")
-    altered.write_bytes(data)
+    altered_path.write_bytes(data)
     (restored,) = empty.sql(f"CALL lake.system.restore_warehouse('{place}')")
     assert restored[0] == made[0]
     assert empty.sql("SELECT count(*), sum(id) FROM lake.n.a") == [(100, 4950)]

@@ -63,8 +63,8 @@ def test_a_class_is_described_and_stored_with_its_jar(lake, classes_jar):
         (f"Function: {lake.name}.a.plus",),
         ("Class: lakelog.tests.Plus",),
     ]
-    stored = lake.catalog.load_function("a.plus")
-    assert (stored.language, stored.body, stored.resources) == (
+    stored_function = lake.catalog.load_function("a.plus")
+    assert (stored_function.language, stored_function.body, stored_function.resources) == (
         "java",
         "lakelog.tests.Plus",
         (("jar", str(classes_jar)),),

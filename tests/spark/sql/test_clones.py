@@ -32,24 +32,25 @@ def test_a_table_is_cloned_changed_and_materialized(lake):
     lake.sql("UPDATE lake.n.b SET id = 10 WHERE id = 1")
     lake.sql("DELETE FROM lake.n.b WHERE id = 0")
     assert (ids(lake, "lake.n.a"), ids(lake, "lake.n.b")) == ([0, 1, 2], [2, 7, 10])
-    before = last_job(lake.spark)
+    last_job_before = last_job(lake.spark)
     lake.sql("ALTER TABLE lake.n.b MATERIALIZE")
     assert any(
-        "lakelog materialize of n.b" in text for text in descriptions_of_jobs(lake.spark, after=before)
+        "lakelog materialize of n.b" in text
+        for text in descriptions_of_jobs(lake.spark, after=last_job_before)
     )
     clone = lake.catalog.load_table("n.b")
     assert all(path.startswith("data/") for path in clone.plan()["path"].to_pylist())
     assert ids(lake, "lake.n.b") == [2, 7, 10]
     lake.sql("INSERT INTO lake.n.a VALUES (8, DATE'2026-01-03')")
     lake.sql("CREATE TABLE lake.n.some CLONE lake.n.a")
-    copied = [
+    copied_rows = [
         row[0::5]
         for _ in range(3)
         for row in lake.sql("CALL lake.system.materialize('n.some', limit_bytes => 1)")
     ]
-    assert copied == [(1, True), (1, False), (0, False)] and ids(lake, "lake.n.some") == [0, 1, 2, 8]
-    (copied,) = lake.sql("CALL lake.system.materialize('n.old')")
-    assert (copied[0], copied[3], len(copied[4]), copied[5]) == (1, [], 1, False)
+    assert copied_rows == [(1, True), (1, False), (0, False)] and ids(lake, "lake.n.some") == [0, 1, 2, 8]
+    (copied_rows,) = lake.sql("CALL lake.system.materialize('n.old')")
+    assert (copied_rows[0], copied_rows[3], len(copied_rows[4]), copied_rows[5]) == (1, [], 1, False)
     (made,) = lake.sql("CALL lake.system.clone(source => 'n.a', target => 'n.d')")
     assert made[:2] == (1, 4)
 

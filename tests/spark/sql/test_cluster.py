@@ -42,9 +42,9 @@ def _files(lake: Any, name: str = "t") -> list[tuple[dict[str, Any], pa.Table]]:
     for entry in table.table_head.all_files().to_pylist():
         rows = pq.read_table(f"{table.location}/{entry['path']}")
         names = {field.physical: field.name for field in table.schema.fields}
-        own = rows.select([each for each in rows.column_names if each in names])
+        own = rows.select([column_name for column_name in rows.column_names if column_name in names])
         logical = schema_to_arrow(table.schema, physical=False)
-        own = own.rename_columns([names[each] for each in own.column_names])
+        own = own.rename_columns([names[column_name] for column_name in own.column_names])
         found.append((entry, own.select(logical.names).cast(logical)))
     return found
 
@@ -54,32 +54,32 @@ def _check_places(lake: Any, name: str = "t") -> int:
     metadata = lake.catalog.load_table(name).metadata
     curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
     assert curve is not None
-    checked = 0
+    checked_number = 0
     for entry, rows in _files(lake, name):
         if entry.get("curve") != metadata.ranks.generation:
             continue
         places = places_on(curve, rows.combine_chunks(), metadata.schema).tolist()
         assert (entry["curve_low"], entry["curve_high"]) == (min(places), max(places))
         assert places == sorted(places)
-        checked += 1
-    return checked
+        checked_number += 1
+    return checked_number
 
 
 def _cluster(lake: Any, **arguments: Any) -> Any:
-    given = "".join(f", {name} => {value}" for name, value in arguments.items())
-    [row] = lake.sql(f"CALL lake.system.cluster('t'{given})")
+    given_text = "".join(f", {name} => {value}" for name, value in arguments.items())
+    [row] = lake.sql(f"CALL lake.system.cluster('t'{given_text})")
     return row
 
 
 def _sound(lake: Any) -> bool:
-    found = fsck.check_warehouse(lake.catalog._logs, deep=True).found
-    return {each.kind for each in found} <= {"data-file-unused"}
+    findings = fsck.check_warehouse(lake.catalog._logs, deep=True).found
+    return {finding.kind for finding in findings} <= {"data-file-unused"}
 
 
 @pytest.mark.adapter
 def test_places_of_every_type_are_pythons(lake: Any) -> None:
     columns = ", ".join(KEYS)
-    names = [each.split()[0] for each in KEYS]
+    names = [key.split()[0] for key in KEYS]
     values = ", ".join(f"IF(hash(id, {n}) % 10 = 0, NULL, {value})" for n, value in enumerate(KEYS.values()))
     lake.sql(f"CREATE TABLE lake.source (id BIGINT, {columns})")
     lake.sql(f"INSERT INTO lake.source SELECT id, {values} FROM range(0, 600, 1, 1)")
@@ -121,16 +121,24 @@ def test_one_job_and_one_commit_put_all_partitions_in_order(grown: Any) -> None:
     assert _cluster(lake, dry_run="true", where="'p = 1'")[0] == len(table.plan("p = 1"))
     assert _cluster(lake, dry_run="true", limit_bytes=100_000)[6], "the limit comes first"
     done = _cluster(lake)
-    after = lake.catalog.load_table("t")
-    assert done[:7] == (files, size, after.file_count, after.size_bytes, 0, after.version, False)
-    assert done[8] == engine.clustering_overlap(after) < done[7] / 3
+    table_after = lake.catalog.load_table("t")
+    assert done[:7] == (
+        files,
+        size,
+        table_after.file_count,
+        table_after.size_bytes,
+        0,
+        table_after.version,
+        False,
+    )
+    assert done[8] == engine.clustering_overlap(table_after) < done[7] / 3
     assert planned[7] < done[7] * 1.2, "an estimate, as there were no boundaries"
     assert abs(planned[8] - done[8]) < 1 and abs(planned[2] - done[2]) <= done[2] / 2
-    assert after.version == table.version + 2, "boundaries, and one commit for both partitions"
-    assert _check_places(lake) == after.file_count > 2
+    assert table_after.version == table.version + 2, "boundaries, and one commit for both partitions"
+    assert _check_places(lake) == table_after.file_count > 2
     assert lake.sorted("SELECT *, _row_id FROM lake.t") == rows
-    assert len(after.plan("a = 500")) < after.file_count
-    assert len(after.plan("b = 'key-5000'")) < after.file_count
+    assert len(table_after.plan("a = 500")) < table_after.file_count
+    assert len(table_after.plan("b = 'key-5000'")) < table_after.file_count
     assert _cluster(lake)[0] == 0
     # What is deleted, and what is new, before Python and Spark go on in turns.
     lake.sql("DELETE FROM lake.t WHERE id % 50 = 7")
@@ -142,16 +150,18 @@ def test_one_job_and_one_commit_put_all_partitions_in_order(grown: Any) -> None:
         if number == 5:
             lake.catalog.load_table("t").cluster()
     rows = lake.sorted("SELECT * FROM lake.t")
-    compacted = lake.sql("CALL lake.system.compact('t')")
-    assert compacted and _check_places(lake) > 0, "a compaction leaves places as they are"
+    compacted_rows = lake.sql("CALL lake.system.compact('t')")
+    assert compacted_rows and _check_places(lake) > 0, "a compaction leaves places as they are"
     _cluster(lake, full="true")
     _check_places(lake)
     assert lake.sorted("SELECT * FROM lake.t") == rows
     spans: dict[int, list[tuple[int, int]]] = {}
     for entry, own in _files(lake):
         spans.setdefault(own["p"][0].as_py(), []).append((entry["curve_low"], entry["curve_high"]))
-    for each in map(sorted, spans.values()):
-        assert all(one[1] <= two[0] for one, two in zip(each, each[1:], strict=False))
+    for each_pairs in map(sorted, spans.values()):
+        assert all(
+            first_pair[1] <= two[0] for first_pair, two in zip(each_pairs, each_pairs[1:], strict=False)
+        )
     assert _sound(lake)
 
 
@@ -186,7 +196,7 @@ def test_limits_filters_new_keys_and_words_of_others(grown: Any) -> None:
 
 @pytest.mark.adapter
 def test_by_one_column_files_are_in_the_order_of_a_select(lake: Any) -> None:
-    """By that column, and then by the table's order: also where many rows have one value, and between files."""
+    """By that column, and then by the table's order: even if many rows have one value, and between files."""
     lake.sql(f"CREATE TABLE lake.t (a INT, b STRING, id BIGINT) CLUSTER BY (a) {SMALL}")
     lake.sql("ALTER TABLE lake.t WRITE ORDERED BY b DESC NULLS LAST, id")
     for first in (0, 6_000):

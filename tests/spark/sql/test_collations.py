@@ -41,18 +41,18 @@ def filled(places, collation, chance):
 
 def condition(chance):
     column = chance.choice(("a", "s.x"))
-    one, other, third = (literal(chance.choice(TEXTS)) for _ in range(3))
+    first_literal, other_literal, third = (literal(chance.choice(TEXTS)) for _ in range(3))
     return chance.choice(
         [
-            f"{column} {chance.choice(('=', '<', '<=', '>', '>=', '<>', '<=>'))} {one}",
-            f"{column} {chance.choice(('', 'NOT '))}IN ({one}, {other}, {third})",
-            f"{column} BETWEEN {one} AND {other}",
-            f"NOT ({column} = {one}) OR {column} IS NULL",
-            f"startswith({column}, {one})",
-            f"contains({column}, {one})",
-            f"{column} LIKE concat({one}, '%')",
-            f"{column} IS NOT NULL AND endswith({column}, {one})",
-            f"{column} COLLATE UTF8_BINARY = {one}",
+            f"{column} {chance.choice(('=', '<', '<=', '>', '>=', '<>', '<=>'))} {first_literal}",
+            f"{column} {chance.choice(('', 'NOT '))}IN ({first_literal}, {other_literal}, {third})",
+            f"{column} BETWEEN {first_literal} AND {other_literal}",
+            f"NOT ({column} = {first_literal}) OR {column} IS NULL",
+            f"startswith({column}, {first_literal})",
+            f"contains({column}, {first_literal})",
+            f"{column} LIKE concat({first_literal}, '%')",
+            f"{column} IS NOT NULL AND endswith({column}, {first_literal})",
+            f"{column} COLLATE UTF8_BINARY = {first_literal}",
             "a = s.x",
         ]
     )
@@ -97,7 +97,11 @@ def plain(lake):
     "collation",
     [
         "UTF8_LCASE",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in COLLATIONS if each != "UTF8_LCASE"),
+        *(
+            pytest.param(collation, marks=pytest.mark.slow)
+            for collation in COLLATIONS
+            if collation != "UTF8_LCASE"
+        ),
     ],
 )
 def test_queries_have_the_answers_of_sparks_own_tables(lake, plain, collation):

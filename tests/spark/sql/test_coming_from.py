@@ -37,7 +37,7 @@ class Case:
 
 def cases(page: str) -> list[Case]:
     text = (DOCS / page).read_text(encoding="utf-8")
-    found = [
+    found_cases = [
         Case(
             row["typed"],
             row["is"].removeprefix("fails: ").strip("`") if row["is"] != "works" else None,
@@ -47,8 +47,8 @@ def cases(page: str) -> list[Case]:
     ]
     heads = text.count("|---|---|---|")
     rows = sum(line.startswith("|") for line in text.splitlines()) - 2 * heads
-    assert len(found) == rows, f"{page} has rows that are not read"
-    return found
+    assert len(found_cases) == rows, f"{page} has rows that are not read"
+    return found_cases
 
 
 ALL = [
@@ -72,7 +72,7 @@ def session(spark: SparkSession, python: str, tmp_path_factory) -> Iterator[tupl
 
 @pytest.fixture(scope="module")
 def fresh(session: tuple[SparkSession, Catalog]) -> Callable[[], None]:
-    """Makes the tables of the pages; nothing where they are as they were made."""
+    """Makes the tables of the pages; nothing if they are as they were made."""
     _, catalog = session
     made: dict[str, int] = {}
 

@@ -31,13 +31,13 @@ def expected_rows(lake, condition: str) -> int:
 
 def test_what_a_job_counts_is_kept_with_its_version_and_seen_by_all_clients(counted):
     lake = counted
-    found = {row[0]: row[1:] for row in lake.sql("CALL lake.system.compute_statistics('t')")}
-    assert found["kind"][:5] == (100, 10, 0, "0", "9")
-    assert found["name"][:5] == (100, 3, 5, None, None)
-    assert found["name"][5:] == (2, 2, 1)
-    assert found["day"][3:5] == ("19723", "19726")
-    assert found["part"][3:5] == ("0.00", "24.75")
-    assert "list" not in found
+    rows = {row[0]: row[1:] for row in lake.sql("CALL lake.system.compute_statistics('t')")}
+    assert rows["kind"][:5] == (100, 10, 0, "0", "9")
+    assert rows["name"][:5] == (100, 3, 5, None, None)
+    assert rows["name"][5:] == (2, 2, 1)
+    assert rows["day"][3:5] == ("19723", "19726")
+    assert rows["part"][3:5] == ("0.00", "24.75")
+    assert "list" not in rows
     table = lake.catalog.load_table("t")
     assert (table.version, engine.estimates(table).version, engine.estimates(table).rows) == (2, 1, 100)
     kind = engine.estimates(table).columns[table.schema.find(("kind",)).id]
@@ -50,8 +50,8 @@ def test_what_a_job_counts_is_kept_with_its_version_and_seen_by_all_clients(coun
 def test_the_optimizer_goes_by_them_also_after_renames_and_in_other_sessions(counted):
     lake = counted
     settings = ("spark.sql.cbo.enabled", "spark.sql.cbo.planStats.enabled")
-    other = another_session(lake)
-    for spark in (lake.spark, other.spark):
+    other_session = another_session(lake)
+    for spark in (lake.spark, other_session.spark):
         for setting in settings:
             spark.conf.set(setting, "true")
     try:
@@ -64,7 +64,7 @@ def test_the_optimizer_goes_by_them_also_after_renames_and_in_other_sessions(cou
         lake.sql("ALTER TABLE lake.t RENAME COLUMN kind TO sort")
         lake.sql("ALTER TABLE lake.t ALTER COLUMN day TYPE TIMESTAMP_NTZ")
         lake.sql("ALTER TABLE lake.t ADD COLUMN kind BIGINT")
-        assert expected_rows(other, "sort = 3") == 10
+        assert expected_rows(other_session, "sort = 3") == 10
         assert (
             expected_rows(lake, "day = TIMESTAMP_NTZ'2024-01-02 00:00:00'") == 100
         )  # Spark has no estimate of these

@@ -51,7 +51,7 @@ def test_constraints_are_stated_and_shown_as_in_sparks_own_catalogs(lake, memory
     lake.spark.sql(created.replace(f"{lake.name}.t ", f"{lake.name}.again "))
     assert shown(lake, "again") == shown(another_session(lake), "t")
     constraints = lake.catalog.load_table("t").constraints
-    assert [each.name for each in constraints] == ["pos", "pk", "fk", "long", "fk2"]
+    assert [constraint.name for constraint in constraints] == ["pos", "pk", "fk", "long", "fk2"]
     assert constraints[0].rely and constraints[0].sql == "id > 0"
 
 
@@ -60,10 +60,10 @@ def test_a_check_holds_for_every_write(lake):
     lake.sql("INSERT INTO lake.t VALUES (1, 'a'), (NULL, 'a')")
     name = f"{lake.name}.t"
     wrong = lake.spark.sql("SELECT -1L AS id, 'a' AS k")
-    other = another_session(lake)
+    other_session = another_session(lake)
     for write in (
         lambda: lake.sql("INSERT INTO lake.t VALUES (0, 'b')"),
-        lambda: other.sql("INSERT INTO lake.t (k, id) VALUES ('b', 5), ('b', -5)"),
+        lambda: other_session.sql("INSERT INTO lake.t (k, id) VALUES ('b', 5), ('b', -5)"),
         lambda: lake.sql("INSERT OVERWRITE lake.t SELECT -1L, 'a'"),
         lambda: lake.sql("INSERT OVERWRITE lake.t PARTITION (k = 'a') SELECT -1L"),
         lambda: lake.sql("INSERT INTO lake.t REPLACE WHERE k = 'a' SELECT -1L, 'a'"),
@@ -107,13 +107,16 @@ def test_conditions_mean_what_they_mean_in_spark(lake, memory):
         ("n", "double('NaN')"),
         ("e", "1.6"),
     ]:
-        refused = outcome(lake, f"INSERT INTO lake.t ({column}) VALUES ({value})")
-        assert refused.condition == VIOLATED and dict(refused.parameters)["constraintName"] == column
-        assert refused == outcome(memory, f"INSERT INTO lake.t ({column}) VALUES ({value})")
-    padded = outcome(lake, "INSERT INTO lake.padded VALUES ('ab')")
-    assert padded == outcome(memory, "INSERT INTO lake.padded VALUES ('ab')")
+        refused_outcome = outcome(lake, f"INSERT INTO lake.t ({column}) VALUES ({value})")
+        assert (
+            refused_outcome.condition == VIOLATED
+            and dict(refused_outcome.parameters)["constraintName"] == column
+        )
+        assert refused_outcome == outcome(memory, f"INSERT INTO lake.t ({column}) VALUES ({value})")
+    padded_outcome = outcome(lake, "INSERT INTO lake.padded VALUES ('ab')")
+    assert padded_outcome == outcome(memory, "INSERT INTO lake.padded VALUES ('ab')")
     assert lake.sql("SELECT count(*) FROM lake.t") == [(2,)]
-    found = {each.name: each for each in lake.catalog.load_table("t").constraints}
+    found = {constraint.name: constraint for constraint in lake.catalog.load_table("t").constraints}
     schema = lake.catalog.load_table("t").schema
     assert [schema.path_of(id) for id in found["s"].columns] == [("s", "x")]
     assert [schema.path_of(id) for id in found["d"].columns] == [("d",)]
@@ -142,8 +145,8 @@ def test_existing_rows_are_held_against_a_new_check(lake, memory):
     assert lake.catalog.load_table("t").version == 2
     for place in (lake, memory):
         place.sql("ALTER TABLE lake.t ADD CONSTRAINT c CHECK (id + length(b) > 1)")
-        taken = outcome(place, "ALTER TABLE lake.t ADD CONSTRAINT C CHECK (id > 0)")
-        assert taken.condition == "CONSTRAINT_ALREADY_EXISTS"
+        taken_outcome = outcome(place, "ALTER TABLE lake.t ADD CONSTRAINT C CHECK (id > 0)")
+        assert taken_outcome.condition == "CONSTRAINT_ALREADY_EXISTS"
         assert outcome(place, "INSERT INTO lake.t VALUES (0, 'y')").condition == VIOLATED
     assert [entry.operation for entry in lake.catalog.load_table("t").history()][0] == "add constraint"
 
@@ -172,11 +175,11 @@ def test_what_spark_does_not_look_at_is_refused(lake, statement, condition):
     lake.sql("ALTER TABLE lake.t ADD COLUMN s STRUCT<x: INT>")
     lake.sql("ALTER TABLE lake.t ADD CONSTRAINT pk PRIMARY KEY (id)")
     lake.sql("ALTER TABLE lake.t ADD CONSTRAINT c CHECK (s.x > 0)")
-    before = lake.catalog.load_table("t").version
+    version_before = lake.catalog.load_table("t").version
     with pytest.raises(AnalysisException) as error:
         lake.sql(statement)
     assert error.value.getCondition() == condition
-    assert (lake.catalog.load_table("t").version, lake.catalog.list_tables()) == (before, [("t",)])
+    assert (lake.catalog.load_table("t").version, lake.catalog.list_tables()) == (version_before, [("t",)])
 
 
 def test_keys_follow_a_rename_and_checks_go_with_a_replace(lake):
@@ -261,18 +264,18 @@ def test_constraints_are_part_of_a_transaction(lake):
     lake.sql("ALTER TABLE lake.t ADD CONSTRAINT e CHECK (id + id < 9)")
     with pytest.raises(Exception, match="rows were added since|conflict"):
         lake.sql("CALL lake.system.commit_transaction()")
-    assert [each.name for each in lake.catalog.load_table("t").constraints] == ["c"]
+    assert [constraint.name for constraint in lake.catalog.load_table("t").constraints] == ["c"]
 
 
 def test_python_leaves_rows_to_spark_where_only_spark_knows_the_condition(lake):
     lake.sql("CREATE TABLE lake.t (id INT, CONSTRAINT odd CHECK (id % 2 = 1))")
     with pytest.raises(Exception, match="constraint odd"):
         lake.catalog.load_table("t").append(pa.table({"id": pa.array([1], pa.int32())}))
-    before = lake.catalog.load_table("t")
-    write = engine.begin_write(before)
+    table_before = lake.catalog.load_table("t")
+    write = engine.begin_write(table_before)
     lake.sql("ALTER TABLE lake.t ADD CONSTRAINT more CHECK (id > 0)")
     with pytest.raises(CommitConflict, match="added a CHECK"):
-        engine.commit_write(before, write, "append", [])
+        engine.commit_write(table_before, write, "append", [])
     lake.sql("INSERT INTO lake.t VALUES (1)")
     assert outcome(lake, "INSERT INTO lake.t VALUES (2)").condition == VIOLATED
 

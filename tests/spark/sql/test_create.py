@@ -41,8 +41,8 @@ def test_options_of_a_file_source_are_kept_and_warned_of(lake, log):
     lake.sql("CREATE TABLE lake.t (a INT) USING csv OPTIONS (header 'true', sep ';')")
     lake.sql("INSERT INTO lake.t VALUES (1)")
     assert lake.sql("SELECT * FROM lake.t") == [(1,)] and lake.catalog.load_table("t").provider == "csv"
-    said = "The options header, sep are kept as properties and have no effect: they are for files of csv"
-    assert said in log.toString()
+    text = "The options header, sep are kept as properties and have no effect: they are for files of csv"
+    assert text in log.toString()
 
 
 def test_what_has_no_effect_is_said_once(lake, log):
@@ -101,9 +101,9 @@ def test_like_copies_what_sparks_own_catalog_copies(lake, memory, tmp_path):
     lake.sql("CREATE TABLE lake.a.managed LIKE lake.a.e")
     assert f"LOCATION 'file:{tmp_path}/e'" in lake.sql("SHOW CREATE TABLE lake.a.e")[0][0]
     assert "LOCATION" not in lake.sql("SHOW CREATE TABLE lake.a.managed")[0][0]
-    other = another_session(lake)
-    other.sql("INSERT INTO lake.a.t (name, c) VALUES ('n', 'x')")
-    assert other.sql("SELECT * FROM lake.a.t") == [(3, "n", "x  ", None)]
+    other_session = another_session(lake)
+    other_session.sql("INSERT INTO lake.a.t (name, c) VALUES ('n', 'x')")
+    assert other_session.sql("SELECT * FROM lake.a.t") == [(3, "n", "x  ", None)]
     assert lake.catalog.load_table("a.u").provider == "other"
 
 
@@ -184,7 +184,7 @@ def test_renames_end_as_the_names_say(lake):
     lake.sql("CREATE NAMESPACE lake.b")
     lake.sql("CREATE TABLE lake.a.t AS SELECT 1 AS id")
     lake.sql("CREATE TABLE lake.b.taken (id INT)")
-    for target, condition, named in (
+    for target, condition, named_text in (
         ("gone.t", "SCHEMA_NOT_FOUND", "gone"),
         ("b.taken", "TABLE_OR_VIEW_ALREADY_EXISTS", "taken"),
         ("a.t", "TABLE_OR_VIEW_ALREADY_EXISTS", "t"),
@@ -192,7 +192,7 @@ def test_renames_end_as_the_names_say(lake):
         with pytest.raises(AnalysisException) as error:
             lake.sql(f"ALTER TABLE lake.a.t RENAME TO {target}")
         assert error.value.getCondition() == condition
-        assert f"`{named}`" in str(error.value)
+        assert f"`{named_text}`" in str(error.value)
     lake.sql("ALTER TABLE lake.a.t RENAME TO b.u")
     assert another_session(lake).sql("SELECT * FROM lake.b.u") == [(1,)]
     assert lake.catalog.list_tables("a") == []

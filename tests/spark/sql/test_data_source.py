@@ -98,10 +98,10 @@ def test_save_partitions_and_appends_by_name(used, tmp_path):
 
 
 def test_a_table_to_be_made_by_append_makes_nothing_when_its_query_fails(used, tmp_path):
-    failing = used.spark.sql("SELECT raise_error('no') AS id, 'a' AS k")
+    failing_rows = used.spark.sql("SELECT raise_error('no') AS id, 'a' AS k")
     for mode in ("append", "error"):
         with pytest.raises((PySparkException, Py4JJavaError)):
-            failing.write.format("lakelog").mode(mode).save(str(tmp_path / "t"))
+            failing_rows.write.format("lakelog").mode(mode).save(str(tmp_path / "t"))
     with pytest.raises(AnalysisException) as error:
         used.spark.read.format("lakelog").load(str(tmp_path / "t"))
     assert error.value.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"
@@ -127,8 +127,8 @@ def test_old_versions_are_loaded(used, tmp_path):
 def test_what_is_cached_of_a_place_follows_its_writes(used, tmp_path):
     place = str(tmp_path / "t")
     frame(used.spark, (1, "a")).write.format("lakelog").save(place)
-    cached = used.spark.read.format("lakelog").load(place).cache()
-    assert rows(cached) == [(1, "a")]
+    cache = used.spark.read.format("lakelog").load(place).cache()
+    assert rows(cache) == [(1, "a")]
     frame(used.spark, (2, "b")).write.format("lakelog").mode("append").save(place)
     assert rows(used.spark.read.format("lakelog").load(place)) == [(1, "a"), (2, "b")]
     used.sql(f"INSERT INTO lake.`{place}` VALUES (3, 'c')")
@@ -165,30 +165,32 @@ def test_writes_are_part_of_the_open_transaction(used, tmp_path):
 
 
 def test_rows_are_not_written_by_the_catalog_of_another_session_than_theirs(used, make_lake, tmp_path):
-    other, place = make_lake(str(tmp_path / "other")), str(tmp_path / "t")
+    other_lake, place = make_lake(str(tmp_path / "other")), str(tmp_path / "t")
     used.sql(f"CREATE TABLE lake.`{place}` (id BIGINT, k STRING)")
-    second = another_session(used, other).spark
-    second.catalog.setCurrentCatalog(other.name)
+    second = another_session(used, other_lake).spark
+    second.catalog.setCurrentCatalog(other_lake.name)
     writer = frame(second, (1, "a")).write.format("lakelog").mode("append")
     writer.save(place)
     frame(used.spark, (2, "b"))  # by which its session is the one in use
-    with pytest.raises(AnalysisException, match=f"catalog is {other.name}, but Spark chose {used.name}"):
+    with pytest.raises(AnalysisException, match=f"catalog is {other_lake.name}, but Spark chose {used.name}"):
         writer.save(place)
     if second.version >= "4.3":
-        with pytest.raises(AnalysisException, match=f"catalog is {other.name}, but Spark chose {used.name}"):
+        with pytest.raises(
+            AnalysisException, match=f"catalog is {other_lake.name}, but Spark chose {used.name}"
+        ):
             writer.save(str(tmp_path / "new"))
-    writer.option("catalog", other.name).save(place)
+    writer.option("catalog", other_lake.name).save(place)
     assert at(tmp_path / "t") == [(1, "a")] * 2
 
 
 def test_the_catalog_is_named_or_the_current_one_and_never_guessed(lake, make_lake, tmp_path):
-    other = make_lake(str(tmp_path / "other"))
+    other_lake = make_lake(str(tmp_path / "other"))
     place = str(tmp_path / "t")
     with pytest.raises(
-        AnalysisException, match=f"(?s)Several catalogs.*{lake.name}.*{other.name}.*option catalog"
+        AnalysisException, match=f"(?s)Several catalogs.*{lake.name}.*{other_lake.name}.*option catalog"
     ):
         lake.spark.read.format("lakelog").load(place)
-    frame(lake.spark, (1, "a")).write.format("lakelog").option("catalog", other.name).save(place)
+    frame(lake.spark, (1, "a")).write.format("lakelog").option("catalog", other_lake.name).save(place)
     frame(lake.spark, (2, "b")).write.format("lakelog").option("catalog", lake.name).mode("append").save(
         place
     )

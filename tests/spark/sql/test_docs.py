@@ -39,7 +39,7 @@ def session(make_lake, spark, tmp_path, page) -> Iterator[SparkSession]:
                 spark.sql(f"DROP DATABASE {database} CASCADE")
 
 
-def shown(frame: DataFrame) -> str:
+def shown_text(frame: DataFrame) -> str:
     """Return what `show(truncate=False)` prints; a text of several lines that stands alone is shown as it is."""
     if len(frame.columns) == 1 and len(rows := frame.collect()) == 1 and "\n" in (text := str(rows[0][0])):
         return text
@@ -51,15 +51,15 @@ def run(session: SparkSession, statement: Statement, warehouse: str) -> None:
     if statement.fails is None:
         frame = session.sql(sql)
         if statement.output is not None:
-            text = shown(frame).replace(warehouse, "/tmp/warehouse")
+            text = shown_text(frame).replace(warehouse, "/tmp/warehouse")
             assert same_output(text, statement.output), f"shows\n{text}"
         else:
             frame.collect()
         return
     with pytest.raises((PySparkException, Py4JJavaError)) as error:
         session.sql(sql).collect()
-    known = isinstance(error.value, PySparkException) and error.value.getCondition()
-    assert (known or type(error.value).__name__) == statement.fails, str(error.value)
+    known_condition = isinstance(error.value, PySparkException) and error.value.getCondition()
+    assert (known_condition or type(error.value).__name__) == statement.fails, str(error.value)
 
 
 def run_python(program: Statement, page: str, names: dict[str, Any], warehouse: str) -> None:
@@ -102,14 +102,14 @@ def test_a_page_is_read_as_the_statements_that_it_shows(tmp_path):
         "# T\n```sql\nSELECT ';',\n 1;\n-- fails: OOPS\nSELECT x\n```\n\n```text\n+-+\n```\nwords\n"
         "```python\nno\n```\n```sql\n-- since Spark 4.3\nSELECT 2\n```\n"
     )
-    found = list(statements(page))
-    assert [(s.text, s.fails, s.output) for s in found] == [
+    found_statements = list(statements(page))
+    assert [(s.text, s.fails, s.output) for s in found_statements] == [
         ("SELECT ';',\n 1", None, None),
         ("SELECT x", "OOPS", "+-+\n"),
         ("-- since Spark 4.3\nSELECT 2", None, None),
     ]
-    assert [s.since for s in found] == [(), (), (4, 3)]
-    assert [s.line for s in found] == [3, 5, 17]
+    assert [s.since for s in found_statements] == [(), (), (4, 3)]
+    assert [s.line for s in found_statements] == [3, 5, 17]
 
 
 @pytest.mark.parametrize(

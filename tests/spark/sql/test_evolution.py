@@ -10,15 +10,15 @@ pytestmark = pytest.mark.adapter
 
 
 def spec(lake, table="t"):
-    found = lake.catalog.load_table(table)
-    return [(field.name, str(field.transform)) for field in found.spec.fields]
+    found_table = lake.catalog.load_table(table)
+    return [(field.name, str(field.transform)) for field in found_table.spec.fields]
 
 
 def order(lake, table="t"):
-    found = lake.catalog.load_table(table)
+    found_table = lake.catalog.load_table(table)
     return [
-        (".".join(found.schema.path_of(f.source_id)), str(f.transform), f.direction, f.nulls)
-        for f in found.sort_order.fields
+        (".".join(found_table.schema.path_of(f.source_id)), str(f.transform), f.direction, f.nulls)
+        for f in found_table.sort_order.fields
     ]
 
 
@@ -81,8 +81,8 @@ def test_what_is_changed_is_shown_to_other_sessions(table):
     table.sql("ALTER TABLE lake.t ADD PARTITION FIELD bucket(4, id) AS shard")
     assert [row[1] for row in shown(table)] == ["bucket(4, id)"]
     table.sql("INSERT OVERWRITE lake.t SELECT * FROM lake.t")
-    found = another_session(table).sql("SHOW PARTITIONS lake.t")
-    assert found and all(row[0].startswith("shard=") for row in found)
+    rows = another_session(table).sql("SHOW PARTITIONS lake.t")
+    assert rows and all(row[0].startswith("shard=") for row in rows)
 
 
 def test_partitions_of_older_files_are_shown_where_they_are_certain_and_never_guessed(lake):
@@ -212,10 +212,10 @@ def test_the_statements_are_for_tables_of_lakelog_and_leave_other_statements_alo
         ("WRITE", "WRITE"),
         ("ADD PARTITION FIELD id", "FIELD"),
     ]:
-        with pytest.raises(ParseException) as refused:
+        with pytest.raises(ParseException) as refused_error:
             memory.sql(f"ALTER TABLE lake.m {statement}")
         # Spark's own words: another extension may have such statements for that catalog's tables.
-        assert f"near '{word}'" in str(refused.value)
+        assert f"near '{word}'" in str(refused_error.value)
     with pytest.raises(UnsupportedOperationException, match="not a lakelog table"):
         table.sql("ALTER TABLE lake.system.audit WRITE UNORDERED")
     with pytest.raises(AnalysisException) as error:

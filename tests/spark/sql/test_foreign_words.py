@@ -39,8 +39,8 @@ def parser(spark, classes_jar):
         extensions = jvm.org.apache.spark.sql.SparkSessionExtensions()
         for name in names:
             found = jvm.java.lang.Class.forName(classes[name], True, loader)
-            no_types, nothing = new_array(jvm.java.lang.Class, 0), new_array(jvm.java.lang.Object, 0)
-            found.getConstructor(no_types).newInstance(nothing).apply(extensions)
+            no_types, array = new_array(jvm.java.lang.Class, 0), new_array(jvm.java.lang.Object, 0)
+            found.getConstructor(no_types).newInstance(array).apply(extensions)
         below = jvm.org.apache.spark.sql.execution.SparkSqlParser()
         return extensions.buildParser(spark._jsparkSession, below)
 
@@ -50,13 +50,13 @@ def parser(spark, classes_jar):
 def test_other_extensions_keep_their_words_in_both_orders(lake, parser):
     lake.sql("CREATE TABLE lake.t (id INT)")
     ours, theirs = f"{lake.name}.t", ("delta.`/tmp/t`", "spark_catalog.default.t", "t")
-    behind, before = parser("other", "lakelog"), parser("lakelog", "other")
+    behind, parser_before = parser("other", "lakelog"), parser("lakelog", "other")
     for statement in STATEMENTS:
         assert OURS in behind.parsePlan(statement.format(ours)).toString()
-        assert OURS in before.parsePlan(statement.format(ours)).toString()
+        assert OURS in parser_before.parsePlan(statement.format(ours)).toString()
         for each in theirs:
             assert THEIRS in behind.parsePlan(statement.format(each)).toString()
-            assert THEIRS in before.parsePlan(statement.format(each)).toString()
+            assert THEIRS in parser_before.parsePlan(statement.format(each)).toString()
     # Spark's own statements pass both.
     assert "UnresolvedRelation [t]" in behind.parsePlan("SELECT * FROM t").toString()
 

@@ -41,14 +41,14 @@ def people(*given):
 def planted(lake, name):
     """Such rows on a line, on a branch, marked as deleted, in an older version, and in a file without the column, made
     by Python, which is quicker at that than Spark."""
-    one, two, three, four, five = (dt.date(2026, 1, day) for day in range(1, 6))
-    first = people(*((id, one) for id in range(3)))
+    date, two, three, four, five = (dt.date(2026, 1, day) for day in range(1, 6))
+    first = people(*((id, date) for id in range(3)))
     marks = {"lakelog.write.delete.mode": "merge-on-read"}
     table = lake.catalog.create_table(name, first.schema, partition_by=["day"], properties=marks).append(
         first
     )
     table = table.alter([{"change": "add-column", "name": ["name"], "type": "string"}])
-    table = table.append(people((900, one, "ada"), (10, two, "bob")))
+    table = table.append(people((900, date, "ada"), (10, two, "bob")))
     table = table.append(people((901, three, "ada"), (11, three, None))).delete("id = 901")
     table = table.create_branch("audit")
     lake.catalog.load_table(name, ref="audit").append(people((902, four, "ada")))
@@ -65,11 +65,13 @@ def kill_python_in_a_job(spark, after):
 
 
 def forgotten(lake, table, more="", *, killing=False):
-    before = last_job(lake.spark)
+    last_job_before = last_job(lake.spark)
     if killing:
-        threading.Thread(target=kill_python_in_a_job, args=(lake.spark, before), daemon=True).start()
+        threading.Thread(target=kill_python_in_a_job, args=(lake.spark, last_job_before), daemon=True).start()
     answer = lake.sql(f"CALL lake.system.forget('{table}', '{WHERE}'{more})")
-    return answer, [text for text in descriptions_of_jobs(lake.spark, after=before) if "forget" in text]
+    return answer, [
+        text for text in descriptions_of_jobs(lake.spark, after=last_job_before) if "forget" in text
+    ]
 
 
 def test_rows_are_forgotten_by_jobs(lake):
@@ -77,12 +79,12 @@ def test_rows_are_forgotten_by_jobs(lake):
     planted(lake, "n.t")
     # A file that no version has, of a write that died.
     folder = lake.catalog.load_table("n.t").location
-    file = next(each for each in sorted(Path(folder).rglob("*.parquet")) if "-copied" not in each.name)
+    file = next(path for path in sorted(Path(folder).rglob("*.parquet")) if "-copied" not in path.name)
     shutil.copy(file, file.with_name(f"{file.name[:21]}{'a' * 26}-0.parquet"))
     # Spark reads all files. Python reads ids of rows, of those files alone that have such rows.
     done, jobs = forgotten(lake, "n.t", ", dry_run => false, reference => 'T-7'", killing=True)
     texts = " ".join(jobs)
-    assert all(each in texts for each in ("without such rows", "objects of", "rows in")), jobs
+    assert all(text in texts for text in ("without such rows", "objects of", "rows in")), jobs
     assert {row[0] for row in done} >= {"table", "lost versions", "out of reach"}
     assert [row for row in done if row[0] == "left"] == []
     table = next(row for row in done if row[0] == "table")
@@ -90,7 +92,7 @@ def test_rows_are_forgotten_by_jobs(lake):
     assert {row[-1] for row in done} == {False}
     (receipt,) = [row for row in done if row[0] == "receipt"]
     said = json.loads(receipt[2])
-    assert said["reference"] == "T-7" and [each["kind"] for each in said["logs"]] == ["table"]
+    assert said["reference"] == "T-7" and [log["kind"] for log in said["logs"]] == ["table"]
     assert sorted(row[0] for row in lake.sql("SELECT id FROM lake.n.t")) == [0, 1, 2, 10, 11, 12]
     assert ids(lake, "n.t", "audit") == [0, 1, 2, 10, 11]
     assert not [each for each in lake.catalog.fsck("n.t").found if each.severity.name != "NOTE"]
@@ -118,9 +120,11 @@ def test_copies_that_do_not_match_are_forgotten_too(lake):
     table = table.append(rows).update({"flag": "'erase'"}, "id = 1")
     table = table.alter([{"change": "delete-column", "name": ["email"]}])
     table.alter([{"change": "add-column", "name": ["email"], "type": "string"}])
-    done = lake.sql("CALL lake.system.forget('m', \"flag = 'erase' OR email = 'mail2'\", dry_run => false)")
-    assert any(row[0] == "lost rows" for row in done)
-    assert [row for row in done if row[0] == "left"] == [] and ids(lake, "m") == [0, 3]
+    finished_rows = lake.sql(
+        "CALL lake.system.forget('m', \"flag = 'erase' OR email = 'mail2'\", dry_run => false)"
+    )
+    assert any(row[0] == "lost rows" for row in finished_rows)
+    assert [row for row in finished_rows if row[0] == "left"] == [] and ids(lake, "m") == [0, 3]
     values = values_in(lake.catalog.load_table("m").location)
     assert {0, 3} <= values and not values & {"erase", "mail1", "mail2"}
 
@@ -154,20 +158,22 @@ def test_jobs_find_the_rows_that_a_query_finds(lake):
         f"(SELECT id % 6 AS id, id DIV 6 AS part, id % 2 = 0 AS flag FROM range({6 * len(conditions)}))"
     )
     all_of_them = [f"(part = {part} AND ({condition}))" for part, condition in enumerate(conditions)]
-    found = lake.sql(f"SELECT part, id FROM {table} WHERE {' OR '.join(all_of_them)}")
-    expected = {tuple(row) for row in found}
+    found_rows = lake.sql(f"SELECT part, id FROM {table} WHERE {' OR '.join(all_of_them)}")
+    expected = {tuple(row) for row in found_rows}
     for part, condition in enumerate(conditions):
         assert 0 < len([row for row in expected if row[0] == part]) < 6, condition
     # Spark compares a CHAR in its own way: the process reads such a column itself.
-    padded = next(part for part, condition in enumerate(conditions) if condition.startswith("padded"))
-    before = last_job(lake.spark)
-    for some in (all_of_them[:padded] + all_of_them[padded + 1 :], [all_of_them[padded]]):
-        quoted = " OR ".join(some).replace("'", "\\'")
-        lake.sql(f"CALL lake.system.forget('t', '{quoted}', dry_run => false)")
-    assert any("without such rows" in text for text in descriptions_of_jobs(lake.spark, after=before))
-    left = lake.catalog.load_table("t").to_arrow()
-    left = {*zip(left["part"].to_pylist(), left["id"].to_pylist(), strict=True)}
-    assert left == {(part, id) for part in range(len(conditions)) for id in range(6)} - expected
+    padded_part = next(part for part, condition in enumerate(conditions) if condition.startswith("padded"))
+    last_job_before = last_job(lake.spark)
+    for some in (all_of_them[:padded_part] + all_of_them[padded_part + 1 :], [all_of_them[padded_part]]):
+        quoted_text = " OR ".join(some).replace("'", "\\'")
+        lake.sql(f"CALL lake.system.forget('t', '{quoted_text}', dry_run => false)")
+    assert any(
+        "without such rows" in text for text in descriptions_of_jobs(lake.spark, after=last_job_before)
+    )
+    remaining_rows = lake.catalog.load_table("t").to_arrow()
+    remaining_rows = {*zip(remaining_rows["part"].to_pylist(), remaining_rows["id"].to_pylist(), strict=True)}
+    assert remaining_rows == {(part, id) for part in range(len(conditions)) for id in range(6)} - expected
 
 
 def test_what_cannot_be_forgotten_is_said(lake):
@@ -203,6 +209,6 @@ def test_what_was_computed_from_forgotten_values_is_gone_too(lake):
     for file in Path(lake.catalog.load_table("g").location).rglob("*"):
         if file.is_file():
             data = file.read_bytes()
-            assert not any(each in data for each in (b"zqxj", b"ZQXJ")), file
+            assert not any(each_data in data for each_data in (b"zqxj", b"ZQXJ")), file
             if file.suffix == ".parquet":
                 assert "zqxj" not in str(pq.read_table(file).to_pydict()).lower(), file

@@ -144,13 +144,13 @@ def test_all_that_is_known_of_a_function_is_described(lake):
         "COMMENT 'some rows' READS SQL DATA RETURN SELECT id FROM range(9) WHERE id < x"
     )
     lines = [line for (line,) in lake.sql("DESCRIBE FUNCTION EXTENDED lake.a.f")]
-    shown = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
-    assert shown["Function"] == f"{lake.name}.a.f"
-    assert (shown["Type"], shown["Input"]) == ("TABLE", "x INT DEFAULT 3 'how many'")
-    assert (shown["Returns"], shown["Comment"]) == ("y BIGINT 'which'", "some rows")
-    assert (shown["Deterministic"], shown["Data Access"]) == ("true", "READS SQL DATA")
-    assert shown["Body"] == "SELECT id FROM range(9) WHERE id < x"
-    assert shown["Configs"].startswith("spark.sql.")
+    texts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    assert texts["Function"] == f"{lake.name}.a.f"
+    assert (texts["Type"], texts["Input"]) == ("TABLE", "x INT DEFAULT 3 'how many'")
+    assert (texts["Returns"], texts["Comment"]) == ("y BIGINT 'which'", "some rows")
+    assert (texts["Deterministic"], texts["Data Access"]) == ("true", "READS SQL DATA")
+    assert texts["Body"] == "SELECT id FROM range(9) WHERE id < x"
+    assert texts["Configs"].startswith("spark.sql.")
     again = another_session(lake).sql("DESCRIBE FUNCTION EXTENDED lake.a.f")
     assert [line for (line,) in again] == lines
 
@@ -158,16 +158,25 @@ def test_all_that_is_known_of_a_function_is_described(lake):
 def test_a_function_is_there_in_another_session_and_in_python(lake):
     lake.sql("CREATE NAMESPACE lake.a.`b.c`")
     lake.sql("CREATE FUNCTION lake.a.`b.c`.twice(x INT) RETURNS INT COMMENT 'doubles' RETURN x * 2")
-    other = another_session(lake)
-    assert other.sql("SELECT lake.a.`b.c`.twice(21)") == [(42,)]
-    assert other.sql("SHOW USER FUNCTIONS IN lake.a.`b.c`") == [(f"{lake.name}.a.`b.c`.twice",)]
+    other_session = another_session(lake)
+    assert other_session.sql("SELECT lake.a.`b.c`.twice(21)") == [(42,)]
+    assert other_session.sql("SHOW USER FUNCTIONS IN lake.a.`b.c`") == [(f"{lake.name}.a.`b.c`.twice",)]
     catalog = lake.catalog
     assert catalog.list_functions(("a", "b.c")) == [("a", "b.c", "twice")]
-    known = catalog.load_function(("a", "b.c", "twice"))
-    assert (known.language, known.body, known.is_query, known.is_table) == ("sql", "x * 2", False, False)
-    assert (known.parameters, known.returns, known.comment) == ("x INT", "INT", "doubles")
-    assert (known.catalog, known.namespace) == ("spark_catalog", ("default",))
-    other.sql("DROP FUNCTION lake.a.`b.c`.twice")
+    known_function = catalog.load_function(("a", "b.c", "twice"))
+    assert (
+        known_function.language,
+        known_function.body,
+        known_function.is_query,
+        known_function.is_table,
+    ) == ("sql", "x * 2", False, False)
+    assert (known_function.parameters, known_function.returns, known_function.comment) == (
+        "x INT",
+        "INT",
+        "doubles",
+    )
+    assert (known_function.catalog, known_function.namespace) == ("spark_catalog", ("default",))
+    other_session.sql("DROP FUNCTION lake.a.`b.c`.twice")
     assert condition(lake, "SELECT lake.a.`b.c`.twice(21)") == "UNRESOLVED_ROUTINE"
     with pytest.raises(NoSuchFunction):
         lake.catalog.load_function(("a", "b.c", "twice"))
@@ -246,11 +255,11 @@ def test_a_function_means_the_same_under_another_name_of_the_catalog_and_as_of_a
     lake.sql("INSERT INTO lake.a.t VALUES (2)")
     lake.sql("CREATE FUNCTION lake.a.later() RETURNS INT RETURN 1")
     assert make_lake(lake.warehouse).sql("SELECT lake.a.top()") == [(2,)]
-    then = make_lake(lake.warehouse, as_of="then")
-    assert then.sql("SELECT lake.a.top()") == [(1,)]
-    assert then.sql("SHOW USER FUNCTIONS IN lake.a") == [(f"{then.name}.a.top",)]
+    past_lake = make_lake(lake.warehouse, as_of="then")
+    assert past_lake.sql("SELECT lake.a.top()") == [(1,)]
+    assert past_lake.sql("SHOW USER FUNCTIONS IN lake.a") == [(f"{past_lake.name}.a.top",)]
     with pytest.raises(Exception, match="read-only|as of"):
-        then.sql("CREATE FUNCTION lake.a.new() RETURNS INT RETURN 1")
+        past_lake.sql("CREATE FUNCTION lake.a.new() RETURNS INT RETURN 1")
 
 
 def test_functions_are_used_in_views_tables_and_other_functions(lake):
@@ -271,7 +280,7 @@ def test_a_function_that_would_call_itself_is_refused(lake):
     lake.sql("CREATE FUNCTION lake.a.g(x INT) RETURNS INT RETURN lake.a.f(x) + 1")
     lake.sql("CREATE FUNCTION lake.a.h(x INT) RETURNS TABLE (y INT) RETURN SELECT lake.a.g(x)")
     lake.sql("CREATE VIEW lake.a.v AS SELECT y FROM lake.a.h(1)")
-    before = lake.catalog.load_function("a.f")
+    function_before = lake.catalog.load_function("a.f")
     for body, way in (
         ("lake.a.f(x)", "f -> f"),
         ("(SELECT max(lake.a.g(x)))", "f -> g -> f"),
@@ -288,7 +297,7 @@ def test_a_function_that_would_call_itself_is_refused(lake):
         == "UNRESOLVED_ROUTINE"
     )
     assert lake.sql("SELECT y FROM lake.a.v") == [(2,)]
-    assert lake.catalog.load_function("a.f") == before
+    assert lake.catalog.load_function("a.f") == function_before
 
 
 def test_what_is_temporary_cannot_be_in_a_function(lake):
@@ -320,9 +329,9 @@ def test_functions_are_part_of_a_transaction(lake):
         lake.sql("DROP FUNCTION lake.a.gone")
         lake.sql("CREATE TABLE lake.a.t AS SELECT i FROM lake.a.rows()")
         assert lake.sql("SELECT lake.a.one(), i FROM lake.a.t") == [(1, 1)]
-        other = another_session(lake)
-        assert other.sql("SHOW USER FUNCTIONS IN lake.a") == [(f"{lake.name}.a.gone",)]
-    assert other.sql("SELECT lake.a.one(), i FROM lake.a.t") == [(1, 1)]
+        other_session = another_session(lake)
+        assert other_session.sql("SHOW USER FUNCTIONS IN lake.a") == [(f"{lake.name}.a.gone",)]
+    assert other_session.sql("SELECT lake.a.one(), i FROM lake.a.t") == [(1, 1)]
     assert [name for *_, name in lake.catalog.list_functions("a")] == ["one", "rows"]
     with pytest.raises(ZeroDivisionError), lakelog.spark.transaction(lake.spark, lake.name):
         lake.sql("CREATE OR REPLACE FUNCTION lake.a.one() RETURNS INT RETURN 100")
@@ -334,12 +343,12 @@ def test_functions_are_part_of_a_transaction(lake):
 def test_the_audit_lists_functions(lake):
     lake.sql("CREATE FUNCTION lake.a.f() RETURNS INT RETURN 42")
     lake.sql("DROP FUNCTION lake.a.f")
-    listed = [
+    operations = [
         (row.operation, row.statement)
         for row in lake.frame("SELECT * FROM lake.system.audit").collect()
         if "FUNCTION" in (row.statement or "")
     ]
-    assert [statement for _, statement in sorted(listed, key=lambda one: one[1])] == [
+    assert [statement for _, statement in sorted(operations, key=lambda one: one[1])] == [
         f"CREATE FUNCTION {lake.name}.a.f() RETURNS INT RETURN ?", f"DROP FUNCTION {lake.name}.a.f",
     ]  # fmt: skip
 
@@ -354,8 +363,8 @@ def test_the_root_has_functions_beside_the_transforms(lake):
     lake.sql("CREATE FUNCTION lake.mine() RETURNS INT RETURN 3")
     assert lake.sql("SELECT lake.mine(), lake.truncate(10, 17)") == [(3, 10)]
     assert condition(lake, "SELECT * FROM lake.truncate(10, 17)") == "NOT_A_TABLE_FUNCTION"
-    shown = {name for (name,) in lake.sql(f"SHOW USER FUNCTIONS IN {lake.name}")}
-    assert shown == {
+    names = {name for (name,) in lake.sql(f"SHOW USER FUNCTIONS IN {lake.name}")}
+    assert names == {
         f"{lake.name}.{name}" for name in ("bucket", "truncate", "years", "months", "days", "hours", "mine")
     }
     assert lake.sql("DESCRIBE FUNCTION lake.mine")[0] == (f"Function: {lake.name}.mine",)
@@ -384,9 +393,9 @@ def test_functions_of_spark_stay_what_they_are(lake):
 
 
 def test_two_warehouses_of_one_session_have_their_own_functions(lake, make_lake, tmp_path):
-    other = make_lake(str(tmp_path / "other"))
-    other.sql("CREATE NAMESPACE lake.a")
+    other_lake = make_lake(str(tmp_path / "other"))
+    other_lake.sql("CREATE NAMESPACE lake.a")
     lake.sql("CREATE FUNCTION lake.a.f() RETURNS INT RETURN 1")
-    other.sql(f"CREATE FUNCTION lake.a.f() RETURNS INT RETURN {lake.name}.a.f() + 1")
-    assert lake.spark.sql(f"SELECT {lake.name}.a.f(), {other.name}.a.f()").collect() == [(1, 2)]
-    assert Catalog(other.warehouse).load_function("a.f").body == f"{lake.name}.a.f() + 1"
+    other_lake.sql(f"CREATE FUNCTION lake.a.f() RETURNS INT RETURN {lake.name}.a.f() + 1")
+    assert lake.spark.sql(f"SELECT {lake.name}.a.f(), {other_lake.name}.a.f()").collect() == [(1, 2)]
+    assert Catalog(other_lake.warehouse).load_function("a.f").body == f"{lake.name}.a.f() + 1"

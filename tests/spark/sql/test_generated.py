@@ -166,11 +166,11 @@ def test_python_does_not_write_what_it_cannot_compute(lake):
 @only_where_spark_computes
 def test_a_write_that_knew_no_generated_column_conflicts_with_its_return(lake):
     lake.sql(TABLE)
-    before = lake.catalog.load_table("t")
+    table_before = lake.catalog.load_table("t")
     lake.sql("ALTER TABLE lake.t DROP COLUMN b")
     lake.sql("INSERT INTO lake.t VALUES (1, 'x')")
     without = lake.catalog.load_table("t")
-    lake.sql(f"CALL lake.system.rollback_to_version('t', {before.version})")
+    lake.sql(f"CALL lake.system.rollback_to_version('t', {table_before.version})")
     with pytest.raises(Exception, match="generated now"):
         without.append(lake.frame("SELECT 1 AS a, 'x' AS c").toArrow())
     with pytest.raises(Exception, match="generated now"):

@@ -98,7 +98,7 @@ def test_hives_tables_and_lakelogs_are_in_the_same_namespaces(tmp_path):
     )
     (line,) = [line for line in text.splitlines() if line.startswith("OUT")]
     got = dict(zip([*STATEMENTS, "appended"], json.loads(line[4:]), strict=True))
-    kept = [["shop", name, False] for name in ("copy", "h", "p", "t", "v")]
+    kept_texts = [["shop", name, False] for name in ("copy", "h", "p", "t", "v")]
     results = {
         "SELECT count(*), sum(f(id)) FROM v": [[10, 55]],
         "SELECT /*+ BROADCAST(h) */ count(*) FROM t JOIN h USING (id)": [[5]],
@@ -111,7 +111,7 @@ def test_hives_tables_and_lakelogs_are_in_the_same_namespaces(tmp_path):
         "SELECT count(DISTINCT n) FROM numbered": [[5]],
         "ALTER TABLE t RENAME TO h": "TABLE_OR_VIEW_ALREADY_EXISTS",
         "ALTER TABLE h RENAME TO t": "TABLE_OR_VIEW_ALREADY_EXISTS",
-        "SHOW TABLES": kept,
+        "SHOW TABLES": kept_texts,
         "appended": [[8, 2], [9, 0]],
     }
     assert got == {statement: results.get(statement, []) for statement in got}

@@ -149,15 +149,15 @@ def test_a_merge_brings_no_value_where_none_can_be_given(lake):
 def test_of_two_merges_that_add_the_same_key_one_fails(lake):
     lake.sql(TABLE)
     lake.sql("INSERT INTO lake.t (v) VALUES ('a')")
-    other = another_session(lake)
+    other_session = another_session(lake)
     lake.sql("CALL lake.system.begin_transaction()")
     lake.sql(MERGE.format("b"))
-    other.sql(MERGE.format("b"))
+    other_session.sql(MERGE.format("b"))
     with pytest.raises(Exception, match="should have seen"):
         lake.sql("CALL lake.system.commit_transaction()")
     lake.sql("CALL lake.system.begin_transaction()")
     lake.sql(MERGE.format("c"))
-    other.sql("INSERT INTO lake.t (v) VALUES ('d')")
+    other_session.sql("INSERT INTO lake.t (v) VALUES ('d')")
     lake.sql("CALL lake.system.commit_transaction()")
     assert len(set(values(lake))) == 4
     assert sorted(row[1] for row in lake.sql("SELECT * FROM lake.t")) == list("abcd")
@@ -234,8 +234,8 @@ def test_files_that_spark_wrote_with_values_that_others_took_get_others(lake):
     columns = ", ".join(f"{sql} AS {name}" for name, sql in TYPES.items())
     lake.sql(f"CREATE TABLE lake.plain AS SELECT {columns}")
     types = dict(row[:2] for row in lake.sql("DESCRIBE lake.plain"))
-    listed = ", ".join(f"{name} {type}" for name, type in types.items())
-    lake.sql(f"CREATE TABLE lake.t ({listed}, id BIGINT GENERATED ALWAYS AS IDENTITY)")
+    listed_text = ", ".join(f"{name} {type}" for name, type in types.items())
+    lake.sql(f"CREATE TABLE lake.t ({listed_text}, id BIGINT GENERATED ALWAYS AS IDENTITY)")
     lake.sql("INSERT INTO lake.t BY NAME SELECT * FROM lake.plain")
     lake.sql("CALL lake.system.begin_transaction()")
     assert values(lake) == [1]
@@ -314,8 +314,8 @@ def test_generated_columns_and_constraints_stand_beside(lake):
 
 @pytest.mark.adapter
 def test_spark_describes_an_identity_column_as_it_does_its_own(lake, memory):
-    for each in (lake, memory):
-        each.sql(TABLE)
+    for each_lake in (lake, memory):
+        each_lake.sql(TABLE)
     # NOT NULL is what an identity column is, and Spark's own makes NULLs.
     own, theirs = (each.sql("DESCRIBE TABLE lake.t") for each in (lake, memory))
     assert own == theirs

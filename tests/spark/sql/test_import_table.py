@@ -76,10 +76,10 @@ def test_executors_read_the_footers_of_a_new_folder_alone(lake, tmp_path):
         assert not jobs_of(lake, f"CALL lake.system.import_table('{source}', 'parquet', '{name}')")
         by_python = Catalog(tmp_path / name)
         by_python.import_table(place, "t", format="parquet")
-        here, there = (
+        rows, other_rows = (
             table.scan().to_arrow() for table in (lake.catalog.load_table(name), by_python.load_table("t"))
         )
-        assert here.schema == there.schema and here.sort_by("id") == there.sort_by("id")
+        assert rows.schema == other_rows.schema and rows.sort_by("id") == other_rows.sort_by("id")
         assert lake.sql(f"SELECT max(s) FROM lake.{name} WHERE n = 1 AND id > 90") == [("97",)]
 
 
@@ -87,16 +87,16 @@ def test_executors_find_in_footers_what_python_finds(lake, tmp_path):
     """Columns that have a value in no row of a file, and times of the type INT96 in lists."""
     folder, times = tmp_path / "files", pa.array([[1_000]], pa.list_(pa.timestamp("ns")))
     folder.mkdir()
-    for name, what in (("a", pa.nulls(1)), ("b", pa.array(["x"]))):
-        table = pa.table({"id": [1], "what": what, "times": times})
+    for name, nulls in (("a", pa.nulls(1)), ("b", pa.array(["x"]))):
+        table = pa.table({"id": [1], "what": nulls, "times": times})
         pq.write_table(table, folder / f"{name}.parquet", use_deprecated_int96_timestamps=True)
     lake.sql(f"CALL lake.system.import_table('{folder}', 'parquet', 'odd')")
     by_python = Catalog(tmp_path / "odd")
     by_python.import_table(folder, "t", format="parquet")
-    here, there = (
+    rows, other_rows = (
         table.scan().to_arrow() for table in (lake.catalog.load_table("odd"), by_python.load_table("t"))
     )
-    assert here.schema == there.schema and here.to_pylist() == there.to_pylist()
+    assert rows.schema == other_rows.schema and rows.to_pylist() == other_rows.to_pylist()
     assert lake.sql("SELECT count(*) FROM lake.odd WHERE what IS NULL") == [(1,)]
 
 

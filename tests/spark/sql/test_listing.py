@@ -49,11 +49,11 @@ def test_creating_and_dropping_a_table_ask_no_more_than_they_need(make_lake, war
         return Counter(log.read_text().split())
 
     for number in range(2):
-        created = cost(f"CREATE TABLE lake.a.t{number} (id INT)")
-        dropped = cost(f"DROP TABLE lake.a.t{number}")
+        created_cost = cost(f"CREATE TABLE lake.a.t{number} (id INT)")
+        dropped_cost = cost(f"DROP TABLE lake.a.t{number}")
     # A look at two levels each: for the namespace's collation, the table that may be there, and to place the new one.
-    assert created["put_if_absent"] == 2 and created["get"] <= 9
-    assert dropped["put_if_absent"] == 3 and dropped["get"] <= 5
+    assert created_cost["put_if_absent"] == 2 and created_cost["get"] <= 9
+    assert dropped_cost["put_if_absent"] == 3 and dropped_cost["get"] <= 5
 
 
 @pytest.mark.parametrize("damage", ["removed", "emptied", "corrupt", "foreign"])
@@ -71,9 +71,9 @@ def test_a_broken_table_is_listed_with_the_others_and_said_to_be_broken(lake, da
     for session in (another_session(lake), lake):
         tables = [("a", name, False) for name in ("before", "broken", "more")]
         assert session.sql("SHOW TABLES IN lake.a") == tables
-        shown = session.sql("SHOW TABLE EXTENDED IN lake.a LIKE '*'")
-        assert [row[:3] for row in shown] == tables
-        assert ["Comment: cannot be read: " in row[3] for row in shown] == [False, True, False]
+        rows = session.sql("SHOW TABLE EXTENDED IN lake.a LIKE '*'")
+        assert [row[:3] for row in rows] == tables
+        assert ["Comment: cannot be read: " in row[3] for row in rows] == [False, True, False]
         assert [t.name for t in session.spark.catalog.listTables(f"{lake.name}.a")] == [
             row[1] for row in tables
         ]
@@ -86,7 +86,7 @@ def test_a_broken_table_is_listed_with_the_others_and_said_to_be_broken(lake, da
 
 def test_a_pattern_is_taken_by_the_list_and_not_only_by_what_spark_makes_of_it(make_lake, warm, tmp_path):
     log = tmp_path / "answered"
-    counting = f"""{HOOK}
+    counting_text = f"""{HOOK}
 def counted(original):
     def answer(at, asked):
         found = original(at, asked)
@@ -97,7 +97,7 @@ def counted(original):
 for method in ("list_relations", "list_tables"):
     hook(method, counted)
 """
-    lake = make_lake(python=warm.program(tmp_path, counting))
+    lake = make_lake(python=warm.program(tmp_path, counting_text))
     lake.sql("CREATE NAMESPACE lake.a")
     for name in ("t1", "T2", "u1"):
         lake.sql(f"CREATE TABLE lake.a.{name} (id INT)")

@@ -121,8 +121,8 @@ def test_show_table_extended_says_what_sparks_does_and_the_place(places):
 
 def test_describe_as_json_is_not_for_tables_of_catalogs_in_spark(places):
     for place in places:
-        failed = outcome(place, "DESCRIBE TABLE EXTENDED lake.a.t AS JSON")
-        assert failed.condition == "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
+        failed_outcome = outcome(place, "DESCRIBE TABLE EXTENDED lake.a.t AS JSON")
+        assert failed_outcome.condition == "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
 
 
 def test_the_owner_of_a_table_is_the_user_that_created_it(lake):
@@ -152,18 +152,24 @@ def test_show_create_table_makes_the_very_table(lake):
         COMMENT 'all of ''it'''
         TBLPROPERTIES ('p' = 'q''r', 'with.dots' = '1', 'empty' = '')""")
     made = lake.sql("SHOW CREATE TABLE lake.`a b`.`t.x`")[0][0]
-    before = lake.catalog.load_table(("a b", "t.x"))
+    table_before = lake.catalog.load_table(("a b", "t.x"))
     lake.sql("DROP TABLE lake.`a b`.`t.x`")
     lake.spark.sql(made)
-    after = lake.catalog.load_table(("a b", "t.x"))
+    table_after = lake.catalog.load_table(("a b", "t.x"))
     assert lake.sql("SHOW CREATE TABLE lake.`a b`.`t.x`")[0][0] == made
-    assert after.id != before.id
-    assert (after.schema, after.spec, after.comment, after.provider, after.properties) == (
-        before.schema,
-        before.spec,
-        before.comment,
-        before.provider,
-        before.properties,
+    assert table_after.id != table_before.id
+    assert (
+        table_after.schema,
+        table_after.spec,
+        table_after.comment,
+        table_after.provider,
+        table_after.properties,
+    ) == (
+        table_before.schema,
+        table_before.spec,
+        table_before.comment,
+        table_before.provider,
+        table_before.properties,
     )
 
 
@@ -238,7 +244,9 @@ def test_the_catalog_interface_creates_and_caches_tables(lake, tmp_path):
 
 @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
 def test_plans_name_the_table_that_a_statement_writes_to(lake, mode):
-    modes = ", ".join(f"'lakelog.write.{each}.mode' = '{mode}'" for each in ("update", "merge", "delete"))
+    modes = ", ".join(
+        f"'lakelog.write.{operation}.mode' = '{mode}'" for operation in ("update", "merge", "delete")
+    )
     lake.sql(f"CREATE TABLE lake.t (a INT, b STRING) TBLPROPERTIES ({modes})")
     merge = "MERGE INTO lake.t USING (SELECT 1 AS a) s ON t.a = s.a WHEN MATCHED THEN UPDATE SET b = 'm'"
     for statement, words in (

@@ -26,7 +26,9 @@ def table(lake, request):
     """Creates lake.t with these columns, in one of the two row-level modes, with rows of one file."""
 
     def create(columns, rows, by=""):
-        modes = ", ".join(f"'lakelog.write.{each}.mode' = '{request.param}'" for each in ("update", "merge"))
+        modes = ", ".join(
+            f"'lakelog.write.{operation}.mode' = '{request.param}'" for operation in ("update", "merge")
+        )
         lake.sql(f"CREATE TABLE lake.t ({columns}) {by} TBLPROPERTIES ({modes})")
         lake.sql(f"INSERT INTO lake.t {rows}")
         return lake
@@ -95,11 +97,13 @@ def test_a_merge_computes_generated_columns_of_updated_and_inserted_rows(table):
         lake.spark.sql("SELECT 10 AS k, 55 AS a").alias("s").mergeInto(f"{lake.name}.t", expr("t.k = s.k"))
     )
     merge.whenMatched().update({"a": expr("s.a")}).merge()
-    evolving = (
+    evolving_text = (
         "MERGE WITH SCHEMA EVOLUTION INTO lake.t USING (SELECT {} AS k, 66 AS a, 'x' AS {}) s ON t.k = s.k "
     )
-    lake.sql(evolving.format(11, "more") + "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *")
-    lake.sql(evolving.format(13, "most") + "WHEN NOT MATCHED THEN INSERT *")
+    lake.sql(
+        evolving_text.format(11, "more") + "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    lake.sql(evolving_text.format(13, "most") + "WHEN NOT MATCHED THEN INSERT *")
     assert lake.sorted("SELECT k, g, more, most FROM lake.t WHERE k > 9") == [
         (10, 56, None, None), (11, 67, "x", None), (13, 67, None, "x"),
     ]  # fmt: skip
@@ -140,9 +144,9 @@ def test_values_may_be_set_where_they_are_given_by_default(table):
         "MERGE INTO lake.t USING (SELECT 1 AS k, 78L AS id UNION ALL SELECT 8, 80L UNION ALL SELECT 9, NULL) s "
         "ON t.k = s.k WHEN MATCHED THEN UPDATE SET id = s.id WHEN NOT MATCHED THEN INSERT (id, k) VALUES (s.id, s.k)"
     )
-    found = dict(lake.sql("SELECT k, id FROM lake.t"))
-    assert {k: found[k] for k in (1, 2, 3, 8)} == {1: 78, 2: 2, 3: 3, 8: 80}
-    assert 3 < found[9] < 77
+    rows = dict(lake.sql("SELECT k, id FROM lake.t"))
+    assert {k: rows[k] for k in (1, 2, 3, 8)} == {1: 78, 2: 2, 3: 3, 8: 80}
+    assert 3 < rows[9] < 77
 
 
 def test_only_new_rows_get_other_values_where_others_have_taken_theirs(table):
@@ -156,16 +160,16 @@ def test_only_new_rows_get_other_values_where_others_have_taken_theirs(table):
         "WHEN MATCHED THEN UPDATE SET v = 'merged' WHEN NOT MATCHED THEN INSERT (k) VALUES (s.k)"
     )
     lake.sql("CALL lake.system.commit_transaction()")
-    found = dict(lake.sql("SELECT k, id FROM lake.t WHERE k IS NOT NULL"))
-    assert [found[k] for k in (1, 2, 3)] == [1, 2, 3]
+    rows = dict(lake.sql("SELECT k, id FROM lake.t WHERE k IS NOT NULL"))
+    assert [rows[k] for k in (1, 2, 3)] == [1, 2, 3]
     assert len({row[0] for row in lake.sql("SELECT id FROM lake.t")}) == 7
-    assert lake.sql(f"SELECT k FROM lake.t WHERE id = {found[9]}") == [(9,)]
+    assert lake.sql(f"SELECT k FROM lake.t WHERE id = {rows[9]}") == [(9,)]
 
 
 @pytest.mark.parametrize("how", ["ALWAYS", "BY DEFAULT"])
 def test_views_and_frames_of_a_table_are_read_by_statements_that_change_it(lake, how):
-    generated = ", g BIGINT NOT NULL GENERATED ALWAYS AS (k + 1)" if SPARK_4_3 else ""
-    lake.sql(f"CREATE TABLE lake.t ({NUMBERED.format(how)}{generated})")
+    generated_text = ", g BIGINT NOT NULL GENERATED ALWAYS AS (k + 1)" if SPARK_4_3 else ""
+    lake.sql(f"CREATE TABLE lake.t ({NUMBERED.format(how)}{generated_text})")
     lake.sql(
         "INSERT INTO lake.t (k, v) SELECT /*+ COALESCE(1) */ k, 'old' FROM VALUES (1), (2), (3) AS s (k)"
     )
@@ -181,8 +185,8 @@ def test_views_and_frames_of_a_table_are_read_by_statements_that_change_it(lake,
              "WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k, 'merged')")  # fmt: skip
     lake.sql(f"INSERT INTO lake.t (k, v) SELECT 4, 'in' WHERE (SELECT max(id) {plan}) = 2")
     lake.sql(f"WITH c AS (SELECT * {plan}) INSERT INTO lake.t (k, v) SELECT k + 20, 'cte' FROM c WHERE k = 1")
-    replaced = lake.frame(f"SELECT k, v {plan} WHERE false").write.mode("overwrite")
-    replaced.option("replaceWhere", "k = 3").saveAsTable(f"{lake.name}.t")
+    replaced_mode = lake.frame(f"SELECT k, v {plan} WHERE false").write.mode("overwrite")
+    replaced_mode.option("replaceWhere", "k = 3").saveAsTable(f"{lake.name}.t")
     merge = frame.where("k = 1").alias("s").mergeInto(f"{lake.name}.t", expr("t.id = s.id"))
     merge.whenMatched().update({"v": expr("concat(s.v, 3)")}).merge()
     rows = lake.sorted("SELECT k, v FROM lake.t")

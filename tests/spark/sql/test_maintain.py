@@ -21,8 +21,8 @@ def filled(lake, name, files=9, **properties):
 
 
 def maintained(lake, arguments=""):
-    found = lake.frame(f"CALL lake.system.maintain({arguments})").collect()
-    return {row.name: row for row in found}
+    rows = lake.frame(f"CALL lake.system.maintain({arguments})").collect()
+    return {row.name: row for row in rows}
 
 
 def test_it_compacts_by_jobs_and_then_nothing_is_due(lake):
@@ -30,7 +30,7 @@ def test_it_compacts_by_jobs_and_then_nothing_is_due(lake):
     table = filled(lake, "shop.orders")
     few = filled(lake, "shop.few", files=7)
     off = filled(lake, "shop.off", **{"lakelog.maintenance": "off"})
-    before = last_job(lake.spark)
+    last_job_before = last_job(lake.spark)
     planned = maintained(lake, "namespace => 'shop', dry_run => true")
     assert planned["`shop`.`orders`"].rewritten_files == 9 and table.refresh().file_count == 9
     found = maintained(lake, "namespace => 'shop'")
@@ -41,9 +41,9 @@ def test_it_compacts_by_jobs_and_then_nothing_is_due(lake):
     assert found["`shop`.`off`"].note == "lakelog.maintenance is off"
     assert any(
         "lakelog compaction of" in text and "9 files" in text
-        for text in descriptions_of_jobs(lake.spark, after=before)
+        for text in descriptions_of_jobs(lake.spark, after=last_job_before)
     )
-    assert [each.refresh().file_count for each in (table, few, off)] == [1, 7, 9]
+    assert [each_table.refresh().file_count for each_table in (table, few, off)] == [1, 7, 9]
     assert lake.sql("SELECT count(*), sum(id) FROM lake.shop.orders") == [(9, 36)]
     again = maintained(lake, "namespace => 'shop'")
     assert {row.rewritten_files for row in again.values()} == {0}
@@ -91,6 +91,6 @@ def test_statistics_that_were_computed_once_are_computed_anew_when_a_tenth_is_ne
     assert maintained(lake, "'t', dry_run => true")["`t`"].statistics == 2
     found = maintained(lake)
     assert (found["`t`"].statistics, found["`without`"].statistics) == (2, 0)
-    known = engine.estimates(lake.catalog.load_table("t"))
-    assert known is not None and (known.rows, known.added_since) == (110, 0)
+    known_estimates = engine.estimates(lake.catalog.load_table("t"))
+    assert known_estimates is not None and (known_estimates.rows, known_estimates.added_since) == (110, 0)
     assert maintained(lake, "'t'")["`t`"].statistics == 0

@@ -1,4 +1,4 @@
-"""Nothing of a table's size passes through the one Python process: executors read and write what statements rewrite.
+"""No data of a table's size passes through the Python process: executors read and write the rewritten files.
 
 The process is asked itself, as the one that tests can kill is a stand-in for it (see `tests.spark.warm`): it writes its
 id into a file. How much it has read and written is what the kernel counts of it, over all its files, pipes and sockets:
@@ -86,8 +86,8 @@ def test_what_is_rewritten_does_not_pass_through_python(lake):
     table(lake, "small", 8, 32)
     run(lake, "small")  # what statements need however little there is: imports, buffers
     table(lake, "large", ROWS, VALUE_BYTES)
-    written = sum(file.stat().st_size for file in Path(lake.warehouse).rglob("*.parquet"))
-    assert written > 10 * LIMIT_BYTES * 0.9
+    total = sum(file.stat().st_size for file in Path(lake.warehouse).rglob("*.parquet"))
+    assert total > 10 * LIMIT_BYTES * 0.9
     found = run(lake, "large")
     assert all(bytes < LIMIT_BYTES for bytes, _ in found.values()), found
     assert sum(peak for _, peak in found.values()) < 4 * LIMIT_BYTES, found
@@ -101,8 +101,8 @@ def test_what_is_rewritten_does_not_pass_through_python(lake):
 def test_a_process_through_which_rows_pass_is_noticed(tmp_path):
     """This one is: a compaction in Python reads and writes all of them."""
     rows = [pa.table({"pad": [os.urandom(VALUE_BYTES) for _ in range(ROWS // 10)]}) for _ in range(2)]
-    kept = Catalog(str(tmp_path), options={"fsync": "off"}).create_table("t", rows[0].schema)
-    kept = kept.append(rows[0]).append(rows[1])
+    kept_table = Catalog(str(tmp_path), options={"fsync": "off"}).create_table("t", rows[0].schema)
+    kept_table = kept_table.append(rows[0]).append(rows[1])
     before, _ = spent_by(Path("/proc/self"))
-    assert len(kept.compact().plan()) == 1
+    assert len(kept_table.compact().plan()) == 1
     assert spent_by(Path("/proc/self"))[0] - before > LIMIT_BYTES

@@ -136,10 +136,10 @@ def test_manifests_list_the_files(shop):
     files = shop.sql("SELECT count(*) FROM lake.a.t.files")[0][0]
     assert [row["entries_count"] for row in fresh] == [files]
     assert Path(fresh[0]["path"]).is_file() and fresh[0]["added_version"] == 3
-    listed = shop.sql(
+    rows = shop.sql(
         "SELECT sum(if(content = 'added', entries_count, -entries_count)) FROM lake.a.t.manifests"
     )
-    assert listed == [(files,)]
+    assert rows == [(files,)]
 
 
 def test_refs_has_main_as_of_every_version(shop):
@@ -163,8 +163,8 @@ def test_metadata_travels_in_time(shop):
 
 def test_a_place_has_metadata_tables_too(shop):
     place = shop.catalog.load_table("a.t").location
-    named = shop.sorted("SELECT file_path FROM lake.a.t.files")
-    assert shop.sorted(f"SELECT file_path FROM lake.`{place}`.files") == named
+    named_text = shop.sorted("SELECT file_path FROM lake.a.t.files")
+    assert shop.sorted(f"SELECT file_path FROM lake.`{place}`.files") == named_text
     assert shop.sql(f"SELECT count(*) FROM lake.`{place}`.history") == [(3,)]
 
 
@@ -208,24 +208,24 @@ def test_what_is_not_there_is_reported_by_the_name_that_was_asked_for(shop):
     ],
 )
 def test_metadata_is_changed_by_changing_the_table_only(shop, statement):
-    before = shop.sorted("SELECT * FROM lake.a.t.files")
+    text_before = shop.sorted("SELECT * FROM lake.a.t.files")
     with pytest.raises(PySparkException):
         shop.sql(statement)
-    assert shop.sorted("SELECT * FROM lake.a.t.files") == before
+    assert shop.sorted("SELECT * FROM lake.a.t.files") == text_before
 
 
 def test_a_transaction_sees_its_own_files(shop):
     count = "SELECT count(*) FROM lake.a.t.files"
-    before = shop.sql(count)
+    rows_before = shop.sql(count)
     with lakelog.spark.transaction(shop.spark, shop.name):
         shop.sql("INSERT INTO lake.a.t VALUES (7, 'new', NULL, NULL)")
         shop.sql("CREATE TABLE lake.a.n AS SELECT 1 AS one")
-        assert shop.sql(count) == [(before[0][0] + 1,)]
+        assert shop.sql(count) == [(rows_before[0][0] + 1,)]
         assert shop.sql("SELECT record_count FROM lake.a.n.files") == [(1,)]
         assert shop.sql("SELECT record_count, created_at FROM lake.a.n.detail") == [(1, None)]
         assert shop.sql("SELECT * FROM lake.a.n.history") == shop.sql("SELECT * FROM lake.a.n.refs") == []
         assert shop.sql("SELECT max(version) FROM lake.a.t.history") == [(3,)]
-    assert shop.sql(count) == [(before[0][0] + 1,)]
+    assert shop.sql(count) == [(rows_before[0][0] + 1,)]
     assert shop.sql("SELECT max(version) FROM lake.a.t.history") == [(4,)]
 
 
@@ -239,8 +239,8 @@ def test_metadata_feeds_views_joins_and_tables(shop):
     assert shop.sorted("SELECT version, map_keys(summary) FROM lake.a.kept") == shop.sorted(
         "SELECT version, map_keys(summary) FROM lake.a.t.snapshots"
     )
-    described = dict(row[:2] for row in shop.sql("DESCRIBE lake.a.t.refs"))
-    assert described["name"] == "string" and described["version"] == "bigint"
+    described_rows = dict(row[:2] for row in shop.sql("DESCRIBE lake.a.t.refs"))
+    assert described_rows["name"] == "string" and described_rows["version"] == "bigint"
 
 
 def test_all_types_have_metrics(lake):

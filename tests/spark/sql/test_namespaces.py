@@ -63,22 +63,22 @@ def places(lake, memory_views):
 
 def distinct_outcome(place, statement):
     """The outcome; Spark's own catalog lists a namespace once for each that is in it."""
-    found = outcome(place, statement)
-    return replace(found, rows=tuple(sorted(set(found.rows))))
+    found_outcome = outcome(place, statement)
+    return replace(found_outcome, rows=tuple(sorted(set(found_outcome.rows))))
 
 
 def test_statements_do_what_they_do_on_sparks_own_catalog(places):
     lake, memory = places
-    other = another_session(lake)
+    other_session = another_session(lake)
     for statement in SAME:
         assert distinct_outcome(lake, statement) == distinct_outcome(memory, statement), statement
         for name in ("a", "other", "schema", "database"):
-            after = f"DESCRIBE NAMESPACE EXTENDED lake.{name}"
-            assert (found := outcome(lake, after)) == outcome(memory, after), statement
-            assert outcome(other, after) == found, statement
-        shown = distinct_outcome(lake, "SHOW NAMESPACES IN lake")
-        assert shown == distinct_outcome(memory, "SHOW NAMESPACES IN lake"), statement
-        assert shown.rows == tuple(lake.catalog.list_namespaces()), statement
+            text_after = f"DESCRIBE NAMESPACE EXTENDED lake.{name}"
+            assert (found_outcome := outcome(lake, text_after)) == outcome(memory, text_after), statement
+            assert outcome(other_session, text_after) == found_outcome, statement
+        shown_distinct_outcome = distinct_outcome(lake, "SHOW NAMESPACES IN lake")
+        assert shown_distinct_outcome == distinct_outcome(memory, "SHOW NAMESPACES IN lake"), statement
+        assert shown_distinct_outcome.rows == tuple(lake.catalog.list_namespaces()), statement
     assert lake.catalog.list_namespaces() == [("database",), ("schema",)]
 
 
@@ -105,9 +105,9 @@ def test_properties_and_owner_are_seen_by_others(places):
     lake, _ = places
     lake.sql("ALTER NAMESPACE lake.a SET PROPERTIES ('k' = 'v2')")
     for place in (lake, another_session(lake)):
-        shown = dict(place.sql("DESCRIBE NAMESPACE EXTENDED lake.a"))
-        assert shown["Properties"] == "((k,v2), (l,w))"
-        assert shown["Owner"] == lake.spark.sparkContext.sparkUser()
+        rows = dict(place.sql("DESCRIBE NAMESPACE EXTENDED lake.a"))
+        assert rows["Properties"] == "((k,v2), (l,w))"
+        assert rows["Owner"] == lake.spark.sparkContext.sparkUser()
     properties = lake.catalog.load_namespace("a")
     assert (properties["k"], properties["comment"]) == ("v2", "first")
 
@@ -115,8 +115,8 @@ def test_properties_and_owner_are_seen_by_others(places):
 def test_the_root_has_properties_too(lake):
     lake.sql(f"ALTER NAMESPACE {lake.name} SET PROPERTIES ('k' = 'v')")
     lake.sql(f"COMMENT ON NAMESPACE {lake.name} IS 'of everything'")
-    shown = dict(lake.sql(f"DESCRIBE NAMESPACE EXTENDED {lake.name}"))
-    assert (shown["Comment"], shown["Properties"]) == ("of everything", "((k,v))")
+    rows = dict(lake.sql(f"DESCRIBE NAMESPACE EXTENDED {lake.name}"))
+    assert (rows["Comment"], rows["Properties"]) == ("of everything", "((k,v))")
     assert lake.catalog.load_namespace(()) == {"k": "v", "comment": "of everything"}
 
 
@@ -144,7 +144,7 @@ def test_a_location_is_where_the_tables_of_a_namespace_go(lake, tmp_path):
 )
 def test_a_location_inside_of_the_warehouses_own_folders_is_refused(lake, statement):
     lake.sql("CREATE NAMESPACE lake.a")
-    failed = outcome(lake, f"{statement} '{lake.warehouse}/_log'")
-    assert failed.condition == "AnalysisException"
+    failed_outcome = outcome(lake, f"{statement} '{lake.warehouse}/_log'")
+    assert failed_outcome.condition == "AnalysisException"
     assert lake.catalog.list_namespaces() == [("a",)]
     assert "location" not in lake.catalog.load_namespace("a")

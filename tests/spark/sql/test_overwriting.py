@@ -45,8 +45,8 @@ def test_rows_that_match_give_way_and_all_others_stay(lake, mode):
         assert seen(lake) == sorted(expected, key=repr), condition
     texts = descriptions_of_jobs(lake.spark)
     assert any(f"lakelog overwrite of {lake.name}.t: rows to be replaced in" in text for text in texts)
-    deleted = lake.catalog.load_table("t").plan()
-    assert ("deletes" in deleted.column_names) == (mode == "merge-on-read")
+    deleted_plan = lake.catalog.load_table("t").plan()
+    assert ("deletes" in deleted_plan.column_names) == (mode == "merge-on-read")
     # A query of the rows that it replaces, by the table itself and as a DataFrame.
     expected = [(id + 1000 if id < 10 else id, *rest) for id, *rest in seen(lake)]
     lake.frame("SELECT id + 1000 AS id, k, p, c, d FROM lake.t WHERE id < 10").writeTo(
@@ -62,10 +62,11 @@ def test_rows_that_stay_are_copied_by_a_job_with_their_ids(lake):
     lake.sql("ALTER TABLE lake.t ADD PARTITION FIELD p")
     lake.sql("INSERT INTO lake.t SELECT id, id % 3 FROM range(20, 40)")
     ids = "SELECT id, p, _row_id, _version FROM lake.t WHERE id < 5 OR id > 24 ORDER BY id"
-    before = lake.frame(ids).collect()
+    rows_before = lake.frame(ids).collect()
     lake.sql("INSERT INTO lake.t REPLACE WHERE id BETWEEN 5 AND 24 VALUES (24, 0)")
     assert (
-        lake.frame(ids).collect() == before and lake.frame("SELECT * FROM lake.t").count() == len(before) + 1
+        lake.frame(ids).collect() == rows_before
+        and lake.frame("SELECT * FROM lake.t").count() == len(rows_before) + 1
     )
     assert any("copies of the rows that stay in" in text for text in descriptions_of_jobs(lake.spark))
     plan = lake.catalog.load_table("t").plan()
@@ -147,12 +148,12 @@ def test_metadata_columns_choose_no_rows_to_be_replaced(lake):
 
 def test_a_session_without_the_extension_says_which_part_of_a_condition_it_cannot_replace_by(lake):
     lake.sql("CREATE TABLE lake.t (id BIGINT, k STRING)")
-    excluded = "spark.sql.optimizer.excludedRules"
-    lake.spark.conf.set(excluded, "org.apache.spark.sql.lakelog.write.OverwriteByRows$$anon$1")
+    excluded_text = "spark.sql.optimizer.excludedRules"
+    lake.spark.conf.set(excluded_text, "org.apache.spark.sql.lakelog.write.OverwriteByRows$$anon$1")
     try:
         with pytest.raises(
             Exception, match=r"the condition .*LENGTH.* in a session without lakelog's extension"
         ):
             lake.sql("INSERT INTO lake.t REPLACE WHERE id > 1 AND length(k) = 2 VALUES (1, 'a')")
     finally:
-        lake.spark.conf.unset(excluded)
+        lake.spark.conf.unset(excluded_text)

@@ -1,4 +1,4 @@
-"""Statements about partitions: what they do, what Spark's own catalog does with them, and what others see of it."""
+"""Statements about partitions: their effects, Spark's own catalog as a reference, and the view of other sessions."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_partitions_that_were_added_stay_where_rows_are_changed(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (id BIGINT, k STRING) PARTITIONED BY (k) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t VALUES (1, 'a'), (2, 'a'), (3, 'b')")
     lake.sql("ALTER TABLE lake.t ADD PARTITION (k = 'x') PARTITION (k = 'y')")
-    for statement, left in (
+    for statement, remaining_text in (
         ("DELETE FROM lake.t WHERE id = 99", "abxy"),
         ("DELETE FROM lake.t WHERE k = 'zz'", "abxy"),
         ("DELETE FROM lake.t WHERE id % 7 = 6", "abxy"),
@@ -104,12 +104,12 @@ def test_partitions_that_were_added_stay_where_rows_are_changed(lake, mode):
         ("TRUNCATE TABLE lake.t", "xy"),
         ("ALTER TABLE lake.t DROP PARTITION (k = 'x')", "y"),
     ):
-        before = lake.catalog.load_table("t")
+        table_before = lake.catalog.load_table("t")
         lake.sql(statement)
-        assert sorted(partitions(lake)) == [f"k={k}" for k in left], statement
-        after = lake.catalog.load_table("t")
+        assert sorted(partitions(lake)) == [f"k={k}" for k in remaining_text], statement
+        table_after = lake.catalog.load_table("t")
         nothing = statement.endswith(("= 99", "'zz'", "= 6", "'x'")) and "DELETE" in statement
-        assert (after.version == before.version) == nothing, statement
+        assert (table_after.version == table_before.version) == nothing, statement
     assert seen(lake) == []
 
 
@@ -124,7 +124,7 @@ def test_the_rows_of_a_renamed_partition_are_checked_and_rewritten_by_a_job(lake
     assert jobs
     lake.sql("ALTER TABLE lake.t ADD CONSTRAINT c CHECK (k <> 'd' AND length(k) < id + 1)")
     lake.sql("ALTER TABLE lake.t ALTER COLUMN k SET NOT NULL")
-    before, files = last_job(lake.spark), set(Path(lake.warehouse).rglob("*.parquet"))
+    last_job_before, files = last_job(lake.spark), set(Path(lake.warehouse).rglob("*.parquet"))
     for wrong, why in (("'d'", "CHECK_CONSTRAINT_VIOLATION"), ("'long'", "length"), ("NULL", "NULL")):
         with pytest.raises(Exception, match=why) as error:
             lake.sql(f"ALTER TABLE lake.t PARTITION (k = 'c') RENAME TO PARTITION (k = {wrong})")
@@ -133,7 +133,9 @@ def test_the_rows_of_a_renamed_partition_are_checked_and_rewritten_by_a_job(lake
     lake.sql("ALTER TABLE lake.t PARTITION (k = 'c') RENAME TO PARTITION (k = 'e')")
     assert lake.sorted("SELECT * FROM lake.t") == [(1, "e"), (2, "b"), (3, "e"), (4, "b")]
     jobs = [
-        text for text in descriptions_of_jobs(lake.spark, after=before) if "rename of a partition" in text
+        text
+        for text in descriptions_of_jobs(lake.spark, after=last_job_before)
+        if "rename of a partition" in text
     ]
     assert len(jobs) == 3
     assert not lake.catalog.fsck(deep=True).found
@@ -160,14 +162,14 @@ def test_every_statement_is_one_commit_that_others_see_and_whose_past_stays(part
     assert parts.sorted(f"SELECT * FROM lake.t VERSION AS OF {versions[0]}") == [
         (1, 1, "x"), (2, 1, "y"), (3, 2, "x y/="), (4, None, None),
     ]  # fmt: skip
-    found = engine.partitions(parts.catalog.load_table("t")).to_pylist()
-    assert {(row["a"], row["b"], row["rows"]) for row in found} == {
+    found_rows = engine.partitions(parts.catalog.load_table("t")).to_pylist()
+    assert {(row["a"], row["b"], row["rows"]) for row in found_rows} == {
         (9, "y", 1), (1, "x", 0), (6, "n", 0), (None, None, 1),
     }  # fmt: skip
-    said = parts.sql(
+    reported_rows = parts.sql(
         f"SELECT operation FROM {parts.name}.system.audit WHERE kind = 'table' ORDER BY version DESC LIMIT 4"
     )
-    assert [row[0] for row in said] == ["delete", "delete", "overwrite", "append"]
+    assert [row[0] for row in reported_rows] == ["delete", "delete", "overwrite", "append"]
 
 
 def test_partition_statements_are_part_of_a_transaction(parts):
@@ -219,12 +221,14 @@ def test_partitions_may_be_of_every_type_that_has_values(lake, memory_partitions
         "ch": ("CHAR(3)", "'ab'"), "e": ("STRING", "''"),
     }  # fmt: skip
     types = ", ".join(f"{name} {type}" for name, (type, _) in columns.items())
-    some = ", ".join(f"{name} = {value}" for name, (_, value) in columns.items() if name not in ("bi", "ch"))
+    some_text = ", ".join(
+        f"{name} = {value}" for name, (_, value) in columns.items() if name not in ("bi", "ch")
+    )
     same(lake, memory_partitions, [
         f"CREATE TABLE lake.t (id BIGINT, {types}) PARTITIONED BY ({', '.join(columns)})",
         f"INSERT INTO lake.t VALUES (1, {', '.join(value for _, value in columns.values())})",
         "SHOW PARTITIONS lake.t",
-        f"SHOW PARTITIONS lake.t PARTITION ({some})",
+        f"SHOW PARTITIONS lake.t PARTITION ({some_text})",
     ])  # fmt: skip
     lake.spark.conf.set("spark.sql.timeType.enabled", "true")
     try:

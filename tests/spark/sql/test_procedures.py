@@ -21,9 +21,11 @@ def test_procedures_take_names_positions_and_defaults_and_are_shown_and_describe
     assert lake.sql("CALL lake.system.rollback_to_version('t', version => CAST(1 AS TINYINT))") == [(4, 1, 5)]
     names = {row[-1] for row in lake.sql(f"SHOW PROCEDURES IN {lake.name}.system")}
     assert {"rollback_to_version", "rollback_to_timestamp", "set_current_version"} <= names
-    described = "\n".join(line for (line,) in lake.sql("DESCRIBE PROCEDURE lake.system.rollback_to_version"))
-    assert "version BIGINT: the version to go back to" in described
-    assert "restored_version BIGINT" in described
+    described_text = "\n".join(
+        line for (line,) in lake.sql("DESCRIBE PROCEDURE lake.system.rollback_to_version")
+    )
+    assert "version BIGINT: the version to go back to" in described_text
+    assert "restored_version BIGINT" in described_text
     for call, condition in {
         "rollback_to_version('t')": "REQUIRED_PARAMETER_NOT_FOUND",
         "rollback_to_version('t', 1, 2)": "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
@@ -48,9 +50,9 @@ def test_a_rollback_brings_back_rows_columns_and_properties_for_all_clients(lake
     assert lake.sql("SELECT * FROM lake.a.t WHERE id = 1") == [(1, "x")]
     assert lake.sorted("SELECT * FROM lake.a.t VERSION AS OF 6") == [(1, "x", None), (2, "y", "z")]
     assert lake.frame("SELECT * FROM lake.a.t").columns == ["id", "name"]
-    other = another_session(lake)
-    assert other.sql("SELECT * FROM lake.a.t") == [(1, "x")]
-    assert ("Comment", "first", "") in other.sql("DESCRIBE TABLE EXTENDED lake.a.t")
+    other_session = another_session(lake)
+    assert other_session.sql("SELECT * FROM lake.a.t") == [(1, "x")]
+    assert ("Comment", "first", "") in other_session.sql("DESCRIBE TABLE EXTENDED lake.a.t")
     table = lake.catalog.load_table("a.t")
     assert (table.properties, table.comment, table.to_arrow().to_pylist()) == (
         {"owner": lake.spark.sparkContext.sparkUser()},
@@ -175,15 +177,15 @@ def test_fsck_reads_data_files_by_executors_and_repairs(lake):
     assert lake.sql("CALL lake.system.fsck(deep => true)") == []
     assert any("lakelog fsck: all bytes of 5 data files" in text for text in descriptions_of_jobs(lake.spark))
     place = Path(lake.catalog.load_table("a.t").location)
-    spoiled = sorted(place.glob("data/*"))[0]
-    data = spoiled.read_bytes()
-    spoiled.write_bytes(data[:20] + bytes([data[20] ^ 1]) + data[21:])
+    spoiled_path = sorted(place.glob("data/*"))[0]
+    data = spoiled_path.read_bytes()
+    spoiled_path.write_bytes(data[:20] + bytes([data[20] ^ 1]) + data[21:])
     assert lake.sql("CALL lake.system.fsck()") == []
     [found] = lake.sql("CALL lake.system.fsck(table => 'a.t', deep => true)")
-    assert found[:3] == ("damage", "data-file-altered", str(spoiled)) and "checksum differs" in found[3]
-    spoiled.unlink()
+    assert found[:3] == ("damage", "data-file-altered", str(spoiled_path)) and "checksum differs" in found[3]
+    spoiled_path.unlink()
     assert [row[1] for row in lake.sql("CALL lake.system.fsck(deep => true)")] == ["data-file-missing"]
-    spoiled.write_bytes(data)
+    spoiled_path.write_bytes(data)
     hint = place / "_log" / "latest.json"
     hint.write_bytes(b"{}")
     assert [row[:2] for row in lake.sql("CALL lake.system.fsck('a.t')")] == [("repairable", "hint-altered")]

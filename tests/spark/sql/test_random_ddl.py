@@ -30,7 +30,7 @@ def type_in_sql(json: Any) -> str:
         return SHORT.get(json, json.upper())
     match json["type"]:
         case "struct":
-            fields = [f"`{each['name']}`: {type_in_sql(each['type'])}" for each in json["fields"]]
+            fields = [f"`{field['name']}`: {type_in_sql(field['type'])}" for field in json["fields"]]
             return f"STRUCT<{', '.join(fields)}>"
         case "array":
             return f"ARRAY<{type_in_sql(json['elementType'])}>"
@@ -48,17 +48,17 @@ def value_in_sql(value: Any, type: Type) -> str:
     match type.kind:
         case "struct":
             parts = [f"'{part.name}', {value_in_sql(value[part.name], part.type)}" for part in type.parts]
-            made = f"named_struct({', '.join(parts)})"
+            new_text = f"named_struct({', '.join(parts)})"
         case "array":
-            made = f"array({', '.join(value_in_sql(each, type.parts[0].type) for each in value)})"
+            new_text = f"array({', '.join(value_in_sql(each, type.parts[0].type) for each in value)})"
         case _:
             pairs = [
                 value_in_sql(one, part.type)
                 for pair in value
                 for one, part in zip(pair, type.parts, strict=True)
             ]
-            made = f"map({', '.join(pairs)})"
-    return f"CAST({made} AS {_of_expressions(type)})" if not value else made
+            new_text = f"map({', '.join(pairs)})"
+    return f"CAST({new_text} AS {_of_expressions(type)})" if not value else new_text
 
 
 def _of_expressions(type: Type) -> str:
@@ -66,7 +66,7 @@ def _of_expressions(type: Type) -> str:
         return "STRING" if type.startswith("varchar") else type_in_sql(type)
     inner = [_of_expressions(part.type) for part in type.parts]
     if type.kind == "struct":
-        inner = [f"`{part.name}`: {each}" for part, each in zip(type.parts, inner, strict=True)]
+        inner = [f"`{part.name}`: {text}" for part, text in zip(type.parts, inner, strict=True)]
     return f"{type.kind.upper()}<{', '.join(inner)}>"
 
 
@@ -124,35 +124,39 @@ def statements(step: Step, columns: tuple[Column, ...]) -> list[str]:
 
 
 def _definition(step: Step) -> str:
-    columns = ", ".join(f"`{each['name']}` {type_in_sql(each['type'])}" for each in step["columns"])
-    by = ", ".join(f"`{each}`" for each in step["partitions"])
+    columns = ", ".join(f"`{column['name']}` {type_in_sql(column['type'])}" for column in step["columns"])
+    by = ", ".join(f"`{partition}`" for partition in step["partitions"])
     # One way or the other, whichever it is, so that the model need not know.
     mode = in_mode(MODES[len(step["columns"]) % 2])
     return f"({columns}) PARTITIONED BY ({by}) {mode}" if by else f"({columns}) {mode}"
 
 
 def _rows(step: Step, columns: tuple[Column, ...]) -> str:
-    types = {each.name: each.type for each in columns}
+    types = {column.name: column.type for column in columns}
     selects = [
-        "SELECT " + ", ".join(value_in_sql(row[each], types[each]) for each in step["columns"])
+        "SELECT " + ", ".join(value_in_sql(row[column], types[column]) for column in step["columns"])
         for row in step["rows"]
     ]
-    return f"({', '.join(f'`{each}`' for each in step['columns'])}) {' UNION ALL '.join(selects)}"
+    return f"({', '.join(f'`{column}`' for column in step['columns'])}) {' UNION ALL '.join(selects)}"
 
 
 def _alter(changes: list[dict[str, Any]], columns: tuple[Column, ...]) -> list[str]:
     table = "ALTER TABLE lake.t"
     if len(changes) > 1:
-        added = [f"{name(*each['name'])} {type_in_sql(each['type'])}" for each in changes if "type" in each]
-        return [f"{table} REPLACE COLUMNS ({', '.join(added)})"]
+        added_texts = [
+            f"{name(*change['name'])} {type_in_sql(change['type'])}" for change in changes if "type" in change
+        ]
+        return [f"{table} REPLACE COLUMNS ({', '.join(added_texts)})"]
     [change] = changes
     column = name(*change["name"]) if isinstance(change.get("name"), list) else ""
     match change["change"]:
         case "add-column":
-            required = "" if change.get("nullable", True) else " NOT NULL"
+            required_text = "" if change.get("nullable", True) else " NOT NULL"
             default = f" DEFAULT {change['default']['current']}" if change.get("default") else ""
             place = _position(change.get("position"))
-            return [f"{table} ADD COLUMN {column} {type_in_sql(change['type'])}{required}{default}{place}"]
+            return [
+                f"{table} ADD COLUMN {column} {type_in_sql(change['type'])}{required_text}{default}{place}"
+            ]
         case "rename-column":
             return [f"{table} RENAME COLUMN {column} TO `{change['new_name']}`"]
         case "delete-column":
@@ -163,15 +167,15 @@ def _alter(changes: list[dict[str, Any]], columns: tuple[Column, ...]) -> list[s
             return [f"{table} ALTER COLUMN {column}{_position(change['position'])}"]
         case "update-column-default":
             default = change["default"]
-            what = "DROP DEFAULT" if default is None else f"SET DEFAULT {default['current']}"
-            return [f"{table} ALTER COLUMN {column} {what}"]
+            label = "DROP DEFAULT" if default is None else f"SET DEFAULT {default['current']}"
+            return [f"{table} ALTER COLUMN {column} {label}"]
         case "update-column-nullability":
             return [f"{table} ALTER COLUMN {column} {'DROP' if change['nullable'] else 'SET'} NOT NULL"]
         case "add-partition-field" | "drop-partition-field":
             verb = change["change"].split("-")[0].upper()
             return [f"{table} {verb} PARTITION FIELD {_transform(change['field'])}"]
         case "set-sort-order":
-            by = ", ".join(f"`{each}`" for each in change["fields"])
+            by = ", ".join(f"`{field}`" for field in change["fields"])
             return [f"{table} WRITE {f'ORDERED BY {by}' if by else 'UNORDERED'}"]
         case "set-clustering":
             by = ", ".join(f"`{each}`" for (each,) in change["columns"])
@@ -208,9 +212,9 @@ def with_nulls(type: Any) -> Any:
 
 
 def to_arrow(frame: DataFrame) -> pa.Table:
-    """Return a frame's rows. PySpark fails by itself where a field that must not be NULL is in a struct that is."""
+    """Return a frame's rows. PySpark fails by itself if a field that must not be NULL is in a struct that is."""
     schema = StructType.fromJson(with_nulls(frame.schema.jsonValue()))
-    return frame.select(*(frame[f"`{each.name}`"].cast(each.dataType) for each in schema)).toArrow()
+    return frame.select(*(frame[f"`{field.name}`"].cast(field.dataType) for field in schema)).toArrow()
 
 
 def in_order(rows: list[Row]) -> list[str]:
@@ -221,22 +225,22 @@ def check_version(lake: Any, version: int, state: State, where: Condition | None
     """Hold a version, as Spark and as the Python client read it, against the model."""
     rows = state.seen()
     table = lake.catalog.load_table("t", version=version)
-    found = to_arrow(lake.frame(f"SELECT * FROM lake.t VERSION AS OF {version}"))
-    for read in (table.to_arrow(), found):
-        assert list(read.schema.names) == [each.name for each in state.columns]
+    found_rows = to_arrow(lake.frame(f"SELECT * FROM lake.t VERSION AS OF {version}"))
+    for read in (table.to_arrow(), found_rows):
+        assert list(read.schema.names) == [column.name for column in state.columns]
         assert in_order(read.to_pylist()) == in_order(rows), version
     if where is not None:
         condition = condition_in_sql(where, state.columns)
-        found = to_arrow(lake.frame(f"SELECT * FROM lake.t VERSION AS OF {version} WHERE {condition}"))
-        assert in_order(found.to_pylist()) == in_order([row for row in rows if where.holds(row)]), (
+        found_rows = to_arrow(lake.frame(f"SELECT * FROM lake.t VERSION AS OF {version} WHERE {condition}"))
+        assert in_order(found_rows.to_pylist()) == in_order([row for row in rows if where.holds(row)]), (
             version,
             where,
         )
 
 
 def run(lake: Any, draw: Draw, count: int) -> None:
-    done = [*statements(first := first_step(draw), ())]
-    for statement in done:
+    finished_statements = [*statements(first := first_step(draw), ())]
+    for statement in finished_statements:
         note(statement)
         lake.sql(statement)
     model = Model(State((), (), 0))
@@ -244,13 +248,13 @@ def run(lake: Any, draw: Draw, count: int) -> None:
     model.past = {1: model.state}
     for _ in range(count):
         step = draw_step(draw, model)
-        before = lake.catalog.load_table("t")
+        table_before = lake.catalog.load_table("t")
         try:
-            after, may_be_refused = model.after(step)
+            state_after, may_be_refused = model.after(step)
             # Spark deletes the rows itself where no whole files match.
             expected = "either" if may_be_refused and step["do"] != "delete" else "done"
         except Refused:
-            after, expected = model.state, "refused"
+            state_after, expected = model.state, "refused"
         dynamic = step["do"] == "overwrite-partitions"
         lake.spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic" if dynamic else "static")
         words = ""
@@ -266,17 +270,17 @@ def run(lake: Any, draw: Draw, count: int) -> None:
         assert (not words) is {"done": True, "refused": False, "either": not words}[expected], words
         table = lake.catalog.load_table("t")
         if words:
-            assert (table.id, table.version) == (before.id, before.version)
+            assert (table.id, table.version) == (table_before.id, table_before.version)
             continue
         if step["do"] == "create":
             model.past = {}
-        elif table.version == before.version:
-            assert in_order(after.seen()) == in_order(model.state.seen())
+        elif table.version == table_before.version:
+            assert in_order(state_after.seen()) == in_order(model.state.seen())
         else:
             # A rename is a version too, and this step makes two of them.
-            assert table.version == before.version + (2 if step["do"] == "rename-table" else 1)
-        model.state = model.past[table.version] = after
-        check_version(lake, table.version, after, None)
+            assert table.version == table_before.version + (2 if step["do"] == "rename-table" else 1)
+        model.state = model.past[table.version] = state_after
+        check_version(lake, table.version, state_after, None)
     for version, state in model.past.items():
         check_version(lake, version, state, draw_condition(draw, state.columns))
 

@@ -29,10 +29,10 @@ def literal(value: int | str | None) -> str:
 
 def values(rows: list[Row]) -> str:
     """Return a relation of these rows, of which there is at least one, with the table's types."""
-    listed = ", ".join(f"({', '.join(literal(value) for value in row)})" for row in rows)
+    listed_text = ", ".join(f"({', '.join(literal(value) for value in row)})" for row in rows)
     return (
         "(SELECT CAST(id AS BIGINT) AS id, CAST(k AS STRING) AS k, CAST(v AS INT) AS v "
-        f"FROM VALUES {listed} AS r(id, k, v))"
+        f"FROM VALUES {listed_text} AS r(id, k, v))"
     )
 
 
@@ -47,7 +47,7 @@ class Condition:
         return self.of(row) is True
 
 
-def compared(column: int, op: str, value: int | str) -> Condition:
+def compared_condition(column: int, op: str, value: int | str) -> Condition:
     def of(row: Row) -> Truth:
         mine: Any = row[column]
         if mine is None:
@@ -59,24 +59,24 @@ def compared(column: int, op: str, value: int | str) -> Condition:
 
 def both(one: Condition, other: Condition) -> Condition:
     def of(row: Row) -> Truth:
-        found = {one.of(row), other.of(row)}
-        return False if False in found else None if None in found else True
+        found_flags = {one.of(row), other.of(row)}
+        return False if False in found_flags else None if None in found_flags else True
 
     return Condition(f"({one.sql} AND {other.sql})", of)
 
 
 def either(one: Condition, other: Condition) -> Condition:
     def of(row: Row) -> Truth:
-        found = {one.of(row), other.of(row)}
-        return True if True in found else None if None in found else False
+        found_flags = {one.of(row), other.of(row)}
+        return True if True in found_flags else None if None in found_flags else False
 
     return Condition(f"({one.sql} OR {other.sql})", of)
 
 
-def negated(one: Condition) -> Condition:
+def negated_condition(one: Condition) -> Condition:
     def of(row: Row) -> Truth:
-        found = one.of(row)
-        return None if found is None else not found
+        is_found = one.of(row)
+        return None if is_found is None else not is_found
 
     return Condition(f"NOT ({one.sql})", of)
 
@@ -94,14 +94,17 @@ KNOWN = (
 
 OPS = st.sampled_from(["=", "<", ">=", "<>"])
 SIMPLE = st.one_of(
-    st.builds(compared, st.just(0), OPS, st.integers(0, 12)),
-    st.builds(compared, st.just(1), OPS, st.sampled_from(["a", "b", "c"])),
-    st.builds(compared, st.just(2), OPS, st.integers(-3, 3)),
+    st.builds(compared_condition, st.just(0), OPS, st.integers(0, 12)),
+    st.builds(compared_condition, st.just(1), OPS, st.sampled_from(["a", "b", "c"])),
+    st.builds(compared_condition, st.just(2), OPS, st.integers(-3, 3)),
     st.builds(missing, st.integers(0, 2)),
     st.sampled_from(KNOWN),
 )
 CONDITIONS = st.one_of(
-    SIMPLE, st.builds(both, SIMPLE, SIMPLE), st.builds(either, SIMPLE, SIMPLE), st.builds(negated, SIMPLE)
+    SIMPLE,
+    st.builds(both, SIMPLE, SIMPLE),
+    st.builds(either, SIMPLE, SIMPLE),
+    st.builds(negated_condition, SIMPLE),
 )
 
 
@@ -148,16 +151,16 @@ def delete(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
 
 def delete_of_rows_in_the_table(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
     where = draw(CONDITIONS)
-    gone = {row[0] for row in rows if where.holds(row)} - {None}
+    removed_numbers = {row[0] for row in rows if where.holds(row)} - {None}
     limit = draw(st.sampled_from(["", " LIMIT 1000"]))
     sql = f"DELETE FROM lake.t WHERE id IN (SELECT t.id FROM lake.t AS t WHERE {where.sql}{limit})"
-    return sql, [row for row in rows if row[0] not in gone]
+    return sql, [row for row in rows if row[0] not in removed_numbers]
 
 
 def update(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
     where, change = draw(CONDITIONS), draw(ASSIGNMENTS)
-    after = [change.of(row, row) if where.holds(row) else row for row in rows]
-    return f"UPDATE lake.t AS t SET {change.sql} WHERE {where.sql}", after
+    rows_after = [change.of(row, row) if where.holds(row) else row for row in rows]
+    return f"UPDATE lake.t AS t SET {change.sql} WHERE {where.sql}", rows_after
 
 
 def merge(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
@@ -175,7 +178,7 @@ def merge(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
             found.append((where, change))
         return found
 
-    matched = drawn("MATCHED", FROM_SOURCE)
+    matched_picture = drawn("MATCHED", FROM_SOURCE)
     inserts = draw(st.booleans())
     if inserts:
         clauses.append("WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)")
@@ -185,17 +188,17 @@ def merge(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
     after: list[Row] = []
     for row in rows:
         other = by_id.get(row[0]) if row[0] is not None else None
-        for where, change in lonely if other is None else matched:
+        for where, change in lonely if other is None else matched_picture:
             if where.holds(row):
                 after += [change.of(row, other or row)] if change else []
                 break
         else:
             after.append(row)
     if inserts:
-        there = {row[0] for row in rows}
-        after += [(row[0], None, row[2]) for row in source if row[0] is None or row[0] not in there]
-    using = draw(ONCE).format(values(source))
-    return f"MERGE INTO lake.t AS t USING {using} AS s ON t.id = s.id {' '.join(clauses)}", after
+        other_numbers = {row[0] for row in rows}
+        after += [(row[0], None, row[2]) for row in source if row[0] is None or row[0] not in other_numbers]
+    using_text = draw(ONCE).format(values(source))
+    return f"MERGE INTO lake.t AS t USING {using_text} AS s ON t.id = s.id {' '.join(clauses)}", after
 
 
 def overwrite(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
@@ -258,8 +261,8 @@ def run(lake: Any, draw: Draw, mode: str, count: int) -> None:
         table = lake.catalog.load_table("t", version=version)
         assert table.row_count == len(then)
         assert in_order([tuple(row.values()) for row in table.to_arrow().to_pylist()]) == in_order(then)
-        found = lake.sql(f"SELECT * FROM lake.t VERSION AS OF {version} AS t WHERE {where.sql}")
-        assert in_order(found) == in_order([row for row in then if where.holds(row)])
+        found_rows = lake.sql(f"SELECT * FROM lake.t VERSION AS OF {version} AS t WHERE {where.sql}")
+        assert in_order(found_rows) == in_order([row for row in then if where.holds(row)])
 
 
 def in_order(rows: list[Any]) -> list[str]:

@@ -20,8 +20,8 @@ def test_an_outcome_shows_what_differs_but_not_the_catalogs_name(lake, memory):
     for place in (lake, memory):
         place.sql("CREATE NAMESPACE lake.a")
         assert outcome(place, "SHOW NAMESPACES IN lake") == Outcome(columns=("namespace",), rows=(("a",),))
-        failed = outcome(place, "SELECT * FROM lake.a.gone")
-        assert failed.condition == "TABLE_OR_VIEW_NOT_FOUND"
-        assert dict(failed.parameters)["relationName"] == "`lake`.`a`.`gone`"
+        failed_outcome = outcome(place, "SELECT * FROM lake.a.gone")
+        assert failed_outcome.condition == "TABLE_OR_VIEW_NOT_FOUND"
+        assert dict(failed_outcome.parameters)["relationName"] == "`lake`.`a`.`gone`"
     lake.sql("CREATE NAMESPACE lake.b")
     assert outcome(lake, "SHOW NAMESPACES IN lake") != outcome(memory, "SHOW NAMESPACES IN lake")

@@ -191,21 +191,21 @@ def test_lines_of_a_table_are_distinguished_in_one_statement(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b AS OF VERSION 2")
     shop.sql("DELETE FROM lake.a.t.branch_b WHERE id = 1")
     lines = ("t", "t.branch_b", "t.tag_x", "t VERSION AS OF 'b'")
-    counted = " UNION ALL ".join(f"SELECT count(id) FROM lake.a.{line}" for line in lines)
-    assert [row[0] for row in shop.sql(counted)] == [3, 1, 2, 1]
+    counted_text = " UNION ALL ".join(f"SELECT count(id) FROM lake.a.{line}" for line in lines)
+    assert [row[0] for row in shop.sql(counted_text)] == [3, 1, 2, 1]
     assert shop.sql(
         "SELECT id FROM lake.a.t WHERE id NOT IN (SELECT id FROM lake.a.t.branch_b) "
         "AND id IN (SELECT id FROM lake.a.t.tag_x)"
     ) == [(1,)]
-    joined = "SELECT t.id FROM lake.a.t JOIN lake.a.t.branch_b b ON t.id = b.id AND t.k = b.k"
-    assert shop.sql(joined) == [(2,)]
+    joined_text = "SELECT t.id FROM lake.a.t JOIN lake.a.t.branch_b b ON t.id = b.id AND t.k = b.k"
+    assert shop.sql(joined_text) == [(2,)]
 
 
 @adapter
 def test_what_is_cached_of_one_line_is_of_no_other_and_follows_it(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b")
     shop.sql("CACHE TABLE lake.a.t.branch_b")
-    other = another_session(shop)
+    other_session = another_session(shop)
     try:
         assert ids(shop, "a.t.branch_b") == ids(shop) == [1, 2, 3]
         shop.sql("DELETE FROM lake.a.t.branch_b WHERE id = 1")
@@ -216,7 +216,7 @@ def test_what_is_cached_of_one_line_is_of_no_other_and_follows_it(shop):
         )
         shop.sql("INSERT INTO lake.a.t VALUES (4, 'd')")
         assert (ids(shop, "a.t.branch_b"), ids(shop)) == ([2, 3], [1, 2, 3, 4])
-        other.catalog.load_table("a.t", ref="b").truncate()
+        other_session.catalog.load_table("a.t", ref="b").truncate()
         shop.sql("REFRESH TABLE lake.a.t.branch_b")
         assert ids(shop, "a.t.branch_b") == []
         shop.sql("ALTER TABLE lake.a.t CREATE OR REPLACE BRANCH b AS OF VERSION 2")
@@ -268,9 +268,9 @@ def test_metadata_tables_show_a_line_or_the_whole_table(shop):
     assert shop.sql("SHOW PARTITIONS lake.a.t.branch_b") == [("k=a",), ("k=b",), ("k=x",)]
     assert shop.sql("SELECT * FROM lake.a.t.refs") == [("main", "BRANCH", 5), ("b", "BRANCH", 2)]
     assert shop.sql("SELECT * FROM lake.a.t.refs VERSION AS OF 3") == [("main", "BRANCH", 3)]
-    for whole in ("history", "snapshots", "refs", "log"):
+    for name in ("history", "snapshots", "refs", "log"):
         with pytest.raises(PySparkException, match="with all its tags and branches"):
-            shop.sql(f"SELECT * FROM lake.a.t.branch_b.{whole}")
+            shop.sql(f"SELECT * FROM lake.a.t.branch_b.{name}")
     assert [row[0] for row in shop.sql("SELECT operation FROM lake.a.t.history")][0].startswith("append")
 
 
@@ -282,10 +282,10 @@ def test_a_branch_is_compacted_and_the_table_is_not(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE TAG x")
     shop.sql("INSERT INTO lake.a.t.branch_b SELECT id, 'a' FROM range(10, 14)")
     files = shop.sql("SELECT count(*) FROM lake.a.t.files")
-    before = shop.sorted("SELECT *, _row_id FROM lake.a.t.branch_b")
+    text_before = shop.sorted("SELECT *, _row_id FROM lake.a.t.branch_b")
     [(rewritten, _, added, *_)] = shop.sql("CALL lake.system.compact('a.t.branch_b')")
     assert (rewritten > added, added) == (True, 1)
-    assert shop.sorted("SELECT *, _row_id FROM lake.a.t.branch_b") == before
+    assert shop.sorted("SELECT *, _row_id FROM lake.a.t.branch_b") == text_before
     assert (shop.sql("SELECT count(*) FROM lake.a.t.files"), ids(shop)) == (files, [1, 2, 3])
     with pytest.raises((PySparkException, Py4JJavaError), match="stays as it is"):
         shop.sql("CALL lake.system.compact('a.t.tag_x')")
@@ -300,7 +300,7 @@ def test_a_branch_is_written_to_in_every_way_and_the_table_stays(shop, way):
         shop.sql(f"ALTER TABLE lake.a.t SET TBLPROPERTIES ('lakelog.write.{command}.mode' = '{way}')")
     shop.sql("INSERT INTO lake.a.t SELECT id, 'c' FROM range(100, 110)")
     expected = {1, 2, 3, *range(100, 110)}
-    before = set(expected)
+    expected_before = set(expected)
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b")
     branch = f"{shop.name}.a.t.branch_b"
 
@@ -308,7 +308,7 @@ def test_a_branch_is_written_to_in_every_way_and_the_table_stays(shop, way):
         nonlocal expected
         expected = (expected - gone) | come
         assert set(ids(shop, "a.t.branch_b")) == set(in_python(shop, "b")) == expected
-        assert set(ids(shop)) == set(in_python(shop)) == before
+        assert set(ids(shop)) == set(in_python(shop)) == expected_before
 
     shop.sql("INSERT INTO lake.a.t.branch_b VALUES (4, 'a')")
     holds(come={4})
@@ -357,10 +357,10 @@ def test_values_of_identity_columns_are_given_once_and_checks_hold_on_every_line
         with pytest.raises(PySparkException) as error:
             lake.sql(f"INSERT INTO lake.{line} (id) VALUES (-3)")
         assert condition(error) == "CHECK_CONSTRAINT_VIOLATION"
-    given = lake.sql("SELECT n FROM lake.t WHERE id = 3") + lake.sql("SELECT n FROM lake.t.branch_b")
-    assert len({n for (n,) in given}) == len(given) == 5
+    given_rows = lake.sql("SELECT n FROM lake.t WHERE id = 3") + lake.sql("SELECT n FROM lake.t.branch_b")
+    assert len({n for (n,) in given_rows}) == len(given_rows) == 5
     rows = [lake.sql(f"SELECT _row_id FROM lake.{line} WHERE id = 3") for line in ("t", "t.branch_b")]
-    assert len({id for found in rows for (id,) in found}) == 3
+    assert len({id for row in rows for (id,) in row}) == 3
 
 
 def test_main_takes_over_what_was_tried_on_a_branch(shop):
@@ -495,7 +495,7 @@ def test_a_streaming_query_writes_to_a_branch_once_and_reads_from_none(shop, tmp
 @adapter
 def test_a_transaction_has_lines_as_it_left_them_and_no_other_client_does_before_its_end(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b")
-    other = another_session(shop)
+    other_session = another_session(shop)
     shop.sql("CALL lake.system.begin_transaction()")
     shop.sql("INSERT INTO lake.a.t.branch_b VALUES (4, 'd')")
     shop.sql("INSERT INTO lake.a.t VALUES (5, 'e')")
@@ -505,10 +505,10 @@ def test_a_transaction_has_lines_as_it_left_them_and_no_other_client_does_before
     seen = lambda lake: [ids(lake, name) for name in ("a.t", "a.t.branch_b")]  # noqa: E731
     assert [*seen(shop), ids(shop, "a.t.branch_c"), ids(shop, "a.t.tag_x")] == [
         [1, 2, 3, 5], [1, 2, 3, 4], [5], [1, 2]]  # fmt: skip
-    assert seen(other) == [[1, 2, 3], [1, 2, 3]]
+    assert seen(other_session) == [[1, 2, 3], [1, 2, 3]]
     shop.sql("CALL lake.system.commit_transaction()")
-    assert seen(other) == seen(shop) == [[1, 2, 3, 5], [1, 2, 3, 4]]
-    assert (ids(other, "a.t.branch_c"), in_python(shop, "x")) == ([5], [1, 2])
+    assert seen(other_session) == seen(shop) == [[1, 2, 3, 5], [1, 2, 3, 4]]
+    assert (ids(other_session, "a.t.branch_c"), in_python(shop, "x")) == ([5], [1, 2])
     shop.sql("CALL lake.system.begin_transaction()")
     shop.sql("TRUNCATE TABLE lake.a.t.branch_b")
     shop.sql("ALTER TABLE lake.a.t DROP BRANCH c")
@@ -519,7 +519,7 @@ def test_a_transaction_has_lines_as_it_left_them_and_no_other_client_does_before
 def test_changes_of_the_same_rows_on_two_lines_do_not_conflict_and_on_one_line_they_do(shop):
     shop.sql("ALTER TABLE lake.a.t SET TBLPROPERTIES ('lakelog.isolation' = 'serializable')")
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b")
-    other = another_session(shop)
+    other_session = another_session(shop)
     for mine, theirs, conflict in (
         ("t", "t.branch_b", False),
         ("t.branch_b", "t", False),
@@ -527,7 +527,7 @@ def test_changes_of_the_same_rows_on_two_lines_do_not_conflict_and_on_one_line_t
     ):
         shop.sql("CALL lake.system.begin_transaction()")
         shop.sql(f"UPDATE lake.a.{mine} SET id = id + 10")
-        other.sql(f"UPDATE lake.a.{theirs} SET id = id + 100")
+        other_session.sql(f"UPDATE lake.a.{theirs} SET id = id + 100")
         if conflict:
             with pytest.raises((PySparkException, Py4JJavaError), match="other rows on b now"):
                 shop.sql("CALL lake.system.commit_transaction()")
@@ -539,7 +539,7 @@ def test_changes_of_the_same_rows_on_two_lines_do_not_conflict_and_on_one_line_t
 def test_two_sessions_write_on_and_on_each_on_its_line(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b")
     sessions = {"t": shop, "t.branch_b": another_session(shop)}
-    failed: list[BaseException] = []
+    exceptions: list[BaseException] = []
 
     def work(line: str, lake: Lake) -> None:
         try:
@@ -547,14 +547,14 @@ def test_two_sessions_write_on_and_on_each_on_its_line(shop):
                 lake.sql(f"UPDATE lake.a.{line} SET id = id + 1 WHERE id > 0")
                 lake.sql(f"INSERT INTO lake.a.{line} VALUES ({-turn - 1}, 'w')")
         except BaseException as error:
-            failed.append(error)
+            exceptions.append(error)
 
     threads = [threading.Thread(target=work, args=line) for line in sessions.items()]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert not failed
+    assert not exceptions
     assert ids(shop) == ids(shop, "a.t.branch_b") == in_python(shop, "b") == [-4, -3, -2, -1, 5, 6, 7]
 
 

@@ -211,8 +211,8 @@ def test_all_that_works_by_full_names_works_where_the_catalog_is_the_default_one
         assert default.sql("SELECT count(*) FROM t VERSION AS OF 'trial'") == [(4,)]
         assert default.sql("CALL system.fast_forward('t', 'main', 'trial')")[0][0] == "main"
         assert default.sql("CALL system.compact('a.b.t')")[0][0] > 0
-        changed = default.spark.sql("SELECT 5L AS new, 'end' AS k")
-        changed.mergeInto("t", expr("t.id = new")).whenMatched().update({"k": expr("'end'")}).merge()
+        changed_rows = default.spark.sql("SELECT 5L AS new, 'end' AS k")
+        changed_rows.mergeInto("t", expr("t.id = new")).whenMatched().update({"k": expr("'end'")}).merge()
         copy = default.spark.readStream.table("t").writeStream.option(
             "checkpointLocation", str(tmp_path / "c")
         )
@@ -227,15 +227,17 @@ def test_all_that_works_by_full_names_works_where_the_catalog_is_the_default_one
     "name", ["a.b.c", "with space", "quo`te", "ünïcode", "UPPER", "1st", "select", "a/b", "-"]
 )
 def test_a_name_in_backticks_is_one_part_whatever_is_in_it(lake, name):
-    quoted = "`" + name.replace("`", "``") + "`"
+    quoted_text = "`" + name.replace("`", "``") + "`"
     session = another_session(lake)
-    session.sql(f"CREATE NAMESPACE lake.{quoted}")
-    session.sql(f"CREATE NAMESPACE lake.{quoted}.{quoted}")
-    session.sql(f"CREATE TABLE lake.{quoted}.{quoted}.{quoted} AS SELECT 1 AS {quoted}")
-    session.sql(f"USE lake.{quoted}.{quoted}")
-    assert session.sql(f"SELECT {quoted} FROM {quoted}") == [(1,)]
+    session.sql(f"CREATE NAMESPACE lake.{quoted_text}")
+    session.sql(f"CREATE NAMESPACE lake.{quoted_text}.{quoted_text}")
+    session.sql(f"CREATE TABLE lake.{quoted_text}.{quoted_text}.{quoted_text} AS SELECT 1 AS {quoted_text}")
+    session.sql(f"USE lake.{quoted_text}.{quoted_text}")
+    assert session.sql(f"SELECT {quoted_text} FROM {quoted_text}") == [(1,)]
     assert [row[1] for row in session.sql("SHOW TABLES")] == [name]
-    assert session.sql(f"SELECT x.{quoted} FROM {session.name}.{quoted}.{quoted}.{quoted} AS x") == [(1,)]
+    assert session.sql(
+        f"SELECT x.{quoted_text} FROM {session.name}.{quoted_text}.{quoted_text}.{quoted_text} AS x"
+    ) == [(1,)]
     assert lake.catalog.list_tables((name, name)) == [(name, name, name)]
     session.sql("USE spark_catalog.default")
 

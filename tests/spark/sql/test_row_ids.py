@@ -21,9 +21,9 @@ Known = dict[int, tuple[int | None, int | None]]
 
 def known(lake: Lake, of: str = "") -> Known:
     """Read them in Spark, and see that Python and a plan that asks for nothing else have the same."""
-    found = lake.sql(f"SELECT id, _row_id, _version FROM lake.t {of}")
-    own = {id: (row, version) for id, row, version in found}
-    assert len(own) == len(found)
+    rows = lake.sql(f"SELECT id, _row_id, _version FROM lake.t {of}")
+    own = {id: (row, version) for id, row, version in rows}
+    assert len(own) == len(rows)
     ids = [row for row, _ in own.values() if row is not None]
     assert len(ids) == len(set(ids))
     if not of:
@@ -35,8 +35,10 @@ def known(lake: Lake, of: str = "") -> Known:
 
 
 def by_python(table: Table) -> Known:
-    found = table.scan(["id"], row_ids=True).to_arrow().to_pydict()
-    return dict(zip(found["id"], zip(found["_row_id"], found["_row_version"], strict=True), strict=True))
+    columns = table.scan(["id"], row_ids=True).to_arrow().to_pydict()
+    return dict(
+        zip(columns["id"], zip(columns["_row_id"], columns["_row_version"], strict=True), strict=True)
+    )
 
 
 def integers(*ids: int) -> pa.Table:
@@ -74,13 +76,13 @@ def test_rows_keep_ids_and_versions_through_all_statements(rows: Lake, mode: str
         version += 1
         lake.sql(sql)
         assert lake.catalog.load_table("t").version == version
-        found, seen = known(lake), {row for row, _ in own.values()}
-        assert set(found) == (set(own) - set(gone)) | set(new)
+        facts, seen_rows = known(lake), {row for row, _ in own.values()}
+        assert set(facts) == (set(own) - set(gone)) | set(new)
         for id in set(own) - set(gone):
-            assert found[id] == ((own[id][0], version) if id in changed else own[id]), (sql, id)
+            assert facts[id] == ((own[id][0], version) if id in changed else own[id]), (sql, id)
         for id in new:
-            assert found[id][1] == version and found[id][0] is not None and found[id][0] not in seen
-        own = found
+            assert facts[id][1] == version and facts[id][0] is not None and facts[id][0] not in seen_rows
+        own = facts
 
     run("UPDATE lake.t SET v = 5 WHERE id IN (3, 4, 25)", changed={3, 4, 25})
     run("UPDATE lake.t SET k = 'c' WHERE id IN (4, 6)", changed={4, 6})
@@ -180,8 +182,8 @@ def test_columns_of_files_are_no_columns_of_the_table(rows: Lake, mode: str) -> 
             assert file.field(name).metadata == {b"PARQUET:field_id": str(OWN_FIELD_IDS[name]).encode()}
     assert {ROW_ID, ROW_VERSION} <= set.union(*read), "rows that came from elsewhere bring their ids along"
     assert not all(ROW_ID in columns for columns in read), "an append writes none"
-    for shown in ("DESCRIBE lake.t", "SELECT * FROM lake.t.files LIMIT 5"):
-        assert "lakelog_row" not in str(lake.sql(shown)).replace(".parquet", "")
+    for text in ("DESCRIBE lake.t", "SELECT * FROM lake.t.files LIMIT 5"):
+        assert "lakelog_row" not in str(lake.sql(text)).replace(".parquet", "")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -191,9 +193,9 @@ def test_rows_of_before_there_were_ids_get_some_when_they_are_written_anew(lake:
         lake.catalog.load_table("t").append(integers(1, 2))
     assert known(lake) == {1: (None, None), 2: (None, None)}
     lake.sql("UPDATE lake.t SET v = 1 WHERE id = 2")
-    found = known(lake)
-    assert found[2][0] is not None and found[2][1] == 3
-    assert found[1] == (None, None) if mode == "merge-on-read" else found[1] != found[2]
+    facts = known(lake)
+    assert facts[2][0] is not None and facts[2][1] == 3
+    assert facts[1] == (None, None) if mode == "merge-on-read" else facts[1] != facts[2]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -210,10 +212,10 @@ def test_a_transaction_that_changes_its_own_rows_takes_no_ids_of_other_rows(lake
     }  # fmt: skip
     lake.catalog.load_table("t").append(integers(6, 7))
     lake.sql("CALL lake.system.commit_transaction()")
-    found = known(lake)
-    assert set(found) == {1, 2, 3, 5, 6, 7}
-    assert (found[1], found[2]) == (own[1], (own[2][0], 4))
-    assert {version for _, version in found.values()} == {2, 3, 4}
+    facts = known(lake)
+    assert set(facts) == {1, 2, 3, 5, 6, 7}
+    assert (facts[1], facts[2]) == (own[1], (own[2][0], 4))
+    assert {version for _, version in facts.values()} == {2, 3, 4}
 
 
 @in_one_mode
@@ -226,8 +228,10 @@ def test_ids_are_unique_and_stay_in_a_random_sequence(lake: Lake, mode: str) -> 
 
     def some() -> tuple[str, set[int]]:
         modulus = chance.choice((2, 3, 5, 7))
-        rest = chance.randrange(modulus)
-        return f"t.id % {modulus} = {rest}", {id for id in own if id % modulus == rest}
+        remaining_number = chance.randrange(modulus)
+        return f"t.id % {modulus} = {remaining_number}", {
+            id for id in own if id % modulus == remaining_number
+        }
 
     def insert() -> tuple[str, set[int], set[int], set[int]]:
         first = len(given) * 10
@@ -235,41 +239,41 @@ def test_ids_are_unique_and_stay_in_a_random_sequence(lake: Lake, mode: str) -> 
         return sql, set(), set(), set(range(first, first + 7))
 
     def delete() -> tuple[str, set[int], set[int], set[int]]:
-        where, which = some()
-        return f"DELETE FROM lake.t WHERE {where}", set(), which, set()
+        where, chosen_numbers = some()
+        return f"DELETE FROM lake.t WHERE {where}", set(), chosen_numbers, set()
 
     def update() -> tuple[str, set[int], set[int], set[int]]:
-        where, which = some()
-        return f"UPDATE lake.t SET v = v + 1 WHERE {where}", which, set(), set()
+        where, chosen_numbers = some()
+        return f"UPDATE lake.t SET v = v + 1 WHERE {where}", chosen_numbers, set(), set()
 
     def merge() -> tuple[str, set[int], set[int], set[int]]:
-        (where, which), first = some(), len(given) * 10 + 1
-        chosen = set(chance.sample(sorted(own), min(6, len(own))))
-        source = ", ".join(f"{id}L" for id in sorted(chosen | {first}))
+        (where, count), first = some(), len(given) * 10 + 1
+        chosen_numbers = set(chance.sample(sorted(own), min(6, len(own))))
+        source = ", ".join(f"{id}L" for id in sorted(chosen_numbers | {first}))
         sql = (
             f"MERGE INTO lake.t USING (SELECT explode(array({source})) AS id) AS s ON t.id = s.id "
             f"WHEN MATCHED AND {where} THEN DELETE WHEN MATCHED THEN UPDATE SET v = v + 1 "
             "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 0)"
         )
-        return sql, chosen - which, chosen & which, {first}
+        return sql, chosen_numbers - count, chosen_numbers & count, {first}
 
     steps: list[Callable[[], tuple[str, set[int], set[int], set[int]]]] = [insert, insert]
     steps += [chance.choice((insert, delete, update, update, merge, merge)) for _ in range(10)]
     for step in steps:
-        sql, changed, gone, new = step()
+        sql, changed_numbers, removed_numbers, new = step()
         lake.sql(sql)
         table = lake.catalog.load_table("t")
         if table.version in past:
-            assert not changed | gone | new, sql
+            assert not changed_numbers | removed_numbers | new, sql
             continue
         found = by_python(table)
-        kept = {
-            id: (row, table.version if id in changed else version)
+        kept_rows = {
+            id: (row, table.version if id in changed_numbers else version)
             for id, (row, version) in own.items()
-            if id not in gone
+            if id not in removed_numbers
         }
-        assert set(found) == set(kept) | new, sql
-        assert {id: found[id] for id in kept} == kept, sql
+        assert set(found) == set(kept_rows) | new, sql
+        assert {id: found[id] for id in kept_rows} == kept_rows, sql
         fresh = {found[id][0] for id in new}
         assert len(fresh) == len(new) and not fresh & given and None not in fresh
         assert all(found[id][1] == table.version for id in new)

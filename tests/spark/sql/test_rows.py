@@ -103,8 +103,8 @@ def test_statements_do_what_they_do_in_sparks_own_catalog(lake, memory_rows, mod
         arrow = lake.catalog.load_table("t").to_arrow().select(["id", "k", "v"])
         python = sorted((tuple(row.values()) for row in arrow.to_pylist()), key=repr)
         assert python == sorted((row[:3] for row in rows.rows), key=repr), statement
-    found = lake.sorted("SELECT id, k, v FROM lake.t")
-    assert another_session(lake).sorted("SELECT id, k, v FROM lake.t") == found
+    text = lake.sorted("SELECT id, k, v FROM lake.t")
+    assert another_session(lake).sorted("SELECT id, k, v FROM lake.t") == text
 
 
 MERGES = {
@@ -133,7 +133,7 @@ MERGES = {
 @in_one_mode
 @pytest.mark.adapter
 def test_data_frames_are_merged_as_into_sparks_own_catalog(lake, memory_rows, mode):
-    other, frame = another_session(lake), lake.spark.createDataFrame
+    other_session, frame = another_session(lake), lake.spark.createDataFrame
     for place, how in ((lake, in_mode(mode)), (memory_rows, "PARTITIONED BY (k)")):
         outcome(place, f"CREATE TABLE lake.t (id BIGINT, k STRING) {how}")
         outcome(place, "INSERT INTO lake.t SELECT id, 'old' FROM range(1, 5, 1, 1)")
@@ -148,14 +148,16 @@ def test_data_frames_are_merged_as_into_sparks_own_catalog(lake, memory_rows, mo
 
     for name, merge in MERGES.items():
         assert merged(lake, merge) == merged(memory_rows, merge), name
-        assert outcome(other, "SELECT * FROM lake.t") == outcome(memory_rows, "SELECT * FROM lake.t"), name
+        assert outcome(other_session, "SELECT * FROM lake.t") == outcome(
+            memory_rows, "SELECT * FROM lake.t"
+        ), name
     version = lake.catalog.load_table("t").version
     rows = frame([(2, "evolved", 20)], "id BIGINT, k STRING, more INT").alias("s")
     merge = rows.mergeInto(f"{lake.name}.t", expr(f"{lake.name}.t.id = s.id")).whenMatched().updateAll()
     merge.withSchemaEvolution().merge()
     assert lake.catalog.load_table("t").version == version + 1
     expected = [(1, "left", None), (2, "evolved", 20), (3, "new", None), (6, "six", None), (7, "seven", None)]
-    assert other.sorted("SELECT * FROM lake.t") == expected
+    assert other_session.sorted("SELECT * FROM lake.t") == expected
     assert (
         sorted(tuple(row.values()) for row in lake.catalog.load_table("t").to_arrow().to_pylist()) == expected
     )
@@ -202,11 +204,11 @@ def test_schema_evolution_and_rows_are_one_commit(lake, mode):
     assert lake.sorted("SELECT * FROM lake.t") == [(1, 1, None), (2, 20, "x"), (3, 30, "y")]
     assert lake.catalog.load_table("t").version == version + 1
     # To explain it changes nothing, and says so.
-    explained = lake.sql(
+    explained_rows = lake.sql(
         "EXPLAIN MERGE WITH SCHEMA EVOLUTION INTO lake.t USING (SELECT 2L AS id, 'x' AS other) s "
         "ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
     )
-    assert any("would be changed without the write" in line for (line,) in explained)
+    assert any("would be changed without the write" in line for (line,) in explained_rows)
     assert lake.catalog.load_table("t").version == version + 1
     with pytest.raises(Exception, match="violat|CHECK|divide|DIVIDE"):
         lake.sql(
@@ -295,16 +297,16 @@ VALUES_KEPT = ("a  ", "b", ("c  ", "d"), ["e"], {"k": "f  "})
 
 def texts_keep_their_lengths(lake, table, evolving):
     """The columns are what they were, and a statement that would add one fails as a whole over a longer text."""
-    described = [tuple(row[:2]) for row in lake.sql(f"DESCRIBE lake.{table}")]
+    described_rows = [tuple(row[:2]) for row in lake.sql(f"DESCRIBE lake.{table}")]
     for column in (
         TEXTS.replace("<c: ", "<c:").replace(", v: ", ",v:").replace("STRING, ", "STRING,").split(", ")
     ):
-        assert tuple(column.lower().split()) in described
+        assert tuple(column.lower().split()) in described_rows
     for text in "ade":
         longer = VALUES.replace(f"'{text}'", "'long'")
         with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
             lake.sql(evolving.replace(VALUES, f"{longer}, 1 AS more"))
-    assert [tuple(row[:2]) for row in lake.sql(f"DESCRIBE lake.{table}")] == described
+    assert [tuple(row[:2]) for row in lake.sql(f"DESCRIBE lake.{table}")] == described_rows
 
 
 @pytest.mark.adapter

@@ -178,23 +178,23 @@ def test_what_is_cached_of_a_line_is_not_read_of_another(shop: Lake):
     def rows() -> list[tuple]:
         return sorted(shop.sql("SELECT id, k FROM lake.a.t"))
 
-    before = rows()
-    audited = [*before, (3, "c")]
+    rows_before = rows()
+    audited = [*rows_before, (3, "c")]
     try:
         shop.sql("CACHE TABLE lake.a.t")
         shop.sql("SET spark.wap.branch = audit")
         shop.sql("INSERT INTO lake.a.t VALUES (3, 'c')")
         assert rows() == audited
         shop.sql("RESET spark.wap.branch")
-        assert rows() == before
+        assert rows() == rows_before
         shop.sql("UNCACHE TABLE lake.a.t")
         shop.sql("SET spark.wap.branch = audit")
         shop.sql("CACHE TABLE lake.a.t")
         assert rows() == audited
         shop.sql("RESET spark.wap.branch")
-        assert rows() == before
+        assert rows() == rows_before
         shop.sql("INSERT INTO lake.a.t SELECT id + 10, k FROM lake.a.t")
-        assert in_python(shop) == [*before, (11, "a"), (12, "b")]
+        assert in_python(shop) == [*rows_before, (11, "a"), (12, "b")]
     finally:
         shop.spark.catalog.clearCache()
 
@@ -225,11 +225,11 @@ def test_one_write_names_one_branch(shop: Lake):
 def test_the_session_that_writes_counts_and_not_the_one_that_is_active(shop: Lake):
     table = f"{shop.name}.a.t"
     before = in_python(shop)
-    other = shop.spark.newSession()
+    other_session = shop.spark.newSession()
     for key, value in shop.spark.conf.getAll.items():
         if key.startswith(f"spark.sql.catalog.{shop.name}"):
-            other.conf.set(key, value)
-    rows = other.createDataFrame([(7, "g")], "id long, k string")
+            other_session.conf.set(key, value)
+    rows = other_session.createDataFrame([(7, "g")], "id long, k string")
     place = shop.catalog.load_table("a.t").location
     shop.sql("SET spark.wap.branch = audit")
     frame(shop).writeTo(table).append()  # makes the session with the setting the thread's active one

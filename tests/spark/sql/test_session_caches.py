@@ -1,4 +1,4 @@
-"""What is cached of a table of lakelog's: one that has several names, and what statements and frames see of it."""
+"""Cached tables of lakelog: tables with several names, and the rows that statements and frames see."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ pytestmark = pytest.mark.adapter
 
 @pytest.fixture
 def shared(spark, python, tmp_path) -> Iterator[Shared]:
-    with shared_database(spark, tmp_path, python) as made:
-        yield made
-        made.spark.catalog.clearCache()
+    with shared_database(spark, tmp_path, python) as database:
+        yield database
+        database.spark.catalog.clearCache()
 
 
 @pytest.mark.parametrize("cached, catalog", [("spark_catalog", "lake"), ("lake", "spark_catalog")])
 def test_what_is_cached_by_one_name_follows_writes_by_the_other(shared, cached, catalog):
     shared.sql("CREATE TABLE t (id INT) USING lakelog")
     shared.sql("INSERT INTO t VALUES (1)")
-    cached, written = (f"{name}.{shared.database}.t" for name in (cached, catalog))
+    cached, text = (f"{name}.{shared.database}.t" for name in (cached, catalog))
     shared.spark.sql(f"CACHE TABLE {cached}")
 
-    def seen() -> list[int]:
+    def seen_numbers() -> list[int]:
         return sorted(row.id for row in shared.spark.table(cached).collect())
 
-    assert seen() == [1]
-    shared.spark.sql(f"INSERT INTO {written} VALUES (2)")
-    assert seen() == [1, 2]
-    shared.spark.sql(f"DELETE FROM {written} WHERE id = 1")
-    assert seen() == [2]
+    assert seen_numbers() == [1]
+    shared.spark.sql(f"INSERT INTO {text} VALUES (2)")
+    assert seen_numbers() == [1, 2]
+    shared.spark.sql(f"DELETE FROM {text} WHERE id = 1")
+    assert seen_numbers() == [2]
     shared.spark.sql(f"CALL {catalog}.system.begin_transaction()")
-    shared.spark.sql(f"INSERT INTO {written} VALUES (3)")
-    assert seen() == [2], "no other session sees what is not committed"
+    shared.spark.sql(f"INSERT INTO {text} VALUES (3)")
+    assert seen_numbers() == [2], "no other session sees what is not committed"
     shared.spark.sql(f"CALL {catalog}.system.commit_transaction()")
-    assert seen() == [2, 3]
-    shared.spark.sql(f"ALTER TABLE {written} ADD COLUMN more INT DEFAULT 7")
+    assert seen_numbers() == [2, 3]
+    shared.spark.sql(f"ALTER TABLE {text} ADD COLUMN more INT DEFAULT 7")
     assert shared.spark.table(cached).columns == ["id", "more"]
-    shared.spark.sql(f"DROP TABLE {written}")
+    shared.spark.sql(f"DROP TABLE {text}")
     assert not shared.spark.catalog.tableExists(cached)
 
 
@@ -52,16 +52,16 @@ def test_what_is_cached_by_one_name_follows_writes_by_the_other(shared, cached, 
 def test_what_is_cached_by_name_or_place_follows_writes_by_the_other(shared, by_place):
     place = str(shared.folder / "t")
     shared.sql(f"CREATE TABLE t USING lakelog LOCATION '{place}' AS SELECT 1 AS id")
-    cached, written = f"spark_catalog.{shared.database}.t", f"lakelog.`{place}`"
+    cached_text, text = f"spark_catalog.{shared.database}.t", f"lakelog.`{place}`"
     if by_place:
-        cached, written = written, cached
-    shared.spark.sql(f"CACHE TABLE {cached}")
-    assert shared.spark.table(cached).count() == 1
-    shared.spark.sql(f"INSERT INTO {written} VALUES (2)")
-    assert shared.spark.table(cached).count() == 2
+        cached_text, text = text, cached_text
+    shared.spark.sql(f"CACHE TABLE {cached_text}")
+    assert shared.spark.table(cached_text).count() == 1
+    shared.spark.sql(f"INSERT INTO {text} VALUES (2)")
+    assert shared.spark.table(cached_text).count() == 2
     frame = shared.spark.createDataFrame([(3,)], "id int")
     frame.write.format("lakelog").option("catalog", "spark_catalog").mode("append").save(place)
-    assert shared.spark.table(cached).count() == 3
+    assert shared.spark.table(cached_text).count() == 3
 
 
 def merged(place: Place, source: DataFrame) -> None:
@@ -93,7 +93,9 @@ SCENARIOS = [
 """What is done one after the other; then `frame`, `view` and the table are looked at."""
 
 QUICK = {("frame", 0), ("table", 4), ("frame", 11)}
-CASES = [(cached, number) for cached in ("nothing", "frame", "table") for number in range(len(SCENARIOS))]
+CASES = [
+    (cached_name, number) for cached_name in ("nothing", "frame", "table") for number in range(len(SCENARIOS))
+]
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.adapter
 
 @pytest.fixture
 def shared(spark, python, tmp_path) -> Iterator[Shared]:
-    with shared_database(spark, tmp_path, python) as made:
-        yield made
+    with shared_database(spark, tmp_path, python) as database:
+        yield database
 
 
 def fails(shared: Shared, statement: str, condition: str) -> None:
@@ -54,13 +54,13 @@ def test_what_is_shown_of_a_table_makes_it_again(shared):
         "CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY, s STRUCT<x: VARCHAR(3)>) USING lakelog"
     )
     shared.sql("ALTER TABLE t ALTER COLUMN s.x TYPE STRING")
-    before = shared.catalog.load_table((shared.database, "t"))
+    table_before = shared.catalog.load_table((shared.database, "t"))
     [(shown,)] = shared.sql("SHOW CREATE TABLE t")
     shared.sql("DROP TABLE t")
     shared.sql(shown)
-    after = shared.catalog.load_table((shared.database, "t"))
-    assert after.schema.find(["id"]).identity is not None
-    assert (after.schema, after.provider) == (before.schema, before.provider)
+    table_after = shared.catalog.load_table((shared.database, "t"))
+    assert table_after.schema.find(["id"]).identity is not None
+    assert (table_after.schema, table_after.provider) == (table_before.schema, table_before.provider)
 
 
 def test_every_statement_about_a_table_reaches_lakelog(shared):
@@ -236,12 +236,17 @@ def test_both_kinds_are_listed_together(shared):
     shared.sql("CREATE TABLE c USING json AS SELECT 1 AS id")
     shared.sql("CREATE VIEW v AS SELECT b.id FROM a JOIN b USING (id)")
     shared.sql("CREATE TEMPORARY VIEW temporary AS SELECT 1 AS id")
-    here = shared.database
-    tables = [(here, "a", False), (here, "b", False), (here, "c", False), (here, "v", False)]
+    own_database = shared.database
+    tables = [
+        (own_database, "a", False),
+        (own_database, "b", False),
+        (own_database, "c", False),
+        (own_database, "v", False),
+    ]
     assert shared.sql("SHOW TABLES") == [*tables, ("", "temporary", True)]
-    assert shared.sql("SHOW VIEWS") == [(here, "v", False), ("", "temporary", True)]
-    assert shared.sql("SHOW TABLES LIKE 'b*'") == [(here, "b", False)]
-    extended = {row[1]: row[3] for row in shared.sql(f"SHOW TABLE EXTENDED IN {here} LIKE '*'")}
+    assert shared.sql("SHOW VIEWS") == [(own_database, "v", False), ("", "temporary", True)]
+    assert shared.sql("SHOW TABLES LIKE 'b*'") == [(own_database, "b", False)]
+    extended = {row[1]: row[3] for row in shared.sql(f"SHOW TABLE EXTENDED IN {own_database} LIKE '*'")}
     assert set(extended) == {"a", "b", "c", "v", "temporary"}
     assert [
         "Provider: " + kind in extended[name]
@@ -254,8 +259,8 @@ def test_both_kinds_are_listed_together(shared):
         "a": ("MANAGED", False), "b": ("MANAGED", False), "c": ("MANAGED", False), "v": ("VIEW", False),
         "temporary": ("TEMPORARY", True),
     }  # fmt: skip
-    assert catalog.currentDatabase() == here
-    assert here in [database.name for database in catalog.listDatabases()]
+    assert catalog.currentDatabase() == own_database
+    assert own_database in [database.name for database in catalog.listDatabases()]
 
 
 def test_a_namespace_that_neither_has_is_not_listed(shared):
@@ -407,8 +412,8 @@ def test_tables_are_copied_by_like_between_the_kinds(shared):
 @pytest.mark.parametrize("source", ["lakelog", None])
 def test_save_as_table_and_insert_into_have_all_modes(shared, source):
     def writer(value: int, mode: str):
-        made = shared.spark.sql(f"SELECT {value} AS id").write.mode(mode)
-        return made.format(source) if source else made
+        new_mode = shared.spark.sql(f"SELECT {value} AS id").write.mode(mode)
+        return new_mode.format(source) if source else new_mode
 
     shared.sql("CREATE TABLE t USING lakelog AS SELECT 1 AS id")
     writer(2, "append").saveAsTable("t")

@@ -1,4 +1,4 @@
-"""SHOW CREATE TABLE: what it prints makes the same table, with what Spark's own command leaves out."""
+"""SHOW CREATE TABLE prints a statement that makes the same table, with details that Spark's command leaves out."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ def test_what_is_shown_makes_the_same_table(lake, by):
     lake.sql("CREATE TABLE lake.others (name STRING NOT NULL PRIMARY KEY)")
     columns = IDENTITY + (GENERATED if SPARK_4_3 else "") + CONSTRAINTS
     lake.sql(f"CREATE TABLE lake.t ({columns}) {REST.format(by=by)}")
-    before = definition(lake)
-    fields = before[0].fields
+    definition_before = definition(lake)
+    fields = definition_before[0].fields
     assert [field.name for field in fields if field.identity is not None] == ["id", "an other"]
     assert len([field for field in fields if field.generated is not None]) == (3 if SPARK_4_3 else 0)
     shown = made_again(lake)
-    assert definition(lake) == before
+    assert definition(lake) == definition_before
     assert lake.sql("SHOW CREATE TABLE lake.t")[0][0] == shown
     assert "id BIGINT NOT NULL GENERATED ALWAYS AS IDENTITY (START WITH 5 INCREMENT BY -2) COMMENT" in shown
     lake.sql("INSERT INTO lake.t (name, at) VALUES ('n', TIMESTAMP'2026-01-02 10:00:00')")
     assert lake.sql("SELECT id, `an other`, plain FROM lake.t") == [(5, 1, 7)]
     if SPARK_4_3:
-        computed = lake.sql("SELECT CAST(day AS STRING), `q uote`, low FROM lake.t")
-        assert computed == [("2026-01-02", "n)'\"\n", 3.5)]
+        computed_rows = lake.sql("SELECT CAST(day AS STRING), `q uote`, low FROM lake.t")
+        assert computed_rows == [("2026-01-02", "n)'\"\n", 3.5)]
 
 
 def test_values_begin_where_they_began(lake):
@@ -86,11 +86,11 @@ def test_the_order_of_rows_is_shown_as_a_statement(lake):
     assert not definition(lake)[2].fields
     lake.sql("ALTER TABLE lake.t RENAME COLUMN `b */ c` TO `b c`")
     lake.sql(order.format("b c"))
-    before = definition(lake)
+    definition_before = definition(lake)
     shown = made_again(lake)
     [line] = [line for line in shown.splitlines() if line.startswith("/* and then: ")]
     lake.spark.sql(line.removeprefix("/* and then: ").removesuffix(" */"))
-    assert definition(lake)[2].fields == before[2].fields
+    assert definition(lake)[2].fields == definition_before[2].fields
     assert lake.sql("SHOW CREATE TABLE lake.t")[0][0] == shown
 
 

@@ -99,5 +99,7 @@ def test_python_prunes_by_what_executors_computed(lake):
             f"dt = DATE'{date}'",
             f"n = TIMESTAMP_NTZ'{n}'",
         ]
-        counts = " UNION ALL ".join(f"SELECT count(*) FROM lake.t WHERE {each}" for each in conditions)
+        counts = " UNION ALL ".join(
+            f"SELECT count(*) FROM lake.t WHERE {condition}" for condition in conditions
+        )
         assert lake.sql(counts) == [(1,)] * len(conditions), counts

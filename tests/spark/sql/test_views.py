@@ -137,7 +137,7 @@ def test_statements_do_and_show_what_those_of_sparks_own_catalog_do(places):
 
 def test_what_is_refused_changes_nothing(places):
     lake, _ = places
-    before = lake.catalog.audit(namespace="a")
+    entries_before = lake.catalog.audit(namespace="a")
     for statement in (
         "CREATE VIEW lake.a.v AS SELECT 1 AS x",
         "CREATE OR REPLACE VIEW lake.a.t AS SELECT 1 AS x",
@@ -149,7 +149,7 @@ def test_what_is_refused_changes_nothing(places):
     ):
         with pytest.raises(AnalysisException):
             lake.sql(statement)
-    assert list(lake.catalog.audit(namespace="a")) == list(before)
+    assert list(lake.catalog.audit(namespace="a")) == list(entries_before)
 
 
 def test_a_view_is_the_same_for_another_session_and_for_python(lake):
@@ -159,23 +159,23 @@ def test_a_view_is_the_same_for_another_session_and_for_python(lake):
         "CREATE VIEW lake.a.v (n COMMENT 'number', m) COMMENT 'noted' TBLPROPERTIES ('k' = 'v') "
         "AS SELECT * FROM lake.a.t"
     )
-    other = another_session(lake)
-    assert other.sql("SELECT m, n FROM lake.a.v") == [("x", 1)]
-    assert other.sql("SHOW VIEWS IN lake.a") == [("a", "v", False)]
+    other_session = another_session(lake)
+    assert other_session.sql("SELECT m, n FROM lake.a.v") == [("x", 1)]
+    assert other_session.sql("SHOW VIEWS IN lake.a") == [("a", "v", False)]
     view = lake.catalog.load_view("a.v")
     assert view.text == f"SELECT * FROM {lake.name}.a.t"
-    assert [(each.name, each.type, each.comment) for each in view.columns] == [
+    assert [(column.name, column.type, column.comment) for column in view.columns] == [
         ("n", "integer", "number"),
         ("m", "string", None),
     ]
     assert view.query_columns == ("id", "s")
     assert view.properties["k"] == "v" and view.properties["comment"] == "noted"
-    other.sql("ALTER VIEW lake.a.v AS SELECT id * 2 AS twice FROM lake.a.t")
+    other_session.sql("ALTER VIEW lake.a.v AS SELECT id * 2 AS twice FROM lake.a.t")
     assert lake.sql("SELECT * FROM lake.a.v") == [(2,)]
     lake.sql("ALTER VIEW lake.a.v RENAME TO w")
-    assert refused(other, "SELECT * FROM lake.a.v") == "TABLE_OR_VIEW_NOT_FOUND"
-    assert other.sql("SELECT * FROM lake.a.w") == [(2,)]
-    other.sql("DROP VIEW lake.a.w")
+    assert refused(other_session, "SELECT * FROM lake.a.v") == "TABLE_OR_VIEW_NOT_FOUND"
+    assert other_session.sql("SELECT * FROM lake.a.w") == [(2,)]
+    other_session.sql("DROP VIEW lake.a.w")
     assert lake.catalog.list_views("a") == []
     assert lake.sql("SHOW VIEWS IN lake.a") == []
 
@@ -189,16 +189,16 @@ def test_what_show_create_shows_creates_the_same_view(lake):
             f"CREATE VIEW lake.a.`v w` {columns} COMMENT 'noted' TBLPROPERTIES ('k' = 'it''s') WITH SCHEMA {mode}"
             " AS SELECT * FROM lake.a.t WHERE s LIKE 'x%'"
         )
-        before = lake.catalog.load_view(("a", "v w"))
+        view_before = lake.catalog.load_view(("a", "v w"))
         ((shown,),) = lake.sql("SHOW CREATE TABLE lake.a.`v w`")
         lake.sql("DROP VIEW lake.a.`v w`")
         lake.sql(shown)
-        after = lake.catalog.load_view(("a", "v w"))
+        view_after = lake.catalog.load_view(("a", "v w"))
         # The columns that are shown are names that were chosen, which nothing evolves: as in the session catalog.
-        assert after.schema_mode == ("TYPE EVOLUTION" if mode == "EVOLUTION" else mode)
-        assert (after.text, after.columns) == (before.text, before.columns)
-        assert after.query_columns == (before.query_columns or ("id", "s"))
-        assert after.properties == before.properties
+        assert view_after.schema_mode == ("TYPE EVOLUTION" if mode == "EVOLUTION" else mode)
+        assert (view_after.text, view_after.columns) == (view_before.text, view_before.columns)
+        assert view_after.query_columns == (view_before.query_columns or ("id", "s"))
+        assert view_after.properties == view_before.properties
         lake.sql("DROP VIEW lake.a.`v w`")
 
 
@@ -208,24 +208,24 @@ def test_renames_move_a_view_within_a_namespace_and_across(lake):
     lake.sql("CREATE NAMESPACE lake.b.deep")
     lake.sql("CREATE TABLE lake.a.t (id INT)")
     lake.sql("CREATE VIEW lake.a.v AS SELECT 1 AS x")
-    for old, new, now in (
+    for old, new, current_text in (
         ("a.v", "w", "a.w"),
         ("a.w", "b.w", "b.w"),
         ("b.w", "b.deep.`w.x`", "b.deep.`w.x`"),
         ("b.deep.`w.x`", "lake.a.v", "a.v"),
     ):
         lake.sql(f"ALTER VIEW lake.{old} RENAME TO {new}")
-        assert another_session(lake).sql(f"SELECT * FROM lake.{now}") == [(1,)]
+        assert another_session(lake).sql(f"SELECT * FROM lake.{current_text}") == [(1,)]
         assert refused(lake, f"SELECT * FROM lake.{old}") == "TABLE_OR_VIEW_NOT_FOUND"
     lake.sql("CREATE VIEW lake.b.v AS SELECT 2 AS x")
-    for target, condition, said in (
+    for target, condition, text in (
         ("a.t", "VIEW_ALREADY_EXISTS", "a.t"),
         ("b.v", "VIEW_ALREADY_EXISTS", "b.v"),
         ("nope.v", "SCHEMA_NOT_FOUND", "`nope`"),
     ):
         came = outcome(lake, f"ALTER VIEW lake.a.v RENAME TO {target}")
         assert came.condition == condition
-        assert [value for _, value in came.parameters if value.endswith(said)]
+        assert [value for _, value in came.parameters if value.endswith(text)]
     came = outcome(lake, "ALTER TABLE lake.a.t RENAME TO b.v")
     assert (came.condition, dict(came.parameters)["relationName"]) == (
         "TABLE_OR_VIEW_ALREADY_EXISTS",
@@ -314,12 +314,12 @@ def test_a_view_means_the_names_of_the_catalog_and_namespace_of_its_creation(lak
         session.sql("CREATE VIEW lake.b.v AS SELECT * FROM v")
     finally:
         session.sql("USE spark_catalog.default")
-    other = another_session(lake)
-    other.spark.conf.set("spark.sql.defaultCatalog", lake.name)
-    other.sql(f"USE {lake.name}.b")
-    assert other.sql("SELECT * FROM t") == [("b",)]
-    assert other.sql("SELECT * FROM v") == [("a.deep",)]
-    assert other.sql("SELECT * FROM a.deep.v") == [("a.deep",)]
+    other_session = another_session(lake)
+    other_session.spark.conf.set("spark.sql.defaultCatalog", lake.name)
+    other_session.sql(f"USE {lake.name}.b")
+    assert other_session.sql("SELECT * FROM t") == [("b",)]
+    assert other_session.sql("SELECT * FROM v") == [("a.deep",)]
+    assert other_session.sql("SELECT * FROM a.deep.v") == [("a.deep",)]
     assert lake.sql("SELECT * FROM lake.a.deep.v") == [("a.deep",)]
     assert lake.sql("SHOW VIEWS IN lake.a.deep") == [("a.deep", "v", False)]
     described = {row[0]: row[1] for row in lake.sql("DESCRIBE EXTENDED lake.a.deep.v")}
@@ -332,19 +332,19 @@ def test_a_view_is_understood_with_the_settings_of_its_creation(lake):
     session = another_session(lake)
     session.spark.conf.set("spark.sql.ansi.enabled", "false")
     session.sql("CREATE VIEW lake.a.v AS SELECT CAST('x' AS INT) AS n")
-    other = another_session(lake)
-    other.spark.conf.set("spark.sql.ansi.enabled", "true")
-    assert other.sql("SELECT * FROM lake.a.v") == [(None,)]
+    other_session = another_session(lake)
+    other_session.spark.conf.set("spark.sql.ansi.enabled", "true")
+    assert other_session.sql("SELECT * FROM lake.a.v") == [(None,)]
 
 
 def test_views_join_tables_of_other_catalogs_and_other_views(lake, make_lake, memory):
-    other = make_lake(lake.warehouse + "-2")
+    other_lake = make_lake(lake.warehouse + "-2")
     memory.sql("CREATE TABLE lake.m AS SELECT 1 AS id, 'memory' AS place")
-    for place in (lake, other):
+    for place in (lake, other_lake):
         place.sql("CREATE NAMESPACE lake.a")
-    other.sql("CREATE TABLE lake.a.t AS SELECT 1 AS id, 'other' AS place")
+    other_lake.sql("CREATE TABLE lake.a.t AS SELECT 1 AS id, 'other' AS place")
     lake.sql(
-        f"CREATE VIEW lake.a.v AS SELECT * FROM {other.name}.a.t UNION ALL SELECT * FROM {memory.name}.m"
+        f"CREATE VIEW lake.a.v AS SELECT * FROM {other_lake.name}.a.t UNION ALL SELECT * FROM {memory.name}.m"
     )
     lake.sql("CREATE VIEW lake.a.w AS SELECT place FROM lake.a.v WHERE id = 1")
     assert lake.sorted("SELECT * FROM lake.a.w") == [("memory",), ("other",)]
@@ -381,11 +381,12 @@ def test_a_view_of_every_type_and_of_nothing_is_kept_as_it_is(lake):
         " INTERVAL '1' DAY AS i, TIMESTAMP_NTZ'2020-01-01 00:00:00' AS ntz, CAST(NULL AS VOID) AS v"
     )
     lake.sql(f"CREATE VIEW lake.a.v AS {query}")
-    other = another_session(lake)
+    other_session = another_session(lake)
     assert (
-        other.frame("SELECT * FROM lake.a.v").schema.simpleString() == lake.frame(query).schema.simpleString()
+        other_session.frame("SELECT * FROM lake.a.v").schema.simpleString()
+        == lake.frame(query).schema.simpleString()
     )
-    assert other.sql("SELECT * FROM lake.a.v") == lake.sql(query)
+    assert other_session.sql("SELECT * FROM lake.a.v") == lake.sql(query)
 
 
 def test_texts_of_stated_lengths_are_in_a_view_what_they_are_in_its_table(lake, session_catalog):
@@ -401,13 +402,13 @@ def test_texts_of_stated_lengths_are_in_a_view_what_they_are_in_its_table(lake, 
         place.sql("CREATE TABLE lake.a.t (c CHAR(3), v VARCHAR(4), s STRUCT<n: CHAR(2)>)")
         place.sql("INSERT INTO lake.a.t VALUES ('b', 'x', named_struct('n', 'y'))")
         place.sql("CREATE VIEW lake.a.v AS SELECT * FROM lake.a.t")
-    found = [lake.sql(look) for look in looks]
-    assert found[0] == [("b  ", "x", ("y ",), "string")] and found[1] == [(1,)]
+    rows = [lake.sql(look) for look in looks]
+    assert rows[0] == [("b  ", "x", ("y ",), "string")] and rows[1] == [(1,)]
     lake.sql("ALTER VIEW lake.a.v SET TBLPROPERTIES ('k' = 'v')")
-    assert found == [lake.sql(look) for look in looks] == [session_catalog.sql(look) for look in looks]
+    assert rows == [lake.sql(look) for look in looks] == [session_catalog.sql(look) for look in looks]
     lake.sql("CREATE TABLE lake.a.u LIKE lake.a.v")
     lake.sql("CREATE TABLE lake.a.w AS SELECT * FROM lake.a.v")
-    assert found[2] == lake.sql("DESCRIBE lake.a.u") == lake.sql("DESCRIBE lake.a.w")
+    assert rows[2] == lake.sql("DESCRIBE lake.a.u") == lake.sql("DESCRIBE lake.a.w")
     lake.sql("INSERT WITH SCHEMA EVOLUTION INTO lake.a.t BY NAME SELECT *, 1 AS more FROM lake.a.v")
     assert lake.sorted("SELECT * FROM lake.a.t") == [("b  ", "x", ("y ",), 1), ("b  ", "x", ("y ",), None)]
 
@@ -497,7 +498,7 @@ def test_reading_a_view_that_evolves_changes_no_catalog(lake, session_catalog, m
     session_catalog.sql("CREATE VIEW lake.a.v AS SELECT 'session' AS place")
     lake.sql("ALTER TABLE lake.a.t ALTER COLUMN id TYPE BIGINT")
     lake.sql("ALTER TABLE lake.a.t ADD COLUMN more INT")
-    before = lake.catalog.load_view("a.v")
+    view_before = lake.catalog.load_view("a.v")
     more = [("more", "int")] if mode == "EVOLUTION" else []
     assert lake.frame("SELECT * FROM lake.a.v").dtypes == [("id", "bigint"), *more]
     assert lake.sql(
@@ -508,6 +509,6 @@ def test_reading_a_view_that_evolves_changes_no_catalog(lake, session_catalog, m
     assert [
         tuple(row) for row in lake.spark.table(f"{lake.name}.a.v").filter("id = 1").select("id").collect()
     ] == [(1,)]
-    assert lake.catalog.load_view("a.v") == before
+    assert lake.catalog.load_view("a.v") == view_before
     assert session_catalog.sql("SELECT * FROM lake.a.v") == [("session",)]
     assert session_catalog.sql("DESCRIBE lake.a.v") == [("place", "string", None)]

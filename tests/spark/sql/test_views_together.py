@@ -37,15 +37,15 @@ def change(lake):
 
 
 def test_a_transaction_makes_and_changes_views_for_itself_until_it_commits(shop):
-    other = another_session(shop)
+    other_session = another_session(shop)
     with lakelog.spark.transaction(shop.spark, shop.name):
         change(shop)
         assert shop.sorted("SELECT * FROM lake.a.x") == [(11,), (21,)]
         assert shop.sorted("SHOW VIEWS IN lake.a") == [("a", "v", False), ("a", "x", False)]
         assert shop.sql("SHOW TBLPROPERTIES lake.a.v ('k')") == [("k", "v")]
-        assert other.sql("SELECT * FROM lake.a.v") == [(1,)]
-        assert other.sql("SHOW VIEWS IN lake.a") == [("a", "v", False)]
-    assert other.sorted("SELECT * FROM lake.a.x") == [(11,), (21,)]
+        assert other_session.sql("SELECT * FROM lake.a.v") == [(1,)]
+        assert other_session.sql("SHOW VIEWS IN lake.a") == [("a", "v", False)]
+    assert other_session.sorted("SELECT * FROM lake.a.x") == [(11,), (21,)]
     assert shop.catalog.list_views("a") == [("a", "v"), ("a", "x")]
     entries = [entry.transaction for entry in shop.catalog.audit() if entry.transaction]
     assert len(set(entries)) == 1
@@ -71,9 +71,9 @@ def test_a_view_of_the_past_reads_the_tables_of_the_past(shop, make_lake):
     shop.sql("CALL lake.system.save_cut('then')")
     change(shop)
     assert shop.sorted("SELECT * FROM lake.a.near") == [(1,), (2,)]
-    then = make_lake(shop.warehouse, as_of="then")
-    assert then.sql("SELECT * FROM lake.a.near") == [(1,)]
-    assert then.sql("SHOW VIEWS IN lake.a") == [("a", "near", False), ("a", "v", False)]
+    past_lake = make_lake(shop.warehouse, as_of="then")
+    assert past_lake.sql("SELECT * FROM lake.a.near") == [(1,)]
+    assert past_lake.sql("SHOW VIEWS IN lake.a") == [("a", "near", False), ("a", "v", False)]
     assert Catalog(shop.warehouse, as_of="then").load_view("a.v").text == f"SELECT id FROM {shop.name}.a.t"
     for statement in (
         "CREATE VIEW lake.a.y AS SELECT 1 AS x",
@@ -84,7 +84,7 @@ def test_a_view_of_the_past_reads_the_tables_of_the_past(shop, make_lake):
         "CALL lake.system.undrop_view('a.v')",
     ):
         with pytest.raises(Exception, match="as of|read-only"):
-            then.sql(statement)
+            past_lake.sql(statement)
     assert shop.catalog.list_views("a") == [("a", "near"), ("a", "v"), ("a", "x")]
 
 
@@ -106,17 +106,17 @@ def test_a_view_means_its_own_catalog_whatever_that_is_called(shop, make_lake):
 def test_a_statement_over_a_view_reads_all_its_tables_at_one_moment(make_lake, warm, tmp_path):
     from tests.spark.test_one_moment import MOVING
 
-    armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
+    armed_path, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
     lake = make_lake(
-        warehouse, python=warm.program(tmp_path, MOVING.format(armed=str(armed), warehouse=warehouse))
+        warehouse, python=warm.program(tmp_path, MOVING.format(armed=str(armed_path), warehouse=warehouse))
     )
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     lake.sql("CREATE TABLE lake.u (id INT)")
     lake.sql("CREATE VIEW lake.ns.both AS SELECT * FROM lake.t UNION ALL SELECT * FROM lake.u")
-    armed.write_text("2")
+    armed_path.write_text("2")
     assert lake.sql("SELECT count(*) FROM lake.ns.both") == [(1,)]
-    assert not armed.exists(), "nothing moved meanwhile"
+    assert not armed_path.exists(), "nothing moved meanwhile"
     assert lake.sql("SELECT count(*) FROM lake.u") == [(1,)]
 
 
@@ -200,13 +200,13 @@ hook("define_view", define)
     ],
 )
 def test_no_change_of_a_view_is_lost_to_another_one(make_lake, warm, tmp_path, statement):
-    armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
+    armed_path, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
     lake = make_lake(
-        warehouse, python=warm.program(tmp_path, MEANWHILE.format(armed=str(armed), warehouse=warehouse))
+        warehouse, python=warm.program(tmp_path, MEANWHILE.format(armed=str(armed_path), warehouse=warehouse))
     )
     lake.sql("CREATE NAMESPACE lake.a")
     lake.sql("CREATE VIEW lake.a.v AS SELECT 1 AS id")
-    armed.touch()
+    armed_path.touch()
     with pytest.raises(Exception, match="changed by another client meanwhile"):
         lake.sql(statement)
     assert lake.catalog.load_view("a.v").properties["theirs"] == "1"

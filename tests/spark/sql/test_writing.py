@@ -57,21 +57,21 @@ def plain(value):
 
 def seen(other, table):
     """What comes of a query of all rows in another session. The Python client has to see the same."""
-    found = outcome(other, f"SELECT * FROM lake.{table}")
-    if found.condition is None:
+    found_outcome = outcome(other, f"SELECT * FROM lake.{table}")
+    if found_outcome.condition is None:
         python = [tuple(row.values()) for row in other.catalog.load_table(table).to_arrow().to_pylist()]
-        rows = [tuple(plain(value) for value in row) for row in found.rows]
+        rows = [tuple(plain(value) for value in row) for row in found_outcome.rows]
         assert sorted(map(repr, python)) == sorted(map(repr, rows))
-    return found
+    return found_outcome
 
 
 def test_inserts_do_what_they_do_in_sparks_own_catalog(lake, memory):
-    other = another_session(lake)
+    other_session = another_session(lake)
     for statement in STATEMENTS:
         assert outcome(lake, statement) == outcome(memory, statement), statement
         for table in "tu":
             if f"lake.{table}" in statement:
-                assert seen(other, table) == outcome(memory, f"SELECT * FROM lake.{table}"), statement
+                assert seen(other_session, table) == outcome(memory, f"SELECT * FROM lake.{table}"), statement
     assert lake.sql("SELECT count(*) FROM lake.u") == [(0,)]
     assert lake.sql("SELECT count(*) FROM lake.t") == [(6,)]
 
@@ -105,7 +105,7 @@ WRITERS = {
 def test_data_frames_are_written_as_to_sparks_own_catalog(lake, memory):
     rows = lake.spark.createDataFrame([(1, "a"), (2, "b"), (3, None)], "id BIGINT, k STRING")
 
-    other = another_session(lake)
+    other_session = another_session(lake)
 
     def condition(place, write):
         try:
@@ -116,7 +116,7 @@ def test_data_frames_are_written_as_to_sparks_own_catalog(lake, memory):
 
     for name, write in WRITERS.items():
         assert condition(lake, write) == condition(memory, write), name
-        assert seen(other, "t") == outcome(memory, "SELECT * FROM lake.t"), name
+        assert seen(other_session, "t") == outcome(memory, "SELECT * FROM lake.t"), name
     assert lake.sorted("SELECT * FROM lake.t") == [(2, "a"), (4, "b"), (6, None)]
 
 

@@ -81,6 +81,6 @@ class Streams:
 
 @pytest.fixture
 def streams(lake: Any, tmp_path: Path) -> Iterator[Streams]:
-    made = Streams(lake, tmp_path)
-    yield made
-    made.stop()
+    new_streams = Streams(lake, tmp_path)
+    yield new_streams
+    new_streams.stop()

@@ -58,9 +58,9 @@ def test_it_begins_and_ends_at_the_given_versions(table, streams):
     assert all_of(streams.batches(past, "c")) == ["5 insert 5"]
     times = dict(table.sql("SELECT version, made_current_at::STRING FROM lake.t.history"))
     assert all_of(streams.batches(frame(table, startingTimestamp=times[4]))) == ["4 delete 3", "5 insert 5"]
-    ended = frame(table, startingVersion=2, endingVersion=4, endingBoundInclusive=False)
-    assert all_of(streams.batches(ended, "d")) == ["2 insert 1", "2 insert 2", "2 insert 3", *UPDATE]
-    assert streams.batches(ended, "d") == []
+    ended_frame = frame(table, startingVersion=2, endingVersion=4, endingBoundInclusive=False)
+    assert all_of(streams.batches(ended_frame, "d")) == ["2 insert 1", "2 insert 2", "2 insert 3", *UPDATE]
+    assert streams.batches(ended_frame, "d") == []
 
 
 @pytest.mark.adapter
@@ -192,9 +192,9 @@ def test_updates_are_shown_as_such(table, streams):
 def test_a_batch_has_whole_versions(table, streams):
     table.sql("INSERT INTO lake.t SELECT /*+ REPARTITION(3) */ * FROM VALUES (5), (6), (7)")
     changes = frame(table, startingVersion=2, maxFilesPerTrigger=1, **RAW)
-    found = streams.batches(changes)
-    assert [{change.split()[0] for change in batch} for batch in found] == [{"2"}, {"3"}, {"4"}, {"5"}]
-    assert set(UPDATE) <= set(found[1]) and "4 delete 3" in found[2]
+    batches = streams.batches(changes)
+    assert [{change.split()[0] for change in batch} for batch in batches] == [{"2"}, {"3"}, {"4"}, {"5"}]
+    assert set(UPDATE) <= set(batches[1]) and "4 delete 3" in batches[2]
     assert len(streams.batches(frame(table, startingVersion=2, maxFilesPerTrigger=100, **RAW))) == 1
 
 
@@ -237,9 +237,9 @@ def test_versions_and_tables_that_are_gone_stop_it_where_it_has_not_read_them(ta
     assert streams.batches(frame(table, startingVersion=3, **RAW), "c") == [["6 insert 5"]]
     assert streams.batches(frame(table, **ended), "e") == []
     for mode in ("none", "dropCarryovers"):
-        lost = table.spark.read.options(startingVersion=3, endingVersion=6, deduplicationMode=mode)
+        lost_options = table.spark.read.options(startingVersion=3, endingVersion=6, deduplicationMode=mode)
         with pytest.raises(AnalysisException, match="have expired"):
-            lost.changes(f"{table.name}.t").collect()
+            lost_options.changes(f"{table.name}.t").collect()
     assert all_of(streams.batches(frame(table), "d")) == ["6 insert 1", "6 insert 20", "6 insert 5"]
     for value in (6, 7):
         table.sql(f"INSERT INTO lake.t VALUES ({value})")
@@ -258,13 +258,13 @@ def test_columns_that_change_stop_it_after_all_that_came_before(table, streams, 
     changes = frame(table, startingVersion=4, startingBoundInclusive=False, **options)
     table.sql("INSERT INTO lake.t VALUES (5)")
     table.sql("ALTER TABLE lake.t ADD COLUMN y INT")
-    found: list[str] = []
+    texts: list[str] = []
     writer = changes.writeStream.foreachBatch(
-        lambda batch, _: found.extend(row[0] for row in batch.collect())
+        lambda batch, _: texts.extend(row[0] for row in batch.collect())
     )
     query = streams.kept(writer.option("checkpointLocation", streams.checkpoint("c")).start())
     assert "the columns of" in streams.failure(query)
-    assert found == ["5 insert 5"]
+    assert texts == ["5 insert 5"]
     table.sql("INSERT INTO lake.t VALUES (6, 60)")
     again = frame(table, startingVersion=6, **options)
     assert all_of(streams.batches(again, "c" if options else "d")) == ["7 insert 6"]

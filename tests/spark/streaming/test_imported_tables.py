@@ -39,9 +39,9 @@ QUERIES = (
 
 def iceberg(folder: Path) -> str:
     """Make an Iceberg table with a deletion vector, and a column that is called otherwise in its files."""
-    renamed = ROWS.rename_columns(["old" if name == "name" else name for name in ROWS.column_names])
-    table = Catalog(folder).create_table("t", renamed.schema)
-    table = table.alter([{"change": "set-partitioning", "fields": ["day"]}]).append(renamed)
+    renamed_columns = ROWS.rename_columns(["old" if name == "name" else name for name in ROWS.column_names])
+    table = Catalog(folder).create_table("t", renamed_columns.schema)
+    table = table.alter([{"change": "set-partitioning", "fields": ["day"]}]).append(renamed_columns)
     table = table.alter([{"change": "rename-column", "name": ["old"], "new_name": "name"}])
     return table.delete(col("id") == 2).export_iceberg().url
 

@@ -59,19 +59,19 @@ def test_a_spark_that_is_killed_around_a_commit_leaves_no_batch_out_and_none_twi
         lake.sql(f"INSERT INTO lake.a.s VALUES ({value})")
     python = wrapper(tmp_path, DEADLY.format(after=after))
     # In a group of its own, for a Spark that is killed leaves a driver behind that waits for it.
-    done = subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", COPY, lake.warehouse, python, streams.checkpoint("c")],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
     try:
-        _, words = done.communicate(timeout=240)
+        _, words = process.communicate(timeout=240)
     finally:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(done.pid, signal.SIGKILL)
-    assert done.returncode != 0, words
-    written = sorted(lake.catalog.load_table("a.t").to_arrow()["x"].to_pylist())
-    assert written == ([0, 1] if after else [0])
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode != 0, words
+    rows = sorted(lake.catalog.load_table("a.t").to_arrow()["x"].to_pylist())
+    assert rows == ([0, 1] if after else [0])
     streams.copy(streams.table("a.s", maxFilesPerTrigger=1), "a.t")
     assert lake.sorted("SELECT * FROM lake.a.t") == lake.sorted("SELECT * FROM lake.a.s")

@@ -81,12 +81,12 @@ def test_a_stream_is_of_its_own_session(used, streams):
 
     used.sql("CREATE TABLE lake.u (id BIGINT, k STRING)")
     source, target = place(used), place(used, "u")
-    other = another_session(used)
-    other.sql(f"USE {other.name}")
+    other_session = another_session(used)
+    other_session.sql(f"USE {other_session.name}")
     used.spark.catalog.setCurrentCatalog("spark_catalog")
     used.spark.conf.unset(f"spark.sql.catalog.{used.name}")
-    copy(streams, reader(other).load(source), target)
-    assert other.sql("SELECT count(*) FROM lake.u") == [(2,)]
+    copy(streams, reader(other_session).load(source), target)
+    assert other_session.sql("SELECT count(*) FROM lake.u") == [(2,)]
 
 
 def test_what_cannot_be_is_refused_by_name(used, streams, tmp_path):

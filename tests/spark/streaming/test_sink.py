@@ -147,12 +147,12 @@ def test_complete_mode_replaces_all_rows_in_one_commit(tables, streams):
     query = streams.to_table(counts, "a.counts", mode="complete")
     query.processAllAvailable()
     assert tables.sorted("SELECT * FROM lake.a.counts") == [(1, 1), (2, 1)]
-    before = tables.catalog.load_table("a.counts").version
+    version_before = tables.catalog.load_table("a.counts").version
     add(tables, 2)
     query.processAllAvailable()
     assert another_session(tables).sorted("SELECT * FROM lake.a.counts") == [(1, 1), (2, 2)]
     assert tables.catalog.load_table("a.counts").to_arrow()["n"].to_pylist() in ([1, 2], [2, 1])
-    assert tables.catalog.load_table("a.counts").version == before + 1
+    assert tables.catalog.load_table("a.counts").version == version_before + 1
     query.stop()
 
 
@@ -277,10 +277,10 @@ def test_a_batch_of_no_rows_makes_no_version(tables, streams):
 
 def test_concurrent_writers_and_a_stream_lose_no_rows(tables, streams):
     query = streams.to_table(streams.table("a.s", maxFilesPerTrigger=1), "a.t")
-    other = Catalog(tables.warehouse)
+    other_catalog = Catalog(tables.warehouse)
     for value in range(10, 15):
         add(tables, value)
-        other.load_table("a.t").append(other.load_table("a.s").scan(limit=0).to_arrow())
+        other_catalog.load_table("a.t").append(other_catalog.load_table("a.s").scan(limit=0).to_arrow())
         tables.sql(f"INSERT INTO lake.a.t VALUES ({value + 100})")
     query.processAllAvailable()
     assert values(tables) == [1, 2, *range(10, 15), *range(110, 115)]

@@ -43,8 +43,8 @@ def test_the_contents_have_no_rows_that_were_deleted_before(table, streams):
     expected = sorted(row[0] for row in table.sql("SELECT x FROM lake.a.t"))
     assert len(expected) == 1002
     assert streams.batches(streams.table("a.t")) == [expected]
-    found = streams.batches(streams.table("a.t", maxFilesPerTrigger=1))
-    assert len(found) > 2 and sorted(sum(found, [])) == expected
+    batches = streams.batches(streams.table("a.t", maxFilesPerTrigger=1))
+    assert len(batches) > 2 and sorted(sum(batches, [])) == expected
 
 
 def test_a_query_that_goes_on_sees_what_others_add(table, streams):
@@ -145,16 +145,18 @@ CHANGES = {
 def test_a_change_of_rows_fails_by_name_once_what_came_before_is_delivered(table, streams, change):
     frame = streams.table("a.t", startingVersion=1)
     table.sql(CHANGES[change])
-    seen: list[int] = []
-    query = frame.writeStream.foreachBatch(lambda rows, _: seen.extend(row[0] for row in rows.collect()))
+    seen_numbers: list[int] = []
+    query = frame.writeStream.foreachBatch(
+        lambda rows, _: seen_numbers.extend(row[0] for row in rows.collect())
+    )
     query = query.option("checkpointLocation", streams.checkpoint("c"))
     words = streams.failure(streams.kept(query.start()))
     assert f"version 4 of {table.name}.a.t ({change}" in words
     assert "user=" in words and "skipChangeCommits" in words
-    assert sorted(seen) == [1, 2, 3]
+    assert sorted(seen_numbers) == [1, 2, 3]
     add(table, 10)
-    skipping = streams.table("a.t", startingVersion=1, skipChangeCommits="true")
-    assert streams.batches(skipping, "c") == [[10]]
+    skipping_table = streams.table("a.t", startingVersion=1, skipChangeCommits="true")
+    assert streams.batches(skipping_table, "c") == [[10]]
 
 
 def test_columns_that_change_stop_a_query_and_a_new_one_goes_on_with_them(table, streams):
@@ -167,8 +169,8 @@ def test_columns_that_change_stop_a_query_and_a_new_one_goes_on_with_them(table,
         streams.batches(frame, "c")
     frame = streams.table("a.t")
     assert frame.columns == ["x", "y"]
-    seen = streams.batches(frame.selectExpr("struct(x, y)"), "c")
-    assert [tuple(row) for batch in seen for row in batch] == [(5, 50)]
+    seen_batches = streams.batches(frame.selectExpr("struct(x, y)"), "c")
+    assert [tuple(row) for batch in seen_batches for row in batch] == [(5, 50)]
 
 
 def test_a_table_that_was_replaced_dropped_or_created_anew_fails_by_name(table, streams):
@@ -230,8 +232,8 @@ def test_a_checkpoint_past_a_moment_that_was_restored_is_refused(table, streams,
 def test_a_stream_is_joined_with_another_table_as_that_is_then(table, streams):
     table.sql("CREATE TABLE lake.a.names AS SELECT 1 AS x, 'one' AS name")
     names = table.spark.table(f"{table.name}.a.names")
-    joined = streams.table("a.t").join(names, "x").select("name")
-    assert streams.batches(joined) == [["one"]]
+    joined_text = streams.table("a.t").join(names, "x").select("name")
+    assert streams.batches(joined_text) == [["one"]]
 
 
 @pytest.mark.parametrize("options", [{}, {"startingVersion": "latest"}])

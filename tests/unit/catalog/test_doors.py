@@ -49,26 +49,26 @@ def test_a_notebook_completes_words_of_users_alone() -> None:
     assert dir(lakelog.catalog) == lakelog.catalog.__all__
 
 
-def said(name: str) -> set[str]:
+def said_texts(name: str) -> set[str]:
     """Return the names in the public signatures of what the door exports under `name`."""
     value = getattr(lakelog.catalog, name)
     if inspect.isclass(value):
-        return {said for said, _ in said_by(value)}
+        return {text for text, _ in said_by(value)}
     if inspect.isfunction(value):
-        return {said for annotation in value.__annotations__.values() for said in names_in(annotation)}
+        return {name for annotation in value.__annotations__.values() for name in names_in(annotation)}
     return set(re.findall(r"\w+", str(value)))
 
 
 def test_each_type_is_in_a_page_or_in_the_signature_of_another() -> None:
-    exported = set(lakelog.catalog.__all__)
+    exported_texts = set(lakelog.catalog.__all__)
     errors = {
         name
-        for name in exported
+        for name in exported_texts
         if inspect.isclass(kind := getattr(lakelog.catalog, name)) and issubclass(kind, BaseException)
     }
-    needed, found = errors | (exported & words()), set[str]()
-    while new := needed - found:
-        found |= new
-        needed |= {each for name in new for each in said(name)} & exported
-    assert exported - found == set()
-    assert lakelog.catalog.__all__ == sorted(exported)
+    needed_errors, texts = errors | (exported_texts & words()), set[str]()
+    while new := needed_errors - texts:
+        texts |= new
+        needed_errors |= {text for name in new for text in said_texts(name)} & exported_texts
+    assert exported_texts - texts == set()
+    assert lakelog.catalog.__all__ == sorted(exported_texts)

@@ -26,8 +26,8 @@ from lakelog.log.errors import LakelogError
 def _modules() -> Iterator[Any]:
     for package in (lakelog.log, lakelog.catalog):
         yield package
-        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            yield importlib.import_module(found.name)
+        for walk_package in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            yield importlib.import_module(walk_package.name)
 
 
 MODULES = list(_modules())
@@ -70,13 +70,13 @@ INSIDE = {
 
 def names_in(annotation: Any) -> set[str]:
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
-    found = set()
+    texts = set()
     for node in ast.walk(ast.parse(text, mode="eval")):
         if isinstance(node, ast.Name):
-            found.add(node.id)
+            texts.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found |= names_in(node.value)
-    return found
+            texts |= names_in(node.value)
+    return texts
 
 
 def said_by(cls: type) -> Iterator[tuple[str, str]]:
@@ -91,28 +91,28 @@ def said_by(cls: type) -> Iterator[tuple[str, str]]:
             if inspect.isfunction(function):
                 for parameter, annotation in function.__annotations__.items():
                     if not parameter.startswith("_"):
-                        for said in names_in(annotation):
-                            yield said, f"{cls.__name__}.{name}"
+                        for reported_name in names_in(annotation):
+                            yield reported_name, f"{cls.__name__}.{name}"
         for name, annotation in vars(base).get("__annotations__", {}).items():
             if not name.startswith("_"):
-                for said in names_in(annotation):
-                    yield said, f"{cls.__name__}.{name}"
+                for reported_name in names_in(annotation):
+                    yield reported_name, f"{cls.__name__}.{name}"
 
 
 def test_types_of_public_calls_are_exported() -> None:
-    exported = set(lakelog.catalog.__all__)
+    exported_texts = set(lakelog.catalog.__all__)
     missing: dict[str, str] = {}
-    for name in sorted(exported):
+    for name in sorted(exported_texts):
         value = getattr(lakelog.catalog, name)
         if inspect.isclass(value) and not issubclass(value, BaseException):
-            for said, where in said_by(value):
-                if said in OURS and said not in exported | set(INSIDE):
-                    missing.setdefault(said, where)
+            for reported_name, where in said_by(value):
+                if reported_name in OURS and reported_name not in exported_texts | set(INSIDE):
+                    missing.setdefault(reported_name, where)
         elif inspect.isfunction(value):
             for annotation in value.__annotations__.values():
-                for said in names_in(annotation):
-                    if said in OURS and said not in exported | set(INSIDE):
-                        missing.setdefault(said, name)
+                for reported_name in names_in(annotation):
+                    if reported_name in OURS and reported_name not in exported_texts | set(INSIDE):
+                        missing.setdefault(reported_name, name)
     assert missing == {}
 
 
@@ -145,8 +145,8 @@ def test_what_is_loaded_later_is_what_type_checkers_see() -> None:
     seen_by_them, hidden = (node for node in tree.body if isinstance(node, ast.If))
     imports = [node for node in seen_by_them.body if isinstance(node, ast.ImportFrom)]
     assert len(imports) == len(seen_by_them.body)
-    seen = {node.module: tuple(each.name for each in node.names) for node in imports}
-    assert seen == lakelog.catalog._LATER
+    seen_names = {node.module: tuple(name.name for name in node.names) for node in imports}
+    assert seen_names == lakelog.catalog._LATER
     # With it, they would take any name for one that is there.
     assert ast.unparse(hidden.test) == "not TYPE_CHECKING"
     assert [getattr(node, "name", "") for node in hidden.body] == ["__getattr__"]
@@ -201,7 +201,7 @@ FAR = (
 
 def test_what_reads_and_writes_and_lists_loads_the_core_and_the_front_alone() -> None:
     """So does what the bridge loads at its start."""
-    done = subprocess.run([sys.executable, "-c", LIFE], check=True, capture_output=True, text=True)
-    loaded = done.stdout.splitlines()[-1].split()
-    assert "lakelog.catalog.core.schema" in loaded
-    assert [each for each in loaded if each.startswith(FAR)] == []
+    process = subprocess.run([sys.executable, "-c", LIFE], check=True, capture_output=True, text=True)
+    loaded_parts = process.stdout.splitlines()[-1].split()
+    assert "lakelog.catalog.core.schema" in loaded_parts
+    assert [text for text in loaded_parts if text.startswith(FAR)] == []

@@ -20,9 +20,9 @@ from lakelog.catalog.nearest import NAMES_MAX, nearest
     ],
 )
 def test_names_are_alike_and_few(name, names, like):
-    found = nearest(name, names)
-    assert found[: len(like)] == like and len(found) <= 3
-    assert like or not found
+    found_nearest = nearest(name, names)
+    assert found_nearest[: len(like)] == like and len(found_nearest) <= 3
+    assert like or not found_nearest
 
 
 def test_of_many_names_only_some_are_compared():
@@ -39,15 +39,15 @@ def test_an_error_about_a_table_a_namespace_or_a_column_suggests_the_nearest(tmp
     )
 
     def error(call) -> str:
-        with pytest.raises(LakelogError) as failed:
+        with pytest.raises(LakelogError) as failed_error:
             call()
-        return str(failed.value)
+        return str(failed_error.value)
 
-    meant = "did you mean `shop`.`orders`?"
-    assert meant in error(lambda: catalog.load_table("shop.ordres"))
-    assert meant in error(lambda: catalog.load_table("shop.Orders"))
-    assert meant in error(lambda: catalog.load_table("shp.orders"))
-    assert meant in error(lambda: engine.load_relation(catalog, "shop.order"))
+    meant_text = "did you mean `shop`.`orders`?"
+    assert meant_text in error(lambda: catalog.load_table("shop.ordres"))
+    assert meant_text in error(lambda: catalog.load_table("shop.Orders"))
+    assert meant_text in error(lambda: catalog.load_table("shp.orders"))
+    assert meant_text in error(lambda: engine.load_relation(catalog, "shop.order"))
     assert "list its namespace" in error(lambda: catalog.load_table("shop.visits"))
     assert "`shop`: it is a namespace" in error(lambda: catalog.load_table("shop"))
     assert "`shop`.`orders`: it is a table" in error(lambda: catalog.list_tables("shop.orders"))

@@ -27,6 +27,6 @@ def test_nothing_that_both_can_do_is_refused() -> None:
 
 @pytest.mark.parametrize("name", sorted(methods(OutsideOnly)))
 def test_a_refusal_says_what_to_do(name: str) -> None:
-    given = ("x",) if name.endswith("_cut") else ()
+    given_texts = ("x",) if name.endswith("_cut") else ()
     with pytest.raises(Unsupported, match=":"):
-        getattr(OutsideOnly(), name)(*given)
+        getattr(OutsideOnly(), name)(*given_texts)

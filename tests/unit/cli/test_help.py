@@ -50,9 +50,11 @@ def test_every_option_has_help(name: str, command: click.Command) -> None:
 def test_every_command_and_option_is_on_the_page(name: str, command: click.Command) -> None:
     """Parameters of a procedure are on the page that is made of its declaration."""
     assert f"`lakelog {name}" in PAGE, name
-    declared = {each.name for of in EVERY if of.command_name == name for each in of.parameters}
+    declared_names = {
+        parameter.name for of in EVERY if of.command_name == name for parameter in of.parameters
+    }
     for parameter in command.params:
-        if isinstance(parameter, click.Option) and parameter.name not in declared:
+        if isinstance(parameter, click.Option) and parameter.name not in declared_names:
             for spelling in parameter.opts:
                 assert f"`{spelling}" in PAGE, f"lakelog {name} {spelling}"
 
@@ -61,13 +63,13 @@ def test_every_command_and_option_is_on_the_page(name: str, command: click.Comma
 def test_pages_name_no_command_or_script_that_is_not_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     # Commands are shown in blocks, indented or fenced, and in spans.
-    fenced = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.S))
-    named = {
+    fenced_text = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.S))
+    matches = {
         *re.findall(r"^(?:    |\$ )lakelog ([a-z-]+)", text, re.M),
-        *re.findall(r"^lakelog ([a-z-]+)", fenced, re.M),
+        *re.findall(r"^lakelog ([a-z-]+)", fenced_text, re.M),
         *re.findall(r"`lakelog ([a-z][a-z-]*)", text),
     }
-    assert named <= set(COMMANDS)
+    assert matches <= set(COMMANDS)
     for script in set(re.findall(r"scripts/[a-z_]+", text)):
         assert (ROOT / script).exists(), script
 
@@ -117,8 +119,8 @@ def test_without_a_command_five_things_to_do_are_shown(capsys: pytest.CaptureFix
     assert main.run([]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    shown = re.findall(r"^  lakelog ([a-z]+) ", printed.err, re.M)
-    assert len(shown) == 5 and set(shown) <= set(COMMANDS)
+    matches = re.findall(r"^  lakelog ([a-z]+) ", printed.err, re.M)
+    assert len(matches) == 5 and set(matches) <= set(COMMANDS)
     assert f"lists all {len(COMMANDS)} commands" in " ".join(printed.err.split())
 
 
@@ -174,10 +176,10 @@ def test_a_mistyped_option_or_word_is_answered_by_what_it_means(
 
 
 def test_every_other_word_means_a_command_or_an_option() -> None:
-    others = [word for words in OTHER_WORDS.values() for word in words]
-    others += [word for words in ELSEWHERE for word in words]
-    assert OTHER_WORDS.keys() <= MODULES.keys() and not set(others) & MODULES.keys()
-    assert len(others) == len(set(others))
+    other_words = [word for words in OTHER_WORDS.values() for word in words]
+    other_words += [word for words in ELSEWHERE for word in words]
+    assert OTHER_WORDS.keys() <= MODULES.keys() and not set(other_words) & MODULES.keys()
+    assert len(other_words) == len(set(other_words))
     options = {option for _, command in commands() for part in command.params for option in part.opts}
     options |= {
         option for _, command in commands() for part in command.params for option in part.secondary_opts
@@ -194,7 +196,9 @@ def test_an_option_has_the_same_words_in_every_command() -> None:
         for part in command.params:
             if isinstance(part, click.Option) and part.name in SAME_OPTIONS:
                 texts.setdefault(part.name, set()).add((part.help or "").split(" [")[0])
-    assert texts.keys() == set(SAME_OPTIONS) and all(len(said) == 1 for said in texts.values()), texts
+    assert texts.keys() == set(SAME_OPTIONS) and all(
+        len(reported_texts) == 1 for reported_texts in texts.values()
+    ), texts
 
 
 def test_the_page_has_the_groups_of_commands_in_their_order() -> None:

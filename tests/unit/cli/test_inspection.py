@@ -21,6 +21,6 @@ def test_the_facts_of_a_foreign_writer_are_shown_without_its_secrets() -> None:
         write_id=None,
         base=2,
     )
-    shown = json.dumps(entry_in_json(entry))
-    assert "hunter2" not in shown + who(entry)
-    assert MASK in shown and '"other"' in shown
+    text = json.dumps(entry_in_json(entry))
+    assert "hunter2" not in text + who(entry)
+    assert MASK in text and '"other"' in text

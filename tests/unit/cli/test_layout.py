@@ -41,16 +41,16 @@ def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
 SCREEN = io.StringIO()
 
 
-def printed() -> str:
+def printed_text() -> str:
     return SCREEN.getvalue()
 
 
 def test_no_table_breaks_a_name_into_letters(width: int) -> None:
     answer.rows(COLUMNS, LINES, empty="")
-    text = printed()
+    text = printed_text()
     parts = {part for line in LINES for cell in line for part in re.findall(r"[^\s._\-,=/`]+", cell)}
-    shown = set(re.findall(r"[^\s._\-,=/`]+", text))
-    assert parts <= shown
+    matches = set(re.findall(r"[^\s._\-,=/`]+", text))
+    assert parts <= matches
     assert max(map(len, text.splitlines())) <= width
 
 
@@ -66,7 +66,7 @@ def test_a_narrow_terminal_has_a_record_for_each_row(monkeypatch: pytest.MonkeyP
     SCREEN.seek(0)
     SCREEN.truncate()
     answer.rows(COLUMNS, LINES, empty="")
-    assert printed().splitlines()[:8] == [
+    assert printed_text().splitlines()[:8] == [
         "table  shop.orders_by_country",
         "files  1,234,567",
         "size   12.3 MB",
@@ -80,7 +80,7 @@ def test_a_narrow_terminal_has_a_record_for_each_row(monkeypatch: pytest.MonkeyP
 
 def test_names_and_values_wrap_below_the_value(width: int) -> None:
     answer.pairs({"location": "/data/warehouse/n-abc/t-def", "contents": "4 rows in 3 files, 12 kB"})
-    lines = printed().splitlines()
+    lines = printed_text().splitlines()
     assert lines[0].startswith("location  /data/") and all(
         line.startswith(("location", "contents", " ")) for line in lines
     )

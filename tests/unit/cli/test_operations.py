@@ -15,8 +15,8 @@ from programs import operation_list
 
 
 def test_a_procedure_that_has_the_name_of_a_command_is_declared_once() -> None:
-    named = {name.replace("_", "-"): name for name in all_procedures()}
-    both = {named[name] for name in cli.list_commands(click.Context(cli)) if name in named}
+    names = {name.replace("_", "-"): name for name in all_procedures()}
+    both = {names[name] for name in cli.list_commands(click.Context(cli)) if name in names}
     assert both <= {operation.name for operation in EVERY}
 
 
@@ -40,10 +40,10 @@ def test_what_deletes_reports_first_and_nothing_else_does(operation: DeclaredOpe
 
 def test_texts_have_the_ages_that_hold_by_default() -> None:
     said = {
-        each.name: each.unset
+        parameter.name: parameter.unset
         for operation in (EXPIRE, VACUUM)
-        for each in operation.parameters
-        if each.metavar == "AGE"
+        for parameter in operation.parameters
+        if parameter.metavar == "AGE"
     }
     assert said == {
         "older_than": f"{vacuum.VACUUM_DEFAULT_AGE.days} days",
@@ -55,8 +55,10 @@ def test_texts_have_the_ages_that_hold_by_default() -> None:
 def test_the_page_of_reference_has_all_parameters_and_columns() -> None:
     page = operation_list.page()
     for operation in EVERY:
-        (part,) = (each for each in page.split("\n## ") if each.startswith(f"{operation.command_name}\n"))
-        names = [each.name for each in operation.parameters] + [each.name for each in operation.columns]
+        (part,) = (part for part in page.split("\n## ") if part.startswith(f"{operation.command_name}\n"))
+        names = [parameter.name for parameter in operation.parameters] + [
+            column.name for column in operation.columns
+        ]
         assert all(f"| `{name}` |" in part for name in names)
 
 
@@ -65,10 +67,14 @@ def test_what_a_command_requires_is_asked_for(operation: DeclaredOperation) -> N
     """Also by a click that takes a default of None for a value that was given."""
     command = cli.get_command(click.Context(cli), operation.command_name)
     assert command is not None
-    options = {each.name for each in operation.parameters if each.default is None and each.option is not None}
+    options = {
+        parameter.name
+        for parameter in operation.parameters
+        if parameter.default is None and parameter.option is not None
+    }
     if not options:
         return
-    arguments = ["x" for each in command.params if isinstance(each, click.Argument)]
+    arguments = ["x" for param in command.params if isinstance(param, click.Argument)]
     with pytest.raises(click.MissingParameter) as missing:
         command.make_context(operation.command_name, arguments)
     assert missing.value.param is not None and {missing.value.param.name} == options

@@ -46,16 +46,18 @@ def test_shared_options_stand_before_or_after_the_name(name: str, monkeypatch: p
         assert run([*SHARED, name, *(["bash"] if name == "completion" else [])]) == 0
         return
     monkeypatch.setenv("LAKELOG_WAREHOUSE", "/of-the-variable")
-    required = arguments_of(command)
-    seen = place_of(monkeypatch, [name, *required, *SHARED])
-    assert seen == place_of(monkeypatch, [*SHARED, name, *required])
-    assert (seen.warehouse, seen.endpoint, seen.region) == ("/w", "http://s3", "r")
-    assert seen.path_style and seen.as_json
+    required_arguments = arguments_of(command)
+    seen_place = place_of(monkeypatch, [name, *required_arguments, *SHARED])
+    assert seen_place == place_of(monkeypatch, [*SHARED, name, *required_arguments])
+    assert (seen_place.warehouse, seen_place.endpoint, seen_place.region) == ("/w", "http://s3", "r")
+    assert seen_place.path_style and seen_place.as_json
     for at in (2, 4, 6, 7, 8):
-        assert seen == place_of(monkeypatch, [*SHARED[:at], name, *required, *SHARED[at:]])
-    both = place_of(monkeypatch, ["--warehouse", "/before", name, *required, "--warehouse", "/after"])
+        assert seen_place == place_of(monkeypatch, [*SHARED[:at], name, *required_arguments, *SHARED[at:]])
+    both = place_of(
+        monkeypatch, ["--warehouse", "/before", name, *required_arguments, "--warehouse", "/after"]
+    )
     assert both.warehouse == "/after"
-    assert place_of(monkeypatch, [name, *required]).warehouse == "/of-the-variable"
+    assert place_of(monkeypatch, [name, *required_arguments]).warehouse == "/of-the-variable"
 
 
 def arguments_of(command: click.Command) -> list[str]:
@@ -70,13 +72,13 @@ def arguments_of(command: click.Command) -> list[str]:
 
 def place_of(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> Place:
     """Return the place that a command line selects. Nothing is run."""
-    seen: list[Place] = []
+    seen_places: list[Place] = []
 
-    def resolved(place: Place, given: dict[str, Any]) -> Place:
-        seen.append(place)
+    def resolved_place(place: Place, given: dict[str, Any]) -> Place:
+        seen_places.append(place)
         raise click.exceptions.Exit(0)
 
-    monkeypatch.setattr(options, "_resolved", resolved)
+    monkeypatch.setattr(options, "_resolved", resolved_place)
     assert run(arguments) == 0
-    [place] = seen
+    [place] = seen_places
     return replace(place, costs=None)

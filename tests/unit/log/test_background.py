@@ -15,21 +15,21 @@ from lakelog.log.ids import ID_LENGTH
 
 def test_work_of_a_name_that_is_under_way_is_not_begun_again() -> None:
     go = threading.Event()
-    done: list[str] = []
+    results: list[str] = []
 
     def first() -> None:
         go.wait(PATIENCE_S)
-        done.append("first")
+        results.append("first")
 
     run_in_background("a", first)
-    run_in_background("a", lambda: done.append("second"))
-    run_in_background("b", lambda: done.append("other"))
+    run_in_background("a", lambda: results.append("second"))
+    run_in_background("b", lambda: results.append("other"))
     go.set()
     wait_for_background()
-    assert done == ["first", "other"]
-    run_in_background("a", lambda: done.append("third"))
+    assert results == ["first", "other"]
+    run_in_background("a", lambda: results.append("third"))
     wait_for_background()
-    assert done[-1] == "third"
+    assert results[-1] == "third"
 
 
 def test_work_that_fails_is_logged_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:

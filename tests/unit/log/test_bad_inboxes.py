@@ -1,4 +1,4 @@
-"""What an inbox can be full of, and what becomes of proposals where their author sleeps, or who combines them fails."""
+"""Inboxes full of anything, and the fate of proposals if their author sleeps or the combiner fails."""
 
 from __future__ import annotations
 
@@ -76,8 +76,11 @@ def test_a_million_leftovers_hold_up_no_commit_and_cost_what_is_bounded() -> Non
     assert {count for [count] in store.lists} == {LISTED_MAX}
     assert len(store.lists) < 60
     # What is hidden behind them is its author's to put, under the same id.
-    other = log_of(store)
-    assert other.commit(other.load(), say("theirs"), commit_id="theirs", base=1, shared=True).version == 5
+    other_log = log_of(store)
+    assert (
+        other_log.commit(other_log.load(), say("theirs"), commit_id="theirs", base=1, shared=True).version
+        == 5
+    )
     assert log.load().state == ("one", "0", "1", "2", "theirs")
 
 
@@ -91,7 +94,7 @@ def test_vacuum_takes_a_million_leftovers_away_part_by_part_and_fsck_names_them(
         assert len(unreferenced(log, later, None)) == PART == store.taken
     findings = Findings()
     check_inbox(log, findings, [KEYS.proposal(1, f"left{n}") for n in range(PART)], later.version)
-    assert [each.what for each in findings.found] == [
+    assert [finding.what for finding in findings.found] == [
         f"{PART:,} objects are left here from windows that are over"
     ]
 
@@ -122,8 +125,8 @@ def test_what_is_proposed_to_a_combiner_whose_disk_is_full_is_applied_once(refus
             store.refuses = 0
             log = log_of(store)
             log.commit(view, say("mine"), commit_id="mine", base=view.version, shared=True)
-        other = log_of(store)
-        other.commit(other.load(), say("other"), shared=True)
+        other_log = log_of(store)
+        other_log.commit(other_log.load(), say("other"), shared=True)
     assert sorted(log.load().state) == ["mine", "one", "other", "theirs"]
 
 
@@ -159,17 +162,17 @@ def test_a_proposer_with_a_wrong_clock_that_sleeps_a_day_is_applied_once(years: 
     )
     sleeper = Log(cast(ObjectStore, store), "t", WordsProjection(), options=options, by_data=WordsByData())
     with sizes(5, 0), ThreadPoolExecutor(1) as threads:
-        done = threads.submit(sleeper.commit, view, say("sleepy"), commit_id="sleepy", shared=True)
+        future = threads.submit(sleeper.commit, view, say("sleepy"), commit_id="sleepy", shared=True)
         assert store.sleeps.wait(PATIENCE_S)
         assert len(list(truth.list_after(KEYS.inbox))) == 1
-        other = log_of(truth, proposals=combined)
+        other_log = log_of(truth, proposals=combined)
         for number in range(9):
-            view = other.commit(view, say(f"{number}"), shared=True).view
+            view = other_log.commit(view, say(f"{number}"), shared=True).view
         assert view.version > 1 + 5
         assert ("sleepy" in view.state) == combined
         now_s[0] += DAY_S
         store.wakes.set()
-        version = done.result(60).version
+        version = future.result(60).version
     state = log.load().state
     assert state.count("sleepy") == 1
     assert sorted(state) == sorted(["one", "sleepy", *(f"{number}" for number in range(9))])
@@ -189,8 +192,8 @@ def test_a_window_that_is_too_small_costs_time_and_nothing_else(window: int) -> 
 
     with sizes(window, 0), ThreadPoolExecutor(4) as threads:
         list(threads.map(work, range(4)))
-    made = sorted(f"{process}.{number}" for process in range(4) for number in range(6))
-    assert sorted(log_of(store).load().state) == [*made, "one"]
+    texts = sorted(f"{process}.{number}" for process in range(4) for number in range(6))
+    assert sorted(log_of(store).load().state) == [*texts, "one"]
 
 
 def test_a_proposal_of_another_log_is_left_alone() -> None:

@@ -170,15 +170,15 @@ def test_a_transaction_is_one_put_for_each_log_side_by_side_and_one_more(count: 
     store, logs = counted_logs(count)
     views = [log.load() for log in logs]
     store.reset()
-    done = together(logs, "first", views=views)
+    changes = together(logs, "first", views=views)
     # Once for each folder and process it is tried whether decisions may be written there.
     assert (dict(store.by_kind), store.rounds) == ({"put_if_absent": count + 2}, 3)
-    views = [one.view for one in done]
+    views = [change.view for change in changes]
     store.reset()
-    done = together(logs, "x", views=views)
+    changes = together(logs, "x", views=views)
     assert (dict(store.by_kind), store.rounds) == ({"put_if_absent": count + 1}, 2)
     store.reset()
-    logs[0].commit(done[0].view, say("next"))
+    logs[0].commit(changes[0].view, say("next"))
     assert (dict(store.by_kind), store.rounds) == ({"put_if_absent": 1}, 1)
 
 
@@ -193,11 +193,11 @@ def test_a_transaction_of_one_log_costs_what_a_commit_costs() -> None:
 def test_what_a_transaction_left_at_the_head_costs_readers_one_get_more_until_the_next_commit() -> None:
     store, logs = counted_logs(2)
     views = [log.load() for log in logs]
-    done = together(logs, "x", views=views)
+    changes = together(logs, "x", views=views)
     store.reset()
-    assert logs[0].refresh(views[0]) == done[0].view
+    assert logs[0].refresh(views[0]) == changes[0].view
     assert (dict(store.by_kind), store.rounds) == ({"get": 1 + 4 + 1}, 3)
-    view = logs[0].commit(done[0].view, say("next")).view
+    view = logs[0].commit(changes[0].view, say("next")).view
     store.reset()
     assert logs[0].refresh(views[0]) == view
     assert (dict(store.by_kind), store.rounds) == ({"get": 1 + 4}, 2)

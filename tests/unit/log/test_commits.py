@@ -47,18 +47,18 @@ class SpoiltStore(MemoryStore):
             raise PermissionDenied("403", location=key)
         if fault == "before":
             raise StorageError("503", location=key)
-        created = super().put_if_absent(key, data)
+        is_created = super().put_if_absent(key, data)
         if fault == "after":
             raise StorageError("timeout", location=key)
-        return created and fault != "echo"
+        return is_created and fault != "echo"
 
 
 def test_a_commit_is_the_next_version_and_its_writer_and_readers_see_the_same() -> None:
     log = new_log()
-    done = log.commit(begin(log), say("two"))
-    assert done.version == done.view.version == 2
-    assert log.load() == done.view
-    assert done.view.state == ("one", "two")
+    change = log.commit(begin(log), say("two"))
+    assert change.version == change.view.version == 2
+    assert log.load() == change.view
+    assert change.view.state == ("one", "two")
 
 
 def test_creating_a_log_twice_fails_unless_it_is_the_same_commit() -> None:
@@ -85,8 +85,8 @@ def test_a_lost_race_is_decided_again_on_the_winner() -> None:
         seen.append((view.version, [commit.version for commit in passed], view.state))
         return Draft(events=({"word": "mine"},))
 
-    done = log.commit(view, decide)
-    assert done.version == 5 and done.view.state == ("one", "a", "b", "c", "mine")
+    change = log.commit(view, decide)
+    assert change.version == 5 and change.view.state == ("one", "a", "b", "c", "mine")
     assert seen == [(1, [], ("one",)), (2, [2], ("one", "a")), (4, [2, 3, 4], ("one", "a", "b", "c"))]
 
 
@@ -117,9 +117,9 @@ def test_a_commit_whose_outcome_cannot_be_learned_says_so_and_can_be_retried() -
     log = new_log(store)
     view = begin(log)
     store.faults = ["before"] * 100
-    with pytest.raises(CommitUnknown, match="commit mine happened") as raised:
+    with pytest.raises(CommitUnknown, match="commit mine happened") as error:
         log.commit(view, say("two"), commit_id="mine")
-    assert raised.value.commit_id == "mine" and "00000000000000000002.json" in raised.value.location
+    assert error.value.commit_id == "mine" and "00000000000000000002.json" in error.value.location
     store.faults = []
     assert log.commit(view, say("two"), commit_id="mine").version == 2
 
@@ -132,9 +132,9 @@ def test_an_unknown_outcome_of_what_carries_others_names_the_change_and_not_its_
         events=({"word": "mine"},), carries=(CarriedChange("theirs", 1, {}, ({"word": "theirs"},)),)
     )
     store.faults = ["before"] * 100
-    with pytest.raises(CommitUnknown, match="commit mine happened") as raised:
+    with pytest.raises(CommitUnknown, match="commit mine happened") as error:
         log.commit(view, lambda view, passed: draft, commit_id="mine")
-    assert raised.value.commit_id == "mine"
+    assert error.value.commit_id == "mine"
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -143,11 +143,11 @@ def test_what_a_refused_change_held_is_free_at_once(error: Exception, shared: bo
     class Held:
         pass
 
-    held: list[weakref.ref[Held]] = []
+    held_refs: list[weakref.ref[Held]] = []
 
     def decide(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         rows = Held()
-        held.append(weakref.ref(rows))
+        held_refs.append(weakref.ref(rows))
         raise type(error)("no")
 
     def refused() -> None:
@@ -159,7 +159,7 @@ def test_what_a_refused_change_held_is_free_at_once(error: Exception, shared: bo
     gc.disable()
     try:
         refused()
-        assert [each() for each in held] == [None] * len(held)
+        assert [ref() for ref in held_refs] == [None] * len(held_refs)
     finally:
         gc.enable()
 
@@ -262,8 +262,8 @@ def test_a_late_writer_never_creates_an_expired_version_again() -> None:
 def test_a_write_that_started_before_the_fence_is_refused() -> None:
     log = new_log()
     view = grown(log, 3)
-    fenced = log.commit(view, lambda view, passed: Draft(fence=3)).view
-    assert fenced.fence == 3 and log.load().fence == 3
+    fenced_view = log.commit(view, lambda view, passed: Draft(fence=3)).view
+    assert fenced_view.fence == 3 and log.load().fence == 3
     with pytest.raises(WriteFenced, match="write w .* started at version 2"):
         log.commit(view, lambda view, passed: Draft(write=WriteRef(id="w", version=2)))
     assert log.commit(view, lambda view, passed: Draft(write=WriteRef(id="v", version=3))).version == 5
@@ -272,9 +272,9 @@ def test_a_write_that_started_before_the_fence_is_refused() -> None:
 def test_nothing_follows_a_seal() -> None:
     log = new_log()
     view = begin(log)
-    sealed = log.commit(view, lambda view, passed: Draft(seals=True), commit_id="seal")
-    assert sealed.view.sealed and log.load().sealed
-    for start in (view, sealed.view):
+    sealed_change = log.commit(view, lambda view, passed: Draft(seals=True), commit_id="seal")
+    assert sealed_change.view.sealed and log.load().sealed
+    for start in (view, sealed_change.view):
         with pytest.raises(LogSealed, match="was sealed at version"):
             log.commit(start, say("late"))
     again = log.commit(
@@ -289,14 +289,14 @@ def test_nothing_follows_a_seal() -> None:
 
 def test_a_sealed_log_can_be_created_anew_and_nothing_of_before_gets_into_it() -> None:
     log = new_log()
-    before = begin(log)
-    sealed = log.commit(before, lambda view, passed: Draft(seals=True), commit_id="seal").view
+    view_before = begin(log)
+    sealed_view = log.commit(view_before, lambda view, passed: Draft(seals=True), commit_id="seal").view
     anew = log.create(Draft(events=({"word": "anew"},)), log_id="second", commit_id="c")
     assert (anew.version, anew.log_id, anew.state, anew.sealed) == (3, "second", ("anew",), False)
     assert log.create(Draft(events=({"word": "anew"},)), log_id="second", commit_id="c") == anew == log.load()
     with pytest.raises(AlreadyExists):
         log.create(Draft(), log_id="third")
-    for start, base in ((before, 1), (sealed, 2), (anew, 1), (anew, 2)):
+    for start, base in ((view_before, 1), (sealed_view, 2), (anew, 1), (anew, 2)):
         with pytest.raises(LogSealed, match="was sealed at version"):
             log.commit(start, say("late"), base=base)
     assert log.commit(anew, say("on")).view.state == ("anew", "on")
@@ -346,32 +346,32 @@ def test_a_creation_that_is_retried_while_its_first_put_is_late_happens_once() -
 
 def test_a_sealed_log_can_be_restored_and_goes_on_as_it_was() -> None:
     log = new_log()
-    before = begin(log)
-    sealed = log.commit(before, seal).view
-    done = log.commit(sealed, restore, commit_id="c")
-    assert (done.version, done.view.state, done.view.sealed) == (3, ("one", "restored"), False)
-    assert done.view.log_id == before.log_id and log.load() == done.view
-    assert log.commit(sealed, restore, commit_id="c").version == 3
+    view_before = begin(log)
+    sealed_view = log.commit(view_before, seal).view
+    change = log.commit(sealed_view, restore, commit_id="c")
+    assert (change.version, change.view.state, change.view.sealed) == (3, ("one", "restored"), False)
+    assert change.view.log_id == view_before.log_id and log.load() == change.view
+    assert log.commit(sealed_view, restore, commit_id="c").version == 3
     with pytest.raises(ConflictError, match="is not sealed at version 3"):
-        log.commit(sealed, restore)
-    for start in (before, done.view):
+        log.commit(sealed_view, restore)
+    for start in (view_before, change.view):
         with pytest.raises(ConflictError, match="was dropped at version 2 and restored since"):
-            log.commit(start, say("prepared before the seal"), base=before.version)
-    again = log.commit(log.commit(done.view, say("on")).view, seal).view
+            log.commit(start, say("prepared before the seal"), base=view_before.version)
+    again = log.commit(log.commit(change.view, say("on")).view, seal).view
     expire(log, again.version)
     assert log.commit(log.load(), restore).view.state == ("one", "restored", "on", "restored")
 
 
 def test_of_a_restoring_and_a_purge_one_wins() -> None:
     log = new_log()
-    sealed = log.commit(begin(log), seal).view
-    purged = log.commit(sealed, purge).view
-    assert purged.sealed and purged.purged and log.load() == purged
-    for start in (sealed, purged):
+    sealed_view = log.commit(begin(log), seal).view
+    purged_view = log.commit(sealed_view, purge).view
+    assert purged_view.sealed and purged_view.purged and log.load() == purged_view
+    for start in (sealed_view, purged_view):
         for decide in (restore, purge, say("late")):
             with pytest.raises(LogSealed, match="was purged at version 3"):
                 log.commit(start, decide)
-    expire(log, purged.version)
+    expire(log, purged_view.version)
     assert log.load().purged
     anew = log.create(Draft(events=({"word": "anew"},)), log_id="second")
     assert (anew.state, anew.sealed, anew.purged) == (("anew",), False, False)
@@ -393,8 +393,10 @@ def test_a_commit_that_its_projection_cannot_apply_is_not_written() -> None:
 def test_sidecars_are_read_back_and_bulk_is_refused_in_the_commit_itself() -> None:
     log = new_log()
     view = begin(log)
-    done = log.commit(view, lambda view, passed: Draft(events=({"blob": 0}, {"blob": 1}), blobs=(b"x", b"y")))
-    assert log.load().state == done.view.state == ("one", "x", "y")
+    change = log.commit(
+        view, lambda view, passed: Draft(events=({"blob": 0}, {"blob": 1}), blobs=(b"x", b"y"))
+    )
+    assert log.load().state == change.view.state == ("one", "x", "y")
     with pytest.raises(InvalidInput, match="above the limit"):
         log.commit(view, say("x" * COMMIT_SIZE_MAX))
 
@@ -413,10 +415,10 @@ def test_a_writer_whose_clock_is_far_ahead_does_not_carry_the_time_away() -> Non
     view = begin(new_log(store, clock=right))
     ahead.now_us += 10 * YEAR_US
     view = new_log(store, clock=ahead).commit(view, say("two")).view
-    after = new_log(store, clock=right).commit(view, say("three")).view
-    assert view.time_us < after.time_us <= right.now_us
+    view_after = new_log(store, clock=right).commit(view, say("three")).view
+    assert view.time_us < view_after.time_us <= right.now_us
     log = new_log(store, clock=right)
-    assert [log.version_at_time(after.time_us + shift) for shift in (-1, 0, YEAR_US)] == [2, 3, 3]
+    assert [log.version_at_time(view_after.time_us + shift) for shift in (-1, 0, YEAR_US)] == [2, 3, 3]
 
 
 def test_time_goes_on_by_microseconds_after_the_stores_own_clock_was_ahead() -> None:

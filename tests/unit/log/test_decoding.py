@@ -1,4 +1,4 @@
-"""JSON of any writer: refused where it is too long, too deep or of too many values, before anything is made of it."""
+"""JSON of any writer: refused if it is too long, too deep or of too many values, before anything is made of it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from lakelog.log.decoding import DEPTH_MAX, VALUES_MAX, check_shape, decoded
 ANYTHING = msgspec.json.Decoder(Any)
 
 
-def nested(depth: int, opened: bytes = b"[", closed: bytes = b"]") -> bytes:
+def nested_data(depth: int, opened: bytes = b"[", closed: bytes = b"]") -> bytes:
     return opened * depth + closed * depth
 
 
 @pytest.mark.parametrize("around", [b"", b'"[[[[{{{{\\"[[[","]]]]",', b'"\\\\",'])
 def test_depth_is_counted_to_the_level_outside_of_texts(around: bytes) -> None:
     many = b"[]," * 1_000  # so many that they have to be counted
-    check_shape(b"[" + around + many + nested(DEPTH_MAX - 1) + b"]", "here", size_max=10**6)
+    check_shape(b"[" + around + many + nested_data(DEPTH_MAX - 1) + b"]", "here", size_max=10**6)
     with pytest.raises(FormatError, match=f"^here is nested deeper than {DEPTH_MAX} levels"):
-        check_shape(b"[" + around + many + nested(DEPTH_MAX) + b"]", "here", size_max=10**6)
+        check_shape(b"[" + around + many + nested_data(DEPTH_MAX) + b"]", "here", size_max=10**6)
 
 
 @pytest.mark.parametrize("depth", [DEPTH_MAX + 1, 900, 100_000])
 def test_what_is_too_deep_is_refused_whatever_it_is_made_of(depth: int) -> None:
-    for opened, closed in ((b"[", b"]"), (b'{"a":', b"}"), (b'[{"a":', b"}]")):
+    for opened_data, closed_data in ((b"[", b"]"), (b'{"a":', b"}"), (b'[{"a":', b"}]")):
         with pytest.raises(FormatError, match="^here "):
-            decoded(ANYTHING, nested(depth, opened, closed), "here", size_max=10**8)
+            decoded(ANYTHING, nested_data(depth, opened_data, closed_data), "here", size_max=10**8)
 
 
 def test_size_and_number_of_values_are_limited() -> None:

@@ -55,12 +55,12 @@ def cleaner(store: MemoryStore, chance: random.Random) -> Log[Words]:
     return with_options(new_log(store), in_parallel=in_any_order(chance))
 
 
-def expired(log: Log[Words]) -> list[int]:
+def expired_numbers(log: Log[Words]) -> list[int]:
     """Return the versions that are tombstones."""
-    found = log.replay.get_versions(range(1, HEAD + 1))
+    found_versions = log.replay.get_versions(range(1, HEAD + 1))
     return [
         version
-        for version, data in enumerate(found, 1)
+        for version, data in enumerate(found_versions, 1)
         if data is not None and isinstance(log.replay.entry(version, data), Tombstone)
     ]
 
@@ -75,11 +75,20 @@ def check(store: MemoryStore, kept: int) -> None:
     """Read all that a new client can read, once `kept` is the first version that it has to find."""
     log = new_log(store)
     words = log.load().state
-    gone = expired(log)
-    if gone:
-        first_alive = next(version for version in range(1, HEAD + 1) if version not in gone)
-        assert gone[-1] - first_alive < WINDOW
-    for version in (1, 2, *gone[:2], *gone[-2:], gone[-1] + 1 if gone else 3, kept, kept + 1, HEAD):
+    removed_numbers = expired_numbers(log)
+    if removed_numbers:
+        first_alive = next(version for version in range(1, HEAD + 1) if version not in removed_numbers)
+        assert removed_numbers[-1] - first_alive < WINDOW
+    for version in (
+        1,
+        2,
+        *removed_numbers[:2],
+        *removed_numbers[-2:],
+        removed_numbers[-1] + 1 if removed_numbers else 3,
+        kept,
+        kept + 1,
+        HEAD,
+    ):
         try:
             assert log.view_at(version).state == words[:version]
         except NotFound as error:
@@ -89,7 +98,7 @@ def check(store: MemoryStore, kept: int) -> None:
     oldest_first = [commit.version for commit in log.commits()]
     assert oldest_first == list(range(HEAD - len(oldest_first) + 1, HEAD + 1))
     assert min(newest_first[-1], oldest_first[0]) <= kept + 1
-    if gone:
+    if removed_numbers:
         assert oldest_first[0] == kept + 1
 
 
@@ -99,7 +108,7 @@ def test_cleaners_that_die_among_tombstones_leave_all_readable_and_the_next_fini
     store = Dying()
     log = cleaner(store, chance)
     grown(log, HEAD)
-    kept = 1
+    kept_number = 1
     for base in (FIRST_BASE, FIRST_BASE, SECOND_BASE):
         store.left = chance.randrange(130)
         try:
@@ -108,11 +117,11 @@ def test_cleaners_that_die_among_tombstones_leave_all_readable_and_the_next_fini
             last = last_base(log)
             assert last is not None and not is_buried(log.replay, last)
         last = last_base(log)
-        kept = 1 if last is None else last.root.version
-        check(store, kept)
+        kept_number = 1 if last is None else last.root.version
+        check(store, kept_number)
     store.left = 1_000_000
     assert expire(cleaner(store, chance), SECOND_BASE) == SECOND_BASE
-    assert expired(log) == list(range(1, SECOND_BASE + 1))
+    assert expired_numbers(log) == list(range(1, SECOND_BASE + 1))
     check(store, SECOND_BASE)
 
 
@@ -132,29 +141,29 @@ def test_a_cleaner_finishes_what_workers_have_left_anywhere_in_a_window(seed: in
             bury_versions(log, range(version, version + 1))
         steps.close()
         check(store, base_of(log).root.version)
-        gone = expired(log)
-        assert newest_tombstone(log.replay, base_of(log)) == (gone[-1] if gone else 0)
+        removed_numbers = expired_numbers(log)
+        assert newest_tombstone(log.replay, base_of(log)) == (removed_numbers[-1] if removed_numbers else 0)
     assert expire(cleaner(store, chance), SECOND_BASE) == SECOND_BASE
-    assert expired(log) == list(range(1, SECOND_BASE + 1))
+    assert expired_numbers(log) == list(range(1, SECOND_BASE + 1))
     check(store, SECOND_BASE)
 
 
 def test_a_copy_that_was_made_while_versions_expired_is_looked_at_anew() -> None:
     """It may have the tombstone that ends a window, and not those before."""
-    store, other = MemoryStore(), MemoryStore()
+    store, other_store = MemoryStore(), MemoryStore()
     log = new_log(store)
     grown(log, HEAD)
-    before = {key: store.get(key) for key in store.list_after("")}
+    data_before = {key: store.get(key) for key in store.list_after("")}
     expire(log, FIRST_BASE)
     for key in store.list_after(""):
-        old, now = before.get(key), store.get(key)
-        assert now is not None
-        other.put(key, old if old is not None and key.endswith(f"{70:020d}.json") else now)
-    copy = new_log(other)
+        old, data = data_before.get(key), store.get(key)
+        assert data is not None
+        other_store.put(key, old if old is not None and key.endswith(f"{70:020d}.json") else data)
+    copy = new_log(other_store)
     clean_up(copy, base_of(copy))
-    assert 70 not in expired(copy)
+    assert 70 not in expired_numbers(copy)
     clean_up(copy, base_of(copy), all_anew=True)
-    assert expired(copy) == expired(log)
+    assert expired_numbers(copy) == expired_numbers(log)
 
 
 def test_two_cleaners_at_once_leave_what_one_leaves() -> None:
@@ -167,20 +176,20 @@ def test_two_cleaners_at_once_leave_what_one_leaves() -> None:
     with pytest.raises(Death):
         expire(log, FIRST_BASE)
     store.left = 1_000_000
-    other = cleaner(store, chance)
+    other_log = cleaner(store, chance)
     calls = 0
 
     def interrupted(works: Sequence[Callable[[], None]]) -> None:
         nonlocal calls
         for number, work in enumerate(chance.sample(works, len(works))):
             if number == len(works) // 2 and (calls := calls + 1) == 2:
-                clean_up(other, base_of(other))
+                clean_up(other_log, base_of(other_log))
                 check(store, FIRST_BASE)
             work()
 
     slow = with_options(new_log(store), in_parallel=interrupted)
     assert expire(slow, SECOND_BASE) == SECOND_BASE and calls > 2
-    assert expired(log) == list(range(1, SECOND_BASE + 1))
+    assert expired_numbers(log) == list(range(1, SECOND_BASE + 1))
     check(store, SECOND_BASE)
 
 
@@ -211,11 +220,11 @@ def test_what_was_finished_is_not_read_again() -> None:
     log = new_log(store)
     grown(log, HEAD)
     expire(log, FIRST_BASE)
-    asked: list[int] = []
+    asked_numbers: list[int] = []
     real = log.replay.get_versions
-    log.replay.get_versions = lambda versions: (asked.extend(versions), real(versions))[1]  # type: ignore[method-assign]
+    log.replay.get_versions = lambda versions: (asked_numbers.extend(versions), real(versions))[1]  # type: ignore[method-assign]
     clean_up(log, base_of(log))
-    assert asked == []
+    assert asked_numbers == []
 
 
 def test_an_intent_is_buried_before_the_version_that_says_what_became_of_it() -> None:

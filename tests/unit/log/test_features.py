@@ -44,8 +44,8 @@ def life(store: MemoryStore, every: int = 0) -> Log[Words]:
 
 def test_the_commit_that_first_uses_a_feature_names_it_and_no_other() -> None:
     log = life(MemoryStore())
-    named = [(commit_at(log, v).features, commit_at(log, v).writer_features) for v in range(1, 7)]
-    assert named == [((), ()), ((), ()), (("colours",), ()), ((), ()), ((), ("rules",)), ((), ())]
+    features = [(commit_at(log, v).features, commit_at(log, v).writer_features) for v in range(1, 7)]
+    assert features == [((), ()), ((), ()), (("colours",), ()), ((), ()), ((), ("rules",)), ((), ())]
     view = log.load()
     assert (view.features, view.writer_features) == (("colours",), ("rules",))
     assert (log.view_at(4).features, log.view_at(4).writer_features) == (("colours",), ())
@@ -67,14 +67,14 @@ def test_reads_stop_at_the_version_that_uses_what_readers_do_not_know(every: int
 @pytest.mark.parametrize("every", [0, 1, 2])
 def test_who_lacks_a_feature_of_writers_reads_everything_and_writes_nothing(every: int) -> None:
     store = MemoryStore()
-    other = life(store, every)
+    other_log = life(store, every)
     log = new_log(store, known=("colours",), every=1)
     view = log.load()
-    assert view.state == other.load().state
+    assert view.state == other_log.load().state
     assert [log.view_at(version).state for version in range(1, 7)] == [
-        other.view_at(v).state for v in range(1, 7)
+        other_log.view_at(v).state for v in range(1, 7)
     ]
-    before = dict(store.list_sizes(""))
+    sizes_before = dict(store.list_sizes(""))
     for write in (
         lambda: log.commit(view, say("x")),
         lambda: log.commit(log.view_at(4), say("x")),  # it meets the feature on its way to the head
@@ -89,7 +89,7 @@ def test_who_lacks_a_feature_of_writers_reads_everything_and_writes_nothing(ever
             UnsupportedFormat, match=r"`rules`, which this lakelog .*upgrade lakelog to write to it"
         ):
             write()
-    assert dict(store.list_sizes("")) == before
+    assert dict(store.list_sizes("")) == sizes_before
 
 
 def test_a_transaction_with_a_log_that_uses_an_unknown_feature_has_no_effect() -> None:
@@ -174,11 +174,11 @@ def test_a_feature_of_a_state_is_named_with_the_state_alone() -> None:
     data = store.get(log.keys.latest)
     assert data is not None and decode_root(data, "here", ["packed"]).state_features == ("packed",)
     # A client that does not know it reads the commits instead.
-    other = new_log(store)
-    assert other.load().state == view.state and other.view_at(5).state == view.state[:5]
+    other_log = new_log(store)
+    assert other_log.load().state == view.state and other_log.view_at(5).state == view.state[:5]
     expire(log, 4)
     with pytest.raises(UnsupportedFormat, match="`packed`.*to read it"):
-        other.load()
+        other_log.load()
 
 
 class ForgetfulWords(NoFeatures, WordsProjection):
@@ -209,16 +209,17 @@ class WordsJudge:
 
 def test_a_check_finds_a_use_that_no_commit_names() -> None:
     store = MemoryStore()
-    checked = Findings()
-    verify(life(store), WordsJudge(), checked)
-    assert not checked.found
+    checked_findings = Findings()
+    verify(life(store), WordsJudge(), checked_findings)
+    assert not checked_findings.found
     store = MemoryStore()
     log: Log[Words] = Log(store, "t", ForgetfulWords(), options=new_log().options)
     view = log.commit(begin(log), using("two", "colours")).view
     log.commit(view, using("three", "colours", of_writers=["rules"]))
-    verify(new_log(store, known=KNOWN), WordsJudge(), checked)
+    verify(new_log(store, known=KNOWN), WordsJudge(), checked_findings)
     assert [
-        (each.severity, each.kind, each.where[-6:], each.what.split(", and")[0]) for each in checked.found
+        (finding.severity, finding.kind, finding.where[-6:], finding.what.split(", and")[0])
+        for finding in checked_findings.found
     ] == [
         ("damage", "feature-unnamed", "2.json", "uses colours"),
         ("damage", "feature-unnamed", "3.json", "uses colours, rules"),
@@ -230,8 +231,8 @@ def test_a_repair_writes_nothing_to_a_log_with_an_unknown_feature() -> None:
     life(store, every=2)
     log = new_log(store, known=("colours",))
     store.put(log.keys.latest, b"broken")
-    before = dict(store.list_sizes(""))
-    verified = verify(log, WordsJudge(), Findings())
+    sizes_before = dict(store.list_sizes(""))
+    verified_log = verify(log, WordsJudge(), Findings())
     with pytest.raises(UnsupportedFormat, match="`rules`"):
-        repair(log, verified, WordsJudge())
-    assert dict(store.list_sizes("")) == before
+        repair(log, verified_log, WordsJudge())
+    assert dict(store.list_sizes("")) == sizes_before

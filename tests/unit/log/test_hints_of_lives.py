@@ -36,7 +36,7 @@ def change(chance: random.Random, store: Stopping, logs: list[Log[Words]], turn:
         else:
             log.commit(view, lambda view, passed: draft)
         return
-    dying: dict[str, tuple[str, bool]] = {
+    dying_pairs: dict[str, tuple[str, bool]] = {
         "before its decision": ("_txn/", False),
         "after its decision": ("_txn/", True),
         "between its intents": ("b/_log/", False),
@@ -49,11 +49,11 @@ def change(chance: random.Random, store: Stopping, logs: list[Log[Words]], turn:
         "seal": lambda: log.commit(view, lambda view, passed: Draft(seals=True)),
         "together": lambda: together(logs, f"t{turn}"),
     }
-    kind = chance.choice([*dying, *plain])
+    kind = chance.choice([*dying_pairs, *plain])
     if kind in plain:
         plain[kind]()
         return
-    store.at, store.after = dying[kind]
+    store.at, store.after = dying_pairs[kind]
     try:
         together(logs, f"d{turn}")
     except Crash:
@@ -69,7 +69,7 @@ def copy_of(store: MemoryStore) -> MemoryStore:
     return copy
 
 
-def loaded(store: MemoryStore) -> LogView[Words]:
+def loaded_view(store: MemoryStore) -> LogView[Words]:
     return replace(log_in(store, "a").load(), base=0)
 
 
@@ -86,11 +86,11 @@ def test_any_hint_of_a_life_leads_to_the_head(seed: int) -> None:
             continue  # refused: its turn is over
     hints.append(hint_now(store))
     truth = log_in(store, "a").replay.load_without_hint()
-    for expired in {0, chance.randrange(truth.version + 1), truth.version}:
+    for expired_number in {0, chance.randrange(truth.version + 1), truth.version}:
         copy = copy_of(store)
-        if expired:
-            expire(log_in(copy, "a"), expired)
-        assert loaded(copy) == truth
+        if expired_number:
+            expire(log_in(copy, "a"), expired_number)
+        assert loaded_view(copy) == truth
         for hint in hints:
             copy.put(logs[0].keys.latest, hint)
-            assert loaded(copy) == truth
+            assert loaded_view(copy) == truth

@@ -15,14 +15,14 @@ NAMED = re.compile(r"pip install[\s'\"]+(?:f[\"'])?lakelog(?!-\d)|['\"]lakelog\[
 
 
 def test_the_bounds_are_those_of_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    declared = [
+    declared_texts = [
         "pyarrow<27,>=24",
         "pandas>=1; extra == 'dev'",
         "pandas<4,>=2.2; extra == 'pandas'",
         "opentelemetry-api<2,>=1.27; extra == 'otel'",
         "opentelemetry-sdk<2,>=1.27; extra == 'otel'",
     ]
-    monkeypatch.setattr(metadata, "requires", lambda name: declared if name == "lakelog" else None)
+    monkeypatch.setattr(metadata, "requires", lambda name: declared_texts if name == "lakelog" else None)
     assert install_command("pandas") == "pip install 'pandas<4,>=2.2'"
     both = "pip install 'opentelemetry-api<2,>=1.27' 'opentelemetry-sdk<2,>=1.27'"
     assert install_command("opentelemetry-sdk", "otel") == both
@@ -49,4 +49,4 @@ def test_no_message_and_no_page_names_lakelog_to_an_index() -> None:
     assert len(files) > 500
     for path in files:
         text = path.read_text(encoding="utf-8").replace("`pip install lakelog` finds nothing", "")
-        assert not (found := NAMED.search(text)), f"{path.relative_to(ROOT)}: {found and found.group()}"
+        assert not (match := NAMED.search(text)), f"{path.relative_to(ROOT)}: {match and match.group()}"

@@ -69,17 +69,17 @@ def hints() -> st.SearchStrategy[Hint]:
 @given(st.integers(1, LENGTH), hints(), st.sampled_from([0, 0, 1, 7, 30, 100]))
 def test_any_hint_costs_time_only(versions: int, hint: Hint, expired: int) -> None:
     store, log = log_of(versions, hint, expired)
-    seen: list[LogView[Words]] = []
+    seen_views: list[LogView[Words]] = []
     if hint[0] == "own" and hint[1] > versions:
         # What it was made of is lost: only that is worse than slow.
         with pytest.raises(FormatError, match="is missing although"):
             log.load()
         return
-    view = log.load(seen.append)
+    view = log.load(seen_views.append)
     expected = whole()[1][versions - 1]
     assert (view.version, view.hash, view.state) == (versions, expected.hash, expected.state)
     assert view == replace(expected, base=view.base)
-    for older in seen:
+    for older in seen_views:
         if hint[0] != "foreign":
             assert older.state == expected.state[: older.version]
     store.delete([log.keys.latest])
@@ -88,16 +88,16 @@ def test_any_hint_costs_time_only(versions: int, hint: Hint, expired: int) -> No
 
 def test_a_load_shows_what_the_hint_says_while_the_rest_is_read() -> None:
     _, log = log_of(60, ("own", 40), 0)
-    seen: list[LogView[Words]] = []
-    assert log.load(seen.append).version == 60
-    assert [view.version for view in seen] == [40]
-    del seen[:]
+    seen_views: list[LogView[Words]] = []
+    assert log.load(seen_views.append).version == 60
+    assert [view.version for view in seen_views] == [40]
+    del seen_views[:]
     _, log = log_of(60, ("missing", 1), 0)
-    assert log.load(seen.append).version == 60
-    assert [view.version for view in seen] == [8]
-    del seen[:]
+    assert log.load(seen_views.append).version == 60
+    assert [view.version for view in seen_views] == [8]
+    del seen_views[:]
     _, log = log_of(5, ("missing", 1), 0)
-    assert log.load(seen.append).version == 5 and seen == []
+    assert log.load(seen_views.append).version == 5 and seen_views == []
 
 
 def test_a_log_that_grows_while_it_is_loaded_is_read_to_a_head_of_that_time() -> None:
@@ -153,7 +153,7 @@ def test_large_commits_and_sidecars_are_not_all_read_at_once(monkeypatch: pytest
 # Hints that are written alone
 
 
-def hinting(
+def hinting_log(
     store: MemoryStore, every: Callable[[Words], int], waiting: list[Callable[[], None]]
 ) -> Log[Words]:
     log = new_log(store, every=20)
@@ -165,36 +165,36 @@ def hinting(
     return Log(store, "t", log.projection, options=options)
 
 
-def hinted(log: Log[Words]) -> int:
+def hinted_number(log: Log[Words]) -> int:
     root = log.replay.hinted_root()
     return 0 if root is None else root.version
 
 
 def test_a_hint_that_is_due_is_one_put_and_of_the_newest_commit_by_then() -> None:
     store, waiting = MemoryStore(), list[Callable[[], None]]()
-    counting = CountingStore(store)
-    log = hinting(counting, lambda state: 1, waiting)  # type: ignore[arg-type]
+    counting_store = CountingStore(store)
+    log = hinting_log(counting_store, lambda state: 1, waiting)  # type: ignore[arg-type]
     grown(log, 5)
-    counting.reset()
+    counting_store.reset()
     for work in waiting:
         work()
-    assert dict(counting.by_kind) == {"put": 1}, (
+    assert dict(counting_store.by_kind) == {"put": 1}, (
         "five were due, and the first to run makes the others needless"
     )
-    assert hinted(log) == 5 and new_log(store).load().state == log.load().state
+    assert hinted_number(log) == 5 and new_log(store).load().state == log.load().state
     assert list(store.list_after(log.keys.snapshots)) == []
 
 
 def test_a_large_state_has_fewer_hints() -> None:
     store, waiting = MemoryStore(), list[Callable[[], None]]()
-    log = hinting(store, lambda state: 1 + len(state) // 4, waiting)
+    log = hinting_log(store, lambda state: 1 + len(state) // 4, waiting)
     seen = []
     view = begin(log)
     while view.version < 19:
         for work in waiting:
             work()
         del waiting[:]
-        seen.append(hinted(log))
+        seen.append(hinted_number(log))
         view = log.commit(view, say("w")).view
     assert seen == [1, 2, 3, 4, 4, 6, 6, 6, 9, 9, 9, 12, 12, 12, 12, 12, 12, 12]
 
@@ -258,7 +258,7 @@ def test_a_state_that_no_reader_would_take_becomes_no_base_no_snapshot_and_no_hi
 def test_snapshots_of_a_large_state_are_rare_and_never_more_than_a_round_behind() -> None:
     store = MemoryStore()
     size = 1
-    log = hinting(store, lambda state: size, [])
+    log = hinting_log(store, lambda state: size, [])
     log = Log(store, "t", log.projection, options=replace(log.options, in_background=inline))
     view = begin(log)
 

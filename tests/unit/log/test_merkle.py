@@ -34,13 +34,13 @@ def test_each_text_is_proven_at_its_own_place_and_at_no_other() -> None:
         root, proofs = tree_of(texts)
         for index, proof in enumerate(proofs):
             assert len(proof) <= (len(texts) - 1).bit_length()
-            found = [
+            found_pairs = [
                 (text, at)
                 for text in (*texts, "other")
                 for at in range(len(texts) + 2)
                 if root_by(text, at, len(texts), proof) == root
             ]
-            assert found == [(texts[index], index)]
+            assert found_pairs == [(texts[index], index)]
 
 
 def test_a_proof_is_as_long_as_its_place_needs() -> None:
@@ -60,8 +60,11 @@ def test_lists_that_look_alike_have_other_roots() -> None:
         for texts in LISTS
         for more in ([], [texts[-1]], [texts[-1]] * 2, texts[-2:], [texts[0]], [""])
     ] + [["t0t1"], ["t0", "t1t2"], ["t1", "t0"], ["t0\n", "t1"]]
-    roots = [(tree_of(each)[0], each) for each in {tuple(each): each for each in lists}.values()]
-    assert not [(a, b) for (one, a), (other, b) in combinations(roots, 2) if one == other]
+    roots = [
+        (tree_of(texts)[0], texts)
+        for texts in {tuple(each_texts): each_texts for each_texts in lists}.values()
+    ]
+    assert not [(a, b) for (text, a), (other_text, b) in combinations(roots, 2) if text == other_text]
 
 
 def test_leaves_and_nodes_are_hashed_behind_marks_of_their_own() -> None:

@@ -23,11 +23,11 @@ class Slow:
 
 def test_an_object_that_waits_holds_up_no_other() -> None:
     one, other = Slow(), Slow()
-    found: list[int] = []
-    waiting = threading.Thread(target=lambda: found.append(one.member))
-    waiting.start()
+    numbers: list[int] = []
+    waiting_thread = threading.Thread(target=lambda: numbers.append(one.member))
+    waiting_thread.start()
     other.go_on.set()
     assert (other.member, other.member, other.computed) == (1, 1, 1)
     one.go_on.set()
-    waiting.join()
-    assert found == [1]
+    waiting_thread.join()
+    assert numbers == [1]

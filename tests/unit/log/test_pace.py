@@ -30,21 +30,21 @@ def looks(
     clock_s: float, late_s: float, versions: int, *, stands_still: bool = False
 ) -> tuple[list[float], list[int]]:
     """Return how late each version was found, and after how many looks in vain. The first is found `late_s` late, by a
-    client whose clock is ahead by `clock_s`. Where the log's time `stands_still`, it is ahead of all clocks."""
+    client whose clock is ahead by `clock_s`. If the log's time `stands_still`, it is ahead of all clocks."""
     now_s = 0.0
     pace = LogPace(lambda: now_s + clock_s, lambda: 0.5)
     lates, misses = [], []
     for number in range(versions):
         there_s = 10 + number * INTERVAL_S + VISIBLE_S
-        missed = 0
+        missed_number = 0
         if not number:
             now_s = there_s + late_s
         while now_s < there_s:
             pace.missed(now_s + clock_s)
-            missed += 1
-            now_s += pace.next_look_s(missed)
+            missed_number += 1
+            now_s += pace.next_look_s(missed_number)
         lates.append(now_s - there_s)
-        misses.append(missed)
+        misses.append(missed_number)
         put_s = 40 + number / 1e6 if stands_still else there_s - VISIBLE_S
         pace.seen(commit(put_s), looked_s=now_s + clock_s)
         now_s += pace.next_look_s(0)

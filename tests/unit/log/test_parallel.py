@@ -21,8 +21,8 @@ def _wait(meeting: threading.Barrier) -> None:
 
 
 def test_all_of_them_run_at_the_same_time() -> None:
-    meeting = barrier(3)
-    run_in_parallel([lambda: _wait(meeting)] * 3)
+    meeting_barrier = barrier(3)
+    run_in_parallel([lambda: _wait(meeting_barrier)] * 3)
     run_in_parallel([])
 
 
@@ -41,41 +41,41 @@ def test_all_of_them_end_before_a_failure_is_raised(failing: int) -> None:
 
 
 def test_works_within_works_end_though_no_thread_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended: list[int] = []
+    ended_numbers: list[int] = []
 
     def inner() -> None:
-        run_in_parallel([lambda: ended.append(1)] * 3)
+        run_in_parallel([lambda: ended_numbers.append(1)] * 3)
 
     with ThreadPoolExecutor(1) as few:
         monkeypatch.setattr(parallel._pool, "threads", few)
         run_in_parallel([lambda: run_in_parallel([inner] * 3)] * 3)
-    assert len(ended) == 27
+    assert len(ended_numbers) == 27
     # As the interpreter ends, threads take nothing any more.
     run_in_parallel([inner] * 3)
-    assert len(ended) == 36
+    assert len(ended_numbers) == 36
 
 
 def test_threads_stay_for_what_comes_next_and_a_forked_child_has_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def names() -> set[str]:
-        meeting, found = barrier(3), set()
+        meeting_barrier, found = barrier(3), set()
 
         def work() -> None:
             found.add(threading.current_thread().name)
-            meeting.wait()
+            meeting_barrier.wait()
 
         run_in_parallel([work] * 3)
         return found
 
     with ThreadPoolExecutor(256, "own") as own:
         monkeypatch.setattr(parallel._pool, "threads", own)
-        used = set[str]()
+        used_texts = set[str]()
         for _ in range(50):
-            used |= names()
+            used_texts |= names()
             # A thread is free a moment after its work has ended.
             wait_until(lambda: own._idle_semaphore._value >= len(own._threads))
-        assert len([name for name in used if name.startswith("own")]) < 20
+        assert len([name for name in used_texts if name.startswith("own")]) < 20
     child = os.fork()
     if child == 0:
         os._exit(0 if len(names()) == 3 else 1)
@@ -112,19 +112,19 @@ def test_results_come_in_the_order_of_the_items(count: int) -> None:
 
 
 def test_a_few_items_do_not_wait_for_each_other() -> None:
-    meeting = barrier(3)
-    assert list(in_threads(lambda item: meeting.wait() >= 0 and item, range(3), "test")) == [0, 1, 2]
+    meeting_barrier = barrier(3)
+    assert list(in_threads(lambda item: meeting_barrier.wait() >= 0 and item, range(3), "test")) == [0, 1, 2]
 
 
 def test_an_error_ends_the_work() -> None:
-    done: list[int] = []
+    results: list[int] = []
 
     def work(item: int) -> None:
         if item == 3:
             raise ValueError(item)
         time.sleep(0.001)
-        done.append(item)
+        results.append(item)
 
     with pytest.raises(ValueError, match="3"):
         list(in_threads(work, range(10_000), "test"))
-    assert len(done) < 5_000
+    assert len(results) < 5_000

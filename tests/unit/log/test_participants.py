@@ -1,4 +1,4 @@
-"""What an intent shows by itself: that its log takes part, and where the decision is; and what makes it void."""
+"""An intent shows that its log takes part, and the place of the decision. Other intents are void."""
 
 from __future__ import annotations
 
@@ -41,9 +41,15 @@ def test_an_intent_with_anything_else_in_it_is_void(changed: dict[str, Any]) -> 
 
 def test_proofs_and_ids_are_of_one_place_and_one_transaction() -> None:
     first, second, *_ = intents_of("x", "n-1", PLACES, "")
-    for other in (second, intents_of("x", "n-1", PLACES[:3], "")[0], intents_of("y", "n-1", PLACES, "")[0]):
-        assert not is_listed(msgspec.structs.replace(first, txn=other.txn, log=second.log))
-        assert other.proof == first.proof or not is_listed(msgspec.structs.replace(first, proof=other.proof))
+    for other_intent in (
+        second,
+        intents_of("x", "n-1", PLACES[:3], "")[0],
+        intents_of("y", "n-1", PLACES, "")[0],
+    ):
+        assert not is_listed(msgspec.structs.replace(first, txn=other_intent.txn, log=second.log))
+        assert other_intent.proof == first.proof or not is_listed(
+            msgspec.structs.replace(first, proof=other_intent.proof)
+        )
     assert not is_listed(msgspec.structs.replace(first, proof=first.proof[::-1]))
     assert not is_listed(msgspec.structs.replace(first, proof=(*first.proof, first.proof[0])))
 

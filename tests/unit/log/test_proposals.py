@@ -1,4 +1,4 @@
-"""Proposals: their keys and bytes, what is left alone, what a refusal does, and what is left over."""
+"""Proposals: their keys and bytes, ignored objects, refusals, and leftovers."""
 
 from __future__ import annotations
 
@@ -108,8 +108,13 @@ def proposal(
 def test_a_proposal_is_in_the_folder_of_its_version_under_its_first_id() -> None:
     assert KEYS.proposal(513, "x-1") == f"t/_log/inbox/{2:020d}/{513:020d}-x-1.json"
     assert KEYS.proposal_of(KEYS.proposal(513, "x-1")) == (513, "x-1")
-    for other in (f"{1:020d}/{513:020d}-x.json", f"{2:020d}/{513:020d}-x.jsn", f"{2:020d}/513-x.json", "x"):
-        assert KEYS.proposal_of(f"t/_log/inbox/{other}") is None
+    for other_text in (
+        f"{1:020d}/{513:020d}-x.json",
+        f"{2:020d}/{513:020d}-x.jsn",
+        f"{2:020d}/513-x.json",
+        "x",
+    ):
+        assert KEYS.proposal_of(f"t/_log/inbox/{other_text}") is None
     assert KEYS.inbox_until(KEYS.proposal(513, "x")) == 513 + WINDOW
     assert KEYS.inbox_until(f"t/_log/inbox/{2:020d}/anything") == 4 * WINDOW - 1
     assert KEYS.inbox_until("t/_log/inbox/anything") is None
@@ -167,8 +172,8 @@ def test_a_proposal_from_the_future_is_refused_by_name() -> None:
         proposal_at(KEYS.proposal(5, "a"), encode(newer), KEYS, "here")
     with pytest.raises(FormatError):
         encode_id = msgspec.structs.replace(proposal().changes[0], commit_id="../../x")
-        forged = msgspec.structs.replace(proposal(), changes=(encode_id,))
-        proposal_at(KEYS.proposal(5, "a"), encode(forged), KEYS, "here")
+        forged_proposal = msgspec.structs.replace(proposal(), changes=(encode_id,))
+        proposal_at(KEYS.proposal(5, "a"), encode(forged_proposal), KEYS, "here")
 
 
 def test_many_changes_are_several_proposals_and_one_too_big_is_none() -> None:
@@ -181,13 +186,15 @@ def test_many_changes_are_several_proposals_and_one_too_big_is_none() -> None:
 
 
 def test_a_refusal_is_the_error_of_its_kind_again() -> None:
-    found = error_of(refusal_of(NotFound("gone")), "c", 7)
-    assert type(found) is NotFound and "gone" in found.message and "version 7" in found.message
+    error = error_of(refusal_of(NotFound("gone")), "c", 7)
+    assert type(error) is NotFound and "gone" in error.message and "version 7" in error.message
     conflict = error_of(refusal_of(ConflictError("taken", version=3, by="other")), "c", 7)
     assert isinstance(conflict, ConflictError) and (conflict.version, conflict.by) == (3, "other")
     assert type(error_of(ChangeRefusal(kind="of a newer client", message="no"), "c", 7)) is ConflictError
-    worded = refusal_of(ConflictError("taken by root, python", version=3, by="root, python"))
-    assert worded.by is None and "root, python" in worded.message  # the format has an id there
+    worded_refusal = refusal_of(ConflictError("taken by root, python", version=3, by="root, python"))
+    assert (
+        worded_refusal.by is None and "root, python" in worded_refusal.message
+    )  # the format has an id there
     for text in ("x" * 100_000, "it breaks\n" * 150, "\u200b" * 1700):
         long = refusal_of(ConflictError(text))
         assert len(msgspec.json.decode(msgspec.json.encode(long), type=ChangeRefusal).message) < 2000
@@ -231,12 +238,12 @@ def test_a_retry_that_is_refused_is_refused_in_the_log_for_good() -> None:
     with pytest.raises(ConflictError, match="it is taken"):
         log.commit(view, taken, commit_id="mine", base=1, shared=True)
     [entry] = log.commits(first=2)
-    assert [(each.commit_id, each.refused is not None) for each in entry.changes] == [("mine", True)]
+    assert [(change.commit_id, change.refused is not None) for change in entry.changes] == [("mine", True)]
     assert each_change(entry) == () and entry.events == ()
     # Another try of it is not judged again, also where it would be allowed now, and with another process.
-    for other in (log, log_of(log.store)):
+    for other_log in (log, log_of(log.store)):
         with pytest.raises(ConflictError, match="refused in version 2"):
-            other.commit(other.load(), say("mine"), commit_id="mine", base=1, shared=True)
+            other_log.commit(other_log.load(), say("mine"), commit_id="mine", base=1, shared=True)
     log.commit(log.load(), say("two"))
     expiry.expire(log, 3)
     tombstone = decode_entry(log.store.get(log.keys.commit(2)) or b"", "2")
@@ -290,8 +297,8 @@ def test_a_retry_whose_put_fails_is_unknown(is_retry: bool, is_there: bool) -> N
     store = Refusing()
     log, view = marked(store)
     if is_there:
-        other = log_of(store, by="other")
-        other.commit(view, say("mine"), commit_id="mine", base=1, shared=True)
+        other_log = log_of(store, by="other")
+        other_log.commit(view, say("mine"), commit_id="mine", base=1, shared=True)
     store.refuses = True
     with pytest.raises(CommitUnknown if is_retry else StorageError, match="down"):
         log.commit(view, say("mine"), commit_id="mine" if is_retry else None, base=1, shared=True)
@@ -316,10 +323,10 @@ def test_a_retry_that_loses_all_races_is_unknown(is_retry: bool) -> None:
     """An earlier try may have left a proposal that another client applies later."""
     log, view = marked(MemoryStore())
     log = log_of(log.store, proposals=False, rebases_max=3)
-    other = log_of(log.store, proposals=False)
+    other_log = log_of(log.store, proposals=False)
 
     def beaten(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
-        other.commit(other.load(), say("first"))
+        other_log.commit(other_log.load(), say("first"))
         return Draft(events=({"word": "mine"},))
 
     expected = CommitUnknown if is_retry else ConflictError
@@ -341,9 +348,9 @@ def test_what_others_do_not_pass_shares_no_version_with_them() -> None:
         patch.object(WordsByData, "lets_pass", lets_pass),
         patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0),
     ):
-        other = log_of(log.store)
-        other.commit(view, say("barrier"), shared=True)
-        other.commit(other.load(), say("after"), shared=True)
+        other_log = log_of(log.store)
+        other_log.commit(view, say("barrier"), shared=True)
+        other_log.commit(other_log.load(), say("after"), shared=True)
     # Either is right for what was proposed: before the barrier, or not at all. Which one, is chance.
     state = log.load().state
     assert state in (("one", "barrier", "after"), ("one", "theirs", "barrier", "after"))
@@ -356,8 +363,8 @@ def test_what_carries_others_is_for_these_to_propose_one_by_one(
 ) -> None:
     """Put by its own process, it would lose one race after another to who combines. Its id may be that of its files."""
     log, view = marked(MemoryStore())
-    carried = CarriedChange("theirs", 1, {}, ({"word": "theirs"},))
-    draft = Draft(events=({"word": "mine"},), carries=(carried,))
+    carried_change = CarriedChange("theirs", 1, {}, ({"word": "theirs"},))
+    draft = Draft(events=({"word": "mine"},), carries=(carried_change,))
     refusal = ConflictError("only its author knows")
     with (
         patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0),
@@ -375,11 +382,11 @@ def test_a_retry_behind_what_has_expired_is_not_refused_before_the_log_says_so()
     log.commit(view, say("two"))
     expiry.expire(log, log.commit(log.load(), say("three")).version)
     head = log.load()
-    found = log.propose(head, say("mine"), commit_id="mine", base=1, retried=True)
-    assert found is None  # so it is tried under its id, which puts the refusal
+    change = log.propose(head, say("mine"), commit_id="mine", base=1, retried=True)
+    assert change is None  # so it is tried under its id, which puts the refusal
     with pytest.raises(ConflictError, match="has expired"):
         log.commit(head, say("mine"), commit_id="mine", base=1, shared=True)
-    assert [each.refused is not None for each in next(log.commits(first=4)).changes] == [True]
+    assert [each_change.refused is not None for each_change in next(log.commits(first=4)).changes] == [True]
 
 
 def test_a_refusal_in_the_log_is_final_though_its_kind_is_that_of_a_failed_read() -> None:
@@ -425,7 +432,7 @@ def test_a_refusal_of_what_has_expired_is_put_though_more_expires_meanwhile(late
     with pytest.raises(ConflictError, match="has expired"):
         log.commit(log.load(), say("mine"), commit_id="mine", base=1, shared=True)
     assert store.puts <= 3
-    assert [each.commit_id for each in next(log.commits(first=5 + later)).changes] == ["mine"]
+    assert [change.commit_id for change in next(log.commits(first=5 + later)).changes] == ["mine"]
 
 
 @pytest.mark.parametrize("expires", [False, True])
@@ -444,11 +451,11 @@ def test_what_a_change_held_is_free_at_once_though_its_refusal_lost_a_race(expir
         log.commit(log.load(), say("four"))
 
     store.races = None if expires else race
-    held: list[weakref.ref[Held]] = []
+    held_refs: list[weakref.ref[Held]] = []
 
     def refused() -> None:
         rows = Held()
-        held.append(weakref.ref(rows))
+        held_refs.append(weakref.ref(rows))
 
         def decide(view: LogView[Words], passed: Sequence[Commit], rows: Held = rows) -> Draft:
             raise ConflictError("it is taken")
@@ -459,7 +466,7 @@ def test_what_a_change_held_is_free_at_once_though_its_refusal_lost_a_race(expir
     gc.disable()
     try:
         refused()
-        assert [each() for each in held] == [None]
+        assert [ref() for ref in held_refs] == [None]
     finally:
         gc.enable()
 
@@ -472,10 +479,10 @@ def test_a_change_that_goes_back_to_its_thread_is_moved_by_no_other() -> None:
     head = log.load()
     cursor = log.cursor(head, say("mine"), "mine", 1, retried=True)
     assert cursor.asked_before() is None and cursor.refusal is not None
-    pending = PendingChanges(log.writer, WordsByData(), log.commit(head, say("four")).view)
+    pending_changes = PendingChanges(log.writer, WordsByData(), log.commit(head, say("four")).view)
     own = WaitingChange(cursor=cursor)
-    assert pending.submit(own)
-    pending.take()
+    assert pending_changes.submit(own)
+    pending_changes.take()
     assert own.returned.is_set() and cursor.view is head
 
 
@@ -489,27 +496,27 @@ def test_what_cannot_share_a_version_is_sent_to_a_courier_though_others_were_sen
             raise ValueError("it does not go with others")
         return say("apart")(view, passed)
 
-    sent: list[list[str]] = []
+    sent_texts: list[list[str]] = []
 
     def send(waiting: Sequence[WaitingChange[Words]]) -> None:
-        sent.append([each.cursor.commit_id for each in waiting])
-        for each in waiting:
-            each.sent = True
+        sent_texts.append([each_change.cursor.commit_id for each_change in waiting])
+        for change in waiting:
+            change.sent = True
 
     def race() -> None:
         log.commit(log.load(), say("race"))
 
     store.races = race
     cursors = [log.cursor(view, say("shared"), "shared"), log.cursor(view, apart, "apart")]
-    for cursor, lost in zip(cursors, (1, 2), strict=True):
-        cursor.lost = lost
+    for cursor, lost_number in zip(cursors, (1, 2), strict=True):
+        cursor.lost = lost_number
     ThreadRound(log.writer, [WaitingChange(cursor=cursor) for cursor in cursors], send=send).commit()
-    assert sent == [["shared"], ["apart"]]
+    assert sent_texts == [["shared"], ["apart"]]
 
 
 def test_the_feature_is_set_by_what_has_lost_two_races() -> None:
     store = MemoryStore()
-    log, other = log_of(store), log_of(store)
+    log, other_log = log_of(store), log_of(store)
     view = begin(log)
     races = 0
 
@@ -517,11 +524,11 @@ def test_the_feature_is_set_by_what_has_lost_two_races() -> None:
         nonlocal races
         if races < 2:
             races += 1
-            other.commit(other.load(), say(f"race {races}"))
+            other_log.commit(other_log.load(), say(f"race {races}"))
         return Draft(events=({"word": "slow"},))
 
     log.commit(view, slow, shared=True)
-    assert [PROPOSALS in each.writer_features for each in log.commits(first=2)] == [False, False, True]
+    assert [PROPOSALS in commit.writer_features for commit in log.commits(first=2)] == [False, False, True]
     ended()
     assert not list(store.list_after(log.keys.inbox))
 
@@ -530,25 +537,25 @@ def test_processes_commit_what_others_propose(tmp_path: Path) -> None:
     with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0):
         marked(LocalStore(str(tmp_path)))
         logs = [log_of(LocalStore(str(tmp_path)), by=str(i)) for i in range(3)]
-        done: list[str] = []
+        results: list[str] = []
 
         def work(log: Log[Words], name: str) -> None:
             view = log.load()
             for i in range(12):
                 view = log.commit(view, say(f"{name}.{i}"), shared=True).view
-                done.append(f"{name}.{i}")
+                results.append(f"{name}.{i}")
 
         threads = [
             threading.Thread(target=work, args=(log, f"{n}-{k}"))
             for n, log in enumerate(logs)
             for k in range(2)
         ]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join(PATIENCE_S)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE_S)
     head = logs[0].load()
-    assert sorted(head.state) == sorted(["one", *done]) and len(done) == 72
+    assert sorted(head.state) == sorted(["one", *results]) and len(results) == 72
     assert any(change.seen for commit in logs[0].commits() for change in commit.changes)
 
 
@@ -559,14 +566,14 @@ def test_a_process_ends_though_its_log_is_contended(tmp_path: Path) -> None:
         "from lakelog.log import placing; placing.RACES_BEFORE_PROPOSING = 0\n"
         "log = t.log_of(t.LocalStore(sys.argv[1])); print(log.commit(log.load(), say('x'), shared=True).version)\n"
     )
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
         check=True,
     )
-    assert (ended.stdout, ended.stderr) == ("2\n", "")
+    assert (process.stdout, process.stderr) == ("2\n", "")
 
 
 def test_vacuum_and_fsck_see_what_is_left_in_the_inbox() -> None:
@@ -578,7 +585,7 @@ def test_vacuum_and_fsck_see_what_is_left_in_the_inbox() -> None:
     store.put(over, b"x")
     findings = Findings()
     check_inbox(log, findings, list(store.list_after(log.keys.inbox)), view.version)
-    assert {(each.kind, each.where) for each in findings.found} == {
+    assert {(finding.kind, finding.where) for finding in findings.found} == {
         ("proposal-unreadable", log.replay.at(KEYS.proposal(1, "b"))),
         ("proposal-unreadable", log.replay.at(over)),
     }
@@ -589,4 +596,4 @@ def test_vacuum_and_fsck_see_what_is_left_in_the_inbox() -> None:
     assert unreferenced(log, later, None).keys() == {open_, KEYS.proposal(1, "b"), over}
     findings = Findings()
     check_inbox(log, findings, list(store.list_after(log.keys.inbox)), later.version)
-    assert [each.kind for each in findings.found] == ["proposals-left"]
+    assert [finding.kind for finding in findings.found] == ["proposals-left"]

@@ -38,13 +38,13 @@ def test_a_broken_hint_costs_time_only(damage: bytes | None) -> None:
 
 
 def test_a_hint_of_a_commit_that_lost_or_of_another_log_is_not_believed() -> None:
-    store, other = MemoryStore(), MemoryStore()
+    store, other_store = MemoryStore(), MemoryStore()
     view = grown(new_log(store, every=4), 9)
-    new = new_log(other, every=4)
+    new = new_log(other_store, every=4)
     stranger = new.create(Draft(events=({"word": "else"},)), log_id="else")
     while stranger.version < 8:
         stranger = new.commit(stranger, say("else")).view
-    store.put(new.keys.latest, other.get(new.keys.latest) or b"")
+    store.put(new.keys.latest, other_store.get(new.keys.latest) or b"")
     assert new_log(store).load() == view
 
 
@@ -106,9 +106,9 @@ def test_many_logs_are_refreshed_in_one_round() -> None:
     logs = [Log(store, f"t{i}", new_log().projection) for i in range(3)]
     views = [log.create(Draft(events=({"word": str(i)},)), log_id=str(i)) for i, log in enumerate(logs)]
     logs[1].commit(logs[1].commit(views[1], say("a")).view, say("b"))
-    refreshed = refresh_many(list(zip(logs, views, strict=True)))
-    assert refreshed[0] is views[0] and refreshed[2] is views[2]
-    assert refreshed[1].state == ("1", "a", "b")
+    refreshed_views = refresh_many(list(zip(logs, views, strict=True)))
+    assert refreshed_views[0] is views[0] and refreshed_views[2] is views[2]
+    assert refreshed_views[1].state == ("1", "a", "b")
 
 
 def key_of(log: Log[Words], what: str) -> str:
@@ -132,10 +132,12 @@ def test_a_damaged_object_is_named_with_the_next_step(what: str, damage: str) ->
         store.delete([key])
     else:
         store.put(key, data[:-2] if damage == "truncated" else data.replace(b"t", b"T"))
-    named = "00000000000000000002" if what == "sidecar" and damage == "missing" else key.rpartition("/")[2]
-    with pytest.raises(FormatError, match="restore") as raised:
+    named_text = (
+        "00000000000000000002" if what == "sidecar" and damage == "missing" else key.rpartition("/")[2]
+    )
+    with pytest.raises(FormatError, match="restore") as error:
         log.load()
-    assert named in str(raised.value) or "version 2" in str(raised.value)
+    assert named_text in str(error.value) or "version 2" in str(error.value)
 
 
 def test_a_missing_head_is_noticed_where_the_hint_knows_of_it() -> None:

@@ -15,7 +15,7 @@ from lakelog.log.stores.s3_store import END_BYTES, S3Store
 DATA = bytes(range(251)) * 40_000  # two blocks and a half
 
 
-def opened(asked: list[tuple[int, int]]) -> S3Input:
+def opened_input(asked: list[tuple[int, int]]) -> S3Input:
     def fetch(first: int, end: int) -> bytes:
         asked.append((first, end))
         return DATA[first:end]
@@ -24,12 +24,12 @@ def opened(asked: list[tuple[int, int]]) -> S3Input:
 
 
 def test_an_object_is_read_at_any_position_and_what_follows_is_read_along() -> None:
-    asked: list[tuple[int, int]] = []
-    file = opened(asked)
+    asked_pairs: list[tuple[int, int]] = []
+    file = opened_input(asked_pairs)
     assert file.seek(10) == 10 and file.read(5) == DATA[10:15] and file.tell() == 15
-    assert file.read(100) == DATA[15:115] and asked == [(10, 10 + BLOCK_SIZE_BYTES)]
+    assert file.read(100) == DATA[15:115] and asked_pairs == [(10, 10 + BLOCK_SIZE_BYTES)]
     assert file.seek(-8, io.SEEK_END) == len(DATA) - 8 and file.read(100) == DATA[-8:] and file.read(1) == b""
-    assert asked[1:] == [(len(DATA) - 8, len(DATA))]
+    assert asked_pairs[1:] == [(len(DATA) - 8, len(DATA))]
     file.seek(0)
     assert io.BufferedReader(file).read() == DATA
     with pytest.raises(ValueError, match="before the beginning"):
@@ -37,14 +37,14 @@ def test_an_object_is_read_at_any_position_and_what_follows_is_read_along() -> N
 
 
 def test_what_is_only_partly_there_is_completed() -> None:
-    asked: list[tuple[int, int]] = []
-    file = opened(asked)
+    asked_pairs: list[tuple[int, int]] = []
+    file = opened_input(asked_pairs)
     file.read(1)
     file.seek(BLOCK_SIZE_BYTES - 2)
     assert file.read(5) == DATA[BLOCK_SIZE_BYTES - 2 : BLOCK_SIZE_BYTES + 3]
-    assert asked == [(0, BLOCK_SIZE_BYTES), (BLOCK_SIZE_BYTES, 2 * BLOCK_SIZE_BYTES)]
+    assert asked_pairs == [(0, BLOCK_SIZE_BYTES), (BLOCK_SIZE_BYTES, 2 * BLOCK_SIZE_BYTES)]
     file.seek(0)
-    assert file.read() == DATA and asked[2:] == [(0, len(DATA))]
+    assert file.read() == DATA and asked_pairs[2:] == [(0, len(DATA))]
 
 
 class Body:
@@ -67,11 +67,11 @@ class Body:
 def test_a_get_whose_body_breaks_off_is_retried(
     breaks: int, gets: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = [breaks]
+    remaining_numbers = [breaks]
 
     async def call(operation: str, **arguments: Any) -> dict[str, Any]:
-        left[0] -= 1
-        return {"Body": Body(left[0] >= 0)}
+        remaining_numbers[0] -= 1
+        return {"Body": Body(remaining_numbers[0] >= 0)}
 
     files = S3Files(
         "bucket",
@@ -112,13 +112,13 @@ def test_the_end_of_a_parquet_file_is_its_end_whatever_a_server_makes_of_the_ran
     answer: Any, requests: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = S3Store("s3://b")
-    asked: list[str] = []
+    asked_texts: list[str] = []
 
     def call(operation: str, key: str, **arguments: Any) -> dict[str, Any]:
-        asked.append(operation)
+        asked_texts.append(operation)
         if operation == "head_object":
             return {"ETag": "e", "ContentLength": len(DATA)}
-        if len(asked) > 1:
+        if len(asked_texts) > 1:
             first, end = arguments["Range"].removeprefix("bytes=").split("-")
             return {"ResponseMetadata": {"HTTPStatusCode": 206}, "Body": DATA[int(first) : int(end) + 1]}
         if isinstance(answer, Exception):
@@ -129,7 +129,7 @@ def test_the_end_of_a_parquet_file_is_its_end_whatever_a_server_makes_of_the_ran
 
     monkeypatch.setattr(store, "call", call)
     with store.open_input("x.parquet") as file:
-        assert len(asked) == requests
+        assert len(asked_texts) == requests
         file.seek(-END_BYTES, io.SEEK_END)
         assert file.read() == DATA[-END_BYTES:]
-        assert len(asked) == (1 if requests == 1 else 3)
+        assert len(asked_texts) == (1 if requests == 1 else 3)

@@ -115,9 +115,9 @@ def store(server: Scripted, monkeypatch: pytest.MonkeyPatch) -> S3Store:
         s3_clients, "place_of", lambda bucket, **how: (place_at(server.server_address[1]), "")
     )
     store = S3Store("s3://lake/p", endpoint="http://h", region="eu-west-1", path_style=True)
-    made = store.clients._of_this_process()
+    process = store.clients._of_this_process()
     assert store.client == "lakelog"
-    made.wire = BucketClient(
+    process.wire = BucketClient(
         place_at(server.server_address[1]), 5, 0.5, LogOptions(sleep_s=lambda seconds: None)
     )
     return store
@@ -176,9 +176,9 @@ def test_a_conditional_put_whose_answer_is_lost_is_sent_once_and_may_have_happen
     server: Scripted, store: S3Store, lost: bytes | None
 ) -> None:
     server.answers = [lost]
-    with pytest.raises(StorageError) as raised:
+    with pytest.raises(StorageError) as error:
         store.put_if_absent("a", b"data")
-    assert not raised.value.without_effect and len(server.heads) == 1
+    assert not error.value.without_effect and len(server.heads) == 1
     assert "if-none-match: *\r\n" in server.heads[0] and server.bodies == [b"data"]
 
 
@@ -199,10 +199,10 @@ def test_what_can_be_repeated_is_sent_so_often_and_no_more(
             ask()
         assert len(server.heads) == ATTEMPTS_MAX and not server.answers
     server.answers = [lost, lost, OK]
-    seen = CostTally()
-    with tallied(seen):
+    seen_tally = CostTally()
+    with tallied(seen_tally):
         assert store.get("a") == b"ok"
-    assert (seen.requests["get"], seen.waits) == (3, 2)
+    assert (seen_tally.requests["get"], seen_tally.waits) == (3, 2)
 
 
 @pytest.mark.parametrize(
@@ -218,9 +218,9 @@ def test_a_refusal_of_a_conditional_put_is_no_lost_race(
     server: Scripted, store: S3Store, answer: bytes, raised: type[StorageError], without_effect: bool
 ) -> None:
     server.answers = [answer]
-    with pytest.raises(raised) as found:
+    with pytest.raises(raised) as error:
         store.put_if_absent("a", b"data")
-    assert found.value.without_effect is without_effect and len(server.heads) == 1
+    assert error.value.without_effect is without_effect and len(server.heads) == 1
     server.answers = [refusal(412, "PreconditionFailed")]
     assert store.put_if_absent("a", b"data") is False
 
@@ -339,13 +339,19 @@ def test_a_server_by_https_is_verified_by_the_certificates_that_the_sdk_goes_by(
 ) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    made = made.serial_number(1).not_valid_before(datetime(2020, 1, 1)).not_valid_after(datetime(2100, 1, 1))
-    made = made.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    public_key = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    public_key = (
+        public_key.serial_number(1)
+        .not_valid_before(datetime(2020, 1, 1))
+        .not_valid_after(datetime(2100, 1, 1))
+    )
+    public_key = public_key.add_extension(
+        x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False
+    )
+    public_key = public_key.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     pem = tmp_path / "server.pem"
     text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    pem.write_bytes(text + made.sign(key, SHA256()).public_bytes(Encoding.PEM))
+    pem.write_bytes(text + public_key.sign(key, SHA256()).public_bytes(Encoding.PEM))
     server.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.tls.load_cert_chain(pem)
     for variable, value in {**ENVIRONMENT, "NO_PROXY": "*"}.items():

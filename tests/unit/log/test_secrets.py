@@ -1,4 +1,4 @@
-"""Secrets in texts and properties: what is masked, and what stays."""
+"""Secrets in texts and properties are masked, and other text stays."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def test_values_of_secret_names_and_keys_in_urls_are_masked(text: str, kept: str
 @pytest.mark.parametrize("name", ["secret", "token", "password", "api_key", "credentials"])
 @pytest.mark.parametrize("quote", ["`", "`a`.`", "`a.b`.`c`.`"])
 def test_names_of_tables_and_columns_hide_nothing_of_a_message(form: str, name: str, quote: str) -> None:
-    named = f"{quote}{name}`"
-    text = form.replace("{}", named)
+    named_text = f"{quote}{name}`"
+    text = form.replace("{}", named_text)
     assert masked(text) == text
 
 
@@ -87,8 +87,8 @@ def test_a_quoted_name_that_ends_a_clause_hides_nothing_of_the_next(quote: str) 
     ],
 )
 def test_values_of_quoted_names_are_hidden_all_the_same(form: str, value: str) -> None:
-    shown = masked(form.format(value))
-    assert "hunter" not in shown and "12" not in shown
+    text = masked(form.format(value))
+    assert "hunter" not in text and "12" not in text
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_values_of_quoted_names_are_hidden_all_the_same(form: str, value: str) -
     ],
 )
 def test_values_after_a_word_and_a_quoted_name_are_hidden(text: str) -> None:
-    shown = masked(text)
-    assert "hunter" not in shown
+    shown_text = masked(text)
+    assert "hunter" not in shown_text
 
 
 def test_words_that_are_a_value_in_a_mapping_are_hidden() -> None:

@@ -1,4 +1,4 @@
-"""Changes of threads that share a version: what becomes of each, and what others see of them."""
+"""Changes of threads that share a version: the outcome of each, and the view of other clients."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def together(
     def change(i: int) -> None:
         try:
             commit_id = ids[i] if ids else own_id(f"own-{i}")
-            seen = views[i] if views else view
-            outcomes[i] = log.commit(seen, decides[i], commit_id=commit_id, shared=True)
+            seen_view = views[i] if views else view
+            outcomes[i] = log.commit(seen_view, decides[i], commit_id=commit_id, shared=True)
         except BaseException as error:
             outcomes[i] = error
 
@@ -136,16 +136,16 @@ def test_what_waits_shares_a_version_in_its_order_and_each_is_known_by_its_own_i
     assert store.puts == 2
     head = new_log(store).load()
     assert head.state == ("one", "first", "w0", "w1", "w2", "w3", "w4")
-    assert all(isinstance(each, CommittedChange) and each.view.is_same(head) for each in outcomes)
+    assert all(isinstance(outcome, CommittedChange) and outcome.view.is_same(head) for outcome in outcomes)
     assert [log.find(f"own-{i}", 1, 3) for i in range(5)] == [3] * 5
     assert log.find("own-9", 1, 3) is None
-    [shared] = log.commits(first=3)
-    changes = each_change(shared)
-    assert [(each.commit_id, each.base, each.events) for each in changes] == [
+    [shared_commit] = log.commits(first=3)
+    changes = each_change(shared_commit)
+    assert [(commit.commit_id, commit.base, commit.events) for commit in changes] == [
         (f"own-{i}", 1, ({"word": f"w{i}"},)) for i in range(5)
     ]
-    assert {each.version for each in changes} == {3} and {each.hash for each in changes} == {shared.hash}
-    assert shared.commit_id not in {each.commit_id for each in changes}
+    assert {(commit.version, commit.hash) for commit in changes} == {(3, shared_commit.hash)}
+    assert shared_commit.commit_id not in {commit.commit_id for commit in changes}
 
 
 @pytest.mark.parametrize(("word_size", "snapshots"), [(500, 0), (1_100, 1)])
@@ -162,9 +162,9 @@ def test_a_version_of_many_is_large_by_the_size_of_each(word_size: int, snapshot
 
 def test_a_change_that_is_alone_is_a_plain_commit() -> None:
     log = new_log()
-    done = log.commit(begin(log), say("two"), commit_id="own", shared=True)
+    change = log.commit(begin(log), say("two"), commit_id="own", shared=True)
     [commit] = log.commits(first=2)
-    assert (done.version, commit.commit_id, commit.changes) == (2, "own", ())
+    assert (change.version, commit.commit_id, commit.changes) == (2, "own", ())
 
 
 def test_each_is_judged_on_what_those_before_it_leave() -> None:
@@ -176,26 +176,26 @@ def test_each_is_judged_on_what_those_before_it_leave() -> None:
 
 
 def test_those_before_it_in_its_version_are_in_the_state_and_not_among_what_a_change_passes() -> None:
-    log, seen = new_log(), list[tuple[int, list[int]]]()
+    log, seen_pairs = new_log(), list[tuple[int, list[int]]]()
 
     def decide(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
-        seen.append((len(view.state), [commit.version for commit in passed]))
-        return Draft(events=({"word": f"w{len(seen)}"},))
+        seen_pairs.append((len(view.state), [commit.version for commit in passed]))
+        return Draft(events=({"word": f"w{len(seen_pairs)}"},))
 
     together(log, begin(log), [decide, decide, decide])
-    assert seen == [(2, [2]), (3, [2]), (4, [2])]
+    assert seen_pairs == [(2, [2]), (3, [2]), (4, [2])]
 
 
 def test_after_a_lost_race_all_are_decided_again_by_one_read() -> None:
     store = Gated()
-    log, other = new_log(store), new_log(store)
+    log, other_log = new_log(store), new_log(store)
     view, gets = begin(log), list[str]()
-    lost = list[str]()
+    lost_texts = list[str]()
 
     def before_put(key: str) -> None:
-        if key == log.keys.commit(3) and not lost:
-            lost.append(key)
-            other.commit(other.load(), say("a"))
+        if key == log.keys.commit(3) and not lost_texts:
+            lost_texts.append(key)
+            other_log.commit(other_log.load(), say("a"))
             plain = store.get
 
             def get(key: str) -> bytes | None:
@@ -225,8 +225,8 @@ def test_a_retry_finds_its_change_in_a_version_of_many_and_behind_a_tombstone() 
     together(log, view, [say("x"), say("y")])
     assert log.commit(view, say("y"), commit_id="own-1", shared=True).version == 3
     expiry.expire(log, log.commit(log.load(), say("z")).version)
-    stored = log.store.get(log.keys.commit(3))
-    assert stored is not None and isinstance(tombstone := decode_entry(stored, "3"), Tombstone)
+    stored_data = log.store.get(log.keys.commit(3))
+    assert stored_data is not None and isinstance(tombstone := decode_entry(stored_data, "3"), Tombstone)
     assert len(tombstone.applied) == 2
     assert log.commit(view, say("y"), commit_id="own-1").version == 3
     with pytest.raises(ConflictError, match="expired"):
@@ -257,7 +257,7 @@ def test_an_error_is_reported_to_its_own_thread_alone() -> None:
     def not_text(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         return Draft(events=({"word": "\ud800"},))
 
-    def fenced(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
+    def fenced_draft(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         return Draft(events=({"word": "late"},), write=WriteRef(id="w", version=0))
 
     def seals(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
@@ -266,10 +266,10 @@ def test_an_error_is_reported_to_its_own_thread_alone() -> None:
     log = new_log()
     view = log.commit(begin(log), lambda view, passed: Draft(fence=1)).view
     outcomes = together(
-        log, view, [fails, say("x"), not_foldable, not_text, fenced, say("y"), seals], ids="abcdefg"
+        log, view, [fails, say("x"), not_foldable, not_text, fenced_draft, say("y"), seals], ids="abcdefg"
     )
     kinds = [ZeroDivisionError, None, FormatError, InvalidInput, WriteFenced, None]
-    assert [type(each) if isinstance(each, Exception) else None for each in outcomes[:-1]] == kinds
+    assert [type(outcome) if isinstance(outcome, Exception) else None for outcome in outcomes[:-1]] == kinds
     assert versions([outcomes[1], outcomes[5], outcomes[6]]) == [4, 4, 5]
     head = log.load()
     assert head.state == ("one", "first", "x", "y") and head.sealed
@@ -309,14 +309,14 @@ def test_no_version_has_more_changes_than_a_tombstone_can_keep() -> None:
 
 def test_where_nothing_can_be_put_each_fails_and_an_earlier_try_is_looked_for() -> None:
     store = Gated()
-    log, other = new_log(store), new_log(store)
+    log, other_log = new_log(store), new_log(store)
     view = begin(log)
 
     def before_put(key: str) -> None:
         if key == log.keys.commit(3):
             store.before_put = lambda key: None
             # An earlier try of one, of which the answer was lost, lands only now.
-            other.commit(other.load(), say("y"), commit_id="own-1", base=1)
+            other_log.commit(other_log.load(), say("y"), commit_id="own-1", base=1)
             raise StorageError("full", location=key, without_effect=True)
 
     store.before_put = before_put
@@ -328,14 +328,14 @@ def test_where_nothing_can_be_put_each_fails_and_an_earlier_try_is_looked_for() 
 
 def test_where_nothing_can_be_put_all_earlier_tries_are_looked_for() -> None:
     store = Gated()
-    log, other = new_log(store), new_log(store)
+    log, other_log = new_log(store), new_log(store)
     view = begin(log)
 
     def before_put(key: str) -> None:
         if key == log.keys.commit(3):
             store.before_put = lambda key: None
             for i in range(2):
-                other.commit(other.load(), say(f"w{i}"), commit_id=f"own-{i}", base=1)
+                other_log.commit(other_log.load(), say(f"w{i}"), commit_id=f"own-{i}", base=1)
             raise StorageError("full", location=key, without_effect=True)
 
     store.before_put = before_put
@@ -382,11 +382,11 @@ def test_an_interrupted_leader_leaves_no_thread_waiting() -> None:
 
 @pytest.mark.parametrize("is_led", [False, True])
 def test_an_interrupted_thread_that_waits_is_not_waited_for(is_led: bool) -> None:
-    interrupted = threading.Event()
+    is_interrupted = threading.Event()
 
     def wait(woken: threading.Event, timeout_s: float | None) -> None:
         if threading.current_thread().name == "interrupted":
-            assert (woken if is_led else interrupted).wait(PATIENCE_S)
+            assert (woken if is_led else is_interrupted).wait(PATIENCE_S)
             raise KeyboardInterrupt
         assert woken.wait(PATIENCE_S)
 
@@ -407,10 +407,10 @@ def test_an_interrupted_thread_that_waits_is_not_waited_for(is_led: bool) -> Non
             except BaseException as error:
                 outcomes[name] = error
 
-        waiting = log.sharing.waiting
+        waiting_number = log.sharing.waiting
         thread = threading.Thread(target=commit, name=name, daemon=True)
         thread.start()
-        while decide is not first and log.sharing.waiting == waiting:
+        while decide is not first and log.sharing.waiting == waiting_number:
             threading.Event().wait(0.001)
         return thread
 
@@ -418,7 +418,7 @@ def test_an_interrupted_thread_that_waits_is_not_waited_for(is_led: bool) -> Non
     assert leads.wait(PATIENCE_S)
     threads += [change("interrupted", say("x")), change("other", say("y"))]
     if not is_led:
-        interrupted.set()
+        is_interrupted.set()
         threads[1].join(PATIENCE_S)
     all_wait.set()
     for thread in threads:
@@ -437,13 +437,13 @@ def test_a_handler_of_a_signal_commits_while_its_thread_does() -> None:
             assert log.commit(view, say("handler"), shared=True).version == 2
         return Draft(events=({"word": "x"},))
 
-    committed = list[CommittedChange[Words]]()
+    committed_changes = list[CommittedChange[Words]]()
     thread = threading.Thread(
-        target=lambda: committed.append(log.commit(view, interrupted, shared=True)), daemon=True
+        target=lambda: committed_changes.append(log.commit(view, interrupted, shared=True)), daemon=True
     )
     thread.start()
     thread.join(PATIENCE_S)
-    assert versions(committed) == [3]
+    assert versions(committed_changes) == [3]
     assert log.load().state == ("one", "handler", "x")
 
 
@@ -472,14 +472,14 @@ def test_a_view_of_a_log_that_was_removed_is_not_judged_with_those_of_the_log_th
     leader_fails: bool,
 ) -> None:
     log = new_log(store := Gated())
-    removed = begin(log)
+    removed_view = begin(log)
     store.delete([*store.list_after("")])
     view = log.create(Draft(events=({"word": "new"},)), log_id="log-2")
-    seen = list[tuple[str, str]]()
+    seen_pairs = list[tuple[str, str]]()
 
     def decide(name: str) -> Decide[Words]:
         def decide(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
-            seen.append((name, view.log_id))
+            seen_pairs.append((name, view.log_id))
             return Draft(events=({"word": name},))
 
         return decide
@@ -490,20 +490,20 @@ def test_a_view_of_a_log_that_was_removed_is_not_judged_with_those_of_the_log_th
 
     if leader_fails:
         store.before_put = fail
-    views = {"x": view, "old": removed, "y": view}
+    views = {"x": view, "old": removed_view, "y": view}
     outcomes = together(log, view, [decide(name) for name in views], views=[*views.values()])
     assert len({*versions([outcomes[0], outcomes[2]])}) == 1
     assert isinstance(outcomes[1], FormatError)
-    assert ("old", "log-2") not in seen
+    assert ("old", "log-2") not in seen_pairs
     assert [word for word in log.load().state if word != "first"] == ["new", "x", "y"]
 
 
 def test_a_seal_ends_all_that_wait() -> None:
-    log, other = new_log(store := Gated()), new_log(store)
+    log, other_log = new_log(store := Gated()), new_log(store)
     view = begin(log)
 
     def seal() -> None:
-        other.commit(other.load(), lambda view, passed: Draft(seals=True))
+        other_log.commit(other_log.load(), lambda view, passed: Draft(seals=True))
 
     outcomes = together(log, view, [say("x"), say("y")], meanwhile=seal)
     assert [getattr(outcome, "kind", None) for outcome in outcomes] == ["log-sealed"] * 2
@@ -539,7 +539,7 @@ def test_a_version_that_contradicts_itself_is_refused(wrong: dict[str, Any]) -> 
         prev=view.hash,
         time_us=view.time_us + 1,
         events=({"word": "x"}, {"word": "y"}),
-        changes=tuple(SharedChange(commit_id=each, base=1, events=1) for each in "ab"),
+        changes=tuple(SharedChange(commit_id=text, base=1, events=1) for text in "ab"),
     )
     log.store.put(log.keys.commit(2), encode(commit))
     assert log.load().state == ("one", "x", "y")
@@ -552,15 +552,15 @@ def test_a_version_that_contradicts_itself_is_refused(wrong: dict[str, Any]) -> 
 
 def test_threads_that_never_stop_are_a_serial_order() -> None:
     log = new_log(every=20)
-    view, done, tried = begin(log), list[str](), list[str]()
+    view, results, tried_texts = begin(log), list[str](), list[str]()
 
     def work(name: str) -> None:
         for i in range(30):
             word = f"{name}-{i}" if i % 3 else f"claim-{i}"
-            tried.append(word)
+            tried_texts.append(word)
             try:
                 log.commit(log.load() if i % 5 == 0 else view, claim(word), shared=i % 7 > 0)
-                done.append(word)
+                results.append(word)
             except ConflictError:
                 pass
 
@@ -570,8 +570,8 @@ def test_threads_that_never_stop_are_a_serial_order() -> None:
     for thread in threads:
         thread.join(PATIENCE_S)
     head = log.load()
-    assert sorted(head.state) == sorted(["one", *done])
-    assert len(done) == len({*tried}) == 8 * 20 + 10
+    assert sorted(head.state) == sorted(["one", *results])
+    assert len(results) == len({*tried_texts}) == 8 * 20 + 10
     assert log.replay.load_without_hint().state == head.state
 
 

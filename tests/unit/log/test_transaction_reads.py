@@ -36,13 +36,13 @@ from lakelog.log.format import Tombstone, decode_entry
 def test_tombstones_of_intents_have_the_outcome_and_the_time_of_the_transaction() -> None:
     store = Stopping()
     a, b = logs_in(store, "a", "b")
-    done = together([a, b], "x", commit_id="c")
+    changes = together([a, b], "x", commit_id="c")
     expire(a, 2)
     tombstone = decode_entry(store.get(a.keys.commit(2)) or b"", "here")
     assert isinstance(tombstone, Tombstone)
-    assert (tombstone.outcome, tombstone.time_us) == ("committed", done[0].view.time_us)
+    assert (tombstone.outcome, tombstone.time_us) == ("committed", changes[0].view.time_us)
     assert log_in(store, "a").load().state == ("one", "x")
-    assert a.commit(done[0].view, say("next")).view.state == ("one", "x", "next")
+    assert a.commit(changes[0].view, say("next")).view.state == ("one", "x", "next")
     assert a.find("c", 1, 3) == 2
 
 
@@ -203,7 +203,7 @@ def test_a_log_that_is_opened_by_itself_finds_the_decision_above_its_store(tmp_p
     alone = Log(LocalStore(f"{tmp_path}/n"), "a", a.projection)
     with pytest.raises(InvalidInput, match=f"decided at {tmp_path}/_txn/"):
         alone.load()
-    opened = Log(
+    opened_log = Log(
         alone.store, "a", a.projection, open_url=lambda url: (home, url.removeprefix(f"{tmp_path}/"))
     )
-    assert opened.load().state == ("one", "x")
+    assert opened_log.load().state == ("one", "x")

@@ -52,10 +52,12 @@ def test_all_parts_happen_at_one_time_and_all_clients_see_them() -> None:
     a, b = logs_in(store, "a", "deep/er/b")
     warm = [a.load(), b.load()]
     b.commit(b.load(), say("two"))
-    done = together([a, b], "both", views=warm)
-    assert [d.version for d in done] == [2, 3]
+    changes = together([a, b], "both", views=warm)
+    assert [d.version for d in changes] == [2, 3]
     assert (
-        [d.view for d in done] == [a.load(), b.load()] == refresh_many(list(zip([a, b], warm, strict=True)))
+        [d.view for d in changes]
+        == [a.load(), b.load()]
+        == refresh_many(list(zip([a, b], warm, strict=True)))
     )
     assert a.load().state == ("one", "both") and b.load().state == ("one", "two", "both")
     assert a.load().time_us == b.load().time_us
@@ -95,8 +97,8 @@ def test_a_death_at_any_point_leaves_all_or_nothing(at: str, after: bool) -> Non
     a, b = logs_in(store, "a", "b")
     warm = [a.load(), b.load()]
     stopped(store, [a, b], at, after=after)
-    happened = after and at == "_txn/"
-    expected = ("one", "lost") if happened else ("one",)
+    is_happened = after and at == "_txn/"
+    expected = ("one", "lost") if is_happened else ("one",)
     for view in (a.load(), b.load(), a.refresh(warm[0]), *refresh_many([(a, warm[0]), (b, warm[1])])):
         assert view.state == expected
     # Others go on, cold and warm.
@@ -113,11 +115,11 @@ def test_refreshing_settled_leaves_nothing_behind_the_view() -> None:
     assert a.refresh_settled(view) is view
     stopped(store, [a, b], "_txn")
     assert a.refresh(view) is view
-    settled = a.refresh_settled(view)
-    assert (settled.version, settled.state) == (2, ("one",)) and a.load() == settled
+    settled_view = a.refresh_settled(view)
+    assert (settled_view.version, settled_view.state) == (2, ("one",)) and a.load() == settled_view
     assert b.load().version == 2
-    done = together([a, b], "both")
-    assert a.refresh_settled(view) == done[0].view
+    changes = together([a, b], "both")
+    assert a.refresh_settled(view) == changes[0].view
 
 
 def test_a_refusal_of_one_part_undoes_all() -> None:
@@ -165,27 +167,27 @@ def test_only_a_reader_that_waits_for_the_undecided_sees_one_order_with_what_was
     waits: bool,
 ) -> None:
     store = Overtaken()
-    written, checked = logs_in(store, "written", "checked")
-    seen: list[tuple[Words, Words]] = []
+    log, checked_log = logs_in(store, "written", "checked")
+    seen_pairs: list[tuple[Words, Words]] = []
 
     def meanwhile() -> None:
-        checked.commit(checked.load(), say("after the check"))
-        view = written.load()
-        seen.append(((written.refresh_settled(view) if waits else view).state, checked.load().state))
+        checked_log.commit(checked_log.load(), say("after the check"))
+        view = log.load()
+        seen_pairs.append(((log.refresh_settled(view) if waits else view).state, checked_log.load().state))
 
     def validate() -> None:
-        if checked.refresh_settled(checked.load()).version != 1:
+        if checked_log.refresh_settled(checked_log.load()).version != 1:
             raise ConflictError(NO)
 
     store.meanwhile = meanwhile
     if waits:
         with pytest.raises(ConflictError, match=NO):
-            together([written], "x", validate=validate)
+            together([log], "x", validate=validate)
     else:
-        together([written], "x", validate=validate)
+        together([log], "x", validate=validate)
     # The transaction comes before what overtook its check; this reader saw the latter, and not the former.
-    assert seen == [(("one",), ("one", "after the check"))]
-    assert written.load().state == (("one",) if waits else ("one", "x"))
+    assert seen_pairs == [(("one",), ("one", "after the check"))]
+    assert log.load().state == (("one",) if waits else ("one", "x"))
 
 
 def test_a_retry_gives_the_first_commit_from_any_views() -> None:
@@ -195,14 +197,14 @@ def test_a_retry_gives_the_first_commit_from_any_views() -> None:
     first = together([a, b], "x", views=views, commit_id="c")
     a.commit(first[0].view, say("other"))
     for again in (views, [a.load(), views[1]], [views[0], b.load()], [a.load(), b.load()]):
-        done = together([a, b], "x", views=again, commit_id="c", bases=[1, 1])
-        assert [d.version for d in done] == [2, 2]
-        done = together([a, b], "x", views=again, commit_id="c", bases=[1, 1], decides=[refuse, refuse])
-        assert [d.version for d in done] == [2, 2]
+        changes = together([a, b], "x", views=again, commit_id="c", bases=[1, 1])
+        assert [d.version for d in changes] == [2, 2]
+        changes = together([a, b], "x", views=again, commit_id="c", bases=[1, 1], decides=[refuse, refuse])
+        assert [d.version for d in changes] == [2, 2]
     assert a.load().state == ("one", "x", "other")
     expire(a, 3)
-    done = together([a, b], "x", views=views, commit_id="c", bases=[1, 1])
-    assert [d.version for d in done] == [2, 2]
+    changes = together([a, b], "x", views=views, commit_id="c", bases=[1, 1])
+    assert [d.version for d in changes] == [2, 2]
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -211,8 +213,8 @@ def test_a_retry_after_the_coordinator_died_happens_once(after: bool) -> None:
     a, b = logs_in(store, "a", "b")
     views = [a.load(), b.load()]
     stopped(store, [a, b], "_txn", after=after, commit_id="c")
-    done = together([a, b], "lost", views=views, commit_id="c", bases=[1, 1])
-    assert [d.version for d in done] == ([2, 2] if after else [3, 3])
+    changes = together([a, b], "lost", views=views, commit_id="c", bases=[1, 1])
+    assert [d.version for d in changes] == ([2, 2] if after else [3, 3])
     assert [a.load().state, b.load().state] == [("one", "lost")] * 2
 
 
@@ -262,8 +264,8 @@ def test_a_decision_whose_answer_is_lost_for_good_is_unknown_and_can_be_retried(
     store.lost = ["_txn"] * 8
     with pytest.raises(CommitUnknown, match="c's decision"):
         together([a, b], "x", views=views, commit_id="c")
-    done = together([a, b], "x", views=views, commit_id="c", bases=[2, 2])
-    assert [d.version for d in done] == [4, 4] and a.load().state == ("one", "first", "x")
+    changes = together([a, b], "x", views=views, commit_id="c", bases=[2, 2])
+    assert [d.version for d in changes] == [4, 4] and a.load().state == ("one", "first", "x")
 
 
 def test_a_decision_that_may_not_be_written_means_that_nothing_happened() -> None:
@@ -290,10 +292,10 @@ def test_a_coordinator_who_was_aborted_by_others_tries_again_in_order() -> None:
         if len(rounds) < 3:
             log_in(store, "a").commit(a.load(), say(f"impatient {len(rounds)}"))
 
-    done = together([b, a], "x", validate=validate)
+    changes = together([b, a], "x", validate=validate)
     assert len(rounds) == 3
-    assert done[1].view.state == ("one", "impatient 1", "impatient 2", "x")
-    assert done[0].view.state == ("one", "x") and len(decision_keys(store)) == 3
+    assert changes[1].view.state == ("one", "impatient 1", "impatient 2", "x")
+    assert changes[0].view.state == ("one", "x") and len(decision_keys(store)) == 3
 
 
 def test_a_coordinator_who_is_always_aborted_gives_up_with_a_conflict() -> None:
@@ -327,28 +329,28 @@ def test_the_patience_grows_with_the_participants() -> None:
 
 
 def test_what_reads_before_a_transaction_is_decided_on_what_it_left() -> None:
-    """A writer that lost to an intent is judged on its effect, and gets it only where it has one."""
+    """A writer that lost to an intent is judged on its effect, and gets it only if it has one."""
     store = Stopping()
     a, b = logs_in(store, "a", "b")
     view = a.load()
     stopped(store, [a, b], "_txn")
     together([a, b], "both", commit_id="c")
-    seen: list[tuple[Words, list[tuple[str, int]]]] = []
+    seen_pairs: list[tuple[Words, list[tuple[str, int]]]] = []
 
     def decide(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
-        seen.append((view.state, [(commit.commit_id, commit.time_us) for commit in passed]))
+        seen_pairs.append((view.state, [(commit.commit_id, commit.time_us) for commit in passed]))
         return Draft(events=({"word": "x"},))
 
     a.commit(view, decide)
-    assert seen[-1] == (("one", "both"), [("c", b.load().time_us)])
+    assert seen_pairs[-1] == (("one", "both"), [("c", b.load().time_us)])
 
 
 def test_logs_in_other_stores_find_the_decision_by_its_url(tmp_path: Path) -> None:
     home, away = LocalStore(str(tmp_path / "home")), LocalStore(str(tmp_path / "away"))
-    asked: list[str] = []
+    asked_texts: list[str] = []
 
     def open_url(url: str) -> tuple[LocalStore, str]:
-        asked.append(url)
+        asked_texts.append(url)
         return home, url.removeprefix(f"{home.url}/")
 
     a = logs_in(home, "sub/n/a")[0]
@@ -359,7 +361,7 @@ def test_logs_in_other_stores_find_the_decision_by_its_url(tmp_path: Path) -> No
         LogPart(b.location, b, b.load(), say("both"), home="n"),
     ]
     commit_together(parts, decisions=WarehouseDecisions(home, "sub"))
-    assert b.load().state == ("one", "both") and asked[-1].startswith(f"{tmp_path}/home/sub/n/_txn/")
+    assert b.load().state == ("one", "both") and asked_texts[-1].startswith(f"{tmp_path}/home/sub/n/_txn/")
     with pytest.raises(InvalidInput, match="open this log through its catalog"):
         plain.load()
     above = Log(LocalStore(str(tmp_path)), "away/b", plain.projection, options=plain.options)
@@ -371,7 +373,7 @@ def test_logs_in_other_stores_find_the_decision_by_its_url(tmp_path: Path) -> No
 def test_a_sealed_log_is_restored_or_purged_by_a_transaction() -> None:
     store = Stopping()
     a, b = logs_in(store, "a", "b")
-    sealed = a.commit(a.load(), lambda view, passed: Draft(seals=True)).view
+    sealed_view = a.commit(a.load(), lambda view, passed: Draft(seals=True)).view
 
     def restore(view: LogView[Words], passed: Sequence[Commit]) -> Draft:
         return Draft(restores=True)
@@ -379,9 +381,9 @@ def test_a_sealed_log_is_restored_or_purged_by_a_transaction() -> None:
     stopped(store, [a, b], "_txn", decides=[restore, say("linked")])
     assert a.load().sealed
     with pytest.raises(LogSealed):
-        a.commit(sealed, say("late"))
-    done = together([a, b], "x", decides=[restore, say("linked")])
-    assert not done[0].view.sealed and done[0].view.state == ("one",)
+        a.commit(sealed_view, say("late"))
+    changes = together([a, b], "x", decides=[restore, say("linked")])
+    assert not changes[0].view.sealed and changes[0].view.state == ("one",)
     together([a, b], "x", decides=[lambda view, passed: Draft(seals=True), say("unlinked")])
     stopped(store, [a, b], "_txn", decides=[restore, say("linked")])
     anew = a.create(Draft(events=({"word": "anew"},)), log_id="second")

@@ -53,9 +53,9 @@ def test_a_retry_whose_put_and_read_fail_is_unknown(is_there: bool, shared: bool
     if is_there:
         new_log(store).commit(view, say("mine"), commit_id="mine")
     store.down_version = 2
-    with pytest.raises(CommitUnknown, match="down") as raised:
+    with pytest.raises(CommitUnknown, match="down") as error:
         log.commit(view, say("mine"), commit_id="mine", shared=shared)
-    assert raised.value.commit_id == "mine" and raised.value.location == log.location
+    assert error.value.commit_id == "mine" and error.value.location == log.location
     store.down_version = 0
     assert log.commit(view, say("mine"), commit_id="mine", shared=shared).version == 2
 
@@ -78,10 +78,10 @@ def test_a_try_after_an_unknown_one_is_unknown() -> None:
     store, log, view = down_log()
     commit_id = own_id(log.options.new_id())
 
-    def lost(key: str, data: bytes) -> bool:
+    def is_lost(key: str, data: bytes) -> bool:
         raise StorageError("timeout", location=key)
 
-    store.put_if_absent = lost  # type: ignore[method-assign]
+    store.put_if_absent = is_lost  # type: ignore[method-assign]
     with pytest.raises(CommitUnknown, match="timeout"):
         log.commit(view, say("mine"), commit_id=commit_id)
     del store.put_if_absent
@@ -93,11 +93,11 @@ def test_a_try_after_an_unknown_one_is_unknown() -> None:
 def test_a_refusal_of_a_retry_stays_what_it_is() -> None:
     _, log, view = down_log()
 
-    def refused(view: LogView[Words], passed: object) -> Draft:
+    def refused_draft(view: LogView[Words], passed: object) -> Draft:
         raise ConflictError("no")
 
     with pytest.raises(ConflictError, match="no"):
-        log.commit(view, refused, commit_id="mine")
+        log.commit(view, refused_draft, commit_id="mine")
 
 
 @pytest.mark.parametrize("is_retry", [False, True])

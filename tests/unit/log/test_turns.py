@@ -56,7 +56,7 @@ _CALLS = {
 
 def interrupted_at(number: int, error: type[BaseException], reached: list[int]) -> Callable[..., Any]:
     """Return a trace function that raises where a handler of a signal can, at the place with that number."""
-    left = [number]
+    remaining_numbers = [number]
 
     def trace(frame: FrameType, event: str, arg: object) -> Any:
         places = _CALLS.get(frame.f_code)
@@ -64,8 +64,8 @@ def interrupted_at(number: int, error: type[BaseException], reached: list[int]) 
             return None
         frame.f_trace_opcodes = True
         if event == "call" or (event == "opcode" and frame.f_lasti in places):
-            left[0] -= 1
-            if left[0] == -1:
+            remaining_numbers[0] -= 1
+            if remaining_numbers[0] == -1:
                 reached.append(frame.f_lineno)
                 raise error
         return trace
@@ -87,8 +87,8 @@ def test_an_outcome_from_elsewhere_is_kept_though_it_comes_as_the_turn_ends() ->
 @pytest.mark.parametrize("role", ["leader", "waiter"])
 def test_an_interrupt_anywhere_leaves_no_thread_waiting(role: str, error: type[BaseException]) -> None:
     for number in range(200):
-        reached = interrupt_one(role, interrupted_at, number, error)
-        if not reached:
+        reached_numbers = interrupt_one(role, interrupted_at, number, error)
+        if not reached_numbers:
             return
     raise AssertionError("more places than expected")
 
@@ -97,22 +97,24 @@ def interrupt_one(
     role: str, tracer: Callable[..., Any], number: int, error: type[BaseException]
 ) -> list[int]:
     """Have one thread work for four, and interrupt it or one that waits. Return in which line, if in any."""
-    reached: list[int] = []
+    reached_numbers: list[int] = []
     turns, works, all_wait = new_turns(), threading.Event(), threading.Event()
 
     def work(group: Sequence[ThreadRequest]) -> None:
         works.set()
         assert all_wait.wait(PATIENCE_S)
-        for each in group:
-            each.done = "done"
+        for request in group:
+            request.done = "done"
 
     owns, threads = [ThreadRequest() for _ in range(4)], list[threading.Thread]()
 
     def begin(own: ThreadRequest, is_spoilt: bool) -> None:
-        before = turns.waiting
-        traced = tracer(number, error, reached) if is_spoilt else None
+        number_before = turns.waiting
+        traced = tracer(number, error, reached_numbers) if is_spoilt else None
         threads.append(start(lambda: turns.take(own, work, lambda each: "unfinished"), traced=traced))
-        while threads[-1].is_alive() and not (works.is_set() if own is owns[0] else turns.waiting > before):
+        while threads[-1].is_alive() and not (
+            works.is_set() if own is owns[0] else turns.waiting > number_before
+        ):
             threading.Event().wait(0.0005)
             if own is not owns[0] and turns._leader is own:
                 break  # it leads, where the first one was interrupted before it did
@@ -122,15 +124,15 @@ def interrupt_one(
     all_wait.set()
     for thread in threads:
         thread.join(PATIENCE_S)
-        assert not thread.is_alive(), f"left waiting: interrupted in line {reached}"
+        assert not thread.is_alive(), f"left waiting: interrupted in line {reached_numbers}"
     assert turns.waiting == 0 and turns._leader is None and not turns._inside
     assert all(own.done in ("done", "unfinished") for own in owns[2:])
-    return reached
+    return reached_numbers
 
 
 def test_a_handler_of_a_signal_passes_on_where_its_thread_has_the_lock() -> None:
     turns = new_turns()
-    own, others = ThreadRequest(), ThreadRequest()
+    own, other_requests = ThreadRequest(), ThreadRequest()
 
     def handler(group: Sequence[ThreadRequest]) -> None:
         turns.pass_on(group[0])
@@ -138,13 +140,13 @@ def test_a_handler_of_a_signal_passes_on_where_its_thread_has_the_lock() -> None
 
     def work(group: Sequence[ThreadRequest]) -> None:
         with turns.lock:
-            turns.take(others, handler, lambda each: None)
+            turns.take(other_requests, handler, lambda each: None)
         own.done = "done"
 
     thread = start(lambda: turns.take(own, work, lambda each: None))
     thread.join(PATIENCE_S)
     assert not thread.is_alive()
-    assert (own.done, others.done) == ("done", "handled")
+    assert (own.done, other_requests.done) == ("done", "handled")
 
 
 def test_a_forked_child_has_a_lock_of_its_own() -> None:

@@ -51,7 +51,7 @@ def test_a_wish_has_the_winner_mark_the_log() -> None:
         for number in range(2):
             view = log.commit(view, say(f"{number}"), shared=True).view
             ended()
-    assert [PROPOSALS in each.writer_features for each in log.commits(first=2)] == [False, True]
+    assert [PROPOSALS in commit.writer_features for commit in log.commits(first=2)] == [False, True]
 
 
 def test_a_winner_that_finds_proposals_combines() -> None:
@@ -75,22 +75,22 @@ def test_a_winner_that_finds_proposals_combines() -> None:
 
 def test_who_loses_in_a_log_without_the_mark_wishes_and_proposes_nothing() -> None:
     store = MemoryStore()
-    log, other = log_of(store), log_of(store)
+    log, other_log = log_of(store), log_of(store)
     view = begin(log)
-    listed: list[list[str]] = []
+    listed_texts: list[list[str]] = []
 
     def slow(view: object, passed: object) -> object:
-        if len(listed) < 5:
-            if len(listed) == 4:
+        if len(listed_texts) < 5:
+            if len(listed_texts) == 4:
                 wait_until(lambda: list(store.list_after(KEYS.inbox)), "a wish")
-            listed.append(list(store.list_after(KEYS.inbox)))
+            listed_texts.append(list(store.list_after(KEYS.inbox)))
             with patch("lakelog.log.rounds.commit_round.ThreadRound.marks", False):
-                other.commit(other.load(), say(f"race {len(listed)}"))
+                other_log.commit(other_log.load(), say(f"race {len(listed_texts)}"))
         return say("slow")(view, passed)  # type: ignore[arg-type]
 
     log.commit(view, slow, shared=True)  # type: ignore[arg-type]
     ended()
-    keys = {key for each in listed for key in each}
+    keys = {key for texts in listed_texts for key in texts}
     assert [KEYS.is_wish(key) for key in keys] == [True]
     assert not list(store.list_after(KEYS.inbox))
 

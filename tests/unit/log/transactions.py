@@ -44,11 +44,11 @@ class Stopping(MemoryStore):
         if stops and not self.after:
             self.at = ""
             raise Crash
-        created = super().put_if_absent(key, data)
+        is_created = super().put_if_absent(key, data)
         if stops:
             self.at = ""
             raise Crash
-        return created
+        return is_created
 
 
 def one_by_one(works: Sequence[Callable[[], None]]) -> None:

@@ -44,8 +44,8 @@ def ask(side: Side, method: str, **params: Any) -> Any:
 
 def reference(facts: Any) -> dict[str, Any]:
     """Name a table that was loaded, as requests do."""
-    known = ("location", "id", "version", "past", "step", "ref", "found_by")
-    return {key: facts[key] for key in known if key in facts}
+    known_texts = ("location", "id", "version", "past", "step", "ref", "found_by")
+    return {key: facts[key] for key in known_texts if key in facts}
 
 
 def named(facts: Any) -> dict[str, Any]:

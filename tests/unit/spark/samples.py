@@ -21,7 +21,8 @@ _DEPTH = 6
 _LITERALS: tuple[Any, ...] = (None, True, 2**70, -1.5, 'a ‘text’ \\ "')
 _FILTER = (
     Expression(
-        op="IN", args=(Expression(col=("a", "b")), *(Expression(lit=each, type="long") for each in _LITERALS))
+        op="IN",
+        args=(Expression(col=("a", "b")), *(Expression(lit=literal, type="long") for literal in _LITERALS)),
     ),
     Expression(
         op="=", args=(Expression(transform="bucket", args=(16, Expression(col=("a",)))), Expression(lit=1))
@@ -70,18 +71,18 @@ def _value(annotated: Any, name: str, *, full: bool, depth: int) -> Any:
     if origin is Annotated:
         return _within(_value(arguments[0], name, full=full, depth=depth), arguments[1:])
     if origin in (Union, types.UnionType):
-        others = [each for each in arguments if each is not type(None)]
-        if not full and len(others) < len(arguments):
+        other_arguments = [argument for argument in arguments if argument is not type(None)]
+        if not full and len(other_arguments) < len(arguments):
             return None
-        return _value(others[0], name, full=full, depth=depth)
+        return _value(other_arguments[0], name, full=full, depth=depth)
     if origin is Literal:
         return arguments[0]
     if origin in (tuple, list):
         parts = arguments[:1] * 2 if arguments[-1] is Ellipsis or origin is list else arguments
-        made = [_value(part, name, full=full, depth=depth) for part in parts]
+        values = [_value(part, name, full=full, depth=depth) for part in parts]
         if not full and (arguments[-1] is Ellipsis or origin is list):
-            made = []
-        return tuple(made) if origin is tuple else made
+            values = []
+        return tuple(values) if origin is tuple else values
     if origin is dict:
         key = _value(arguments[0], name, full=full, depth=depth)
         return {key: _value(arguments[1], name, full=full, depth=depth)} if full else {}

@@ -122,7 +122,7 @@ def test_a_batch_of_a_stream_that_is_retried_keeps_its_files_where_what_it_needs
         }
         return {**branch, **of_write(begun), **stream}
 
-    write, other = batch(), batch()
+    write, other_batch = batch(), batch()
     ask(fresh(), "commit_write", **write)
     if gone == "branch":
         token = ask(fresh(), "token", identifier=["t"])
@@ -139,7 +139,7 @@ def test_a_batch_of_a_stream_that_is_retried_keeps_its_files_where_what_it_needs
         with pytest.raises(CommitUnknown, match="happened"):
             ask(fresh(), "commit_write", **write)
     with pytest.raises(NotFound):
-        ask(fresh(), "commit_write", **other)
+        ask(fresh(), "commit_write", **other_batch)
 
 
 CHANGES: dict[str, dict[str, Any]] = {
@@ -297,8 +297,8 @@ def test_a_plan_is_of_the_version_that_was_loaded(fresh):
     )
     newer = ask(fresh(), "load_table", identifier=["t"])
     counts = []
-    for loaded in (facts, newer):
-        _, body = fresh().answer("plan", {**reference(loaded), "predicate": EVERYTHING})
+    for loaded_facts in (facts, newer):
+        _, body = fresh().answer("plan", {**reference(loaded_facts), "predicate": EVERYTHING})
         table = pa.ipc.open_stream(body).read_all()
         assert table.schema.names[:3] == ["path", "size", "rows"]
         counts.append(table.num_rows)
@@ -322,11 +322,11 @@ def request(number, method, **more):
 
 def answers_to(dispatch, *requests):
     """Return the frames that come, in their order."""
-    asked, out = io.BytesIO(), io.BytesIO()
-    for each in requests:
-        write_frame(asked, each)
-    asked.seek(0)
-    serve(asked, out, dispatch)
+    buffer, out = io.BytesIO(), io.BytesIO()
+    for request in requests:
+        write_frame(buffer, request)
+    buffer.seek(0)
+    serve(buffer, out, dispatch)
     out.seek(0)
     return list(iter(lambda: read_frame(out), None))
 
@@ -443,7 +443,7 @@ def test_the_first_requests_may_be_many_at_once(tmp_path):
     pipe = subprocess.PIPE
     command = [sys.executable, "-m", "lakelog.spark.bridge"]
     call = {"arguments": {}, "catalog_name": "lake", "current_namespace": []}
-    asked = [
+    asked_texts = [
         ("list_namespaces", {"namespace": []}),
         ("load_table", {"identifier": ["t"]}),
         ("system_tables", {}),
@@ -462,12 +462,12 @@ def test_the_first_requests_may_be_many_at_once(tmp_path):
             read_frame(process.stdout)
             write_frame(process.stdin, request(1, "open_catalog", params={"settings": settings}))
             opened = msgspec.json.decode(read_frame(process.stdout).text)["ok"]
-            for number, (method, params) in enumerate(asked):
+            for number, (method, params) in enumerate(asked_texts):
                 write_frame(process.stdin, request(number, method, params=params, **opened))
-            answers = [read_frame(process.stdout).text for _ in asked]
+            answers = [read_frame(process.stdout).text for _ in asked_texts]
             process.stdin.close()
-        known = [answer for answer in answers if b'"internal"' in answer or b"not open" in answer]
-        assert known == []
+        known_answers = [answer for answer in answers if b'"internal"' in answer or b"not open" in answer]
+        assert known_answers == []
 
 
 def test_what_is_to_be_answered_first_is_written_before_the_request_begins():
@@ -523,7 +523,8 @@ def test_what_stands_beside_an_answer_may_come_in_parts_before_it():
         *(request(number, method) for number, method in enumerate(("counted", "empty", "broken"))),
     )
     of = {
-        number: [(each.text, each.body) for each in answers if each.number == number] for number in range(3)
+        number: [(answer.text, answer.body) for answer in answers if answer.number == number]
+        for number in range(3)
     }
     assert of[0] == [(b"+", b"\x00"), (b"+", b"\x01"), (b'{"ok":{"done":true},"parts":2}', b"\x02")]
     assert of[1] == [(b'{"ok":{}}', b"")]

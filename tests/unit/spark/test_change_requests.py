@@ -1,4 +1,4 @@
-"""What the adapter asks about changes of rows, and what it may rely on."""
+"""The adapter's requests about changes of rows, and the answers that it may rely on."""
 
 from __future__ import annotations
 

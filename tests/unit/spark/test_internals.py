@@ -100,35 +100,35 @@ ELSEWHERE: dict[str, set[str]] = {
 
 def code(text: str) -> str:
     """Return Scala without its comments and the contents of its texts, except for what is computed in those."""
-    text = re.sub(r'"""(.*?)"""', lambda found: _computed(found.group(1)), text, flags=re.DOTALL)
-    text = re.sub(r'"((?:\\.|[^"\\\n])*)"', lambda found: _computed(found.group(1)), text)
+    text = re.sub(r'"""(.*?)"""', lambda found: _computed_text(found.group(1)), text, flags=re.DOTALL)
+    text = re.sub(r'"((?:\\.|[^"\\\n])*)"', lambda found: _computed_text(found.group(1)), text)
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
     return re.sub(r"//[^\n]*", " ", text)
 
 
-def _computed(content: str) -> str:
+def _computed_text(content: str) -> str:
     return '"' + " ".join(re.findall(r"\$\{([^}]*)\}", content)) + '"'
 
 
-def named(text: str) -> Iterator[str]:
+def named_texts(text: str) -> Iterator[str]:
     """Return all full names in `text`: what it imports, and what it names in full elsewhere."""
-    rest = code(text)
-    for statement in re.findall(r"\bimport\s+(\w+(?:\.\w+)*(?:\.\{[^}]*\})?)", rest):
+    remaining_code = code(text)
+    for statement in re.findall(r"\bimport\s+(\w+(?:\.\w+)*(?:\.\{[^}]*\})?)", remaining_code):
         package, _, several = statement.partition(".{")
         for name in several.rstrip("}").split(",") if several else [""]:
             yield f"{package}.{name.split('=>')[0].strip()}".rstrip(".")
-    rest = re.sub(r"\b(import|package)\s+[^\n]*", " ", rest)
-    yield from re.findall(r"\b(?:org\.apache\.spark|java\.lang\.reflect)\.[\w.]+", rest)
+    remaining_code = re.sub(r"\b(import|package)\s+[^\n]*", " ", remaining_code)
+    yield from re.findall(r"\b(?:org\.apache\.spark|java\.lang\.reflect)\.[\w.]+", remaining_code)
 
 
 def internals(text: str) -> set[str]:
     """Return what `text` names that Spark does not promise to keep, without the beginning that all have in common."""
     names = {
         name
-        for name in named(text)
+        for name in named_texts(text)
         if PRIVATE.match(name) and (name in AMONG_EXPRESSIONS or not PROMISED.fullmatch(name))
     }
-    members = {next(filter(None, found.groups())) for found in MEMBERS.finditer(code(text))}
+    members = {next(filter(None, match.groups())) for match in MEMBERS.finditer(code(text))}
     return {name.removeprefix("org.apache.spark.") for name in names} | members
 
 
@@ -141,12 +141,12 @@ def scala() -> dict[str, str]:
 
 
 def test_only_one_folder_and_the_files_listed_here_name_what_spark_does_not_promise():
-    found = {
+    found_internals = {
         name: internals(text)
         for name, text in scala().items()
         if Path(name).parts[0] not in (FOLDER, "versions")
     }
-    assert {name: symbols for name, symbols in found.items() if symbols} == ELSEWHERE
+    assert {name: symbols for name, symbols in found_internals.items() if symbols} == ELSEWHERE
 
 
 def test_the_list_only_becomes_shorter():
@@ -155,7 +155,7 @@ def test_the_list_only_becomes_shorter():
 
 def test_no_folder_has_more_files_than_a_reader_can_look_over():
     folders = [Path(name).parent for name in scala()]
-    assert {str(each) for each in folders if folders.count(each) > MOST_FILES_IN_A_FOLDER} == set()
+    assert {str(folder) for folder in folders if folders.count(folder) > MOST_FILES_IN_A_FOLDER} == set()
 
 
 @pytest.mark.parametrize(

@@ -111,8 +111,8 @@ def test_the_source_of_a_version_is_in_its_jar_and_in_its_name(tmp_path, monkeyp
     assert jar._jar_name(tmp_path, "9.8.0") != jar._jar_name(tmp_path, "9.9.0")
     monkeypatch.setattr(jar, "spark_version", lambda _: "9.9.0")
     with zipfile.ZipFile(jar._build(tmp_path, jar.spark_jars(), tmp_path / "own.jar")) as archive:
-        held = {name for name in archive.namelist() if "$" not in name}
-    assert held == {"lakelog-adapter.properties", "p/Common.class", "p/Own.class", "p/Newer.class"}
+        held_names = {name for name in archive.namelist() if "$" not in name}
+    assert held_names == {"lakelog-adapter.properties", "p/Common.class", "p/Own.class", "p/Newer.class"}
 
 
 def test_a_warning_is_an_error_in_a_checkout(tmp_path, monkeypatch):
@@ -146,8 +146,8 @@ def test_the_settings_say_where_this_one_has_lakelog_from(tmp_path, monkeypatch)
     monkeypatch.setattr("lakelog.__path__", [str(tmp_path / "files.zip" / "lakelog")])
     settings = spark_conf(str(tmp_path), jar="/a.jar")
     assert settings[PYTHON_PATH] == str(tmp_path / "files.zip")
-    other = spark_conf(str(tmp_path), jar="/a.jar", python="/usr/bin/other")
-    assert PYTHON_PATH not in other
+    other_spark_conf = spark_conf(str(tmp_path), jar="/a.jar", python="/usr/bin/other")
+    assert PYTHON_PATH not in other_spark_conf
     assert sys.executable == settings["spark.sql.catalog.lake.python"]
 
 

@@ -104,7 +104,7 @@ def test_sessions_of_several_drivers_propose_where_a_setting_says_so(tmp_path, m
 
 
 def test_settings_of_one_catalog_are_not_those_of_another(dispatch, opened):
-    before = dict(os.environ)
+    environ_before = dict(os.environ)
     with pytest.raises(InvalidInput, match="maintenance"):
         opened("bad", maintenance="sometimes")
     with pytest.raises(InvalidInput, match="the catalog's proposals is yes, but it can be auto, on, off"):
@@ -118,20 +118,22 @@ def test_settings_of_one_catalog_are_not_those_of_another(dispatch, opened):
         places = side.catalog._logs.places
         stores.append(places.store(places.warehouse))
     files = [store.clients.files().fs for store in stores]
-    assert [each.endpoint_url for each in files] == ["http://127.0.0.1:1", "http://127.0.0.1:2"]
-    assert [each.client_kwargs["region_name"] for each in files] == ["eu-west-1", "us-east-1"]
+    assert [file.endpoint_url for file in files] == ["http://127.0.0.1:1", "http://127.0.0.1:2"]
+    assert [file.client_kwargs["region_name"] for file in files] == ["eu-west-1", "us-east-1"]
     # s3fs would hand the same file system, with its credentials, to all that give the same settings.
     again = OneOf(dispatch, **same, endpoint="http://127.0.0.1:1", region="eu-west-1").catalog._logs.places
     assert again.store(again.warehouse).clients.files().fs is not files[0]
-    assert dict(os.environ) == before
+    assert dict(os.environ) == environ_before
 
 
 def test_snapshots_of_a_store_that_hangs_hold_up_no_other_catalog(opened):
     one, two = opened("one"), opened("two")
-    go_on, done = threading.Event(), threading.Event()
-    for number, (side, work) in enumerate(((one, lambda: go_on.wait(PATIENCE_S)), (two, done.set)), start=1):
+    go_on, is_done = threading.Event(), threading.Event()
+    for number, (side, work) in enumerate(
+        ((one, lambda: go_on.wait(PATIENCE_S)), (two, is_done.set)), start=1
+    ):
         side.dispatch.opened(number)._background.run("the same place", work)
-    assert done.wait(PATIENCE_S)
+    assert is_done.wait(PATIENCE_S)
     go_on.set()
 
 
@@ -140,16 +142,16 @@ def test_so_many_requests_of_a_catalog_are_answered_at_a_time_and_of_another_too
     at = one.dispatch.opened(1)
     for _ in range(AT_ONCE):
         at.turns.acquire()
-    listed = threading.Event()
+    is_listed = threading.Event()
 
     def ask_one():
         ask(one, "list_namespaces", namespace=[])
-        listed.set()
+        is_listed.set()
 
-    waiting = threading.Thread(target=ask_one, daemon=True)
-    waiting.start()
+    waiting_thread = threading.Thread(target=ask_one, daemon=True)
+    waiting_thread.start()
     assert ask(two, "list_namespaces", namespace=[]) == {"namespaces": []}
-    assert not listed.wait(0.2)
+    assert not is_listed.wait(0.2)
     at.turns.release()
-    assert listed.wait(PATIENCE_S)
-    waiting.join()
+    assert is_listed.wait(PATIENCE_S)
+    waiting_thread.join()

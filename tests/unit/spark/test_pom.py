@@ -16,14 +16,14 @@ MAVEN = "{http://maven.apache.org/POM/4.0.0}"
 
 
 def texts(pom: str, tag: str, below: str = "plugins") -> list[str]:
-    found = ElementTree.fromstring(pom).find(f".//{MAVEN}{below}")
-    assert found is not None
-    return [element.text or "" for element in found.iter(f"{MAVEN}{tag}")]
+    found_element = ElementTree.fromstring(pom).find(f".//{MAVEN}{below}")
+    assert found_element is not None
+    return [element.text or "" for element in found_element.iter(f"{MAVEN}{tag}")]
 
 
 def test_the_pom_that_is_checked_in_is_current():
-    kept = (jar.sources() / "pom.xml").read_text(encoding="utf-8")
-    assert kept == pom(jar.sources(), jar.SUPPORTED[-1]), "run scripts/release --trial"
+    kept_text = (jar.sources() / "pom.xml").read_text(encoding="utf-8")
+    assert kept_text == pom(jar.sources(), jar.SUPPORTED[-1]), "run scripts/release --trial"
 
 
 def test_an_artifact_is_for_one_version_of_spark_and_scala():
@@ -52,11 +52,13 @@ def test_maven_compiles_the_sources_of_the_builder(tmp_path, spark):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     written = pom(tmp_path, spark)
-    chosen = _matching(tmp_path, texts(written, "include")) - _matching(tmp_path, texts(written, "exclude"))
+    chosen = _matching_paths(tmp_path, texts(written, "include")) - _matching_paths(
+        tmp_path, texts(written, "exclude")
+    )
     assert sorted(chosen) == jar.scala_files(tmp_path, spark)
 
 
-def _matching(folder: Path, patterns: list[str]) -> set[Path]:
+def _matching_paths(folder: Path, patterns: list[str]) -> set[Path]:
     return {
         path
         for pattern in patterns

@@ -81,26 +81,26 @@ def begin(dispatch):
 def test_every_procedure_is_declared_for_people_and_for_spark(procedure):
     declared = msgspec.to_builtins(procedure.declaration())
     assert declared["description"].endswith((".", "it."))
-    required = [parameter["default"] is None for parameter in declared["parameters"]]
-    assert required == sorted(required, reverse=True), "Spark wants required parameters first"
+    is_required = [parameter["default"] is None for parameter in declared["parameters"]]
+    assert is_required == sorted(is_required, reverse=True), "Spark wants required parameters first"
     for parameter in declared["parameters"]:
         assert parameter["name"] == parameter["name"].lower() and parameter["comment"]
 
 
 def test_the_answer_of_what_may_only_report_says_so():
     """By the declaration alone, so that none forgets it; in each row, false if the call has acted."""
-    choosing = {
-        name: each.default
+    choosing_defaults = {
+        name: parameter.default
         for name, procedure in all_procedures().items()
-        for each in procedure.parameters
-        if each.name == "dry_run"
+        for parameter in procedure.parameters
+        if parameter.name == "dry_run"
     }
-    assert {name for name, default in choosing.items() if default == "true"} == {
+    assert {name for name, default in choosing_defaults.items() if default == "true"} == {
         "expire", "vacuum", "forget", "delete_backup", "adopt_files", "release_clone",
     }  # fmt: skip
     for name, procedure in all_procedures().items():
         last = procedure.declaration().columns[-1:]
-        assert ([each.name for each in last] == ["dry_run"]) == (name in choosing), name
+        assert ([each.name for each in last] == ["dry_run"]) == (name in choosing_defaults), name
 
 
 def test_a_procedure_that_is_not_there_is_named(fresh):
@@ -165,14 +165,14 @@ def test_a_table_that_a_transaction_changed_is_another_step_of_it(fresh):
     assert after["step"] > before["step"]
     counts = []
     for facts in (before, after):
-        named = reference(facts)
-        _, body = side.answer("plan", {**named, "predicate": EVERYTHING, "transaction": id})
+        named_reference = reference(facts)
+        _, body = side.answer("plan", {**named_reference, "predicate": EVERYTHING, "transaction": id})
         import pyarrow as pa
 
         counts.append(pa.ipc.open_stream(body).read_all().num_rows)
     assert counts == [0, 1]
     with pytest.raises(CommitConflict, match="run it again"):
-        side.answer("plan", {**named, "step": 1000, "transaction": id, "predicate": EVERYTHING})
+        side.answer("plan", {**named_reference, "step": 1000, "transaction": id, "predicate": EVERYTHING})
 
 
 def test_a_commit_is_retried_in_a_process_that_does_not_know_the_transaction(fresh):
@@ -335,7 +335,9 @@ def test_health_and_maintain_have_a_row_for_each_table_or_advice(fresh, tmp_path
     found = dict(zip(columns["maintain"], row, strict=True))
     assert (found["rewritten_files"], found["added_files"], found["error"]) == (9, 1, None)
     job = begun(side, "maintain", dry_run=False, **limits, **both)["job"]
-    assert [(each["table"], each["goal"]["fan_in"]) for each in job["tables"]] == [(["t"], 8)]
+    assert [(each_table["table"], each_table["goal"]["fan_in"]) for each_table in job["tables"]] == [
+        (["t"], 8)
+    ]
     counts = {
         "rewritten_files": 9,
         "rewritten_bytes": 900,
@@ -368,16 +370,17 @@ def test_the_page_has_every_procedure_with_its_parameters():
     page = (Path(__file__).parents[3] / "docs/sql/procedures.md").read_text(encoding="utf-8")
     lines = [line for line in page.partition("## All procedures")[2].splitlines() if line.startswith("| `")]
     signatures = {
-        name: [each for each in parameters.split(", ") if each]
+        name: [part for part in parameters.split(", ") if part]
         for line in lines
         for name, parameters in re.findall(r"`(\w+)(?:\(([^)]*)\))?`", line.split("|")[1])
     }
-    declared = {
-        name: [each.name for each in procedure.parameters] for name, procedure in all_procedures().items()
+    declared_names = {
+        name: [parameter.name for parameter in procedure.parameters]
+        for name, procedure in all_procedures().items()
     }
     # Another page has the parameters of these.
-    declared |= {each.name: [] for each in iceberg_words.PROCEDURES}
-    assert signatures == declared
+    declared_names |= {each.name: [] for each in iceberg_words.PROCEDURES}
+    assert signatures == declared_names
 
 
 def test_a_restore_that_is_retried_happens_once(fresh, tmp_path):
@@ -449,16 +452,16 @@ def test_tombstones_are_made_by_jobs_where_there_are_many(fresh, tmp_path, monke
     step = begun(side, "expire", **arguments)
     with pytest.raises(JobFailed):
         ask(side, "go_on_call", going=step["going"], failed="stopped", cancelled=True)
-    side, jobs, left = fresh(), [], [3, 4, 7]
+    side, jobs, remaining_numbers = fresh(), [], [3, 4, 7]
     step = begun(side, "expire", **arguments)
     while step.get("job"):
         job = step["job"]
         jobs.append((job["first"], job["until"], job["last"], job["what"]))
-        mine = [each for each in range(job["first"], job["until"]) if each not in left]
+        mine = [number for number in range(job["first"], job["until"]) if number not in remaining_numbers]
         for version in mine:
             bury_versions(log, range(version, version + 1))
         assert isinstance(log.entry_at(job["until"]), Commit)
-        others = [each for each in left if job["first"] <= each < job["until"]]
+        others = [each for each in remaining_numbers if job["first"] <= each < job["until"]]
         done = {"kind": "bury-versions", "commits": len(mine), "size_bytes": 7, "left": others}
         step = ask(side, "go_on_call", going=step["going"], result=done)
     assert jobs == [(1, 10, 24, "`t`"), (11, 20, 24, "`t`")], "the last window has four versions"

@@ -55,8 +55,8 @@ FREE = {
 
 
 def named() -> dict[str, set[str]]:
-    found = {path: set(JSON.findall(code(text))) for path, text in scala().items()}
-    return {path: names for path, names in found.items() if names}
+    matches = {path: set(JSON.findall(code(text))) for path, text in scala().items()}
+    return {path: names for path, names in matches.items() if names}
 
 
 def test_only_one_folder_names_json():
@@ -79,14 +79,14 @@ def test_names_are_found_in_code(line, names):
 
 
 def test_what_is_free_form_is_listed():
-    found = {
+    texts = {
         f"{struct.__name__}.{member.name}"
         for structs in by_subject().values()
         for struct in structs
         for member in members(struct)
         if struct.__name__ not in ("StagedTable", "Token") and is_free(member.type)
     }
-    assert found == FREE
+    assert texts == FREE
 
 
 def is_free(annotated: Any) -> bool:

@@ -78,9 +78,9 @@ def catalog(tmp_path):
     engine.create_view(
         catalog, "a.brought", ViewDefinition(text="SELECT c.f(1)", columns=(), configs=bringing)
     )
-    renamed = {f"view.sqlConfig.{key}": value for key, value in bringing.items()}
+    renamed_values = {f"view.sqlConfig.{key}": value for key, value in bringing.items()}
     engine.create_view(
-        catalog, "a.prefixed", ViewDefinition(text="SELECT c.f(1)", columns=(), properties=renamed)
+        catalog, "a.prefixed", ViewDefinition(text="SELECT c.f(1)", columns=(), properties=renamed_values)
     )
     plain = {"spark.sql.ansi.enabled": "true"}
     engine.create_view(catalog, "a.set", ViewDefinition(text="SELECT 2", columns=(), configs=plain))
@@ -152,13 +152,15 @@ def test_without_stored_code_a_table_with_checks_is_only_read(catalog, tmp_path)
 
 
 def test_the_author_is_the_one_who_wrote_it_and_not_who_came_after(catalog, tmp_path):
-    other = Catalog(str(tmp_path), writer={"user": "bob"})
-    other.rename_view("a.script", "a.renamed")
-    engine.create_view(other, "a.another", ViewDefinition(text="SELECT 2", columns=()))
+    other_catalog = Catalog(str(tmp_path), writer={"user": "bob"})
+    other_catalog.rename_view("a.script", "a.renamed")
+    engine.create_view(other_catalog, "a.another", ViewDefinition(text="SELECT 2", columns=()))
     assert (engine.author_of_definition(catalog, "a.renamed", "view") or "").startswith("mallory, in version")
-    engine.create_view(other, "a.renamed", ViewDefinition(text="SELECT 3", columns=()), or_replace=True)
+    engine.create_view(
+        other_catalog, "a.renamed", ViewDefinition(text="SELECT 3", columns=()), or_replace=True
+    )
     assert (engine.author_of_definition(catalog, "a.renamed", "view") or "").startswith("bob, in version")
-    table = other.load_table("a.forged").create_tag("later")
+    table = other_catalog.load_table("a.forged").create_tag("later")
     assert (engine.author_of_text(table, "reflect('x', 'y')") or "").startswith("mallory, in version 1 of")
 
 

@@ -1,4 +1,4 @@
-"""What the adapter asks about streams: what that costs, and what a retry does."""
+"""The adapter's requests about streams: their cost, and retries."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["fresh"]
 @pytest.fixture
 def requests(monkeypatch):
     """The names of the requests to the store, as they are made; a round of several reads is several."""
-    made: list[str] = []
+    texts: list[str] = []
     for name in ("get", "put_if_absent", "list_after"):
         real = getattr(LocalStore, name)
 
         def counted(self, *args, real=real, name=name, **kwargs):
-            made.append(name)
+            texts.append(name)
             return real(self, *args, **kwargs)
 
         monkeypatch.setattr(LocalStore, name, counted)
-    return made
+    return texts
 
 
 def stream(dispatch, facts, method, **params):

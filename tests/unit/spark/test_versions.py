@@ -23,9 +23,9 @@ def test_every_file_of_internals_has_a_test() -> None:
 def test_the_test_is_there_and_runs_with_each_change(test: str) -> None:
     file, name = test.split("::")
     module = ast.parse((SUITE / file).read_text(encoding="utf-8"))
-    (found,) = [
+    (found_node,) = [
         node
         for node in module.body
         if isinstance(node, ast.FunctionDef) and node.name == name.partition("[")[0]
     ]
-    assert "slow" not in "".join(map(ast.unparse, found.decorator_list))
+    assert "slow" not in "".join(map(ast.unparse, found_node.decorator_list))

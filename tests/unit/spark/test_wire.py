@@ -1,4 +1,4 @@
-"""The list of requests: what is generated from it is current, and what is not in it is refused."""
+"""The list of requests: its generated Scala is current, and unknown requests are refused."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def test_the_list_in_the_readme_is_current():
 def test_the_scala_side_is_current():
     """Except for how scalafmt lays it out."""
     for path, text in sources().items():
-        written = (ROOT / path).read_text()
-        assert "".join(written.split()) == "".join(text.split()), f"{path} is old: run scripts/wire"
+        written_text = (ROOT / path).read_text()
+        assert "".join(written_text.split()) == "".join(text.split()), f"{path} is old: run scripts/wire"
     written_by_hand = {f"{FOLDER}/{name}.scala" for name in WRITTEN_BY_HAND}
     assert {f"{FOLDER}/{path.name}" for path in (ROOT / FOLDER).iterdir()} == {*sources(), *written_by_hand}
 
@@ -48,10 +48,10 @@ def test_the_scala_side_is_current():
 @pytest.mark.parametrize("method", REQUESTS)
 def test_a_request_is_read_as_it_is_written(method, full):
     request = REQUESTS[method]
-    made = sample(request, full=full)
-    members = msgspec.to_builtins(made)
+    new_request = sample(request, full=full)
+    members = msgspec.to_builtins(new_request)
     assert members.pop("method") == method
-    assert msgspec.json.decode(msgspec.json.encode(members), type=request) == made
+    assert msgspec.json.decode(msgspec.json.encode(members), type=request) == new_request
 
 
 @pytest.mark.parametrize("method", sorted(HANDLERS))
@@ -116,5 +116,5 @@ def test_an_unknown_request_is_refused_by_name_before_and_after_hello(side):
 
 def test_every_answer_is_written_as_the_list_says():
     for name, answer in ANSWERS.items():
-        made = sample(answer, full=True)
-        assert msgspec.json.decode(msgspec.json.encode(made), type=answer) == made, name
+        new_answer = sample(answer, full=True)
+        assert msgspec.json.decode(msgspec.json.encode(new_answer), type=answer) == new_answer, name

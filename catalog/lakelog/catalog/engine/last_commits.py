@@ -32,7 +32,7 @@ class CommitOfTable:
 
 
 @of_catalog
-def newest_commits(catalog: CatalogNames, noted: Iterable[NotedCommit]) -> list[CommitOfTable]:
+def newest_commits(catalog: CatalogNames, noted_commits: Iterable[NotedCommit]) -> list[CommitOfTable]:
     """Return the changes of the commits that an engine has noted (see `noting_commits`): the last of each
     table.
 
@@ -40,7 +40,7 @@ def newest_commits(catalog: CatalogNames, noted: Iterable[NotedCommit]) -> list[
     cached.
     """
     logs, last_commits = catalog._logs, []
-    for noted_commit in {noted_commit.location: noted_commit for noted_commit in noted}.values():
+    for noted_commit in {noted_commit.location: noted_commit for noted_commit in noted_commits}.values():
         location = logs.location(noted_commit.location)
         entry = _entry(logs, location, noted_commit)
         if entry is not None:
@@ -48,16 +48,16 @@ def newest_commits(catalog: CatalogNames, noted: Iterable[NotedCommit]) -> list[
     return last_commits
 
 
-def _entry(logs: LogCache, location: str, noted: NotedCommit) -> HistoryEntry | None:
+def _entry(logs: LogCache, location: str, noted_commit: NotedCommit) -> HistoryEntry | None:
     log = logs.table(location).log
     try:
-        commits = list(log.commits(first=noted.version, last=noted.version))
+        commits = list(log.commits(first=noted_commit.version, last=noted_commit.version))
     except NotFound:
         return None
     if not any(_is_of_a_table(change) for commit in commits for change in each_change(commit)):
         return None
     # Other changes may share the commit's version.
-    own_entries = [entry for entry in entries_of(commits) if entry.commit_id == noted.commit_id]
+    own_entries = [entry for entry in entries_of(commits) if entry.commit_id == noted_commit.commit_id]
     return own_entries[0] if own_entries else None
 
 

@@ -119,13 +119,13 @@ def commit_statistics(table: Table, estimates: TableEstimates, *, token: Token |
 @of_table
 def add_found_files(
     table: Table,
-    found: Sequence[FoundFile],
+    found_files: Sequence[FoundFile],
     *,
     ignore_extra_columns: bool = False,
     token: Token | None = None,
 ) -> Table:
     """As `Table.add_files`, for an engine that has read the files' footers itself."""
-    return table._add_found(found, ignore_extra_columns=ignore_extra_columns, token=token)
+    return table._add_found(found_files, ignore_extra_columns=ignore_extra_columns, token=token)
 
 
 @of_table

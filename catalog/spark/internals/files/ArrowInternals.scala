@@ -44,8 +44,8 @@ private[lakelog] object ArrowInternals {
   }
 
   /**
-   * Takes the files of an Arrow stream of the columns path, size, rows and, where any file has some, footer, names, constants,
-   * deletes, first_row and version. Where all files have keys, their values are in the columns key0, key1, …, of `keyTypes`.
+   * Takes the files of an Arrow stream of the columns path, size, rows and, if any file has some, footer, names, constants,
+   * deletes, first_row and version. If all files have keys, their values are in the columns key0, key1, …, of `keyTypes`.
    */
   def addFiles(arrow: Array[Byte], keyTypes: Seq[DataType], files: FileColumns.Builder): Unit = {
     lazy val toUnsafe = UnsafeProjection.create(keyTypes.toArray)

@@ -50,7 +50,7 @@ private[lakelog] object FooterInternals {
       .map(status => status.getPath -> status.getLen).sortBy(_._1.toString)
   }
 
-  /** The folders of a Parquet table of the session catalog, each with the values of its partition where these are known. */
+  /** The folders of a Parquet table of the session catalog, each with the values of its partition if these are known. */
   def placesOfTable(name: Seq[String]): Seq[(Path, Option[Map[String, String]])] = {
     val catalog = session.sessionState.catalog
     val ident = TableIdentifier(name.last, name.init.headOption)
@@ -84,7 +84,7 @@ private[lakelog] object FooterInternals {
 
   def unescaped(folder: String): String = ExternalCatalogUtils.unescapePathName(folder)
 
-  /** A text as a value of that type, as Spark reads the names of folders; None where it is none. */
+  /** A text as a value of that type, as Spark reads the names of folders; None if it is none. */
   def cast(text: String, dataType: DataType): Option[Any] = Option(
     Cast(Literal(UTF8String.fromString(text), StringType), dataType, Some(SettingInternals.conf.sessionLocalTimeZone),
       EvalMode.LEGACY).eval())
@@ -193,7 +193,7 @@ private[lakelog] object FooterReader {
     } finally stream.close()
   }
 
-  /** Columns and fields of structs with the type of their bounds: NullType where these are not what lakelog writes. */
+  /** Columns and fields of structs with the type of their bounds: NullType if these are not what lakelog writes. */
   private def leavesOf(struct: StructType, group: GroupType, above: Seq[String]): Seq[(Seq[String], DataType)] =
     struct.fields.toSeq.flatMap { field =>
       val (path, there) = (above :+ field.name, group.getType(field.name))

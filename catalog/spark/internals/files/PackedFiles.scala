@@ -23,7 +23,7 @@ private[lakelog] final class PackedFiles(
 
   private val isSplit = !files.indices.forall(i => files.size(i) > 0 && files.size(i) <= splitBytes)
 
-  /** Of each part its file, and where it begins; empty where no file is split, and the parts are the files. */
+  /** Of each part its file, and where it begins; empty if no file is split, and the parts are the files. */
   private val (fileOf, starts) = {
     val (of, from) = (new mutable.ArrayBuilder.ofInt, new mutable.ArrayBuilder.ofLong)
     if (isSplit) files.indices.foreach { i =>
@@ -32,7 +32,7 @@ private[lakelog] final class PackedFiles(
       while (start < size) {
         of += i
         from += start
-        // Not to pass the end of all numbers, where files are not split.
+        // Not to pass the end of all numbers, if files are not split.
         start = if (size - start <= splitBytes) size else start + splitBytes
       }
     }
@@ -63,7 +63,7 @@ private[lakelog] final class PackedFiles(
     }
   }
 
-  /** By Spark's rule: a part begins another partition where it would make this one larger than that. */
+  /** By Spark's rule: a part begins another partition if it would make this one larger than that. */
   private def packed(most: Long): Array[Int] = {
     val found = new mutable.ArrayBuilder.ofInt
     val openCost = conf.filesOpenCostInBytes

@@ -135,7 +135,7 @@ private[lakelog] object ReadInternals {
     }
   }
 
-  /** What is to be read of a file that was checked; its `columns` where some have defaults. */
+  /** What is to be read of a file that was checked; its `columns` if some have defaults. */
   private final case class CheckedPart(file: KnownFile, columns: Set[String])
 
   private val FooterCrc = "lakelog.footer"

@@ -43,11 +43,11 @@ private[lakelog] object ClassFunctions {
     (_: Seq[Expression]) =>
       throw QueryCompilationErrors.cannotLoadClassWhenRegisteringFunctionError(stored.body, stored.name))
 
-  /** None where there is no constructor without parameters. */
+  /** None if there is no constructor without parameters. */
   private def instance[T](found: Class[_]): Option[T] =
     Try(found.getDeclaredConstructor()).toOption.map(_.newInstance().asInstanceOf[T])
 
-  /** Hive's kinds can be there only where Spark was built with Hive; it has no words for a class of no kind. */
+  /** Hive's kinds can be there only if Spark was built with Hive; it has no words for a class of no kind. */
   private def builder(found: Class[_]): FunctionExpressionBuilder = {
     val isOfHive = Iterator.iterate[Class[_]](found)(_.getSuperclass).takeWhile(_ != null)
       .exists(_.getName.startsWith("org.apache.hadoop.hive.ql."))

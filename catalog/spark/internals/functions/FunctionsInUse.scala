@@ -15,7 +15,7 @@ private[lakelog] final class FunctionsInUse {
 
 private[lakelog] object FunctionsInUse {
 
-  /** The functions that the body uses which the thread analyses; None where it analyses none. */
+  /** The functions that the body uses which the thread analyses; None if it analyses none. */
   private val slot = new ProcessState.Slot[Option[FunctionsInUse]](() => None)
 
   def note(stored: StoredFunction, function: SQLFunction): Unit = ProcessState.ofThread(slot)

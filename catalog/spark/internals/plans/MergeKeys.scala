@@ -21,7 +21,7 @@ import org.apache.spark.sql.types.{DataType, IntegralType}
  * What a MERGE compares with columns of its target: a row of the target that has none of the source's values in these
  * matches no row of it, so that it makes no difference to the MERGE.
  *
- * The driver reads the source for these once more: where another change is in the way, and before the target is read where
+ * The driver reads the source for these once more: if another change is in the way, and before the target is read if
  * that has Bloom filters of them.
  */
 private[lakelog] final class MergeKeys private (
@@ -30,7 +30,7 @@ private[lakelog] final class MergeKeys private (
   private val read = RepeatableRows.lakes(source).map(table => table -> ReadTogether.joined(table))
   private val files = new SourceFiles(RepeatableRows.fileIndexes(source))
 
-  /** What all rows of the target satisfy that match; None where the source has too many rows, or other ones now. */
+  /** What all rows of the target satisfy that match; None if the source has too many rows, or other ones now. */
   def condition: Option[wire.Expression] =
     // A query of its own reads the version that was loaded.
     if (read.exists { case (table, together) => together.versionIfSettled(table) != table.facts.version }) None
@@ -50,7 +50,7 @@ private[lakelog] final class MergeKeys private (
       }
     }
 
-  /** Has scans of the table by the statement read nothing else, where its files have Bloom filters of them. */
+  /** Has scans of the table by the statement read nothing else, if its files have Bloom filters of them. */
   def setFor(table: LakeTable): Unit =
     if (isSmall && pairs.exists { case (column, _) => table.hasBloomFilter(Seq(column.name)) }) {
       ProcessState.ofStatement.map(_(MergeKeys.slot)).foreach { known =>
@@ -59,8 +59,8 @@ private[lakelog] final class MergeKeys private (
     }
 
   /**
-   * Filters of the rows of the target that can match, to be known before any of these is read; Nil where the source has too many
-   * rows. It must be the source that the statement reads, whatever happens meanwhile: so there are none where that reads
+   * Filters of the rows of the target that can match, to be known before any of these is read; Nil if the source has too many
+   * rows. It must be the source that the statement reads, whatever happens meanwhile: so there are none if that reads
    * files of others, and all tables are read at the version that was loaded.
    */
   lazy val predicates: Seq[Predicate] =
@@ -78,7 +78,7 @@ private[lakelog] object MergeKeys extends PredicateHelper {
   def known(table: LakeTable): Option[MergeKeys] =
     ProcessState.ofStatement.map(_(slot)).flatMap(known => known.synchronized(known.get(place(table))))
 
-  /** By where the table's requests go and its id, where the statement reads it for nothing else. */
+  /** By where the table's requests go and its id, if the statement reads it for nothing else. */
   private val slot = new ProcessState.Slot(() => mutable.Map.empty[(AnyRef, String), MergeKeys])
 
   private def place(table: LakeTable): (AnyRef, String) = (table.access.channel.source, table.facts.ownId)
@@ -87,7 +87,7 @@ private[lakelog] object MergeKeys extends PredicateHelper {
   private val Limit = 10000
 
   /**
-   * None where rows of the target matter that match none of the source, where no column is compared by itself, and where
+   * None if rows of the target matter that match none of the source, if no column is compared by itself, and if
    * the source may give other rows when it is read again. `copies`: the MERGE copies rows that it does not change.
    */
   def of(rows: MergeRows, join: Join, table: LakeTable, copies: Boolean): Option[MergeKeys] = {
@@ -106,7 +106,7 @@ private[lakelog] object MergeKeys extends PredicateHelper {
     else None
   }
 
-  /** What ON has become where a source of one row is a constant: a filter of the target's rows. */
+  /** What ON has become if a source of one row is a constant: a filter of the target's rows. */
   private def filters(target: LogicalPlan): Seq[Expression] = target match {
     case Filter(condition, child) => condition +: filters(child)
     case Project(_, child) => filters(child)

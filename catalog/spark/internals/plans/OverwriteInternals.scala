@@ -16,7 +16,7 @@ private[lakelog] object OverwriteInternals extends PredicateHelper {
   }
 
   /**
-   * A plan in which overwrites are writes to another table in the place of their own, where there is one for table and
+   * A plan in which overwrites are writes to another table in the place of their own, if there is one for table and
    * condition: as if all rows of that were replaced, so that Spark hands nothing down. Those that do replace all rows stay
    * as they are: Spark has a word for these, and the table may be one that does not exist yet.
    */

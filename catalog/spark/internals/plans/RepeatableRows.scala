@@ -65,7 +65,7 @@ private[lakelog] object RepeatableRows {
     case PlanInternals.TableOf(table: LakeTable) => table
   }
 
-  /** How large the source is; None where reading it again would cost much or give other rows. */
+  /** How large the source is; None if reading it again would cost much or give other rows. */
   private def bytes(source: LogicalPlan): Option[BigInt] = source match {
     case Project(columns, child) if columns.forall(isPlain) => bytes(child)
     case Filter(condition, child) if isPlain(condition) => bytes(child)

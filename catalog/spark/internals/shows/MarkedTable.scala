@@ -10,7 +10,7 @@ import org.apache.spark.sql.lakelog.table.LakeTable
 import org.apache.spark.sql.types.{MetadataBuilder, StructType}
 
 /**
- * The table as Spark is to print it: where a column's values are generated or made, a text that stands nowhere else is its
+ * The table as Spark is to print it: if a column's values are generated or made, a text that stands nowhere else is its
  * default, which such a column cannot have.
  */
 private[lakelog] final class MarkedTable(table: LakeTable) extends SparkTable(table.access, table.facts) {

@@ -48,7 +48,7 @@ private[lakelog] object LakeNames {
     if (parts.length == 3 && isOfSystem(parts)) None else new Names(state.catalogManager).find(parts)
 
   /**
-   * Whether it is, or could be, a lakelog table, where other extensions have the same statements: by ``delta.`/place` `` they
+   * Whether it is, or could be, a lakelog table, if other extensions have the same statements: by ``delta.`/place` `` they
    * mean a place, in whatever catalog the session is.
    */
   def isTableOrPlace(parts: Seq[String]): Boolean = !isOthersPlace(parts) && isTable(parts)

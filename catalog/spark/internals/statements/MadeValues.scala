@@ -60,7 +60,7 @@ private[lakelog] object MadeValues extends (SparkSession => Rule[LogicalPlan]) {
     }
   }
 
-  /** The table, where a statement changes its rows that has to make values. */
+  /** The table, if a statement changes its rows that has to make values. */
   private def changed(relation: DataSourceV2Relation): Option[TableToBeFilled] = (relation.table match {
     case RowLevelOperationTable(table: TableToBeFilled, _) => Some(table)
     case table: TableToBeFilled => Some(table)
@@ -220,7 +220,7 @@ private final class MadeValues(
     if (table.physical.logical(name).nullable) value else AssertNotNull(value, Seq(name))
 }
 
-/** A generated column of a row, and what fills it: `value` where the row is new or changed and brings none. */
+/** A generated column of a row, and what fills it: `value` if the row is new or changed and brings none. */
 private final case class Made(own: Attribute, filled: Alias, sql: String, value: Expression) {
 
   /** As Spark itself holds values that are given against the expression. */

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface
  * A session's parser that sees every text first, whatever extension `spark.sql.extensions` names last.
  *
  * Spark puts the parser of each extension over those named before it, and Delta's takes VACUUM or OPTIMIZE whatever table
- * it is about. So the parsers of extensions named behind lakelog's are put below lakelog's too. Where Spark keeps them
+ * it is about. So the parsers of extensions named behind lakelog's are put below lakelog's too. If Spark keeps them
  * otherwise than is known here, they stay where they are: name lakelog's extension last then.
  */
 private[lakelog] object OutermostParser {

@@ -77,7 +77,7 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
     }
   }
 
-  /** A view is to be created where lakelog has a table. */
+  /** A view is to be created if lakelog has a table. */
   private def onLakelogs(
       name: TableIdentifier, allowsExisting: Boolean, replaces: Boolean, catalog: SessionNamespaces): LogicalPlan =
     if (allowsExisting) NothingToDo()
@@ -103,7 +103,7 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
     new TableAlreadyExistsException(catalog.lake.named(SessionInternals.qualified(name)))
 
   /**
-   * A table of the session catalog is to be created where lakelog has one. A DataFrame's saveAsTable comes so unless it
+   * A table of the session catalog is to be created if lakelog has one. A DataFrame's saveAsTable comes so unless it
    * says format("lakelog"); in the default format it appends to whatever is there.
    */
   private def onLakelogs(

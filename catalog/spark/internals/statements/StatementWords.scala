@@ -39,7 +39,7 @@ private[lakelog] final class StatementWords(text: String, spark: ParserInterface
   /** Takes the next words, which have to be these. */
   def expect(wanted: String*): Unit = wanted.foreach(word => if (!take(word)) fail())
 
-  /** Takes a name, whose parts have dots between them, and returns it as it is written; None where there is none. */
+  /** Takes a name, whose parts have dots between them, and returns it as it is written; None if there is none. */
   def name(): Option[String] = {
     val start = at
     if (isAtEnd) None

@@ -26,12 +26,12 @@ import org.apache.spark.sql.lakelog.write.NumberedWrites
  * then, and nothing has happened: so the statement is planned again from what it was before any of its names was resolved, as
  * if it had begun later. Its rows are computed anew, for the columns of the table that it finds now.
  *
- * It stays an error where the same statement could mean something else, or do something twice that is seen outside: see
+ * It stays an error if the same statement could mean something else, or do something twice that is seen outside: see
  * [[mayRunAgain]].
  */
 private[lakelog] object WritesByName {
 
-  /** So often is a statement planned again, where its table loses its name each time. */
+  /** So often is a statement planned again, if its table loses its name each time. */
   val AgainMost = 3
 
   /** A statement before any of its names was resolved, where these were looked up, and how often it was planned again. */
@@ -115,8 +115,8 @@ private[lakelog] object WritesByName {
 
   /**
    * Not in a transaction, whose other steps are of the same moment; not in a streaming query, and not as a write with a number,
-   * which are known by the table that has them; not where a DataFrame has loaded the target itself, whose rows would go to another
-   * table then; and not where an expression says that it does not give the same twice.
+   * which are known by the table that has them; not if a DataFrame has loaded the target itself, whose rows would go to another
+   * table then; and not if an expression says that it does not give the same twice.
    */
   private def mayRunAgain(plan: LogicalPlan, statement: Given): Boolean = targetOf(plan).exists { target =>
     statement.again < AgainMost && !target.isInTransaction && !StatementInternals.isStreaming && !isNumbered(plan) &&
@@ -179,7 +179,7 @@ private[lakelog] object WritesByName {
 
   private def state(session: SparkSession) = session.asInstanceOf[ClassicSession].sessionState
 
-  /** Runs the statement anew; `lost` is the error that it stays with where its name leads nowhere it could go now. */
+  /** Runs the statement anew; `lost` is the error that it stays with if its name leads nowhere it could go now. */
   def again(session: SparkSession, statement: Given, lost: Throwable): Seq[InternalRow] = {
     if (places(session) != statement.in) throw lost
     val next = statement.plan.clone()
@@ -198,7 +198,7 @@ private[lakelog] object WritesByName {
   }
 }
 
-/** What writes to a table by its name, and does so again where the name leads to another table by then. */
+/** What writes to a table by its name, and does so again if the name leads to another table by then. */
 private[lakelog] case class WriteByNameExec(child: SparkPlan, statement: WritesByName.Given)
   extends V2CommandExec with UnaryExecNode {
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.lakelog.internals.SparkAbilities
 /**
  * The changes of a table apart from the table itself, for a Spark that takes them for it.
  *
- * Spark 4.2 knows both by the table's name. Where it looks at a DataFrame again, in a temporary view or as the rows of
+ * Spark 4.2 knows both by the table's name. If it looks at a DataFrame again, in a temporary view or as the rows of
  * a write, it finds the table under that name, without the columns that say what has changed, and fails. What was found
  * stays as it is, as in a DataFrame that is executed.
  */

@@ -6,8 +6,8 @@ as stored, not how they are made.
 
 from lakelog.log.burial.tombstones import (
     Buried,
+    BuriedUpTo,
     Bury,
-    Done,
     bury_versions,
     no_one_counts,
     no_one_waits,
@@ -25,7 +25,7 @@ from lakelog.log.burial.windows import (
 __all__ = [
     "Buried",
     "Bury",
-    "Done",
+    "BuriedUpTo",
     "bury_versions",
     "is_buried",
     "newest_tombstone",

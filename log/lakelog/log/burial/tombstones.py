@@ -15,14 +15,14 @@ from lakelog.log.view import S
 BURIED_AT_ONCE = 64
 """Tombstones that this process puts in parallel."""
 
-Done = Callable[[int], None]
+BuriedUpTo = Callable[[int], None]
 """Takes the version up to which all versions are now tombstones."""
 
 Buried = Callable[[int, int], None]
 """Takes the number of further commits that became tombstones, and their bytes with sidecars."""
 
 
-Bury: TypeAlias = Callable[[Log[Any], range, Done, Buried], None]
+Bury: TypeAlias = Callable[[Log[Any], range, BuriedUpTo, Buried], None]
 """Makes tombstones of a window's versions, the last once all others are acknowledged."""
 
 
@@ -35,7 +35,7 @@ def no_one_counts(commits: int, size_bytes: int) -> None:
 
 
 def bury_versions(
-    log: Log[S], versions: range, progress: Done = no_one_waits, buried: Buried = no_one_counts
+    log: Log[S], versions: range, progress: BuriedUpTo = no_one_waits, buried: Buried = no_one_counts
 ) -> None:
     """Overwrite the commits at successive versions with tombstones, after deleting their sidecars.
 
@@ -98,14 +98,14 @@ def _check_overtaken(log: Log[S], intent: Commit) -> None:
     )
 
 
-def _burial(log: Log[S], commit: Commit, settled: SettledIntent | None) -> Callable[[], None]:
-    key, stone = log.keys.commit(commit.version), encode(tombstone_of(commit, settled))
+def _burial(log: Log[S], commit: Commit, settled_intent: SettledIntent | None) -> Callable[[], None]:
+    key, stone = log.keys.commit(commit.version), encode(tombstone_of(commit, settled_intent))
     return lambda: log.store.put(key, stone)
 
 
-def tombstone_of(commit: Commit, settled: SettledIntent | None = None) -> Tombstone:
+def tombstone_of(commit: Commit, settled_intent: SettledIntent | None = None) -> Tombstone:
     """Return a commit's tombstone: only the facts that settle which commit won, and an intent's outcome."""
-    if (commit.intent is None) != (settled is None):
+    if (commit.intent is None) != (settled_intent is None):
         raise FormatError(
             f"version {commit.version} of log {commit.log_id} is an intent without an outcome, or has one and is none; "
             "restore the log's objects from one backup"
@@ -117,12 +117,14 @@ def tombstone_of(commit: Commit, settled: SettledIntent | None = None) -> Tombst
         commit_id=commit.commit_id,
         attempt_id=commit.attempt_id,
         prev=commit.prev,
-        time_us=settled.time_us if settled is not None and settled.outcome == COMMITTED else commit.time_us,
+        time_us=settled_intent.time_us
+        if settled_intent is not None and settled_intent.outcome == COMMITTED
+        else commit.time_us,
         seals=commit.seals,
         reopens=commit.reopens,
         restores=commit.restores,
         purges=commit.purges,
-        outcome="" if settled is None else settled.outcome,
+        outcome="" if settled_intent is None else settled_intent.outcome,
         applied=tuple(id_digest(change.commit_id) for change in commit.changes if change.refused is None),
         refused=tuple(id_digest(change.commit_id) for change in commit.changes if change.refused is not None),
         commit_hash=commit.hash,

@@ -50,12 +50,14 @@ class RemovedObject:
     why: str
 
 
-def keep(log: Log[S], log_id: str, leaving: Mapping[str, RemovedObject], written: Sequence[str]) -> str:
+def keep(
+    log: Log[S], log_id: str, leaving_objects: Mapping[str, RemovedObject], written: Sequence[str]
+) -> str:
     """Copy the objects at those keys, then write the list of them. Returns their folder."""
     time = _EPOCH + timedelta(microseconds=log.options.clock_us())
     folder = f"{log.keys.lost}{time:%Y%m%dT%H%M%SZ}-{log.options.new_id()[:10]}/"
     moved_objects = []
-    for key, leaving_object in sorted(leaving.items()):
+    for key, leaving_object in sorted(leaving_objects.items()):
         name = _name(log, key)
         log.store.put(folder + name, leaving_object.data)
         size_bytes, sha256 = len(leaving_object.data), hash_of(leaving_object.data)

@@ -34,25 +34,27 @@ class SeenVersion:
     seen: tuple[object, ...]
 
 
-def repair(log: Log[S], verified: VerifiedLog[S], judge: LogJudge[S]) -> str:
+def repair(log: Log[S], verified_log: VerifiedLog[S], judge: LogJudge[S]) -> str:
     """Rewrite snapshot and hint, and move broken ones to `_lost/`, if that costs no reader anything.
 
     Returns a text about the repair, or why there was none. Costs about two loads of the log for each probed
     version.
     """
-    view = verified.view
-    if view is None or not verified.complete:
+    view = verified_log.view
+    if view is None or not verified_log.complete:
         return f"{log.location}: skipped, because its commits are damaged"
     log.check_writable(view)
-    if verified.spoiled:
+    if verified_log.spoiled:
         return f"{log.location}: skipped, because each of its bases, snapshots and hint needs an object that is damaged"
-    return _Repair(log, verified, view, judge).run()
+    return _Repair(log, verified_log, view, judge).run()
 
 
 class _Repair(Generic[S]):
-    def __init__(self, log: Log[S], verified: VerifiedLog[S], view: LogView[S], judge: LogJudge[S]) -> None:
+    def __init__(
+        self, log: Log[S], verified_log: VerifiedLog[S], view: LogView[S], judge: LogJudge[S]
+    ) -> None:
         self.log = log
-        self.verified = verified
+        self.verified = verified_log
         self.view = view
         self.judge = judge
         self.overlay = StoreOverlay(log.store)
@@ -117,17 +119,21 @@ class _Repair(Generic[S]):
         }
 
     def _replaced(
-        self, written: dict[str, bytes], known: dict[str, lost.RemovedObject]
+        self, written_data: dict[str, bytes], known_objects: dict[str, lost.RemovedObject]
     ) -> dict[str, lost.RemovedObject]:
         """Return the stored objects that the written objects replace. A sound hint is only older, and is not kept."""
         latest, broken_objects = self.log.keys.latest, self.verified.broken
-        keys = [key for key in written if key not in known and (key != latest or key in broken_objects)]
+        keys = [
+            key
+            for key in written_data
+            if key not in known_objects and (key != latest or key in broken_objects)
+        ]
         return {
             key: lost.RemovedObject(
                 data, broken_objects[key].why if key in broken_objects else "was not what is to be there"
             )
             for key, data in zip(keys, self.log.store.get_many(keys), strict=True)
-            if data is not None and data != written[key]
+            if data is not None and data != written_data[key]
         }
 
     def _hint(self) -> str:
@@ -163,9 +169,11 @@ class _Repair(Generic[S]):
             view.version, (view.log_id, view.hash, view.time_us, view.fence, view.sealed, state_hash)
         )
 
-    def _worse(self, before: Sequence[SeenVersion | None], after: Sequence[SeenVersion | None]) -> str | None:
+    def _worse(
+        self, version_before: Sequence[SeenVersion | None], version_after: Sequence[SeenVersion | None]
+    ) -> str | None:
         """Return the loss in words, None if there is none."""
-        for reading, new_reading in zip(before, after, strict=True):
+        for reading, new_reading in zip(version_before, version_after, strict=True):
             if reading is None:
                 continue
             version_text = f"version {reading.version}, which can be read now,"

@@ -128,15 +128,15 @@ class _Verification(Generic[S]):
         judge: LogJudge[S],
         findings: Findings,
         listing: LogListing,
-        derived: DerivedObjects[S],
+        derived_objects: DerivedObjects[S],
         log_id: str | None,
     ) -> None:
         self.log = log
         self.judge = judge
         self.findings = findings
         self.listing = listing
-        self.derived = derived
-        last_base = derived.last_base
+        self.derived = derived_objects
+        last_base = derived_objects.last_base
         self.own_id = log_id or (None if last_base is None else last_base.log_id)
         self.standing = CheckStanding[S](empty_view(log.projection), StateOrigin.COMMITS)
         self.time_us = 0
@@ -226,11 +226,11 @@ class _Verification(Generic[S]):
         self,
         version: int,
         entry: Commit | Tombstone | None,
-        before: Commit | Tombstone | None,
-        following: Commit | Tombstone | None,
+        commit_before: Commit | Tombstone | None,
+        next_commit: Commit | Tombstone | None,
     ) -> Commit | Tombstone | None:
-        """Take an entry between the sound entry `before` and the entry `following`. Returns it if it is sound."""
-        if entry is None or not self._continues(before, entry, following):
+        """Take an entry between the sound `commit_before` and `next_commit`. Returns it if it is sound."""
+        if entry is None or not self._continues(commit_before, entry, next_commit):
             self.result.unread.add(version)
             self.standing.lose()
             return None
@@ -240,7 +240,7 @@ class _Verification(Generic[S]):
         if isinstance(entry, Commit):
             self._named.update(sidecar.name for sidecar in entry.sidecars)
             if entry.intent is not None:
-                outcome = self._settled(entry, entry.intent, following)
+                outcome = self._settled(entry, entry.intent, next_commit)
                 self.result.intents[entry.version] = (entry.intent, outcome)
                 if outcome is None:
                     return self._leave_undecided(entry)
@@ -253,30 +253,30 @@ class _Verification(Generic[S]):
 
     def _continues(
         self,
-        before: Commit | Tombstone | None,
+        commit_before: Commit | Tombstone | None,
         entry: Commit | Tombstone,
-        following: Commit | Tombstone | None,
+        next_commit: Commit | Tombstone | None,
     ) -> bool:
         """Return whether an entry belongs here. Of two entries that do not fit, report the wrong one."""
-        fits_after = following is not None and broken_link(entry, following) is None
-        if before is None:
+        fits_after = next_commit is not None and broken_link(entry, next_commit) is None
+        if commit_before is None:
             problem = "is not version 1" if entry.version == 1 and entry.prev else None
             if self.own_id not in (None, entry.log_id) and not fits_after:
                 problem = f"belongs to log {entry.log_id}, and this is the place of {self.own_id}"
             if problem:
                 self._foreign(entry.version, f"{problem}: it was copied or moved")
             return not problem
-        link = broken_link(before, entry)
+        link = broken_link(commit_before, entry)
         if link is None:
             return True
-        if fits_after and before.version == 1:
+        if fits_after and commit_before.version == 1:
             self._foreign(1, f"is not what version 2 continues ({self._at(2)} {link})")
             self.standing.lose()
             return True
         doubt = (
             ""
-            if following is not None or self.own_id == before.log_id
-            else f", or {self._at(before.version)} is wrong"
+            if next_commit is not None or self.own_id == commit_before.log_id
+            else f", or {self._at(commit_before.version)} is wrong"
         )
         self._foreign(entry.version, f"{link}{doubt}")
         return False
@@ -285,10 +285,10 @@ class _Verification(Generic[S]):
         self.findings.damage("commit-foreign", self._at(version), what, RESTORE)
 
     def _settled(
-        self, commit: Commit, intent: Intent, following: Commit | Tombstone | None
+        self, commit: Commit, intent: Intent, next_commit: Commit | Tombstone | None
     ) -> SettledIntent | None:
         """Return the outcome of an intent, from the commit after it and from its decision, which have to agree."""
-        stated_outcome = following.settles if isinstance(following, Commit) else None
+        stated_outcome = next_commit.settles if isinstance(next_commit, Commit) else None
         derived_outcome = self.derived.committed(commit)
         decision_read = read_decision(self.log, commit)
         if decision_read.is_void:
@@ -305,7 +305,7 @@ class _Verification(Generic[S]):
         if decision_read.decision is None:
             if stated_outcome is None and derived_outcome is not None:
                 stated_outcome = derived_outcome
-            if following is not None or decision_read.broken or derived_outcome is not None:
+            if next_commit is not None or decision_read.broken or derived_outcome is not None:
                 self.findings.damage(
                     "decision-altered" if decision_read.broken else "decision-missing",
                     decision_read.where,
@@ -342,8 +342,10 @@ class _Verification(Generic[S]):
             )
         return decided_outcome
 
-    def _disagrees(self, read: DecisionRead, decided: SettledIntent, other: str, said: SettledIntent) -> None:
-        message = f"says {_as_text(decided)}, and {other} says {_as_text(said)}"
+    def _disagrees(
+        self, read: DecisionRead, decided_intent: SettledIntent, other: str, intent: SettledIntent
+    ) -> None:
+        message = f"says {_as_text(decided_intent)}, and {other} says {_as_text(intent)}"
         self.findings.damage("decision-disagrees", read.where, message, ALL_TOGETHER)
 
     def _leave_undecided(self, commit: Commit) -> Commit:
@@ -361,12 +363,12 @@ class _Verification(Generic[S]):
             self.standing.lose()
         return commit
 
-    def _apply(self, commit: Commit, settled: SettledIntent | None) -> None:
+    def _apply(self, commit: Commit, settled_intent: SettledIntent | None) -> None:
         """Fold a commit into the view, if there is a view."""
         standing = self.standing
         if standing.view is None or standing.view.version != commit.version - 1:
             self.derived.before(commit, standing)
-        effect = effective(commit, settled)
+        effect = effective(commit, settled_intent)
         blobs = [] if effect is None else self._sidecars(commit)
         where = self._at(commit.version)
         for problem in () if effect is None else self._ids.passed(effect):
@@ -379,7 +381,7 @@ class _Verification(Generic[S]):
                 standing.lose()
                 return
             standing.view = advance(
-                standing.view, commit, commit.hash, blobs, self.log.projection, where, settled
+                standing.view, commit, commit.hash, blobs, self.log.projection, where, settled_intent
             )
             if effect is not None:
                 self._check_features(standing.view, effect, blobs)
@@ -388,10 +390,10 @@ class _Verification(Generic[S]):
             self.findings.damage(kind, where, said(error, where), ALL_TOGETHER)
             standing.lose()
 
-    def _check_features(self, after: LogView[S], commit: Commit, blobs: Sequence[bytes]) -> None:
+    def _check_features(self, view_after: LogView[S], commit: Commit, blobs: Sequence[bytes]) -> None:
         """Report features that a commit uses and that neither it nor a commit before it names."""
         used = self.log.projection.uses(commit, blobs)
-        unnamed = (used.readers - {*after.features}) | (used.writers - {*after.writer_features})
+        unnamed = (used.readers - {*view_after.features}) | (used.writers - {*view_after.writer_features})
         if unnamed:
             self.findings.damage(
                 "feature-unnamed",
@@ -448,8 +450,8 @@ class _Verification(Generic[S]):
             )
         self.result.first = max(self.result.first, self._expired)
 
-    def _check_time(self, entry: Commit | Tombstone, settled: SettledIntent | None) -> None:
-        effect = effective(entry, settled)
+    def _check_time(self, entry: Commit | Tombstone, settled_intent: SettledIntent | None) -> None:
+        effect = effective(entry, settled_intent)
         if effect is None:
             return
         if effect.time_us <= self.time_us:
@@ -465,8 +467,12 @@ class _Verification(Generic[S]):
         return self.log.replay.at(self.log.keys.commit(version))
 
 
-def _as_text(settled: SettledIntent) -> str:
-    return settled.outcome if settled.outcome == ABORTED else f"{settled.outcome} at {settled.time_us} µs"
+def _as_text(settled_intent: SettledIntent) -> str:
+    return (
+        settled_intent.outcome
+        if settled_intent.outcome == ABORTED
+        else f"{settled_intent.outcome} at {settled_intent.time_us} µs"
+    )
 
 
 def read_decision(log: Log[S], commit: Commit) -> DecisionRead:

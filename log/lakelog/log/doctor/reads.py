@@ -91,8 +91,8 @@ def _listed(reader: ObjectStore, prefix: str) -> dict[str, int]:
     return dict(reader.list_sizes(f"{prefix}/"))
 
 
-def _short(found: bytes | None) -> str:
-    return "nothing" if found is None else repr(found[:20].decode(errors="replace"))
+def _short(data: bytes | None) -> str:
+    return "nothing" if data is None else repr(data[:20].decode(errors="replace"))
 
 
 def order(store: ObjectStore, folder: str, rights: StoreRights) -> StoreCheck:

@@ -52,10 +52,10 @@ later.
 class CourierRound(Generic[S]):
     """The work of a courier while it commits for others."""
 
-    def __init__(self, pending: PendingChanges[S]) -> None:
-        self._pending = pending
-        self._inbox = pending.inbox
-        self._replay = pending.replay
+    def __init__(self, pending_changes: PendingChanges[S]) -> None:
+        self._pending = pending_changes
+        self._inbox = pending_changes.inbox
+        self._replay = pending_changes.replay
         self._unfit: set[str] = set()
         """Keys of proposals that made a version impossible."""
         self._deleted: set[str] = set()
@@ -209,9 +209,9 @@ class CourierRound(Generic[S]):
                 if change.commit_id in pending.mine:
                     self._leave_out(judged, change)
 
-    def _leave_out(self, judged: _JudgedRound[S], decided: DecidedChange) -> None:
+    def _leave_out(self, judged: _JudgedRound[S], decided_change: DecidedChange) -> None:
         """Have a change of this process go by itself, because its rows cannot be gathered with other rows."""
-        own_change = self._pending.mine[decided.commit_id]
+        own_change = self._pending.mine[decided_change.commit_id]
         judged.leave_out(own_change)
         self._pending.set_apart(own_change)
 
@@ -297,9 +297,9 @@ class CourierRound(Generic[S]):
         self._deleted.update(keys)
         return keys
 
-    def _placed(self, placed: PlacedCommit[S], judged: _JudgedRound[S]) -> None:
-        pending, commit, self._gathered = self._pending, placed.commit, None
-        pending.view = pending.settled(placed, judged)
+    def _placed(self, placed_commit: PlacedCommit[S], judged: _JudgedRound[S]) -> None:
+        pending, commit, self._gathered = self._pending, placed_commit.commit, None
+        pending.view = pending.settled(placed_commit, judged)
         pending.window.add(commit.version, commit)
         self._give_back_refused(judged)
         pending.pass_all(commit, None)
@@ -325,9 +325,9 @@ class _JudgedRound(JudgedVersion[S]):
     """
 
     def __init__(
-        self, before: LogView[S], projection: StateProjection[S], lets_pass: Callable[[Commit], bool]
+        self, view_before: LogView[S], projection: StateProjection[S], lets_pass: Callable[[Commit], bool]
     ) -> None:
-        super().__init__(before, projection, lets_pass)
+        super().__init__(view_before, projection, lets_pass)
         self.keys: list[str] = []
         self.rows: list[DecidedChange] = []
         self._rows_ids: set[str] = set()

@@ -198,10 +198,10 @@ class PendingChanges(CommitRound[S]):
                 if self._passed_over[commit_id] > PASSED_OVER_MAX:
                     self.set_apart(change)
 
-    def pass_all(self, entry: Commit | Tombstone, settled: SettledIntent | None) -> None:
+    def pass_all(self, entry: Commit | Tombstone, settled_intent: SettledIntent | None) -> None:
         for change in list(self.mine.values()):
             if change.cursor.view.version == entry.version - 1:
-                self._pass_by(change, [(entry, settled)])
+                self._pass_by(change, [(entry, settled_intent)])
             if change.cursor.proposed_until and self.view.version >= change.cursor.proposed_until:
                 self.set_apart(change)
 

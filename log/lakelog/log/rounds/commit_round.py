@@ -43,74 +43,80 @@ class CommitRound(Generic[S]):
         """Have a change go by itself, because it cannot share a version."""
         raise NotImplementedError
 
-    def judge_change(self, judged: JudgedVersion[S], change: WaitingChange[S], *, seen: int = 0) -> None:
+    def judge_change(
+        self, judged_version: JudgedVersion[S], change: WaitingChange[S], *, seen: int = 0
+    ) -> None:
         """Add a change to a version, or record why it is refused.
 
         The version contains the refusal if other clients have to know it.
         """
         cursor, writer = change.cursor, change.run(dict, self.writer.writer)
         try:
-            draft: Draft = change.run(cursor.decide, judged.view)
-            check_fence(judged.before, draft, cursor.location)
+            draft: Draft = change.run(cursor.decide, judged_version.view)
+            check_fence(judged_version.before, draft, cursor.location)
         except LakelogError as error:
             if cursor.is_open_elsewhere and error.is_for_good:
                 refusal = refusal_of(error)
-                judged.add(DecidedChange(cursor.commit_id, cursor.base, Draft(), writer, refused=refusal))
-                judged.outcomes.append((change, error))
+                judged_version.add(
+                    DecidedChange(cursor.commit_id, cursor.base, Draft(), writer, refused=refusal)
+                )
+                judged_version.outcomes.append((change, error))
             else:
-                judged.refused.append((change, error))
+                judged_version.refused.append((change, error))
             return
         except Exception as error:
-            if not judged.is_shared:
+            if not judged_version.is_shared:
                 self.end(change, error)
             else:
                 self.set_apart(change)  # the state that it was judged on may never exist
             return
-        if not judged.has_room_for(draft):
+        if not judged_version.has_room_for(draft):
             return  # the next version will have it
         try:
-            judged.add(DecidedChange(cursor.commit_id, cursor.base, draft, writer, seen=seen))
+            judged_version.add(DecidedChange(cursor.commit_id, cursor.base, draft, writer, seen=seen))
         except Exception:
             self.set_apart(change)  # its own put reports the problem, or that it cannot be folded
         else:
-            judged.outcomes.append((change, None))
+            judged_version.outcomes.append((change, None))
 
     def put(
-        self, judged: JudgedVersion[S], *, marks: bool = False, intent: Intent | None = None
+        self, judged_version: JudgedVersion[S], *, marks: bool = False, intent: Intent | None = None
     ) -> PlacedCommit[S] | bytes:
         """Put the judged changes. A single change is a plain commit, unless it was proposed or is refused."""
-        [*earlier_changes, last] = judged.decided
+        [*earlier_changes, last] = judged_version.decided
         if earlier_changes or last.seen or last.refused is not None:
-            for change, _ in judged.outcomes:
+            for change, _ in judged_version.outcomes:
                 change.run(attempted)
-            return self.writer.put_together(judged.before, judged.decided, marks=marks)
+            return self.writer.put_together(judged_version.before, judged_version.decided, marks=marks)
         draft = replace(last.draft, proposals=True) if marks else last.draft
-        [(change, _)] = judged.outcomes
+        [(change, _)] = judged_version.outcomes
         result: PlacedCommit[S] | bytes = change.run(
-            self.writer.put, judged.before, draft, last.commit_id, base=last.base, intent=intent
+            self.writer.put, judged_version.before, draft, last.commit_id, base=last.base, intent=intent
         )
         return result
 
-    def settled(self, put: PlacedCommit[S], judged: JudgedVersion[S]) -> LogView[S]:
+    def settled(self, commit: PlacedCommit[S], judged_version: JudgedVersion[S]) -> LogView[S]:
         """Hand out the outcomes of a version that is in the log, and return the view after it."""
-        view = self.writer.settled(put)
-        self.trail.add(put.commit, None, put.after)
-        for change, error in judged.outcomes:
-            self.end(change, error or CommittedChange(view, put.commit.version))
-        judged.outcomes.clear()  # otherwise errors and frames would keep each other alive
+        view = self.writer.settled(commit)
+        self.trail.add(commit.commit, None, commit.after)
+        for change, error in judged_version.outcomes:
+            self.end(change, error or CommittedChange(view, commit.commit.version))
+        judged_version.outcomes.clear()  # otherwise errors and frames would keep each other alive
         return view
 
-    def failed(self, error: Exception, judged: JudgedVersion[S]) -> None:
+    def failed(self, error: Exception, judged_version: JudgedVersion[S]) -> None:
         """Hand out the outcomes of a failed put if they are known. Otherwise each change goes by itself."""
-        for change, refusal in judged.outcomes:
+        for change, refusal in judged_version.outcomes:
             if change.done is not None:
                 continue  # it got an outcome since
             commit_id = change.cursor.commit_id
-            if isinstance(error, CommitUnknown) and (judged.is_shared or error.commit_id != commit_id):
+            if isinstance(error, CommitUnknown) and (
+                judged_version.is_shared or error.commit_id != commit_id
+            ):
                 self.end(change, unknown(commit_id, error.location, error.message))
             elif isinstance(error, StorageError) and (refusal or change.cursor.is_open_elsewhere):
                 self.end(change, change.cursor.unknown(str(error)))  # others may apply it
-            elif not judged.is_shared:
+            elif not judged_version.is_shared:
                 self.end(change, change.cursor.failure(error))
             elif isinstance(error, StorageError):
                 self.end(change, own_error(error))
@@ -118,7 +124,7 @@ class CommitRound(Generic[S]):
                 self.set_apart(
                     change
                 )  # together they make an impossible version; by itself, each reports its error
-        judged.forget()
+        judged_version.forget()
 
 
 class ThreadRound(CommitRound[S]):
@@ -127,7 +133,7 @@ class ThreadRound(CommitRound[S]):
     def __init__(
         self,
         writer: LogWriter[S],
-        waiting: Sequence[WaitingChange[S]],
+        waiting_changes: Sequence[WaitingChange[S]],
         trail: VersionTrail[S] | None = None,
         *,
         lets_pass: Callable[[Commit], bool] | None = None,
@@ -143,7 +149,7 @@ class ThreadRound(CommitRound[S]):
         wait for other transactions: it ends with Busy.
         """
         super().__init__(writer, trail or VersionTrail(writer.replay))
-        self.waiting = list(waiting)
+        self.waiting = list(waiting_changes)
         self.apart: list[WaitingChange[S]] = []
         self.lets_pass = lets_pass
         self.send = send
@@ -243,31 +249,31 @@ class ThreadRound(CommitRound[S]):
                 self.judge_change(judged, change)
         return judged
 
-    def _refuse_if_newest(self, judged: JudgedVersion[S]) -> None:
+    def _refuse_if_newest(self, judged_version: JudgedVersion[S]) -> None:
         """End the refused changes, unless a version is newer than the judged one, which may have their commits."""
-        if judged.refused:
+        if judged_version.refused:
             first_change, judged_view = self.waiting[0], self._view
             self._pass_newer(None, batch=1)
             if first_change.done is None and first_change.cursor.view is judged_view:
-                self._refuse(judged)
-            judged.forget()
+                self._refuse(judged_version)
+            judged_version.forget()
 
-    def _refuse(self, judged: JudgedVersion[S]) -> None:
-        while judged.refused:
-            change, error = judged.refused.pop(0)
+    def _refuse(self, judged_version: JudgedVersion[S]) -> None:
+        while judged_version.refused:
+            change, error = judged_version.refused.pop(0)
             if change in self.waiting:
                 self.end(change, error)
 
-    def _failed(self, error: Exception, judged: JudgedVersion[S]) -> None:
+    def _failed(self, error: Exception, judged_version: JudgedVersion[S]) -> None:
         if isinstance(error, CommitUnknown) and self.intent is not None:
             error = _given_up(self.intent, error, self.replay.location)
         if isinstance(error, StorageError):
-            self._look_for_earlier_tries([change for change, _ in judged.outcomes])
-        self.failed(error, judged)
+            self._look_for_earlier_tries([change for change, _ in judged_version.outcomes])
+        self.failed(error, judged_version)
 
-    def _look_for_earlier_tries(self, tried: Sequence[WaitingChange[S]]) -> None:
+    def _look_for_earlier_tries(self, tried_changes: Sequence[WaitingChange[S]]) -> None:
         """End changes whose put had no effect, if an earlier try with a lost answer succeeded."""
-        for change in tried:
+        for change in tried_changes:
             # A change reads up to the head, and the others pass the entries that it read. A change that finds
             # its own commit first stops earlier.
             if self._has_looked(change):
@@ -306,13 +312,13 @@ class ThreadRound(CommitRound[S]):
         for change in list(self.waiting):
             self._pass(change, self.trail.following(change.cursor.view))
 
-    def _pass_newer(self, found: bytes | None, *, batch: int) -> None:
+    def _pass_newer(self, data: bytes | None, *, batch: int) -> None:
         """Pass another writer's versions, read for the first change. Others follow by remembered entries."""
         for change in self.waiting:
             change.cursor.lost += 1
         first_change = self.waiting[0]
         version = first_change.cursor.view.version
-        self._pass(first_change, following(self.replay, version, found, batch=batch, patient=self.patient))
+        self._pass(first_change, following(self.replay, version, data, batch=batch, patient=self.patient))
 
     def _pass(self, change: WaitingChange[S], newer: Iterable[Follower]) -> None:
         """Move a change past the entries after its view, which may end it: they may have its own commit, or a seal."""

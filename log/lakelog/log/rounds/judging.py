@@ -16,17 +16,17 @@ SHARED_SIZE_MAX = 4 * 1024 * 1024
 """The bytes of a shared version's events. Further changes go into the next version."""
 
 
-def part_of(before: LogView[S], change: DecidedChange) -> Commit:
-    """Return a change of the version after `before` as a commit of its own, to be folded and never put."""
+def part_of(view_before: LogView[S], change: DecidedChange) -> Commit:
+    """Return a change of the version after `view_before` as a commit of its own, to be folded and never put."""
     return Commit(
         format=FORMAT,
-        log_id=before.log_id,
-        version=before.version + 1,
+        log_id=view_before.log_id,
+        version=view_before.version + 1,
         commit_id=change.commit_id,
         attempt_id="",
         base=change.base,
-        prev=before.hash,
-        time_us=before.time_us + 1,
+        prev=view_before.hash,
+        time_us=view_before.time_us + 1,
         writer=change.writer,
         write=change.draft.write,
         events=change.draft.all_events,
@@ -38,19 +38,19 @@ class JudgedVersion(Generic[S]):
 
     def __init__(
         self,
-        before: LogView[S],
+        view_before: LogView[S],
         projection: StateProjection[S],
         lets_pass: Callable[[Commit], bool] | None = None,
         *,
         is_shared: bool = True,
     ) -> None:
-        """Prepare the version after `before`.
+        """Prepare the version after `view_before`.
 
         `lets_pass` returns whether changes that were decided before a commit may follow it in its version. If
         `is_shared` is False, the version has a single change of any kind. It is not folded, and no change is
         decided after it.
         """
-        self.before = before
+        self.before = view_before
         self.is_shared = is_shared
         self.decided: list[DecidedChange] = []
         self.outcomes: list[tuple[WaitingChange[S], Exception | None]] = []
@@ -58,9 +58,9 @@ class JudgedVersion(Generic[S]):
         self.refused: list[tuple[WaitingChange[S], LakelogError]] = []
         """Changes that are not in the version, with the reason."""
         self.blobs: Sequence[bytes] = ()
-        self._view = before
-        self._state = before.state
-        self._steps = before.steps
+        self._view = view_before
+        self._state = view_before.state
+        self._steps = view_before.steps
         self._projection = projection
         self._lets_pass = lets_pass
         self._ids: set[str] = set()

@@ -230,14 +230,14 @@ class BucketClient:
             read(len(answer.body))
         return answer
 
-    def _is_to_be_repeated(self, request: _Request, found: HttpResponse | Exception) -> bool:
-        if isinstance(found, ConnectFailed):
+    def _is_to_be_repeated(self, request: _Request, response: HttpResponse | Exception) -> bool:
+        if isinstance(response, ConnectFailed):
             return True
         if not request.can_be_repeated:
             return False
-        if isinstance(found, HttpResponse):
-            return found.status in _AGAIN or (found.status == 400 and _code(found) in _SLOW_DOWN)
-        return isinstance(found, OSError)
+        if isinstance(response, HttpResponse):
+            return response.status in _AGAIN or (response.status == 400 and _code(response) in _SLOW_DOWN)
+        return isinstance(response, OSError)
 
     def _connection(self) -> HttpConnection:
         while True:

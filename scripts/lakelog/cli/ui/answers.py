@@ -7,7 +7,7 @@ answer, and the browser must not keep it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from html import escape
 from typing import Any
@@ -169,22 +169,22 @@ class PageAnswers:
 
     def _rows(self, name: str) -> dict[str, Any]:
         table = self._newest(name)
-        table_rows = table.scan(limit=ROWS_FIRST).to_arrow()
-        rows, more = _cells(answer.python_lists(table_rows))
+        scan = table.scan(limit=ROWS_FIRST)
+        rows, more = _cells(answer.each_row(scan.to_reader()))
         return {
-            "columns": _columns(table_rows.schema),
+            "columns": _columns(scan.arrow_schema),
             "rows": rows,
             "more": more,
             "read": f"version {table.version}",
         }
 
     def _answer_of(self, sql: str, id: str) -> dict[str, Any]:
-        result = self._queries.run(self._catalog, sql, id, ROWS_MAX)
-        rows, cut = _cells(result.rows)
+        result = self._queries.run(self._catalog, sql, id, ROWS_MAX, _cells, cell_max=CELL_MAX + 1)
+        rows, is_cut = result.rows
         return {
             "columns": _columns(result.schema),
             "rows": rows,
-            "more": result.more or cut,
+            "more": result.more or is_cut,
             "read": result.read,
         }
 
@@ -202,8 +202,11 @@ def _columns(schema: pa.Schema) -> list[tuple[str, str, bool]]:
     ]
 
 
-def _cells(rows: list[tuple[Any, ...]]) -> tuple[list[list[str | None]], bool]:
-    """Return rows as texts for people, and whether rows are left out because all together are too long."""
+def _cells(rows: Iterable[tuple[Any, ...]]) -> tuple[list[list[str | None]], bool]:
+    """Return rows as texts for people, and whether rows are left out because all together are too long.
+
+    Reads no row after that.
+    """
     texts: list[list[str | None]] = []
     length = 0
     for row in rows:
@@ -216,8 +219,7 @@ def _cells(rows: list[tuple[Any, ...]]) -> tuple[list[list[str | None]], bool]:
 
 
 def _bounded(text: str) -> str:
-    visible_text = answer.shown(text if len(text) <= CELL_MAX else text[:CELL_MAX] + "…")
-    return visible_text if len(visible_text) <= 2 * CELL_MAX else visible_text[: 2 * CELL_MAX] + "…"
+    return answer.shortened(answer.shown(answer.shortened(text, CELL_MAX)), 2 * CELL_MAX)
 
 
 def _in_sql(path: Identifier) -> str:
@@ -250,5 +252,5 @@ def _error_page(status: int, message: str) -> HttpAnswer:
     return _html(status, page, {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"})
 
 
-def _with_headers(found: HttpAnswer) -> HttpAnswer:
-    return HttpAnswer(found.status, found.body, {**_HEADERS, **found.headers})
+def _with_headers(answer: HttpAnswer) -> HttpAnswer:
+    return HttpAnswer(answer.status, answer.body, {**_HEADERS, **answer.headers})

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import Any
 
 from lakelog.catalog import Catalog
-from lakelog.cli.contents import QueryResult, query_result
+from lakelog.cli.contents import Kept, QueryResult, query_result
 from lakelog.log.errors import InvalidInput
 
 SECONDS_MAX = 60
@@ -24,8 +25,16 @@ class RunningQueries:
         self._lock = threading.Lock()
         self._running: _RunningQuery | None = None
 
-    def run(self, catalog: Catalog, sql: str, id: str, limit: int) -> QueryResult:
-        """Answer a query.
+    def run(
+        self,
+        catalog: Catalog,
+        sql: str,
+        id: str,
+        limit: int,
+        keep: Callable[[Iterator[tuple[Any, ...]]], Kept],
+        cell_max: int | None = None,
+    ) -> QueryResult[Kept]:
+        """Answer a query (see `query_result`).
 
         Raises InvalidInput for a mistake in it, if another query runs, and if it is cancelled or too slow.
         """
@@ -35,7 +44,7 @@ class RunningQueries:
         with self._lock:
             self._running = query
         try:
-            return query_result(catalog, sql, limit, began=query.watch)
+            return query_result(catalog, sql, limit, keep, cell_max=cell_max, began=query.watch)
         except InvalidInput:
             if query.reason:
                 raise InvalidInput(query.reason) from None

@@ -1,4 +1,4 @@
-"""A store in which one request fails, or all from one on: before its effect, or after it."""
+"""A store in which a request fails, or all requests from some number on, before or after their effect."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def prepare(warehouse: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`run` changes something; `name` is what its token is taken for, None where it has none."""
+    """`run` changes something; `name` is what its token is taken for, None if it has none."""
 
     run: Callable[[Catalog, Token | None], object]
     name: str | None = None
@@ -74,8 +74,8 @@ def _transaction(catalog: Catalog, token: Token | None) -> None:
 
 def _vacuum(catalog: Catalog, token: Token | None) -> None:
     """Of a namespace, whose places are reported one by one: raise what is reported of any."""
-    found = catalog.vacuum(namespace="a", older_than=NO_TIME, dropped_older_than=NO_TIME, dry_run=False)
-    for each in found:
+    report = catalog.vacuum(namespace="a", older_than=NO_TIME, dropped_older_than=NO_TIME, dry_run=False)
+    for each in report:
         if each.error is not None:
             raise LakelogError(each.error)
 

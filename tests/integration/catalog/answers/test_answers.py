@@ -1,4 +1,4 @@
-"""What an operation returns or raises is what is there: each of its requests fails in turn, in every way."""
+"""Operations return or raise the truth about the warehouse, if each of their requests fails in turn, in every way."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def seen(warehouse: str) -> Seen:
         (entry.what, entry.kind, entry.name, entry.dropped, *entry.operations)
         for entry in catalog.audit(newest_first=False)
     ]
-    held = [("", cut) for cut in catalog.cuts()]
-    held += [("a", cut) for cut in (catalog.cuts("a") if catalog.namespace_exists("a") else ())]
-    for namespace, cut in held:
+    held_pairs = [("", cut) for cut in catalog.cuts()]
+    held_pairs += [("a", cut) for cut in (catalog.cuts("a") if catalog.namespace_exists("a") else ())]
+    for namespace, cut in held_pairs:
         as_of = Catalog(warehouse, log_options=options(), as_of=cut, as_of_namespace=namespace)
         tables = [as_of.load_table(name) for name in as_of.list_tables("a")]
         found.append(("cut", namespace, cut, sorted((table.version, table.row_count) for table in tables)))
@@ -85,16 +85,16 @@ def prepared() -> Iterator[Callable[[], str]]:
 @contextmanager
 def failing(monkeypatch: pytest.MonkeyPatch, at: int | None, fault: Fault) -> Any:
     """Let every request of a catalog that is opened inside go through one counter."""
-    counted = FailingStore(MemoryStore(), at, fault)
+    counted_store = FailingStore(MemoryStore(), at, fault)
 
     def open_failing(url: str, given: Any) -> FailingStore:
         store = FailingStore(open_store(url, given), None)
-        store._ask = counted._ask  # type: ignore[method-assign]
+        store._ask = counted_store._ask  # type: ignore[method-assign]
         return store
 
-    with monkeypatch.context() as patched:
-        patched.setattr(places, "open_store", open_failing)
-        yield counted
+    with monkeypatch.context() as patch:
+        patch.setattr(places, "open_store", open_failing)
+        yield counted_store
 
 
 @pytest.mark.parametrize("title", OPERATIONS)
@@ -115,25 +115,25 @@ def hold(operation: Operation, monkeypatch: pytest.MonkeyPatch, reads: int) -> N
     problems: list[str] = []
     with prepared() as put_back:
         warehouse = put_back()
-        nothing = seen(warehouse)
-        untouched = objects_of(warehouse)
+        state = seen(warehouse)
+        untouched_objects = objects_of(warehouse)
         token = _token(operation, warehouse)
         with failing(monkeypatch, None, Fault.ONCE) as counted:
             _run(operation, warehouse, token)
-        everything, requests = seen(warehouse), counted.requests
+        all_state, requests = seen(warehouse), counted.requests
         for number, fault in enumerate(Fault):
-            some = set() if fault in OF_WRITES else set(range(number % reads, requests, reads))
-            for at in sorted(counted.writes | some):
+            range_ = set() if fault in OF_WRITES else set(range(number % reads, requests, reads))
+            for at in sorted(counted.writes | range_):
                 warehouse = put_back()
-                problem = _disturbed(
-                    operation, monkeypatch, warehouse, at, fault, nothing, everything, untouched
+                problem = _disturbed_text(
+                    operation, monkeypatch, warehouse, at, fault, state, all_state, untouched_objects
                 )
                 if problem is not None:
                     problems.append(f"where request {at} of {requests} {fault}: {problem}")
     assert not problems, f"{len(problems)}: " + "\n".join(problems[:12])
 
 
-def _disturbed(
+def _disturbed_text(
     operation: Operation,
     monkeypatch: pytest.MonkeyPatch,
     warehouse: str,
@@ -147,28 +147,30 @@ def _disturbed(
     with failing(monkeypatch, at, fault):
         try:
             _run(operation, warehouse, token)
-            raised: BaseException | None = None
+            raised_error: BaseException | None = None
         except (LakelogError, Death) as error:
-            raised = error
+            raised_error = error
     # Where no object has changed, all that can be seen is as it was: no need to look.
-    found = nothing if objects_of(warehouse) == untouched else seen(warehouse)
-    if raised is None and found != everything:
-        return f"it returned, and did not happen: {_difference(found, everything)}"
-    is_refusal = raised is not None and not isinstance(raised, CommitUnknown | DoneInPart | Death)
-    if is_refusal and found != nothing and not operation.reports:
-        return f"{type(raised).__name__}: {raised}, but it happened: {_difference(found, nothing)}"
-    if isinstance(raised, DoneInPart) and found == nothing:
-        return f"{raised}, but nothing happened"
-    if found not in (nothing, everything) and not operation.in_steps:
-        return f"it is half done: {_difference(found, nothing)}"
+    state = nothing if objects_of(warehouse) == untouched else seen(warehouse)
+    if raised_error is None and state != everything:
+        return f"it returned, and did not happen: {_difference(state, everything)}"
+    is_refusal = raised_error is not None and not isinstance(raised_error, CommitUnknown | DoneInPart | Death)
+    if is_refusal and state != nothing and not operation.reports:
+        return (
+            f"{type(raised_error).__name__}: {raised_error}, but it happened: {_difference(state, nothing)}"
+        )
+    if isinstance(raised_error, DoneInPart) and state == nothing:
+        return f"{raised_error}, but nothing happened"
+    if state not in (nothing, everything) and not operation.in_steps:
+        return f"it is half done: {_difference(state, nothing)}"
     if token is not None and not operation.in_steps:
         try:
             _run(operation, warehouse, token)
         except LakelogError as error:
             return f"retried: {type(error).__name__}: {error}"
-        found = seen(warehouse)
-        if found != everything:
-            return f"retried, it is not as after one request: {_difference(found, everything)}"
+        state = seen(warehouse)
+        if state != everything:
+            return f"retried, it is not as after one request: {_difference(state, everything)}"
     return None
 
 

@@ -37,13 +37,13 @@ def damage(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
 
 def alter(catalog: Catalog, name: str, times: int) -> None:
     """Make so many small commits, faster than a table's own methods do."""
-    tracked = catalog._tree.table(tuple(name.split("."))).tracked
-    view = tracked.current()
+    tracked_log = catalog._tree.table(tuple(name.split("."))).tracked
+    view = tracked_log.current()
     for number in range(times):
         event = {"event": "table-altered", "set": {"n": str(number)}, "removed": []}
         draft = Draft(events=(event,))
-        view = tracked.log.commit(view, lambda _view, _passed, draft=draft: draft).view  # type: ignore[misc]
-    tracked.offer(view)
+        view = tracked_log.log.commit(view, lambda _view, _passed, draft=draft: draft).view  # type: ignore[misc]
+    tracked_log.offer(view)
 
 
 class Objects:
@@ -52,11 +52,11 @@ class Objects:
     def __init__(self, catalog: Catalog, name: str) -> None:
         wait_for_background()
         self.store = MemoryStore.named(catalog.warehouse)
-        found = catalog._tree.find_table(tuple(name.split("."))) or catalog._tree.namespace(
+        table = catalog._tree.find_table(tuple(name.split("."))) or catalog._tree.namespace(
             tuple(name.split("."))
         )
-        self.log: Log[Any] = found.tracked.log
-        self.keys = LogKeys(found.tracked.prefix)
+        self.log: Log[Any] = table.tracked.log
+        self.keys = LogKeys(table.tracked.prefix)
 
     def commit(self, version: int) -> Any:
         data = self.store.get(self.keys.commit(version))

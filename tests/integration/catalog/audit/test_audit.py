@@ -1,4 +1,4 @@
-"""Who changed what: every commit of a warehouse in one order, and no damage passes unseen."""
+"""The audit has every commit of a warehouse in a single order, and reports all damage."""
 
 from __future__ import annotations
 
@@ -79,18 +79,19 @@ def test_what_a_writer_says_of_itself_is_listed(
 def test_an_audit_is_narrowed_by_time_user_and_operation(
     warehouse: str, shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
-    before = audit()[0].committed_at
+    time_before = audit()[0].committed_at
     Catalog(warehouse, writer={"user": "ada"}).load_table("shop.orders").append(rows(4)).truncate()
     Catalog(warehouse, writer={"user": "adam"}).load_table("shop.orders").append(rows(5))
-    assert brief(audit(since=before + MICROSECOND)) == [
+    assert brief(audit(since=time_before + MICROSECOND)) == [
         "shop.orders 6 append",
         "shop.orders 5 truncate",
         "shop.orders 4 append",
     ]
-    assert audit(until=before) + audit(since=before + MICROSECOND, newest_first=False) != []
-    assert audit(since=before + MICROSECOND) + audit(until=before) == audit()
+    assert audit(until=time_before) + audit(since=time_before + MICROSECOND, newest_first=False) != []
+    assert audit(since=time_before + MICROSECOND) + audit(until=time_before) == audit()
     assert (
-        audit(until=before, newest_first=False) + audit(since=before + MICROSECOND, newest_first=False)
+        audit(until=time_before, newest_first=False)
+        + audit(since=time_before + MICROSECOND, newest_first=False)
         == audit()[::-1]
     )
     assert [entry.version for entry in audit(user="ada")] == [5, 4]
@@ -106,14 +107,14 @@ def test_a_range_in_a_long_log_is_found_by_a_search(
     entries = audit(table="shop.orders", operation="set properties")
     assert [entry.version for entry in entries] == list(range(603, 3, -1))
     for newest_first in (True, False):
-        found = audit(
+        found_entries = audit(
             table="shop.orders",
             since=entries[120].committed_at,
             until=entries[100].committed_at,
             newest_first=newest_first,
         )
         expected = entries[100:121]
-        assert found == (expected if newest_first else expected[::-1])
+        assert found_entries == (expected if newest_first else expected[::-1])
     assert audit(table="shop.orders", since=entries[0].committed_at) == entries[:1]
     assert audit(table="shop.orders", until=entries[-1].committed_at)[0] == entries[-1]
 
@@ -135,9 +136,9 @@ def test_a_table_is_found_by_a_former_name_and_after_its_drop(
     assert "shop.sales 3 append" in brief(audit(table="shop.sales"))
     shop.drop_table("shop.sales")
     for name in ("shop.sales", "shop.orders"):
-        dropped = [entry for entry in audit(table=name) if entry.name == ("shop", "sales")]
-        assert [entry.operations for entry in dropped][-3:] == [("append",), ("append",), ("create",)]
-        assert all(entry.dropped for entry in dropped)
+        dropped_entries = [entry for entry in audit(table=name) if entry.name == ("shop", "sales")]
+        assert [entry.operations for entry in dropped_entries][-3:] == [("append",), ("append",), ("create",)]
+        assert all(entry.dropped for entry in dropped_entries)
     with pytest.raises(NoSuchTable, match="retained history"):
         shop.audit(table="shop.nothing")
 
@@ -198,12 +199,12 @@ def both(shop: Catalog) -> list[LogPart[Any]]:
     event = {"event": "table-altered", "set": {"a": "b"}, "removed": []}
     parts = []
     for name in ("shop.orders", "shop.eu.orders"):
-        found = shop._tree.table(tuple(name.split(".")))
+        found_table = shop._tree.table(tuple(name.split(".")))
         parts.append(
             LogPart(
-                found.tracked.location,
-                found.tracked.log,
-                found.tracked.current(),
+                found_table.tracked.location,
+                found_table.tracked.log,
+                found_table.tracked.current(),
                 lambda _v, _p: Draft(events=(event,)),
             )
         )
@@ -231,14 +232,14 @@ def test_an_aborted_transaction_is_not_listed_and_breaks_no_chain(
     def refuse() -> None:
         raise InvalidInput("not today")
 
-    before = audit()
+    entries_before = audit()
     with pytest.raises(InvalidInput):
         commit_together(
             both(shop), decisions=WarehouseDecisions(MemoryStore.named(shop.warehouse)), validate=refuse
         )
-    assert audit() == before
+    assert audit() == entries_before
     shop.load_table("shop.orders").append(rows(9))
-    assert audit()[1:] == before and audit()[0].version == 5
+    assert audit()[1:] == entries_before and audit()[0].version == 5
 
 
 def test_a_long_history_is_read_as_it_is_asked_for(

@@ -33,8 +33,12 @@ def test_expired_versions_are_listed_as_such_and_break_no_chain(
     expire(Objects(shop, "shop.orders").log, 40)
     entries = audit(table="shop.orders")
     assert [entry.version for entry in entries if entry.kind == "table"] == [*range(53, 40, -1), 40]
-    [expired] = [entry for entry in entries if entry.what == "expired"]
-    assert (expired.first_version, expired.version, expired.note) == (1, 40, "versions 1-40 expired")
+    [expired_entry] = [entry for entry in entries if entry.what == "expired"]
+    assert (expired_entry.first_version, expired_entry.version, expired_entry.note) == (
+        1,
+        40,
+        "versions 1-40 expired",
+    )
     assert audit(newest_first=False) == audit()[::-1]
     assert damage(audit()) == []
 
@@ -43,7 +47,7 @@ def test_expire_and_vacuum_are_listed_and_leave_no_damage(
     shop: Catalog, audit: Callable[..., list[AuditEntry]], client: Callable[[], Catalog]
 ) -> None:
     at_once = dt.timedelta(0)
-    purged = shop.load_table("shop.eu.orders").id
+    purged_id = shop.load_table("shop.eu.orders").id
     shop.drop_table("shop.eu.orders")
     shop.rename_table("shop.orders", "shop.eu.sales")
     shop.expire(older_than=at_once, dry_run=False)
@@ -54,7 +58,7 @@ def test_expire_and_vacuum_are_listed_and_leave_no_damage(
         assert damage(entries) == []
         assert {entry.name for entry in entries if entry.kind == "table"} == {("shop", "eu", "sales")}
         [purge] = [entry for entry in entries if "purge" in entry.operations]
-        assert purge.name == ("shop", "eu") and purge.details == {"id": purged}
+        assert purge.name == ("shop", "eu") and purge.details == {"id": purged_id}
         assert {
             entry.version for entry in catalog.audit(table="shop.eu.sales") if entry.what == "expired"
         } != set()
@@ -77,11 +81,11 @@ def test_a_commit_that_was_altered_in_the_middle_is_named(
     objects = Objects(shop, "shop.orders")
     data = objects.store.get(objects.keys.commit(7)) or b""
     objects.put(7, data.replace(b'"n":"3"', b'"n":"4"'))
-    [found] = damage(audit(newest_first=newest_first))
+    [found_entry] = damage(audit(newest_first=newest_first))
     assert (
-        found.version == 7
-        and found.name == ("shop", "orders")
-        and objects.keys.commit(7) in (found.note or "")
+        found_entry.version == 7
+        and found_entry.name == ("shop", "orders")
+        and objects.keys.commit(7) in (found_entry.note or "")
     )
     versions = [
         entry.version for entry in audit(newest_first=newest_first) if entry.name == ("shop", "orders")
@@ -96,8 +100,8 @@ def test_a_commit_that_was_forged_with_a_hash_of_its_own_breaks_the_chain(
     alter(shop, "shop.orders", 20)
     objects = Objects(shop, "shop.orders")
     objects.forge(7, writer={"user": "mallory"})
-    [found] = damage(audit(newest_first=newest_first))
-    assert found.version == 8 and "between versions 7 and 8" in (found.note or "")
+    [entry] = damage(audit(newest_first=newest_first))
+    assert entry.version == 8 and "between versions 7 and 8" in (entry.note or "")
     assert len(audit()) == 1 + len(audit(verify=False)) and damage(audit(verify=False)) == []
 
 
@@ -121,8 +125,8 @@ def test_a_commit_that_was_deleted_is_named(
     alter(shop, "shop.orders", 20)
     objects = Objects(shop, "shop.orders")
     objects.store.delete([objects.keys.commit(version)])
-    [found] = damage(audit(newest_first=newest_first))
-    assert found.version == version and "missing" in (found.note or "")
+    [entry] = damage(audit(newest_first=newest_first))
+    assert entry.version == version and "missing" in (entry.note or "")
 
 
 def test_commits_that_were_cut_off_behind_a_snapshot_are_missed(
@@ -142,8 +146,8 @@ def test_a_commit_that_was_replaced_by_a_tombstone_is_named(
     commit = objects.commit(7)
     assert isinstance(commit, Commit)
     objects.put(7, encode(tombstone_of(commit, None)))
-    [found] = damage(audit())
-    assert found.version == 7 and "no base says that version 7 expired" in (found.note or "")
+    [entry] = damage(audit())
+    assert entry.version == 7 and "no base says that version 7 expired" in (entry.note or "")
 
 
 def test_a_damaged_namespace_hides_nothing_below_it(
@@ -155,17 +159,17 @@ def test_a_damaged_namespace_hides_nothing_below_it(
     objects.store.delete([objects.keys.latest])  # else no reader comes by the damage
     entries = list(client().audit())
     assert {entry.version for entry in damage(entries)} == {0, 2}
-    found = brief(entry for entry in entries if entry.what == "commit")
+    texts = brief(entry for entry in entries if entry.what == "commit")
     # What links shop.eu is lost with that version, and so is the way to it.
-    assert found == [entry for entry in expected if not entry.startswith("shop.eu")]
+    assert texts == [entry for entry in expected if not entry.startswith("shop.eu")]
     assert brief(client().audit(table="shop.orders"))
 
 
 def test_a_table_whose_objects_are_gone_is_named(shop: Catalog, client: Callable[[], Catalog]) -> None:
     objects = Objects(shop, "shop.orders")
     objects.store.delete(list(objects.store.list_after(f"{objects.keys.log}/")))
-    [found] = damage(client().audit())
-    assert found.name == ("shop", "orders") and "is missing" in (found.note or "")
+    [entry] = damage(client().audit())
+    assert entry.name == ("shop", "orders") and "is missing" in (entry.note or "")
 
 
 @pytest.mark.parametrize("newest_first", [True, False])
@@ -180,10 +184,10 @@ def test_an_audit_beside_an_expiry_reports_what_has_expired_once(shop: Catalog, 
             for version in random.Random(2).sample(window[:-1], 100):
                 bury_versions(log, range(version, version + 1))
         entries.append(entry)
-    [expired] = [entry for entry in entries if entry.what == "expired"]
-    at = entries.index(expired)
-    retained = entries[:at] if newest_first else entries[at + 1 :]
-    assert all(each.version > expired.version for each in retained if each.kind == "table")
+    [expired_entry] = [entry for entry in entries if entry.what == "expired"]
+    at = entries.index(expired_entry)
+    retained_entries = entries[:at] if newest_first else entries[at + 1 :]
+    assert all(entry.version > expired_entry.version for entry in retained_entries if entry.kind == "table")
     assert damage(entries) == []
 
 
@@ -191,16 +195,16 @@ def test_versions_of_a_time_are_found_beside_those_that_cannot_be_read(
     shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
     alter(shop, "shop.orders", 600)
-    entries = [each for each in audit(table="shop.orders") if each.kind == "table"]
-    times = {each.version: each.committed_at for each in entries}
+    entries = [entry for entry in audit(table="shop.orders") if entry.kind == "table"]
+    times = {entry.version: entry.committed_at for entry in entries}
     objects = Objects(shop, "shop.orders")
-    lost = {*range(60, 90), *range(300, 330), 470}
-    objects.store.delete([objects.keys.commit(version) for version in lost])
+    lost_range = {*range(60, 90), *range(300, 330), 470}
+    objects.store.delete([objects.keys.commit(version) for version in lost_range])
 
-    def found(**asked: dt.datetime | None) -> set[int]:
+    def found_numbers(**asked: dt.datetime | None) -> set[int]:
         each_version = audit(table="shop.orders", **asked)
-        return {each.version for each in each_version if each.kind == "table" and each.what == "commit"}
+        return {entry.version for entry in each_version if entry.kind == "table" and entry.what == "commit"}
 
     for at in (1, 59, 75, 90, 200, 315, 331, 470, 471, 603):
-        assert found(since=times[at]) == {version for version in times if version >= at} - lost
-        assert found(until=times[at]) == {version for version in times if version <= at} - lost
+        assert found_numbers(since=times[at]) == {version for version in times if version >= at} - lost_range
+        assert found_numbers(until=times[at]) == {version for version in times if version <= at} - lost_range

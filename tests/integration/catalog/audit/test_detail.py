@@ -21,25 +21,27 @@ def times(table: Table) -> tuple[Any, Any]:
 
 
 def test_the_creation_is_one_request_and_none_once_it_has_expired(warehouse: str) -> None:
-    seen: list[Observation] = []
+    seen_observations: list[Observation] = []
 
     def requests(catalog: Catalog) -> tuple[int, bool]:
         table = catalog.load_table("t")
-        seen.clear()
+        seen_observations.clear()
         # To ask for the columns, as Spark does first, costs nothing.
         assert "created_at" in table.inspect("detail").schema.names
         row = detail(table)
-        return sum(each.request_count for each in seen), row["created_at"] is not None
+        return sum(observation.request_count for observation in seen_observations), row[
+            "created_at"
+        ] is not None
 
-    catalog = Catalog(warehouse, observe=seen.append)
+    catalog = Catalog(warehouse, observe=seen_observations.append)
     table = catalog.create_table("t", SCHEMA)
     for number in range(20):
         table = table.append(rows(number))
     wait_for_background()
-    assert requests(Catalog(warehouse, observe=seen.append)) == (1, True)
+    assert requests(Catalog(warehouse, observe=seen_observations.append)) == (1, True)
     catalog.expire("t", version=3, dry_run=False)
     wait_for_background()
-    assert requests(Catalog(warehouse, observe=seen.append)) == (0, False)
+    assert requests(Catalog(warehouse, observe=seen_observations.append)) == (0, False)
     assert detail(catalog.load_table("t").at(version=5))["created_at"] is None
 
 
@@ -54,10 +56,10 @@ def test_a_table_has_its_own_times_and_none_before_its_transaction_is_committed(
         }  # fmt: skip
     created, modified = times(catalog.load_table("t"))
     assert created == modified is not None
-    changed = catalog.load_table("t").append(rows(3))
-    assert times(changed)[0] == created < times(changed)[1]
-    assert times(changed.at(version=1)) == (created, created)
-    assert detail(changed.at(version=1))["file_count"] == 1
+    changed_table = catalog.load_table("t").append(rows(3))
+    assert times(changed_table)[0] == created < times(changed_table)[1]
+    assert times(changed_table.at(version=1)) == (created, created)
+    assert detail(changed_table.at(version=1))["file_count"] == 1
     catalog.drop_table("t")
     again = catalog.create_table("t", SCHEMA, location=str(tmp_path / "t"))
-    assert times(again)[0] is None and times(again)[1] > times(changed)[1]
+    assert times(again)[0] is None and times(again)[1] > times(changed_table)[1]

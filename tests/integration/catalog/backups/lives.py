@@ -78,13 +78,13 @@ class Life:
                 self.do(step, self.catalog)
 
     def tables(self) -> list[str]:
-        return [".".join(each) for each in all_tables(self.catalog)]
+        return [".".join(table) for table in all_tables(self.catalog)]
 
     def namespaces(self) -> list[str]:
-        return [".".join(each) for each in all_namespaces(self.catalog) if each]
+        return [".".join(namespace) for namespace in all_namespaces(self.catalog) if namespace]
 
     def name(self) -> str:
-        above = self.chance.choice(["", *(f"{each}." for each in self.namespaces())])
+        above = self.chance.choice(["", *(f"{namespace}." for namespace in self.namespaces())])
         return f"{above}t{self.chance.randrange(1000)}"
 
     def do(self, step: str, catalog: Catalog) -> None:
@@ -100,8 +100,8 @@ class Life:
             location = f"{new()}/t" if step == "external" else None
             catalog.create_table(self.name(), SCHEMA, location=location).append(self.some())
         elif step == "undrop":
-            chosen = chance.choice([each for each in catalog.dropped((), recursive=True)])
-            catalog.undrop_table(chosen.name, id=chosen.id, to=self.name())
+            chosen_entry = chance.choice([entry for entry in catalog.dropped((), recursive=True)])
+            catalog.undrop_table(chosen_entry.name, id=chosen_entry.id, to=self.name())
         elif step in ("save a cut", "drop a cut"):
             namespace = chance.choice(["", "", *self.namespaces()])
             if step == "save a cut":
@@ -120,13 +120,13 @@ class Life:
             catalog.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False, trust_clock=True)
         elif step == "transaction":
             with catalog.transaction() as transaction:
-                for each in chance.choices(self.tables(), k=3):
-                    transaction.load_table(each).append(self.some())
+                for table in chance.choices(self.tables(), k=3):
+                    transaction.load_table(table).append(self.some())
         elif step == "die":
-            other = dying(catalog.warehouse, new(), chance.randrange(7), chance.random() < 0.5)
+            other_catalog = dying(catalog.warehouse, new(), chance.randrange(7), chance.random() < 0.5)
             with suppress(Death):
                 kinds = ["append", "create", "clone", "clone", "transaction", "transaction", "drop", "rename"]
-                self.do(chance.choice(kinds), other)
+                self.do(chance.choice(kinds), other_catalog)
         else:
             self._to_a_table(step, catalog, chance.choice(self.tables()))
 
@@ -152,7 +152,7 @@ class Life:
             case "branch":
                 table.create_branch(f"branch{chance.randrange(100)}")
             case "write to a branch":
-                ref = chance.choice([each for each in table.refs if each.startswith("branch")])
+                ref = chance.choice([ref for ref in table.refs if ref.startswith("branch")])
                 catalog.load_table(name, ref=ref).append(self.some())
             case "drop":
                 catalog.drop_table(name)
@@ -169,14 +169,14 @@ class Life:
 
 
 def all_namespaces(catalog: Catalog, start: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    found = [start]
-    for each in catalog.list_namespaces(start):
-        found += all_namespaces(catalog, each)
-    return found
+    starts = [start]
+    for namespace in catalog.list_namespaces(start):
+        starts += all_namespaces(catalog, namespace)
+    return starts
 
 
 def all_tables(catalog: Catalog) -> list[tuple[str, ...]]:
-    return [table for each in all_namespaces(catalog) for table in catalog.list_tables(each)]
+    return [table for namespace in all_namespaces(catalog) for table in catalog.list_tables(namespace)]
 
 
 def ids(catalog: Catalog, name: tuple[str, ...], **which: Any) -> list[int] | str:
@@ -200,7 +200,7 @@ class Seen:
 
 def seen(url: str) -> Seen:
     catalog = Catalog(url)
-    found = Seen({}, {}, {}, {}, {each.name for each in catalog.dropped((), recursive=True)})
+    found = Seen({}, {}, {}, {}, {entry.name for entry in catalog.dropped((), recursive=True)})
     for name in all_tables(catalog):
         found.names[name] = ids(catalog, name)
         table = catalog.load_table(name)
@@ -210,7 +210,7 @@ def seen(url: str) -> Seen:
             found.refs[name, ref] = ids(catalog, name, ref=ref)
     for namespace in all_namespaces(catalog):
         for cut in catalog.cuts(namespace):
-            then = Catalog(url, as_of=cut, as_of_namespace=namespace)
-            for name in all_tables(then):
-                found.cuts[(*namespace, cut), name] = ids(then, name)
+            past_catalog = Catalog(url, as_of=cut, as_of_namespace=namespace)
+            for name in all_tables(past_catalog):
+                found.cuts[(*namespace, cut), name] = ids(past_catalog, name)
     return found

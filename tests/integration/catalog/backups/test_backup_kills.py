@@ -46,9 +46,9 @@ def dying(warehouse: str, also: str, writes: int, after: bool) -> Catalog:
 
     options = LogOptions(in_parallel=one_by_one, in_background=lambda name, work: None)
     catalog = Catalog(warehouse, log_options=options)
-    left = [writes]
+    remaining_writes = [writes]
     for url in (warehouse, also):
-        engine.places(catalog).stores[url] = Dying(MemoryStore.named(url), left, after)
+        engine.places(catalog).stores[url] = Dying(MemoryStore.named(url), remaining_writes, after)
     return catalog
 
 
@@ -68,22 +68,22 @@ def test_a_backup_that_dies_at_any_write_goes_on(after: bool) -> None:
         warehouse, place, target = small(), new(), new()
         try:
             dying(warehouse, place, writes, after).backup(place)
-            died = False
+            has_died = False
         except Death:
-            died = True
+            has_died = True
         catalog = quick(warehouse)
         catalog.load_table("n.a").append(rows(50))
-        done = catalog.backup(place)
-        if not died:
+        backup = catalog.backup(place)
+        if not has_died:
             assert writes > 10
             return
         assert not catalog.cuts(), f"death at write {writes}"
         assert not catalog.verify_backup(place).problems
-        restored = Catalog(target)
-        restored.restore_warehouse(place)
+        restored_catalog = Catalog(target)
+        restored_catalog.restore_warehouse(place)
         # With the cut of the run that died, where it had one.
-        assert ids(restored, "n.a") in ([2], [2, 50]), done
-        check_whole(restored)
+        assert ids(restored_catalog, "n.a") in ([2], [2, 50]), backup
+        check_whole(restored_catalog)
         writes += 1
 
 
@@ -97,21 +97,25 @@ def test_a_restore_that_dies_at_any_write_goes_on(after: bool) -> None:
         target = new()
         try:
             dying(target, new(), writes, after).restore_warehouse(place)
-            died = False
+            has_died = False
         except Death:
-            died = True
-        restored = quick(target)
-        if not died:
+            has_died = True
+        restored_catalog = quick(target)
+        if not has_died:
             assert writes > 10
             return
-        if engine.places(restored).store(target).get("_lakelog_restoring.json") or not list(
-            engine.places(restored).store(target).list_after("")
+        if engine.places(restored_catalog).store(target).get("_lakelog_restoring.json") or not list(
+            engine.places(restored_catalog).store(target).list_after("")
         ):
-            restored.restore_warehouse(place)
-        assert ids(restored, "n.a") == [2] and ids(restored, "c") == [2], f"death at write {writes}"
-        assert all("://" not in path for path in restored.load_table("c").plan()["path"].to_pylist()), writes
-        assert not restored.dropped(), writes
-        check_whole(restored)
+            restored_catalog.restore_warehouse(place)
+        assert ids(restored_catalog, "n.a") == [2] and ids(restored_catalog, "c") == [2], (
+            f"death at write {writes}"
+        )
+        assert all(
+            "://" not in path for path in restored_catalog.load_table("c").plan()["path"].to_pylist()
+        ), writes
+        assert not restored_catalog.dropped(), writes
+        check_whole(restored_catalog)
         writes += 1
 
 
@@ -119,11 +123,11 @@ def test_a_restore_beside_one_that_dies_leaves_the_mark_of_that_one(monkeypatch:
     """Between its look for a mark and its own mark, the other one comes as far as to a warehouse with a clone."""
     warehouse, place, target = small(), new(), new()
     Catalog(warehouse).backup(place)
-    put, begun = MemoryStore.put_if_absent, list[bool]()
+    put, started_flags = MemoryStore.put_if_absent, list[bool]()
 
     def other_first(self: MemoryStore, key: str, data: bytes) -> bool:
-        if key == "_lakelog_restoring.json" and not begun:
-            begun.append(True)
+        if key == "_lakelog_restoring.json" and not started_flags:
+            started_flags.append(True)
             with monkeypatch.context() as meanwhile, pytest.raises(Death):
                 meanwhile.setattr(restoring, "end_expiry", died)
                 quick(target).restore_warehouse(place)
@@ -145,11 +149,11 @@ def lived(seed: int) -> Catalog:
     names = ["a", "n.b", "n.c"]
     for name in names:
         catalog.create_table(name, SCHEMA)
-    made = [0]
+    numbers = [0]
 
     def some() -> list[int]:
-        made[0] += 3
-        return list(range(made[0] - 3, made[0]))
+        numbers[0] += 3
+        return list(range(numbers[0] - 3, numbers[0]))
 
     for step in range(25):
         name = chance.choice(names)
@@ -160,7 +164,7 @@ def lived(seed: int) -> Catalog:
             case 0 | 1 | 2:
                 table.append(rows(*some()))
             case 3:
-                table.delete(f"id < {chance.randrange(made[0] + 1)}")
+                table.delete(f"id < {chance.randrange(numbers[0] + 1)}")
             case 4:
                 table.overwrite(rows(*some()))
             case 5:
@@ -173,9 +177,9 @@ def lived(seed: int) -> Catalog:
                 catalog.expire(name, retain_last=3, dry_run=False)
             case 9:
                 with catalog.transaction() as transaction:
-                    for each in names:
-                        if transaction.table_exists(each):
-                            transaction.load_table(each).append(rows(*some()))
+                    for each_name in names:
+                        if transaction.table_exists(each_name):
+                            transaction.load_table(each_name).append(rows(*some()))
             case 10:
                 try:
                     catalog.clone(name, f"clone{step}")
@@ -188,23 +192,23 @@ def lived(seed: int) -> Catalog:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_random_warehouse_comes_back_with_the_rows_of_every_version(seed: int) -> None:
     source, place, target = lived(seed), new(), new()
-    done = source.backup(place)
-    restored = Catalog(target)
-    restored.restore_warehouse(place)
-    check_whole(restored)
-    for at in done.backup.tables:
+    backup = source.backup(place)
+    restored_catalog = Catalog(target)
+    restored_catalog.restore_warehouse(place)
+    check_whole(restored_catalog)
+    for at in backup.backup.tables:
         name = ".".join(at.name)
         table = source.load_table(name)
-        assert ids(restored, name) == ids(source, name)
-        if at.name in done.backup.clones:
+        assert ids(restored_catalog, name) == ids(source, name)
+        if at.name in backup.backup.clones:
             continue
         for version in range(1, table.version + 1):
             try:
                 expected = ids(source, name, version=version)
             except Exception as error:
                 with pytest.raises(type(error)):
-                    ids(restored, name, version=version)
+                    ids(restored_catalog, name, version=version)
                 continue
-            assert ids(restored, name, version=version) == expected
+            assert ids(restored_catalog, name, version=version) == expected
         for ref in table.refs:
-            assert ids(restored, name, ref=ref) == ids(source, name, ref=ref)
+            assert ids(restored_catalog, name, ref=ref) == ids(source, name, ref=ref)

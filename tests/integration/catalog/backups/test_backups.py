@@ -27,8 +27,8 @@ def ids(catalog: Catalog, name: str, **which: Any) -> list[int]:
 
 
 def check_whole(catalog: Catalog) -> None:
-    found = catalog.fsck(deep=True, all_versions=True)
-    assert not found.of(Severity.DAMAGE), found.of(Severity.DAMAGE)
+    report = catalog.fsck(deep=True, all_versions=True)
+    assert not report.of(Severity.DAMAGE), report.of(Severity.DAMAGE)
 
 
 @pytest.fixture
@@ -52,11 +52,11 @@ def filled(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> Catalog:
 def test_a_warehouse_comes_back_with_its_history(
     filled: Catalog, warehouse: str, place: str, elsewhere: str
 ) -> None:
-    done = filled.backup(place)
-    assert not done.resumed and done.copied == done.backup.objects
+    backup = filled.backup(place)
+    assert not backup.resumed and backup.copied == backup.backup.objects
     filled.load_table("b").append(rows(99))
-    restored = Catalog(elsewhere).restore_warehouse(place)
-    assert (restored.tables, restored.left) == (2, ())
+    restored_warehouse = Catalog(elsewhere).restore_warehouse(place)
+    assert (restored_warehouse.tables, restored_warehouse.left) == (2, ())
     again = Catalog(elsewhere)
     check_whole(again)
     assert ids(again, "n.a") == [1, 3, 4, 5, 10] and ids(again, "b") == [7, 8]
@@ -65,8 +65,8 @@ def test_a_warehouse_comes_back_with_its_history(
     for version in range(1, of_source.version + 1):
         assert ids(again, "n.a", version=version) == ids(filled, "n.a", version=version)
     assert again.load_table("n.a").table_head.id == of_source.table_head.id
-    assert [each.commit_id for each in again.load_table("n.a").history()] == [
-        each.commit_id for each in of_source.history()
+    assert [entry.commit_id for entry in again.load_table("n.a").history()] == [
+        entry.commit_id for entry in of_source.history()
     ]
     assert ids(Catalog(elsewhere, as_of="kept"), "b") == [7]
     again.undrop_table("gone")
@@ -81,13 +81,17 @@ def test_what_is_there_is_not_copied_again_and_older_backups_stay(
     filled: Catalog, place: str, elsewhere: str
 ) -> None:
     first = filled.backup(place).backup
-    nothing = filled.backup(place)
+    backup = filled.backup(place)
     # Dropping the cut of the first one is a commit of its own.
-    assert nothing.copied <= 4 and nothing.copied_bytes < 5_000
+    assert backup.copied <= 4 and backup.copied_bytes < 5_000
     filled.load_table("b").append(rows(11))
     last = filled.backup(place)
     assert last.copied < 8
-    assert [each.id for each in filled.backups(place)] == [first.id, nothing.backup.id, last.backup.id]
+    assert [each_backup.id for each_backup in filled.backups(place)] == [
+        first.id,
+        backup.backup.id,
+        last.backup.id,
+    ]
     Catalog(elsewhere).restore_warehouse(place, first.id)
     assert ids(Catalog(elsewhere), "b") == [7, 8]
 
@@ -97,15 +101,15 @@ def test_two_runs_of_one_backup_leave_it_readable(filled: Catalog, warehouse: st
     table = filled.load_table("b")
     for number in range(8):
         table = table.append(rows(20 + number))
-    others: list[str] = []
+    other_texts: list[str] = []
 
     def beside(message: str) -> None:
-        if not others and message.startswith("object"):
-            other = Catalog(warehouse)
-            other.expire("b", retain_last=1, dry_run=False)
-            others.append(other.backup(place).backup.id)
+        if not other_texts and message.startswith("object"):
+            other_catalog = Catalog(warehouse)
+            other_catalog.expire("b", retain_last=1, dry_run=False)
+            other_texts.append(other_catalog.backup(place).backup.id)
 
-    assert filled.backup(place, progress=beside).backup.id == others[0]
+    assert filled.backup(place, progress=beside).backup.id == other_texts[0]
     assert not filled.verify_backup(place).problems
     lists = list(MemoryStore.named(place).list_after("lists/"))
     assert len(lists) == 1 and not filled.cuts().keys() - {"kept"}
@@ -116,13 +120,13 @@ def test_copies_that_went_different_ways_have_cuts_of_their_own(
 ) -> None:
     """The same job, with the same token, saves a cut in both; its object has the same name, and other versions."""
     filled.backup(place)
-    restored = Catalog(elsewhere)
-    restored.restore_warehouse(place)
-    restored.load_table("b").append(rows(20)).append(rows(21))
-    for each in (filled, restored):
-        each.save_cut("nightly", token=Token(commit_id="a" * 26, bases={}))
+    restored_catalog = Catalog(elsewhere)
+    restored_catalog.restore_warehouse(place)
+    restored_catalog.load_table("b").append(rows(20)).append(rows(21))
+    for catalog in (filled, restored_catalog):
+        catalog.save_cut("nightly", token=Token(commit_id="a" * 26, bases={}))
     filled.backup(place)
-    restored.backup(place)
+    restored_catalog.backup(place)
     again = Catalog(f"{elsewhere}-again")
     again.restore_warehouse(place)
     assert ids(Catalog(again.warehouse, as_of="nightly"), "b") == [7, 8, 20, 21]
@@ -139,22 +143,22 @@ def test_the_cut_that_kept_the_versions_is_dropped(filled: Catalog, place: str) 
 def test_expiry_and_vacuum_in_the_middle_take_nothing_that_the_backup_has(
     filled: Catalog, warehouse: str, place: str, elsewhere: str
 ) -> None:
-    other = Catalog(warehouse)
+    other_catalog = Catalog(warehouse)
     stages: list[str] = []
 
     def meanwhile(message: str) -> None:
         stages.append(message)
-        table = other.load_table("b")
+        table = other_catalog.load_table("b")
         table.overwrite(rows(len(stages) + 100))
-        other.expire(retain_last=1, dry_run=False)
-        other.vacuum(older_than=NOW, dry_run=False)
+        other_catalog.expire(retain_last=1, dry_run=False)
+        other_catalog.vacuum(older_than=NOW, dry_run=False)
 
     filled.backup(place, progress=meanwhile)
     assert stages
-    restored = Catalog(elsewhere)
-    restored.restore_warehouse(place)
-    check_whole(restored)
-    assert ids(restored, "b") == [7, 8] and ids(restored, "n.a") == [1, 3, 4, 5, 10]
+    restored_catalog = Catalog(elsewhere)
+    restored_catalog.restore_warehouse(place)
+    check_whole(restored_catalog)
+    assert ids(restored_catalog, "b") == [7, 8] and ids(restored_catalog, "n.a") == [1, 3, 4, 5, 10]
 
 
 def test_what_has_expired_is_not_in_a_backup(filled: Catalog, place: str, elsewhere: str) -> None:
@@ -164,15 +168,15 @@ def test_what_has_expired_is_not_in_a_backup(filled: Catalog, place: str, elsewh
     filled.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
     filled.load_table("n.a").append(rows(12))
     filled.backup(place)
-    restored = Catalog(elsewhere)
-    restored.restore_warehouse(place)
-    check_whole(restored)
-    assert ids(restored, "n.a") == [1, 3, 4, 5, 10, 12]
+    restored_catalog = Catalog(elsewhere)
+    restored_catalog.restore_warehouse(place)
+    check_whole(restored_catalog)
+    assert ids(restored_catalog, "n.a") == [1, 3, 4, 5, 10, 12]
     with pytest.raises(NotFound, match="expired"):
-        restored.load_table("n.a", version=2)
-    restored.expire(retain_last=1, dry_run=False)
-    restored.vacuum(older_than=NOW, dry_run=False)
-    check_whole(restored)
+        restored_catalog.load_table("n.a", version=2)
+    restored_catalog.expire(retain_last=1, dry_run=False)
+    restored_catalog.vacuum(older_than=NOW, dry_run=False)
+    check_whole(restored_catalog)
 
 
 def test_a_clone_has_files_of_its_own_afterwards(filled: Catalog, place: str, elsewhere: str) -> None:
@@ -180,21 +184,23 @@ def test_a_clone_has_files_of_its_own_afterwards(filled: Catalog, place: str, el
     filled.load_table("copy").append(rows(20))
     filled.load_table("n.a").overwrite(rows(0))
     filled.backup(place)
-    restored = Catalog(elsewhere)
-    assert restored.restore_warehouse(place).backup.clones == (("copy",),)
-    assert ids(restored, "copy") == [1, 3, 4, 5, 10, 20] and ids(restored, "n.a") == [0]
-    assert not [path for path in restored.load_table("copy").plan()["path"].to_pylist() if "://" in path]
-    check_whole(restored)
+    restored_catalog = Catalog(elsewhere)
+    assert restored_catalog.restore_warehouse(place).backup.clones == (("copy",),)
+    assert ids(restored_catalog, "copy") == [1, 3, 4, 5, 10, 20] and ids(restored_catalog, "n.a") == [0]
+    assert not [
+        path for path in restored_catalog.load_table("copy").plan()["path"].to_pylist() if "://" in path
+    ]
+    check_whole(restored_catalog)
 
 
 def test_a_table_comes_back_beside_the_one_that_is_there(filled: Catalog, place: str) -> None:
     source = filled.load_table("n.a")
     filled.backup(place)
     source.overwrite(rows(0))
-    made = filled.restore_table(place, "n.a", to="n.again")
+    table = filled.restore_table(place, "n.a", to="n.again")
     assert ids(filled, "n.again") == [1, 3, 4, 5, 10] and ids(filled, "n.a") == [0]
-    assert made.table.id != source.table_head.id and made.table.version == 1
-    assert made.table.state.next_row == source.table_head.state.next_row
+    assert table.table.id != source.table_head.id and table.table.version == 1
+    assert table.table.state.next_row == source.table_head.state.next_row
     check_whole(filled)
     with pytest.raises(TableExists):
         filled.restore_table(place, "n.a")
@@ -216,12 +222,12 @@ def test_a_table_comes_back_in_place_of_the_one_that_is_there(filled: Catalog, p
 
 
 def test_a_backup_of_a_namespace_or_a_table_has_these_alone(filled: Catalog, place: str) -> None:
-    one = filled.backup(place, "n.a").backup
-    assert [each.name for each in one.tables] == [("n", "a")] and one.kind == "table"
+    backup = filled.backup(place, "n.a").backup
+    assert [table.name for table in backup.tables] == [("n", "a")] and backup.kind == "table"
     all_below = filled.backup(place, "n").backup
-    assert [each.name for each in all_below.tables] == [("n", "a")] and all_below.kind == "namespace"
+    assert [table.name for table in all_below.tables] == [("n", "a")] and all_below.kind == "namespace"
     filled.drop_table("n.a")
-    filled.restore_table(place, "n.a", backup=one.id)
+    filled.restore_table(place, "n.a", backup=backup.id)
     assert ids(filled, "n.a") == [1, 3, 4, 5, 10]
     with pytest.raises(NoSuchTable, match="its tables are `n`.`a`"):
         filled.restore_table(place, "b")
@@ -232,12 +238,12 @@ def test_a_backup_of_a_namespace_or_a_table_has_these_alone(filled: Catalog, pla
 def test_identity_columns_go_on(catalog: Catalog, place: str, elsewhere: str) -> None:
     create(catalog).append(of("a", "b"))
     catalog.backup(place)
-    restored = Catalog(elsewhere)
-    restored.restore_warehouse(place)
+    restored_catalog = Catalog(elsewhere)
+    restored_catalog.restore_warehouse(place)
     catalog.restore_table(place, "t", to="u")
-    for each, name in ((restored, "t"), (catalog, "u")):
-        each.load_table(name).append(of("c"))
-        assert ids(each, name) == [1, 2, 3]
+    for each_catalog, name in ((restored_catalog, "t"), (catalog, "u")):
+        each_catalog.load_table(name).append(of("c"))
+        assert ids(each_catalog, name) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("what", ["altered", "missing"])
@@ -245,14 +251,16 @@ def test_damage_of_a_backup_is_named(filled: Catalog, place: str, elsewhere: str
     filled.backup(place)
     store = MemoryStore.named(place)
     data = next(key for key in store.list_after("objects/") if key.endswith(".parquet"))
-    whole = store.get(data)
-    assert whole is not None
+    whole_data = store.get(data)
+    assert whole_data is not None
     if what == "altered":
-        store.put(data, b"x" + whole[1:])
+        store.put(data, b"x" + whole_data[1:])
     else:
         store.delete([data])
-    checked = filled.verify_backup(place)
-    assert [(each.what, each.place) for each in checked.problems] == [(what, f"{place}/{data}")]
+    checked_backup = filled.verify_backup(place)
+    assert [(problem.what, problem.place) for problem in checked_backup.problems] == [
+        (what, f"{place}/{data}")
+    ]
     with pytest.raises(FormatError, match=data):
         Catalog(elsewhere).restore_warehouse(place)
     # Nothing is a warehouse before all of it is there.
@@ -265,29 +273,29 @@ def test_damage_of_a_backup_is_named(filled: Catalog, place: str, elsewhere: str
 
 
 def test_an_altered_list_is_an_error(filled: Catalog, place: str) -> None:
-    made = filled.backup(place).backup
-    MemoryStore.named(place).put(f"lists/{made.id}/{made.list_hash}.parquet", b"nothing")
+    backup = filled.backup(place).backup
+    MemoryStore.named(place).put(f"lists/{backup.id}/{backup.list_hash}.parquet", b"nothing")
     with pytest.raises(FormatError, match="was altered"):
         filled.verify_backup(place)
 
 
 def test_another_version_in_the_object_of_a_backup_is_an_error(filled: Catalog, place: str) -> None:
-    made = filled.backup(place).backup
-    store, key = MemoryStore.named(place), f"backups/{made.id}.json"
-    whole = store.get(key)
-    assert whole is not None
-    (version,) = {at.version for at in made.tables if at.name == ("b",)}
-    store.put(key, whole.replace(b'"version":%d' % version, b'"version":%d' % (version - 1)))
-    for refused in (
+    new_backup = filled.backup(place).backup
+    store, key = MemoryStore.named(place), f"backups/{new_backup.id}.json"
+    data = store.get(key)
+    assert data is not None
+    (version,) = {at.version for at in new_backup.tables if at.name == ("b",)}
+    store.put(key, data.replace(b'"version":%d' % version, b'"version":%d' % (version - 1)))
+    for refused_backups in (
         filled.backups,
         filled.verify_backup,
         lambda there: filled.restore_table(there, "b", to="c"),
     ):
         with pytest.raises(FormatError, match="was altered: delete it, and use another backup"):
-            refused(place)
-    store.put(key, whole)
+            refused_backups(place)
+    store.put(key, data)
     store.put(f"backups/{filled.backup(place).backup.id}.json", b"{}")
-    assert not filled.verify_backup(place, made.id).problems, "the other one is of use still"
+    assert not filled.verify_backup(place, new_backup.id).problems, "the other one is of use still"
 
 
 def test_bad_places_are_refused(filled: Catalog, warehouse: str, place: str, elsewhere: str) -> None:
@@ -305,10 +313,10 @@ def test_bad_places_are_refused(filled: Catalog, warehouse: str, place: str, els
         filled.restore_warehouse(place)
     with pytest.raises(NotFound, match="there is no backup none"):
         filled.verify_backup(place, "none")
-    other = Catalog("memory://another-warehouse")
-    other.create_table("x", SCHEMA)
+    other_catalog = Catalog("memory://another-warehouse")
+    other_catalog.create_table("x", SCHEMA)
     with pytest.raises(InvalidInput, match="backups of another warehouse"):
-        other.backup(place)
+        other_catalog.backup(place)
     with pytest.raises(NoSuchTable):
         filled.backup(place, "n.none")
 
@@ -329,27 +337,27 @@ def test_what_is_outside_is_refused_or_left_by_name(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="`outside` at .*away is outside"):
         catalog.backup(place)
     assert not catalog.cuts()
-    made = catalog.backup(place, outside="leave").backup
-    assert [(each.name, each.place) for each in made.left] == [(("outside",), str(tmp_path / "away"))]
-    restored = Catalog(str(tmp_path / "r"), options={"fsync": "off"})
-    restored.restore_warehouse(place)
+    backup = catalog.backup(place, outside="leave").backup
+    assert [(each.name, each.place) for each in backup.left] == [(("outside",), str(tmp_path / "away"))]
+    restored_catalog = Catalog(str(tmp_path / "r"), options={"fsync": "off"})
+    restored_catalog.restore_warehouse(place)
     # Two warehouses with one table would each drop it for the other.
-    assert restored.list_tables() == [("inside",)]
+    assert restored_catalog.list_tables() == [("inside",)]
     with pytest.raises(Unsupported, match="left out"):
-        restored.restore_table(place, "outside")
-    check_whole(restored)
+        restored_catalog.restore_table(place, "outside")
+    check_whole(restored_catalog)
 
 
 def test_a_place_that_is_full_says_how_to_go_on(
     filled: Catalog, place: str, elsewhere: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = [9]
+    remaining_numbers = [9]
 
     def full(put: Callable[[MemoryStore, str, bytes], object]) -> Callable[[MemoryStore, str, bytes], object]:
         def put_unless_full(self: MemoryStore, key: str, data: bytes) -> object:
             if self.url in (place, elsewhere):
-                left[0] -= 1
-                if left[0] < 0:
+                remaining_numbers[0] -= 1
+                if remaining_numbers[0] < 0:
                     at = f"{self.url}/{key}"
                     raise StorageError("no space left on device", location=at, without_effect=True)
             return put(self, key, data)
@@ -360,12 +368,12 @@ def test_a_place_that_is_full_says_how_to_go_on(
         monkeypatch.setattr(MemoryStore, name, full(getattr(MemoryStore, name)))
     with pytest.raises(StorageError, match="stopped after .* run it again, and it goes on"):
         filled.backup(place)
-    left[0] = 1_000
+    remaining_numbers[0] = 1_000
     assert filled.backup(place).resumed
-    left[0] = 9
+    remaining_numbers[0] = 9
     with pytest.raises(StorageError, match="the restore stopped after 7 of"):
         Catalog(elsewhere).restore_warehouse(place)
-    left[0] = 1_000
+    remaining_numbers[0] = 1_000
     assert Catalog(elsewhere).restore_warehouse(place).copied < filled.backup(place).backup.objects
     assert ids(Catalog(elsewhere), "b") == [7, 8]
 
@@ -381,7 +389,7 @@ def test_what_a_killed_run_has_left_half_made_goes_with_the_next_one(tmp_path: P
         file.write_bytes(b"half")
         return file
 
-    left = [
+    remaining_paths = [
         torn(place / "objects" / "t" / "data"),
         torn(target / "t" / "data"),
         torn(tmp_path / "copy" / "_log"),
@@ -389,7 +397,7 @@ def test_what_a_killed_run_has_left_half_made_goes_with_the_next_one(tmp_path: P
     catalog.backup(str(place))
     Catalog(str(target)).restore_warehouse(str(place))
     catalog.copy(str(tmp_path / "copy"))
-    assert not any(file.exists() for file in left)
+    assert not any(file.exists() for file in remaining_paths)
 
 
 @pytest.mark.parametrize("applied", [False, True])
@@ -397,25 +405,27 @@ def test_an_answer_that_is_lost_once_is_settled(
     filled: Catalog, place: str, elsewhere: str, monkeypatch: pytest.MonkeyPatch, applied: bool
 ) -> None:
     """For what is created once and is no commit as well: cuts, places, marks, backups, and what is restored."""
-    put, lost = MemoryStore.put_if_absent, set[str]()
+    put, lost_texts = MemoryStore.put_if_absent, set[str]()
 
-    def losing(self: MemoryStore, key: str, data: bytes) -> bool:
-        if key in lost:
+    def losing_flag(self: MemoryStore, key: str, data: bytes) -> bool:
+        if key in lost_texts:
             return put(self, key, data)
-        lost.add(key)
+        lost_texts.add(key)
         if applied:
             put(self, key, data)
         raise StorageError("503 SlowDown", location=f"{self.url}/{key}")
 
-    monkeypatch.setattr(MemoryStore, "put_if_absent", losing)
+    monkeypatch.setattr(MemoryStore, "put_if_absent", losing_flag)
     filled.save_cut("more")
     filled.backup(place)
-    restored = Catalog(elsewhere, log_options=LogOptions(sleep_s=lambda seconds: None))
-    restored.restore_warehouse(place)
+    restored_catalog = Catalog(elsewhere, log_options=LogOptions(sleep_s=lambda seconds: None))
+    restored_catalog.restore_warehouse(place)
     filled.copy(f"{elsewhere}-copy")
-    assert any(key.startswith("_cut/") for key in lost) and any(key.startswith("backups/") for key in lost)
-    check_whole(restored)
-    assert ids(restored, "b") == ids(Catalog(f"{elsewhere}-copy"), "b") == [7, 8]
+    assert any(key.startswith("_cut/") for key in lost_texts) and any(
+        key.startswith("backups/") for key in lost_texts
+    )
+    check_whole(restored_catalog)
+    assert ids(restored_catalog, "b") == ids(Catalog(f"{elsewhere}-copy"), "b") == [7, 8]
 
 
 @pytest.mark.parametrize("how", ["restore", "copy"])
@@ -445,22 +455,22 @@ def test_expiry_that_was_under_way_is_ended_in_what_comes_of_it(
 def test_changes_go_on_in_what_was_restored(filled: Catalog, place: str, elsewhere: str) -> None:
     changes = filled.load_table("b").version
     filled.backup(place)
-    restored = Catalog(elsewhere)
-    restored.restore_warehouse(place)
-    restored.load_table("b").append(rows(12))
-    found = restored.load_table("b").changes(changes + 1)
-    assert found.to_arrow().column("id").to_pylist() == [12]
+    restored_catalog = Catalog(elsewhere)
+    restored_catalog.restore_warehouse(place)
+    restored_catalog.load_table("b").append(rows(12))
+    found_changes = restored_catalog.load_table("b").changes(changes + 1)
+    assert found_changes.to_arrow().column("id").to_pylist() == [12]
 
 
 def test_a_dropped_namespace_comes_back_dropped(filled: Catalog, place: str, elsewhere: str) -> None:
     filled.create_table("n.gone", SCHEMA).append(rows(3))
     filled.drop_namespace("n", cascade=True)
-    assert [each.name for each in filled.backup(place).backup.tables] == [("b",)]
-    restored = Catalog(elsewhere)
-    restored.restore_warehouse(place)
-    check_whole(restored)
-    restored.undrop_namespace("n")
-    assert ids(restored, "n.a") == [1, 3, 4, 5, 10] and ids(restored, "n.gone") == [3]
+    assert [table.name for table in filled.backup(place).backup.tables] == [("b",)]
+    restored_catalog = Catalog(elsewhere)
+    restored_catalog.restore_warehouse(place)
+    check_whole(restored_catalog)
+    restored_catalog.undrop_namespace("n")
+    assert ids(restored_catalog, "n.a") == [1, 3, 4, 5, 10] and ids(restored_catalog, "n.gone") == [3]
 
 
 def test_what_was_dropped_outside_is_the_sources_alone(tmp_path: Path) -> None:
@@ -468,12 +478,12 @@ def test_what_was_dropped_outside_is_the_sources_alone(tmp_path: Path) -> None:
     source.create_namespace("n", {"location": str(tmp_path / "away")})
     source.create_table("n.t", SCHEMA).append(rows(1))
     source.drop_table("n.t")
-    made = source.backup(str(tmp_path / "backups")).backup
-    assert [(each.kind, each.name) for each in made.left] == [("dropped", ("n", "t"))]
-    restored = Catalog(str(tmp_path / "r"), options={"fsync": "off"})
-    restored.restore_warehouse(str(tmp_path / "backups"))
-    assert not restored.dropped("n")
-    restored.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
+    backup = source.backup(str(tmp_path / "backups")).backup
+    assert [(each.kind, each.name) for each in backup.left] == [("dropped", ("n", "t"))]
+    restored_catalog = Catalog(str(tmp_path / "r"), options={"fsync": "off"})
+    restored_catalog.restore_warehouse(str(tmp_path / "backups"))
+    assert not restored_catalog.dropped("n")
+    restored_catalog.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
     source.undrop_table("n.t")
     assert ids(source, "n.t") == [1]
 
@@ -487,21 +497,21 @@ def test_a_vacuum_of_what_was_restored_leaves_the_tables_at_the_sources_location
     source = Catalog(str(tmp_path / "w"), options={"fsync": "off"})
     source.create_namespace("n", {"location": away, "owner": "ada"})
     source.create_table("n.old", SCHEMA).append(rows(1))
-    other = Catalog(str(tmp_path / "r"), options={"fsync": "off"})
+    other_catalog = Catalog(str(tmp_path / "r"), options={"fsync": "off"})
     if copied:
         source.copy(str(tmp_path / "r"), outside="leave")
     else:
         source.backup(str(tmp_path / "backups"), outside="leave")
-        other.restore_warehouse(str(tmp_path / "backups"))
+        other_catalog.restore_warehouse(str(tmp_path / "backups"))
     source.create_table("n.new", SCHEMA).append(rows(2))
-    assert other.load_namespace("n") == {"owner": "ada"}
-    made = other.create_table("n.made", SCHEMA).append(rows(3))
-    other.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
-    assert made.location.startswith(str(tmp_path / "r"))
-    assert ids(source, "n.old") == [1] and ids(source, "n.new") == [2] and ids(other, "n.made") == [3]
-    assert [each.name for each in source.dropped("n")] == []
+    assert other_catalog.load_namespace("n") == {"owner": "ada"}
+    table = other_catalog.create_table("n.made", SCHEMA).append(rows(3))
+    other_catalog.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
+    assert table.location.startswith(str(tmp_path / "r"))
+    assert ids(source, "n.old") == [1] and ids(source, "n.new") == [2] and ids(other_catalog, "n.made") == [3]
+    assert [entry.name for entry in source.dropped("n")] == []
     check_whole(source)
-    check_whole(other)
+    check_whole(other_catalog)
 
 
 def test_a_dropped_clone_is_named_and_cannot_be_undropped_where_its_source_is_not(
@@ -515,15 +525,15 @@ def test_a_dropped_clone_is_named_and_cannot_be_undropped_where_its_source_is_no
     catalog.drop_table("gone")
     catalog.drop_table("b")
     catalog.drop_table("a")
-    made = catalog.backup(place).backup
-    assert [(each.kind, each.name, each.files) for each in made.left] == [("dropped", ("gone",), 1)]
-    restored = Catalog(elsewhere)
-    restored.restore_warehouse(place)
-    assert ids(restored, "live") == [1, 2]
-    assert all("://" not in path for path in restored.load_table("live").plan()["path"].to_pylist())
-    assert sorted(each.name for each in restored.dropped()) == [("a",), ("b",)]
+    backup = catalog.backup(place).backup
+    assert [(each.kind, each.name, each.files) for each in backup.left] == [("dropped", ("gone",), 1)]
+    restored_catalog = Catalog(elsewhere)
+    restored_catalog.restore_warehouse(place)
+    assert ids(restored_catalog, "live") == [1, 2]
+    assert all("://" not in path for path in restored_catalog.load_table("live").plan()["path"].to_pylist())
+    assert sorted(entry.name for entry in restored_catalog.dropped()) == [("a",), ("b",)]
     with pytest.raises(LakelogError, match="gone"):
-        restored.undrop_table("gone")
+        restored_catalog.undrop_table("gone")
     assert ids(catalog, "live") == [1, 2]
     catalog.undrop_table("gone")
     assert ids(catalog, "gone") == [1, 2]

@@ -47,14 +47,16 @@ def test_a_copy_is_brought_up_to_date_until_it_is_finished(
         Catalog(elsewhere).create_table("t", SCHEMA)
     filled.load_table("b").append(rows(20))
     table = filled.create_table("n.c", SCHEMA).append(rows(1)).append(rows(2))
-    gone = table.table_head.all_files()["path"].to_pylist()
+    removed_rows = table.table_head.all_files()["path"].to_pylist()
     filled.copy(elsewhere, finish=False)
     table.compact()
     filled.expire("n.c", retain_last=1, dry_run=False)
     again = filled.copy(elsewhere, finish=False)
     assert 0 < again.copied < 30
-    done = filled.copy(elsewhere)
-    assert done.finished and done.copied < 10 and not filled.cuts().keys() - {"kept"}
+    finished_elsewhere = filled.copy(elsewhere)
+    assert (
+        finished_elsewhere.finished and finished_elsewhere.copied < 10 and not filled.cuts().keys() - {"kept"}
+    )
     copy = Catalog(elsewhere)
     check_whole(copy)
     assert ids(copy, "b") == [7, 8, 20]
@@ -62,7 +64,7 @@ def test_a_copy_is_brought_up_to_date_until_it_is_finished(
     assert ids(Catalog(elsewhere, as_of="kept"), "n.a") == [1, 3, 4, 5]
     # Nothing is left of the way here: neither what only a copy needs, nor what has expired meanwhile.
     assert not [key for key in keys(elsewhere) if key.startswith("_lakelog")]
-    assert not [key for key in keys(elsewhere) if key.endswith(gone[-1])]
+    assert not [key for key in keys(elsewhere) if key.endswith(removed_rows[-1])]
     copy.load_table("b").append(rows(100))
     assert ids(copy, "b") == [7, 8, 20, 100] and ids(Catalog(warehouse), "b") == [7, 8, 20]
     with pytest.raises(InvalidInput, match="is a warehouse already, and goes its own way"):
@@ -113,7 +115,7 @@ def test_a_table_and_a_namespace_are_copied_with_their_history(catalog: Catalog)
         check_same(catalog, copy, "a.b.t")
         assert copy.list_namespaces() == [("a",)] and copy.list_tables("a") == []
         tables = ["t"] if name == "a.b.t" else ["of u", "t"]
-        assert [each[-1] for each in copy.list_tables("a.b")] == tables
+        assert [table[-1] for table in copy.list_tables("a.b")] == tables
         if name != "a.b.t":
             assert ids(copy, "a.b.of u") == [7, 8]
             copy.undrop_table("a.b.gone")
@@ -129,20 +131,20 @@ def test_a_table_and_a_namespace_are_copied_with_their_history(catalog: Catalog)
 def test_a_table_is_copied_into_a_warehouse_in_use(filled: Catalog, elsewhere: str) -> None:
     with pytest.raises(InvalidInput, match="no warehouse at"):
         filled.copy_table(elsewhere, "n.a")
-    other = Catalog(elsewhere)
-    other.create_namespace("n")
-    done = filled.copy_table(elsewhere, "n.a")
-    assert (done.files, done.table.version) == (3, 1)
+    other_catalog = Catalog(elsewhere)
+    other_catalog.create_namespace("n")
+    table = filled.copy_table(elsewhere, "n.a")
+    assert (table.files, table.table.version) == (3, 1)
     filled.clone("n.a", "c").delete("id = 3")
     filled.copy_table(elsewhere, "c", target="n.c")
-    assert ids(other, "n.a") == [1, 3, 4, 5, 10] and ids(other, "n.c") == [1, 4, 5, 10]
-    check_whole(other)
+    assert ids(other_catalog, "n.a") == [1, 3, 4, 5, 10] and ids(other_catalog, "n.c") == [1, 4, 5, 10]
+    check_whole(other_catalog)
     with pytest.raises(TableExists):
         filled.copy_table(elsewhere, "n.a")
     with pytest.raises(NoSuchTable):
         filled.copy_table(elsewhere, "n.nothing")
     path = filled.load_table("b").table_head.all_files()["path"].to_pylist()[0]
-    [key] = [each for each in keys(engine.places(filled).warehouse) if each.endswith(path)]
+    [key] = [text for text in keys(engine.places(filled).warehouse) if text.endswith(path)]
     MemoryStore.named(engine.places(filled).warehouse)._objects[key] += b"!"
     with pytest.raises(FormatError, match="is not what the log of .* says"):
         filled.copy_table(elsewhere, "b")
@@ -162,17 +164,17 @@ def test_what_is_outside_is_carried_as_tables_of_the_copy(tmp_path: Path) -> Non
         catalog.copy(target, "n.away")
     with pytest.raises(InvalidInput, match="which only a copy can do"):
         catalog.backup(target, outside="carry")
-    done = catalog.copy(target, "n", outside="carry")
+    finished_target = catalog.copy(target, "n", outside="carry")
     copy = Catalog(target)
-    assert {each.name[-1] for each in done.carried} == {"away", "imported"}
-    assert [each.kind for each in done.left] == ["dropped"]
+    assert {each.name[-1] for each in finished_target.carried} == {"away", "imported"}
+    assert [each.kind for each in finished_target.left] == ["dropped"]
     assert ids(copy, "n.away") == [1, 2] and ids(copy, "n.imported") == [8]
     away.append(rows(5))
     copy.drop_table("n.away")
-    now = dt.timedelta(0)
-    copy.vacuum(dropped_older_than=now, older_than=now, dry_run=False, trust_clock=True)
+    duration = dt.timedelta(0)
+    copy.vacuum(dropped_older_than=duration, older_than=duration, dry_run=False, trust_clock=True)
     assert ids(catalog, "n.away") == [1, 2, 5] and ids(catalog, "n.imported") == [8]
-    assert all(not each.startswith("/") for each in copy.load_table("n.imported").plan()["path"].to_pylist())
+    assert all(not row.startswith("/") for row in copy.load_table("n.imported").plan()["path"].to_pylist())
     check_whole(copy)
 
 
@@ -232,7 +234,7 @@ class Interrupted:
 @pytest.mark.parametrize("finishes", [True, False])
 def test_of_two_copies_at_once_the_one_that_began_last_goes_on_and_the_other_says_so(finishes: bool) -> None:
     """Before each write of one, the other one comes and ends, and what it has finished is written to."""
-    at = stopped = 0
+    at = stopped_number = 0
     while True:
         warehouse, target = small(), new()
         store = MemoryStore.named(target)
@@ -253,17 +255,17 @@ def test_of_two_copies_at_once_the_one_that_began_last_goes_on_and_the_other_say
             first.copy(target)
         except InvalidInput as error:
             assert "another run has" in str(error), f"write {at}"
-            stopped += 1
+            stopped_number += 1
         if interrupted.left >= 0:
-            assert stopped > 2
+            assert stopped_number > 2
             return
         if not finishes and (mark_at(store) or store.get("_log/00000000000000000001.json") is None):
             client().copy(target)
         assert not client().cuts(), f"write {at}"
         check_whole(Catalog(target))
-        found = ids(Catalog(target), "n.a")
-        assert set(found) in ({2}, {2, 9}, {2, 100}, {2, 9, 100}), f"write {at}"
-        assert not finishes or 100 in found, f"write {at}"
+        found_ids = ids(Catalog(target), "n.a")
+        assert set(found_ids) in ({2}, {2, 9}, {2, 100}, {2, 9, 100}), f"write {at}"
+        assert not finishes or 100 in found_ids, f"write {at}"
         assert not [key for key in keys(target) if key.startswith("_lakelog")], f"write {at}"
         at += 9  # each of the 57 passes
 
@@ -301,7 +303,7 @@ def test_a_run_that_looks_just_before_another_one_finishes_removes_nothing_that_
 
 def test_a_run_that_is_overtaken_leaves_no_cut_in_the_source() -> None:
     """Before each of its listings another one comes to the end of the run that both have found."""
-    at = stopped = 0
+    at = stopped_number = 0
     while True:
         warehouse, target = small(), new()
 
@@ -315,10 +317,10 @@ def test_a_run_that_is_overtaken_leaves_no_cut_in_the_source() -> None:
             first.copy(target, finish=False)
         except InvalidInput as error:
             assert "another run has begun" in str(error)
-            stopped += 1
+            stopped_number += 1
         assert not Catalog(warehouse).cuts(), f"listing {at}"
         if interrupted.left >= 0:
-            assert stopped
+            assert stopped_number
             return
         at += 1
 
@@ -327,7 +329,7 @@ def test_of_two_restores_at_once_none_takes_what_clients_wrote_for_a_clone_of_th
     """Before each write of one, the other one comes and ends, and what was a clone is written to."""
     warehouse, place = small(), new()
     Catalog(warehouse).backup(place)
-    at, tried = 19, 0
+    at, tried_number = 19, 0
     while True:
         target = new()
 
@@ -341,11 +343,11 @@ def test_of_two_restores_at_once_none_takes_what_clients_wrote_for_a_clone_of_th
         with suppress(InvalidInput):
             first.restore_warehouse(place)
         if interrupted.left >= 0:
-            assert tried > 2
+            assert tried_number > 2
             return
         assert ids(Catalog(target), "c") == [2, 7], f"write {at}"
         assert Catalog(target).list_tables(()) == [("c",)], f"write {at}"
-        tried += 1
+        tried_number += 1
         at += 2 if at < 25 else 9
 
 
@@ -391,10 +393,10 @@ def test_bad_targets(filled: Catalog, elsewhere: str, warehouse: str, client: Ca
     filled.copy(elsewhere, "n.a", finish=False)
     with pytest.raises(InvalidInput, match="unfinished copy of the table `n`.`a`, not of the warehouse"):
         filled.copy(elsewhere)
-    other = new()
-    MemoryStore.named(other).put("mine.txt", b"")
+    other_text = new()
+    MemoryStore.named(other_text).put("mine.txt", b"")
     with pytest.raises(InvalidInput, match=r"not empty, it holds 'mine.txt'"):
-        filled.copy(other)
+        filled.copy(other_text)
 
 
 @pytest.mark.parametrize("name", [None, "n"])
@@ -404,16 +406,16 @@ def test_a_copy_that_dies_at_any_write_goes_on(name: str | None) -> None:
         warehouse, target = small(), new()
         try:
             dying(warehouse, target, writes, writes % 2 == 0).copy(target, name)
-            died = False
+            has_died = False
         except Death:
-            died = True
-        if not died:
+            has_died = True
+        if not has_died:
             assert writes > 20
             return
         catalog = quick(warehouse)
-        finished = engine.places(catalog).store(target).get("_log/00000000000000000001.json") is not None
-        begun = engine.places(catalog).store(target).get("_lakelog_restoring.json") is not None
-        if begun or not finished:
+        is_finished = engine.places(catalog).store(target).get("_log/00000000000000000001.json") is not None
+        is_begun = engine.places(catalog).store(target).get("_lakelog_restoring.json") is not None
+        if is_begun or not is_finished:
             catalog.copy(target, name)
         copy = Catalog(target)
         assert ids(copy, "n.a") == [2], f"death at write {writes}"
@@ -428,14 +430,14 @@ def test_a_copy_that_dies_at_any_write_goes_on(name: str | None) -> None:
 def test_a_random_warehouse_is_copied_with_the_rows_of_every_version(seed: int) -> None:
     source, target = lived(100 + seed), new()
     source.copy(target, finish=False)
-    done = source.copy(target)
+    finished_target = source.copy(target)
     copy = Catalog(target)
     check_whole(copy)
-    for at in done.backup.tables:
+    for at in finished_target.backup.tables:
         name = ".".join(at.name)
         assert ids(copy, name) == ids(source, name)
         for version in range(1, source.load_table(name).version + 1):
-            if at.name in done.backup.clones:
+            if at.name in finished_target.backup.clones:
                 continue
             try:
                 expected = ids(source, name, version=version)

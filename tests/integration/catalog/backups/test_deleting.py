@@ -23,8 +23,8 @@ from lakelog.log.stores import MemoryStore
 
 
 def check_all_whole(catalog: Catalog, place: str) -> None:
-    for each in catalog.backups(place):
-        assert not catalog.verify_backup(place, each.id).problems, each.id
+    for backup in catalog.backups(place):
+        assert not catalog.verify_backup(place, backup.id).problems, backup.id
 
 
 def objects(place: str) -> set[str]:
@@ -45,12 +45,20 @@ def three(place: str) -> tuple[Catalog, list[str]]:
 
 def test_what_only_they_had_goes_and_others_stay_whole(three: Any, place: str) -> None:
     catalog, (first, second, third) = three
-    before = objects(place)
-    planned = catalog.delete_backups(place, [first])
-    assert planned.backups == (first,) and planned.objects >= 2 and objects(place) == before
-    done = catalog.delete_backups(place, [first], dry_run=False)
-    assert done == planned and done.kept == 2 and len(objects(place)) == len(before) - done.objects
-    assert [each.id for each in catalog.backups(place)] == [second, third]
+    objects_before = objects(place)
+    planned_backups = catalog.delete_backups(place, [first])
+    assert (
+        planned_backups.backups == (first,)
+        and planned_backups.objects >= 2
+        and objects(place) == objects_before
+    )
+    backups = catalog.delete_backups(place, [first], dry_run=False)
+    assert (
+        backups == planned_backups
+        and backups.kept == 2
+        and len(objects(place)) == len(objects_before) - backups.objects
+    )
+    assert [backup.id for backup in catalog.backups(place)] == [second, third]
     check_all_whole(catalog, place)
     with pytest.raises(NotFound, match="there is no backup"):
         catalog.verify_backup(place, first)
@@ -69,19 +77,21 @@ def test_what_only_they_had_goes_and_others_stay_whole(three: Any, place: str) -
 def test_the_newest_of_each_thing_that_is_backed_up_stay(three: Any, place: str) -> None:
     catalog, made = three
     of_table = catalog.backup(place, "t").backup.id
-    done = catalog.delete_backups(place, keep_last=1, dry_run=False)
-    assert done.backups == tuple(made[:2])
-    assert {each.id for each in catalog.backups(place)} == {made[2], of_table}
+    backups = catalog.delete_backups(place, keep_last=1, dry_run=False)
+    assert backups.backups == tuple(made[:2])
+    assert {backup.id for backup in catalog.backups(place)} == {made[2], of_table}
     check_all_whole(catalog, place)
-    restored = Catalog(new())
-    restored.restore_warehouse(place, made[2])
-    assert ids(restored, "t") == [2]
+    restored_catalog = Catalog(new())
+    restored_catalog.restore_warehouse(place, made[2])
+    assert ids(restored_catalog, "t") == [2]
 
 
 def test_so_many_stay_of_those_that_are_not_named(three: Any, place: str) -> None:
     catalog, made = three
-    done = catalog.delete_backups(place, [made[2]], keep_last=1, dry_run=False)
-    assert done.backups == (made[0], made[2]) and [each.id for each in catalog.backups(place)] == [made[1]]
+    backups = catalog.delete_backups(place, [made[2]], keep_last=1, dry_run=False)
+    assert backups.backups == (made[0], made[2]) and [backup.id for backup in catalog.backups(place)] == [
+        made[1]
+    ]
     check_all_whole(catalog, place)
 
 
@@ -89,15 +99,15 @@ def test_what_was_deleted_is_backed_up_again_under_a_name_that_no_deletion_knows
     catalog = Catalog(new())
     catalog.create_table("t", SCHEMA).append(rows(1))
     for round in range(3):
-        made = catalog.backup(place).backup.id
+        id = catalog.backup(place).backup.id
         check_all_whole(catalog, place)
-        [file] = [each for each in objects(place) if ".parquet" in each]
+        [file] = [text for text in objects(place) if ".parquet" in text]
         assert file.endswith("" if round == 0 else f"~{round}")
-        assert catalog.delete_backups(place, [made], dry_run=False).kept == 0 and not objects(place)
+        assert catalog.delete_backups(place, [id], dry_run=False).kept == 0 and not objects(place)
     catalog.backup(place)
-    restored = Catalog(new())
-    restored.restore_warehouse(place)
-    assert ids(restored, "t") == [1]
+    restored_catalog = Catalog(new())
+    restored_catalog.restore_warehouse(place)
+    assert ids(restored_catalog, "t") == [1]
 
 
 def test_backups_that_cannot_be_read_are_named_and_can_be_deleted(three: Any, place: str) -> None:
@@ -106,8 +116,8 @@ def test_backups_that_cannot_be_read_are_named_and_can_be_deleted(three: Any, pl
     store.put(f"backups/{second}.json", b"{}")
     with pytest.raises(FormatError, match=f"{second}.*nothing was deleted"):
         catalog.delete_backups(place, [first], dry_run=False)
-    [listed] = store.list_after(f"lists/{third}/")
-    store.delete([listed])
+    [listed_text] = store.list_after(f"lists/{third}/")
+    store.delete([listed_text])
     with pytest.raises(FormatError, match=f"(?s){third}.*Nothing was deleted"):
         catalog.delete_backups(place, [second], dry_run=False)
     assert catalog.delete_backups(place, [second, third], dry_run=False).kept == 1
@@ -139,20 +149,22 @@ def test_a_deletion_that_dies_at_any_write_is_finished_by_the_next(after: bool) 
         catalog.backup(place)
         try:
             dying(warehouse, place, writes, after).delete_backups(place, [first], dry_run=False)
-            died = False
+            has_died = False
         except Death:
-            died = True
+            has_died = True
         # In between a backup is made, as it would be each night.
         last = catalog.backup(place).backup.id
         assert not catalog.verify_backup(place, last).problems
-        catalog.delete_backups(place, [first] if writes % 2 or not died else [], dry_run=False)
+        catalog.delete_backups(place, [first] if writes % 2 or not has_died else [], dry_run=False)
         catalog.delete_backups(place, [first], dry_run=False)
         assert len(catalog.backups(place)) == 2
         check_all_whole(catalog, place)
-        found = BackupPlace(MemoryStore.named(place), catalog._logs.log_options)
-        needed = {each.stored for backup in found.backups() for each in found.objects_of(backup)}
-        assert objects(place) == needed, f"death at write {writes}"
-        if not died:
+        found_place = BackupPlace(MemoryStore.named(place), catalog._logs.log_options)
+        needed_texts = {
+            object_.stored for backup in found_place.backups() for object_ in found_place.objects_of(backup)
+        }
+        assert objects(place) == needed_texts, f"death at write {writes}"
+        if not has_died:
             assert writes >= 3
             return
         writes += 1
@@ -197,24 +209,24 @@ def quietly(work: Callable[[], object], seen: set[bool]) -> None:
 def beside(deletes: bool) -> set[bool]:
     """Have one of a deletion and a backup happen as a whole at each request of the other, and return whether some of
     them have done what they were to do, and not."""
-    at, seen = 0, set[bool]()
+    at, seen_flags = 0, set[bool]()
     while True:
         warehouse, place = small(), new()
         catalog = Catalog(warehouse)
         first = catalog.backup(place).backup.id
         backup = partial(catalog.backup, place)
         delete = partial(catalog.delete_backups, place, [first], dry_run=False)
-        meanwhile = partial(quietly, backup if deletes else delete, seen)
-        other, store = interrupted(warehouse, place, at, meanwhile)
+        meanwhile = partial(quietly, backup if deletes else delete, seen_flags)
+        other_catalog, store = interrupted(warehouse, place, at, meanwhile)
         if deletes:
-            quietly(partial(other.delete_backups, place, [first], dry_run=False), seen)
+            quietly(partial(other_catalog.delete_backups, place, [first], dry_run=False), seen_flags)
         else:
-            quietly(partial(other.backup, place), seen)
+            quietly(partial(other_catalog.backup, place), seen_flags)
         check_all_whole(catalog, place)
         last = catalog.backup(place).backup.id
         assert not catalog.verify_backup(place, last).problems, at
         if store.requests <= at:
-            return seen
+            return seen_flags
         at += 1
 
 
@@ -262,18 +274,18 @@ def test_random_lives_of_a_place(seed: int) -> None:
             case _ if chance.random() < 0.4 and engine.places(catalog).store(place).get(
                 "_lakelog_backups.json"
             ):
-                known = [each.id for each in catalog.backups(place)]
+                known_ids = [backup.id for backup in catalog.backups(place)]
                 lasts = chance.choice([1 << 40, chance.randrange(8)])
-                some = chance.sample(known, min(len(known), chance.randrange(3)))
+                some_texts = chance.sample(known_ids, min(len(known_ids), chance.randrange(3)))
                 with contextlib.suppress(Death, InvalidInput):
                     dying(warehouse, place, lasts, chance.random() < 0.5).delete_backups(
-                        place, some, keep_last=chance.choice([None, 2]), dry_run=False
+                        place, some_texts, keep_last=chance.choice([None, 2]), dry_run=False
                     )
             case _:
                 catalog.backup(place)
                 check_all_whole(catalog, place)
     catalog.backup(place)
     check_all_whole(catalog, place)
-    restored = Catalog(f"memory://{uuid.uuid4().hex}")
-    restored.restore_warehouse(place)
-    assert ids(restored, "t") == ids(catalog, "t")
+    restored_catalog = Catalog(f"memory://{uuid.uuid4().hex}")
+    restored_catalog.restore_warehouse(place)
+    assert ids(restored_catalog, "t") == ids(catalog, "t")

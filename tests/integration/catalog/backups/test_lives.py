@@ -19,27 +19,29 @@ from lakelog.catalog.keeping.maintenance import Severity
 
 
 def check_whole(url: str, why: str) -> None:
-    found = Catalog(url).fsck(deep=True, all_versions=True)
-    assert not found.of(Severity.DAMAGE), f"{why}: {found.of(Severity.DAMAGE)}"
+    report = Catalog(url).fsck(deep=True, all_versions=True)
+    assert not report.of(Severity.DAMAGE), f"{why}: {report.of(Severity.DAMAGE)}"
 
 
 def check_same(before: Seen, after: Seen, backup: Backup, left: tuple[LeftOut, ...], why: str) -> None:
     """Compare a warehouse with what was made of it: all that differs has to be said."""
-    gone = {each.name for each in left if each.kind == "table"}
-    assert after.names == {name: ids for name, ids in before.names.items() if name not in gone}, why
+    removed_names = {each.name for each in left if each.kind == "table"}
+    assert after.names == {name: ids for name, ids in before.names.items() if name not in removed_names}, why
     histories = {
-        key: ids for key, ids in before.versions.items() if key[0] not in gone and key[0] not in backup.clones
+        key: ids
+        for key, ids in before.versions.items()
+        if key[0] not in removed_names and key[0] not in backup.clones
     }
     assert histories.items() <= after.versions.items(), why
-    assert after.refs == {key: ids for key, ids in before.refs.items() if key[0] not in gone}, why
-    lost = {each.name for each in left if each.kind == "dropped"}
-    assert before.dropped - lost <= after.dropped <= before.dropped, why
-    said = {each.name for each in left if each.kind == "cut"}
+    assert after.refs == {key: ids for key, ids in before.refs.items() if key[0] not in removed_names}, why
+    lost_names = {each.name for each in left if each.kind == "dropped"}
+    assert before.dropped - lost_names <= after.dropped <= before.dropped, why
+    names = {each.name for each in left if each.kind == "cut"}
     outside = {each.place for each in left}
     for (cut, name), ids in before.cuts.items():
-        now = after.cuts[cut, name]
-        assert now == ids or cut in said or name in gone | lost, (
-            f"{why}: {cut} shows {name} with {now}, not {ids}; {outside}"
+        current_cut = after.cuts[cut, name]
+        assert current_cut == ids or cut in names or name in removed_names | lost_names, (
+            f"{why}: {cut} shows {name} with {current_cut}, not {ids}; {outside}"
         )
 
 
@@ -47,13 +49,13 @@ def came_of(url: str, how: str) -> tuple[str, Backup, tuple[LeftOut, ...]]:
     """Copy, or back up and restore, a warehouse; return where to, of which backup, and what was said to be left out."""
     target = new()
     if how == "copy":
-        done = Catalog(url).copy(target, outside=LEAVE)
-        return target, done.backup, done.left
+        finished_target = Catalog(url).copy(target, outside=LEAVE)
+        return target, finished_target.backup, finished_target.left
     place = new()
     Catalog(url).backup(place, outside=LEAVE)
     assert not Catalog(url).verify_backup(place).problems
-    restored = Catalog(target).restore_warehouse(place)
-    return target, restored.backup, restored.left
+    restored_warehouse = Catalog(target).restore_warehouse(place)
+    return target, restored_warehouse.backup, restored_warehouse.left
 
 
 def check_lives(seed: int, folder: Path, *, steps: int, generations: int) -> None:
@@ -62,27 +64,31 @@ def check_lives(seed: int, folder: Path, *, steps: int, generations: int) -> Non
     life.live(steps)
     first = url = life.catalog.warehouse
     check_whole(url, f"seed {seed}, before")
-    was, all_said, not_there = seen(url), set[tuple[str, ...]](), set[str]()
+    was_state, all_said, not_there = seen(url), set[tuple[str, ...]](), set[str]()
     for number in range(generations):
         how = chance.choice(["copy", "restore"])
         why = f"seed {seed}, {how} {number}"
-        before = seen(url)
+        state_before = seen(url)
         target, backup, left = came_of(url, how)
         check_whole(target, why)
-        check_same(before, seen(target), backup, left, why)
+        check_same(state_before, seen(target), backup, left, why)
         all_said |= {each.name for each in left if each.kind == "cut"}
         not_there |= {each.place for each in left if each.kind == "dropped"}
-        now = Catalog(target)
-        for name in all_tables(now):
-            now.load_table(name).append(rows(10_000 + number))
-        after = seen(target)
+        catalog = Catalog(target)
+        for name in all_tables(catalog):
+            catalog.load_table(name).append(rows(10_000 + number))
+        state_after = seen(target)
         if chance.random() < 0.7:
-            for done in now.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False, trust_clock=True):
+            for done in catalog.vacuum(
+                older_than=NOW, dropped_older_than=NOW, dry_run=False, trust_clock=True
+            ):
                 assert done.error is None, f"{why}: {done.error}"
-            assert (same := seen(target)).names == after.names and same.cuts == after.cuts, why
+            assert (
+                same_state := seen(target)
+            ).names == state_after.names and same_state.cuts == state_after.cuts, why
             check_whole(target, f"{why}, after a vacuum")
         else:
-            undrop_all(now, number, not_there)
+            undrop_all(catalog, number, not_there)
             check_whole(target, f"{why}, after all was undropped")
         url = target
         if chance.random() < 0.5:
@@ -90,14 +96,14 @@ def check_lives(seed: int, folder: Path, *, steps: int, generations: int) -> Non
             life.live(steps // 3)
             check_whole(url, f"{why}, after more of a life")
     at_last = seen(first)  # with versions that end a transaction, where another client has done that
-    assert at_last.names == was.names and was.versions.items() <= at_last.versions.items(), (
+    assert at_last.names == was_state.names and was_state.versions.items() <= at_last.versions.items(), (
         f"seed {seed}: the source"
     )
-    then = without_cuts(seen(url), all_said)
+    past_without_cuts = without_cuts(seen(url), all_said)
     source = Catalog(first)
     source.expire(retain_last=1, dry_run=False)
     source.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False, trust_clock=True)
-    assert without_cuts(seen(url), all_said) == then, f"seed {seed}: a vacuum of the source"
+    assert without_cuts(seen(url), all_said) == past_without_cuts, f"seed {seed}: a vacuum of the source"
     check_whole(first, f"seed {seed}, the source at the end")
 
 
@@ -109,13 +115,13 @@ def without_cuts(found: Seen, said: set[tuple[str, ...]]) -> Seen:
 def undrop_all(catalog: Catalog, number: int, not_there: set[str]) -> None:
     """Restore all that was dropped. What was left out of a namespace that was dropped itself stays on that one's list
     until a vacuum."""
-    for at, each in enumerate(catalog.dropped((), recursive=True)):
-        if any(each.id in place for place in not_there):
+    for at, entry in enumerate(catalog.dropped((), recursive=True)):
+        if any(entry.id in place for place in not_there):
             continue
-        if each.kind == "namespace":
-            catalog.undrop_namespace(each.name, id=each.id, to=f"undropped{number}x{at}")
-        elif each.kind == "table":
-            catalog.undrop_table(each.name, id=each.id, to=f"undropped{number}x{at}")
+        if entry.kind == "namespace":
+            catalog.undrop_namespace(entry.name, id=entry.id, to=f"undropped{number}x{at}")
+        elif entry.kind == "table":
+            catalog.undrop_table(entry.name, id=entry.id, to=f"undropped{number}x{at}")
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -21,22 +21,22 @@ def test_clones_of_clones_with_long_names_that_begin_alike(
 ) -> None:
     """Each has the rows of its own, although all have to wait beside one another under other names."""
     names = [f"{'ü' * 125}{number}" for number in range(4)]
-    before = "b"
-    catalog.create_table(before, SCHEMA).append(rows(7))
+    name_before = "b"
+    catalog.create_table(name_before, SCHEMA).append(rows(7))
     for number, name in enumerate(names):
-        catalog.clone(before, name)
+        catalog.clone(name_before, name)
         catalog.load_table(name).append(rows(100 + number))
-        before = name
+        name_before = name
     catalog.load_table(names[2]).overwrite(rows(0))
     catalog.backup(place)
-    restored = Catalog(elsewhere)
-    restored.restore_warehouse(place)
-    assert restored.list_tables() == catalog.list_tables()
+    restored_catalog = Catalog(elsewhere)
+    restored_catalog.restore_warehouse(place)
+    assert restored_catalog.list_tables() == catalog.list_tables()
     for name in ("b", *names):
-        assert ids(restored, name) == ids(catalog, name)
-    check_whole(restored)
-    restored.restore_table(place, names[0], replace=True)
-    assert ids(restored, names[0]) == [7, 100]
+        assert ids(restored_catalog, name) == ids(catalog, name)
+    check_whole(restored_catalog)
+    restored_catalog.restore_table(place, names[0], replace=True)
+    assert ids(restored_catalog, names[0]) == [7, 100]
 
 
 def test_a_clone_with_files_outside_does_not_hold_up_a_restore(tmp_path: Path) -> None:
@@ -48,15 +48,15 @@ def test_a_clone_with_files_outside_does_not_hold_up_a_restore(tmp_path: Path) -
     catalog.load_table("c").add_files(str(tmp_path / "out" / "added.parquet"))
     catalog.load_table("c").delete("id = 1 or id = 4")
     place = str(tmp_path / "backups")
-    made = catalog.backup(place, outside="leave").backup
-    assert [(each.kind, each.name) for each in made.left] == [("file", ("c",))]
-    restored = Catalog(str(tmp_path / "r"), options={"fsync": "off"})
-    restored.restore_warehouse(place)
+    backup = catalog.backup(place, outside="leave").backup
+    assert [(each.kind, each.name) for each in backup.left] == [("file", ("c",))]
+    restored_catalog = Catalog(str(tmp_path / "r"), options={"fsync": "off"})
+    restored_catalog.restore_warehouse(place)
     # As any other table of a restored warehouse, it goes on to name the file where that was.
-    assert ids(restored, "c") == [2, 3] and ids(restored, "t") == [1, 2]
-    check_whole(restored)
-    restored.drop_table("c")
-    restored.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
+    assert ids(restored_catalog, "c") == [2, 3] and ids(restored_catalog, "t") == [1, 2]
+    check_whole(restored_catalog)
+    restored_catalog.drop_table("c")
+    restored_catalog.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
     assert ids(catalog, "c") == [2, 3]
     with pytest.raises(Unsupported, match="was outside of the warehouse"):
         catalog.restore_table(place, "c", to="again")
@@ -80,13 +80,15 @@ def test_a_saved_cut_that_is_dropped_meanwhile_does_not_stop_backups_for_ever(
         with pytest.raises(KeyboardInterrupt):
             catalog.backup(place, progress=beside)
         assert len(catalog.cuts()) == 1
-    made = catalog.backup(place, progress=beside)
-    assert not catalog.cuts() and not made.resumed
-    assert [each.id for each in catalog.backups(place)] == [made.backup.id]
-    restored = Catalog(elsewhere)
-    restored.restore_warehouse(place)
-    assert ids(restored, "t") == [1, 2] and not restored.cuts().keys() - {f"backup-{made.backup.id}"}
-    check_whole(restored)
+    new_backup = catalog.backup(place, progress=beside)
+    assert not catalog.cuts() and not new_backup.resumed
+    assert [backup.id for backup in catalog.backups(place)] == [new_backup.backup.id]
+    restored_catalog = Catalog(elsewhere)
+    restored_catalog.restore_warehouse(place)
+    assert ids(restored_catalog, "t") == [1, 2] and not restored_catalog.cuts().keys() - {
+        f"backup-{new_backup.backup.id}"
+    }
+    check_whole(restored_catalog)
 
 
 @pytest.mark.parametrize("how", ["restore", "copy", "copy a namespace"])
@@ -117,25 +119,25 @@ def test_a_clone_that_is_made_anew_has_its_tags_and_branches(
         Catalog(elsewhere).restore_warehouse(place)
     else:
         catalog.copy(elsewhere, None if how == "copy" else "n")
-    restored = Catalog(elsewhere)
-    check_whole(restored)
-    assert [ids(restored, "n.c", ref=name) for name in names] == expected
-    table = restored.load_table("n.c")
+    restored_catalog = Catalog(elsewhere)
+    check_whole(restored_catalog)
+    assert [ids(restored_catalog, "n.c", ref=name) for name in names] == expected
+    table = restored_catalog.load_table("n.c")
     assert {name: ref.kind for name, ref in table.refs.items()} == {
         name: ref.kind for name, ref in catalog.load_table("n.c").refs.items()
     }
     # None of them needs files of the other table, and what could be published still can.
-    restored.drop_table("n.t")
-    now = dt.timedelta(0)
-    restored.vacuum(dropped_older_than=now, older_than=now, dry_run=False, trust_clock=True)
-    assert [ids(restored, "n.c", ref=name) for name in names] == expected
+    restored_catalog.drop_table("n.t")
+    duration = dt.timedelta(0)
+    restored_catalog.vacuum(dropped_older_than=duration, older_than=duration, dry_run=False, trust_clock=True)
+    assert [ids(restored_catalog, "n.c", ref=name) for name in names] == expected
     with pytest.raises(InvalidInput):
         table.fast_forward("main", "apart")
     table.fast_forward("behind", "main")
     table.fast_forward("main", "ahead")
-    assert ids(restored, "n.c") == ids(restored, "n.c", ref="ahead") == expected[3]
-    assert ids(restored, "n.c", ref="behind") == expected[0]
-    check_whole(restored)
+    assert ids(restored_catalog, "n.c") == ids(restored_catalog, "n.c", ref="ahead") == expected[3]
+    assert ids(restored_catalog, "n.c", ref="behind") == expected[0]
+    check_whole(restored_catalog)
 
 
 @pytest.mark.parametrize("how", ["clone", "restore"])
@@ -157,14 +159,14 @@ def test_no_change_is_taken_for_a_copy_by_versions_of_the_other_log(
     assert set(new.scan(row_ids=True).to_arrow()["_row_version"].to_pylist()) == {1}
     for number in range(5):
         new = new.update({"id": f"id + {100 * (number + 1)}"}, f"id = {number}")
-        found = new.changes(new.version).to_arrow().to_pylist()
-        assert sorted(each["id"] for each in found) == [number, number + 100 * (number + 1)]
-    whole = new.changes(2, net=True).to_arrow().to_pylist()
-    assert len(whole) == 10
+        found_rows = new.changes(new.version).to_arrow().to_pylist()
+        assert sorted(each["id"] for each in found_rows) == [number, number + 100 * (number + 1)]
+    whole_rows = new.changes(2, net=True).to_arrow().to_pylist()
+    assert len(whole_rows) == 10
     if how == "clone":
         new.materialize()
     new = catalog.load_table("new").compact()
-    left = new.scan(row_ids=True).to_arrow().to_pylist()
-    assert {each["id"]: each["_row_version"] for each in left} == {
+    remaining_rows = new.scan(row_ids=True).to_arrow().to_pylist()
+    assert {each["id"]: each["_row_version"] for each in remaining_rows} == {
         number + 100 * (number + 1): number + 2 for number in range(5)
     }

@@ -23,10 +23,10 @@ def set_back(warehouse: str, client: Callable[[], Catalog]) -> Catalog:
     catalog = client()
     table = catalog.create_table("t", SCHEMA).append(rows(1)).append(rows(2))
     store = MemoryStore.named(warehouse)
-    then = dict(store._objects)
+    past_objects = dict(store._objects)
     assert table.version == 3
     table.append(rows(3)).append(rows(4))
-    store._objects = then
+    store._objects = past_objects
     return catalog
 
 
@@ -63,21 +63,21 @@ def test_a_stream_that_has_read_what_is_gone_stops_before_and_after_others_have_
 ) -> None:
     table = client().create_table("t", SCHEMA).append(rows(1)).append(rows(2))
     store = MemoryStore.named(warehouse)
-    then = dict(store._objects)
+    past_objects = dict(store._objects)
 
     def stream() -> TableStream:
-        found = client().load_table("t")
-        return kind(table=found, name="t", form=form_of(found.schema), since=1, versions=StreamVersions())
+        table = client().load_table("t")
+        return kind(table=table, name="t", form=form_of(table.schema), since=1, versions=StreamVersions())
 
     def at(text: str) -> str:
         return stream().next(stream().position(text), StreamLimits()).to_json()
 
     from_there = stream().head().to_json()
-    begun = stream().start(version=1).to_json()
+    started_json = stream().start(version=1).to_json()
     assert at(from_there) == from_there
     table.append(rows(3)).append(rows(4))
-    checkpoint = at(begun)
-    store._objects = then
+    checkpoint = at(started_json)
+    store._objects = past_objects
     # What was read is there as it was; what comes is read.
     client().load_table("t").append(rows(5))
     assert at(from_there) != from_there
@@ -87,7 +87,7 @@ def test_a_stream_that_has_read_what_is_gone_stops_before_and_after_others_have_
     with pytest.raises(StreamStopped, match="has read version 5 of t, which is another commit now"):
         at(checkpoint)
     with pytest.raises(StreamStopped, match="another commit now"):
-        stream().files(stream().position(begun), stream().position(checkpoint))
+        stream().files(stream().position(started_json), stream().position(checkpoint))
     # As one of an earlier release, which does not say what it has read.
     position = stream().position(checkpoint)
     assert at(checkpoint.replace(f',"read":"{position.read}"', "")) != checkpoint
@@ -111,10 +111,10 @@ def test_a_stream_that_writes_stops_where_its_batches_are_gone(
     table.append(rows(1), batch=batch(0, None))
     first = mark()
     store = MemoryStore.named(warehouse)
-    then = dict(store._objects)
+    past_objects = dict(store._objects)
     client().load_table("t").append(rows(2), batch=batch(1, first))
     second = mark()
-    store._objects = then
+    store._objects = past_objects
     # The checkpoint is past the table: of batch 1 it sends nothing again.
     for number in (1, 2):
         with pytest.raises(
@@ -175,9 +175,9 @@ def test_a_backup_restored_elsewhere_has_none_of_this(
     table = catalog.create_table("t", SCHEMA).append(rows(1))
     catalog.backup(place)
     table.append(rows(2))
-    restored = Catalog(elsewhere)
-    restored.restore_warehouse(place)
-    restored.load_table("t").append(rows(3))
-    assert ids(restored, "t") == [1, 3] and ids(client(), "t") == [1, 2]
-    check_whole(restored)
+    restored_catalog = Catalog(elsewhere)
+    restored_catalog.restore_warehouse(place)
+    restored_catalog.load_table("t").append(rows(3))
+    assert ids(restored_catalog, "t") == [1, 3] and ids(client(), "t") == [1, 2]
+    check_whole(restored_catalog)
     check_whole(client())

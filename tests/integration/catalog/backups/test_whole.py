@@ -72,12 +72,14 @@ def test_a_warehouse_with_clones_is_whole_at_once(
         if generation == 0:
             assert {each.name for each in left if each.kind == "cut"} == shown
             assert all("`q`" in each.text or "`r`" in each.text for each in left if each.kind == "cut")
-        for dropped in catalog.dropped(()) if generation == 1 else ():
-            (catalog.undrop_namespace if dropped.kind == "namespace" else catalog.undrop_table)(dropped.name)
+        for dropped_entry in catalog.dropped(()) if generation == 1 else ():
+            (catalog.undrop_namespace if dropped_entry.kind == "namespace" else catalog.undrop_table)(
+                dropped_entry.name
+            )
             check_whole(catalog)
         catalog.create_table(f"new{generation}", SCHEMA).append(rows(9))
-    done = catalog.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False, trust_clock=True)
-    assert not [each.error for each in done if each.error]
+    report = catalog.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False, trust_clock=True)
+    assert not [each.error for each in report if each.error]
     check_whole(catalog)
 
 
@@ -94,10 +96,10 @@ def test_a_saved_cut_without_its_clone_shows_all_else_and_says_what_it_lacks(
     assert (
         "Not in the backup: `a`.`q` in the saved cut monday, which shows all else." in capsys.readouterr().out
     )
-    then = Catalog(str(tmp_path / "copy"), as_of="monday")
-    assert ids(then, "a.p") == [1, 2]
+    past_catalog = Catalog(str(tmp_path / "copy"), as_of="monday")
+    assert ids(past_catalog, "a.p") == [1, 2]
     with pytest.raises(InvalidInput, match="the saved cut cannot show .* has no clones in the saved cuts"):
-        then.load_table("a.q")
+        past_catalog.load_table("a.q")
     assert ids(Catalog(str(tmp_path / "copy")), "a.q") == [1, 2]
 
 
@@ -178,7 +180,7 @@ def test_a_restore_that_died_with_a_dropped_namespace_brought_back_drops_it_agai
         copy.restore_warehouse(str(tmp_path / "place"))
     copy = Catalog(copy.warehouse, options={"fsync": "off"})
     copy.restore_warehouse(str(tmp_path / "place"))
-    assert copy.list_namespaces() == [] and [each.name for each in copy.dropped()] == [("n",)]
+    assert copy.list_namespaces() == [] and [entry.name for entry in copy.dropped()] == [("n",)]
     check_whole(copy)
     assert source.undrop_namespace("n") == ("n",) and ids(source, "n.own") == [2]
 
@@ -191,8 +193,8 @@ def test_what_was_dropped_with_files_of_an_import_refuses_no_backup(tmp_path: Pa
     source = Catalog(str(tmp_path / "w"), options={"fsync": "off"})
     source.import_table(str(tmp_path / "theirs"), "t", format="parquet")
     source.drop_table("t")
-    made = source.backup(str(tmp_path / "place")).backup
-    assert [(each.kind, each.name, each.files) for each in made.left] == [("dropped", ("t",), 1)]
+    backup = source.backup(str(tmp_path / "place")).backup
+    assert [(each.kind, each.name, each.files) for each in backup.left] == [("dropped", ("t",), 1)]
     copy = Catalog(str(tmp_path / "copy"), options={"fsync": "off"})
     copy.restore_warehouse(str(tmp_path / "place"))
     copy.undrop_table("t")

@@ -35,10 +35,10 @@ def stream(table: Table, **more: object) -> ChangeStream:
 
 def read(source: ChangeStream, start: StreamPosition, end: StreamPosition) -> pa.Table:
     assert isinstance(source.table, Table)
-    tracked = source.table.table_head.tracked
+    tracked_log = source.table.table_head.tracked
     schema, batches = read_files(
-        tracked.store,
-        tracked.prefix,
+        tracked_log.store,
+        tracked_log.prefix,
         source.files(start, end),
         changes_schema(source.table.schema),
         (),
@@ -72,11 +72,11 @@ def test_the_contents_come_first_as_inserts_of_their_version(table: Table) -> No
 
 def test_versions_are_never_torn_apart(table: Table) -> None:
     source = stream(table)
-    found = [changes_in(batch) for batch in batches(source, source.start(version=1), StreamLimits(files=1))]
-    assert [{version for version, _, _ in batch} for batch in found] == [{2}, {3}, {4}, {5}]
-    assert found[2:] == [[(4, "delete", 1)], [(5, "delete", 2), (5, "insert", 2)]]
+    changes = [changes_in(batch) for batch in batches(source, source.start(version=1), StreamLimits(files=1))]
+    assert [{version for version, _, _ in batch} for batch in changes] == [{2}, {3}, {4}, {5}]
+    assert changes[2:] == [[(4, "delete", 1)], [(5, "delete", 2), (5, "insert", 2)]]
     [whole] = batches(source, source.start(version=1))
-    assert changes_in(whole) == [change for batch in found for change in batch]
+    assert changes_in(whole) == [change for batch in changes for change in batch]
     two = [changes_in(batch) for batch in batches(source, source.start(version=1), StreamLimits(rows=20))]
     assert [{version for version, _, _ in batch} for batch in two] == [{2, 3}, {4, 5}]
 
@@ -121,8 +121,8 @@ def test_a_first_batch_is_the_same_for_a_reader_that_has_forgotten_where_it_bega
     source = stream(table)
     for start in (source.start(version=3), source.start()):
         end = source.next(start, ALL)
-        for other in (source.start(version=5), source.start()):
-            assert source.files(other, end) == source.files(start, end)
+        for other_position in (source.start(version=5), source.start()):
+            assert source.files(other_position, end) == source.files(start, end)
 
 
 def test_it_ends_at_the_given_version(table: Table) -> None:
@@ -135,8 +135,13 @@ def test_it_ends_at_a_time_that_may_be_still_to_come(table: Table) -> None:
     later = table.append(rows(range(30, 31)))
     latest = later.append(rows(range(40, 41)))
     ends = later.table_head.time_us
-    for now, end_us, last in ((table, ends, 5), (later, ends, 6), (latest, ends, 6), (latest, ends - 1, 5)):
-        source = stream(now, last_us=end_us)
+    for current_table, end_us, last in (
+        (table, ends, 5),
+        (later, ends, 6),
+        (latest, ends, 6),
+        (latest, ends - 1, 5),
+    ):
+        source = stream(current_table, last_us=end_us)
         [batch] = batches(source, source.start(version=4))
         assert {version for version, _, _ in changes_in(batch)} == set(range(4, last + 1))
         assert source.head().version == last + 1
@@ -170,14 +175,14 @@ def test_a_table_that_was_replaced_is_followed_from_the_version_after_that(
 def test_checkpoints_of_streams_of_additions_and_of_changes_are_not_mistaken(table: Table) -> None:
     changes = stream(table)
     additions = TableStream(table=table, name="t", form=changes.form, since=table.version)
-    for own, other, words in (
+    for own, other_additions, words in (
         (changes, additions, "reads rows that are added, but this stream reads changes"),
         (additions, changes, "reads changes, but this stream reads rows that are added"),
     ):
         for version in (None, 3):
             assert own.position(own.start(version=version).to_json()) == own.start(version=version)
             with pytest.raises(InvalidInput, match=words):
-                own.position(other.start(version=version).to_json())
+                own.position(other_additions.start(version=version).to_json())
         with pytest.raises(FormatError, match="of another source"):
             own.position('{"offset": 7}')
 
@@ -191,10 +196,10 @@ def test_a_compaction_is_no_change(table: Table) -> None:
 def test_other_columns_stop_it_after_what_came_before(table: Table) -> None:
     source = stream(table)
     position = source.start(version=6)
-    after = table.append(rows(range(30, 31))).alter(
+    table_after = table.append(rows(range(30, 31))).alter(
         [{"change": "add-column", "name": ["more"], "type": "integer"}]
     )
-    source = replace(source, table=after)
+    source = replace(source, table=table_after)
     end = source.next(position, ALL)
     assert changes_in(read(source, position, source.position(end.to_json()))) == [(6, "insert", 30)]
     with pytest.raises(StreamStopped, match="columns of t were changed in version 7"):

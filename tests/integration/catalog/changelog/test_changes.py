@@ -1,4 +1,4 @@
-"""Changes between versions, one kind of them at a time, and what cannot be shown."""
+"""Changes between versions, tested for each kind, and changes that cannot be shown."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def table(catalog: Catalog) -> Table:
 
 
 def changes(table: Table, first: int, last: int | None = None, **more: Any) -> list[Change]:
-    found = table.changes(first, last, **more).to_arrow()
-    columns = (found[name].to_pylist() for name in ("_commit_version", "_change_type", "id", "name"))
+    rows = table.changes(first, last, **more).to_arrow()
+    columns = (rows[name].to_pylist() for name in ("_commit_version", "_change_type", "id", "name"))
     return sorted(zip(*columns, strict=True))
 
 
@@ -43,12 +43,12 @@ def log_of(table: Table, first: int, last: int) -> Changelog:
     return Changelog(table.table_head, first, last)
 
 
-def moved(table: Table) -> Table:
+def moved_table(table: Table) -> Table:
     """Rewrite all files as one, with the ids and versions of rows."""
-    write, tracked, metadata = engine.begin_write(table), table.table_head.tracked, table.metadata
+    write, tracked_log, metadata = engine.begin_write(table), table.table_head.tracked, table.metadata
     files = write_files(
-        tracked.store,
-        tracked.prefix,
+        tracked_log.store,
+        tracked_log.prefix,
         write,
         table.scan(row_ids=True).to_reader(),
         metadata.schema,
@@ -67,21 +67,25 @@ def inserts(version: int, ids: range) -> list[Change]:
 def test_appended_rows_are_inserts_with_the_version_and_time_of_their_commit(table: Table) -> None:
     assert changes(table, 1) == [*inserts(2, range(10)), *inserts(3, range(10, 20))]
     assert changes(table, 3, 3) == inserts(3, range(10, 20))
-    found = table.changes(2, 2).to_arrow()
-    assert found.schema.names == [
+    rows = table.changes(2, 2).to_arrow()
+    assert rows.schema.names == [
         "id", "name", "_change_type", "_commit_version", "_commit_timestamp", "_row_id", "_row_version"
     ]  # fmt: skip
-    assert found.schema.field("_commit_timestamp").type == pa.timestamp("us", "UTC")
+    assert rows.schema.field("_commit_timestamp").type == pa.timestamp("us", "UTC")
     at = table.at(version=2).table_head.time_us
-    assert set(found["_commit_timestamp"].cast(pa.int64()).to_pylist()) == {at}
-    assert found["_row_id"].to_pylist() == list(range(10))
-    assert set(found["_row_version"].to_pylist()) == {2}
+    assert set(rows["_commit_timestamp"].cast(pa.int64()).to_pylist()) == {at}
+    assert rows["_row_id"].to_pylist() == list(range(10))
+    assert set(rows["_row_version"].to_pylist()) == {2}
 
 
 def test_columns_can_be_chosen_in_any_order(table: Table) -> None:
-    found = table.changes(2, 2, ["_change_type", "ID", "_row_id"])
-    assert found.schema.names == ["_change_type", "id", "_row_id"]
-    assert found.to_arrow().slice(3, 1).to_pydict() == {"_change_type": ["insert"], "id": [3], "_row_id": [3]}
+    changes = table.changes(2, 2, ["_change_type", "ID", "_row_id"])
+    assert changes.schema.names == ["_change_type", "id", "_row_id"]
+    assert changes.to_arrow().slice(3, 1).to_pydict() == {
+        "_change_type": ["insert"],
+        "id": [3],
+        "_row_id": [3],
+    }
     with pytest.raises(InvalidInput, match="at least one column"):
         table.changes(2, 2, [])
     with pytest.raises(NotFound, match="other"):
@@ -95,8 +99,8 @@ def test_deleted_rows_are_read_from_their_files(table: Table) -> None:
     assert changes(table, 4, 4) == [(4, "delete", 5, "n5")]
     assert changes(table, 5, 5) == [(5, "delete", 1, "n1"), (5, "delete", 12, "n12")]
     table = deleted(table, [id for id, _ in rows_of(table) if id < 10])
-    left = [id for id in range(10) if id not in (1, 5)]
-    assert changes(table, 6) == [(6, "delete", id, f"n{id}") for id in left]
+    remaining_ids = [id for id in range(10) if id not in (1, 5)]
+    assert changes(table, 6) == [(6, "delete", id, f"n{id}") for id in remaining_ids]
 
 
 def test_an_update_is_a_delete_and_an_insert(table: Table) -> None:
@@ -122,8 +126,8 @@ def test_copies_are_no_changes(catalog: Catalog) -> None:
 
 def test_what_went_and_came_with_whole_files(table: Table) -> None:
     table = table.overwrite(rows(range(30, 32)))
-    gone = [(4, "delete", id, f"n{id}") for id in range(20)]
-    assert changes(table, 4) == [*gone, *inserts(4, range(30, 32))]
+    removed_numbers = [(4, "delete", id, f"n{id}") for id in range(20)]
+    assert changes(table, 4) == [*removed_numbers, *inserts(4, range(30, 32))]
     table = table.truncate()
     assert changes(table, 5) == [(5, "delete", 30, "n30"), (5, "delete", 31, "n31")]
     table = table.rollback_to_version(3)
@@ -180,18 +184,18 @@ def test_each_kind_of_step_counts_where_a_transaction_has_several(catalog: Catal
         tx.load_table("t").delete(col("id") == 3).append(rows(range(50, 51)))
     assert changes(table.refresh(), 5) == [(5, "delete", 3, "n3"), (5, "insert", 50, "n50")]
     with catalog.begin() as tx:
-        moved(tx.load_table("t").append(rows(range(60, 62))))
+        moved_table(tx.load_table("t").append(rows(range(60, 62))))
     assert changes(table.refresh(), 6) == inserts(6, range(60, 62))
 
 
 def test_files_that_stand_beside_their_commit_are_changes_too(table: Table) -> None:
     with patch("lakelog.catalog.core.logs.commits._is_bulk", bool):
         table = updated(table.append(rows(range(50, 51))), [4], "new").overwrite(rows(range(60, 61)))
-    found = table.changes(4, 4).to_arrow()
-    assert found["_row_version"].to_pylist() == [4]
+    found_rows = table.changes(4, 4).to_arrow()
+    assert found_rows["_row_version"].to_pylist() == [4]
     assert [id for _, _, id, _ in changes(table, 5, 5)] == [4, 4]
-    gone = [id for _, kind, id, _ in changes(table, 6, 6) if kind == "delete"]
-    assert gone == [*range(20), 50]
+    removed_ids = [id for _, kind, id, _ in changes(table, 6, 6) if kind == "delete"]
+    assert removed_ids == [*range(20), 50]
 
 
 def test_partitions_without_rows_come_and_go_without_changes(catalog: Catalog) -> None:
@@ -208,8 +212,8 @@ def test_a_file_that_is_removed_and_added_once_more_has_other_rows(
     with catalog.begin() as tx:
         tx.load_table("o").truncate().add_files(str(tmp_path))
     table = catalog.load_table("o")
-    found = table.changes(3, updates=True).to_arrow().select(["_change_type", "_row_id"])
-    assert sorted(map(tuple, zip(*found.to_pydict().values(), strict=True))) == [("delete", 0), ("insert", 1)]
+    rows = table.changes(3, updates=True).to_arrow().select(["_change_type", "_row_id"])
+    assert sorted(map(tuple, zip(*rows.to_pydict().values(), strict=True))) == [("delete", 0), ("insert", 1)]
 
 
 def test_a_transaction_sees_changes_up_to_its_start(catalog: Catalog, table: Table) -> None:
@@ -234,9 +238,9 @@ def test_changes_have_the_columns_of_the_last_version(table: Table) -> None:
     }
     table = table.alter([add, {"change": "rename-column", "name": ["name"], "new_name": "called"}])
     table = table.append(pa.table({"id": [70], "called": ["n70"], "more": [8]}))
-    found = table.changes(3).to_arrow()
-    assert found.schema.names[:3] == ["id", "called", "more"]
-    assert found["more"].to_pylist() == [7] * 10 + [8]
+    rows = table.changes(3).to_arrow()
+    assert rows.schema.names[:3] == ["id", "called", "more"]
+    assert rows["more"].to_pylist() == [7] * 10 + [8]
     assert table.changes(3, 3).to_arrow().schema.names[:3] == ["id", "name", "_change_type"]
 
 
@@ -244,8 +248,8 @@ def test_rows_of_before_a_column_was_required_are_shown(table: Table) -> None:
     table = table.append(pa.table({"id": [80], "name": pa.array([None], pa.string())}))
     table = table.delete(col("id") == 80)
     table = table.alter([{"change": "update-column-nullability", "name": ["name"], "nullable": False}])
-    found = table.changes(4).to_arrow()
-    assert found["name"].to_pylist() == [None, None] and found.schema.field("name").nullable
+    rows = table.changes(4).to_arrow()
+    assert rows["name"].to_pylist() == [None, None] and rows.schema.field("name").nullable
 
 
 def test_types_that_went_back_are_an_error(catalog: Catalog) -> None:
@@ -262,12 +266,12 @@ def test_types_that_went_back_are_an_error(catalog: Catalog) -> None:
 
 def test_a_replaced_table_is_another_one(catalog: Catalog, table: Table) -> None:
     engine.commit_stage(catalog, engine.stage(catalog, "replace", "t", table.schema))
-    now = catalog.load_table("t").append(rows(range(3)))
+    current_table = catalog.load_table("t").append(rows(range(3)))
     with pytest.raises(InvalidInput, match="replaced in version 4.*up to version 3, or after version 4"):
-        now.changes(3)
-    assert changes(now, 5) == inserts(5, range(3))
-    assert changes(now, 1, 3) == changes(table, 1)
-    back = now.rollback_to_version(3)
+        current_table.changes(3)
+    assert changes(current_table, 5) == inserts(5, range(3))
+    assert changes(current_table, 1, 3) == changes(table, 1)
+    back = current_table.rollback_to_version(3)
     with pytest.raises(InvalidInput, match=f"replaced in version {back.version}"):
         back.changes(5)
 
@@ -299,37 +303,37 @@ def test_changes_of_branches_count_when_the_table_takes_them_over(table: Table) 
 
 
 def test_changes_of_a_branch_are_those_of_its_own_rows(table: Table) -> None:
-    made = table.create_branch("draft")
-    version = made.version
-    branch = deleted(made.at(ref="draft"), [1])
-    made.refresh().append(rows(range(40, 42)))
+    new_table = table.create_branch("draft")
+    version = new_table.version
+    branch = deleted(new_table.at(ref="draft"), [1])
+    new_table.refresh().append(rows(range(40, 42)))
     branch = updated(branch.refresh(), [2], "new").set_current_version(version)
     first = version + 1
-    after = [
+    firsts_after = [
         (first, "delete", 1, "n1"),
         (first + 2, "delete", 2, "n2"), (first + 2, "insert", 2, "new"),
         (first + 3, "delete", 2, "new"), (first + 3, "insert", 1, "n1"), (first + 3, "insert", 2, "n2"),
     ]  # fmt: skip
-    assert changes(branch, first) == after
-    assert changes(branch.at(version=first), first) == after[:1]
-    assert changes(made.refresh(), first) == inserts(first + 1, range(40, 42))
-    for before in (1, version):
+    assert changes(branch, first) == firsts_after
+    assert changes(branch.at(version=first), first) == firsts_after[:1]
+    assert changes(new_table.refresh(), first) == inserts(first + 1, range(40, 42))
+    for number_before in (1, version):
         with pytest.raises(InvalidInput, match=f"branch that was created in version {version}.*after that"):
-            branch.changes(before)
+            branch.changes(number_before)
     with pytest.raises(NoSuchRef):
         branch.changes(1, 3)
-    made.refresh().alter([{"change": "rename-column", "name": ["name"], "new_name": "called"}])
+    new_table.refresh().alter([{"change": "rename-column", "name": ["name"], "new_name": "called"}])
     assert branch.refresh().changes(first).schema.names[:2] == ["id", "called"]
     branch = branch.refresh().overwrite(rows(range(2)).rename_columns(["id", "called"])).truncate()
     assert sorted(branch.changes(branch.version).to_arrow()["id"].to_pylist()) == [0, 1]
 
 
 def test_changes_of_a_branch_go_on_when_it_becomes_what_the_table_is(table: Table) -> None:
-    made = table.create_branch("draft")
-    main = deleted(made, [1]).append(rows(range(30, 31)))
+    new_table = table.create_branch("draft")
+    main = deleted(new_table, [1]).append(rows(range(30, 31)))
     version = main.version
     branch = main.fast_forward("draft", "main").at(ref="draft")
-    assert changes(branch, made.version + 1) == [
+    assert changes(branch, new_table.version + 1) == [
         (version + 1, "delete", 1, "n1"), (version + 1, "insert", 30, "n30")
     ]  # fmt: skip
     again = engine.replace_branch(branch, "draft").at(ref="draft")
@@ -355,9 +359,9 @@ def test_a_tag_and_what_a_transaction_does_on_a_branch_have_no_changes(
 
 
 def test_rows_that_a_branch_brought_back_are_inserts_when_the_table_takes_it_over(table: Table) -> None:
-    made = table.create_branch("draft")
-    branch = deleted(made, [1]).fast_forward("draft", "main").at(ref="draft")
-    table = branch.set_current_version(made.version).fast_forward("main", "draft")
+    new_table = table.create_branch("draft")
+    branch = deleted(new_table, [1]).fast_forward("draft", "main").at(ref="draft")
+    table = branch.set_current_version(new_table.version).fast_forward("main", "draft")
     version = table.version
     assert changes(table, version) == [(version, "insert", 1, "n1")]
 
@@ -447,14 +451,14 @@ def test_only_versions_that_a_filter_wants_are_planned(table: Table) -> None:
     table = deleted(table, [1])
     log = log_of(table, 1, 4)
 
-    def planned(filter: object) -> int:
+    def planned_number(filter: object) -> int:
         return log.plan(filter).num_rows  # type: ignore[arg-type]
 
-    assert planned(None) == 3
-    assert planned(col("_commit_version") > 2) == 2
-    assert planned(col("_change_type") == "delete") == 1
-    assert planned((col("_change_type") == "delete") & (col("_commit_version") == 2)) == 0
-    assert planned(col("id") == 1000) == 3, "rows are compared by the reader"
+    assert planned_number(None) == 3
+    assert planned_number(col("_commit_version") > 2) == 2
+    assert planned_number(col("_change_type") == "delete") == 1
+    assert planned_number((col("_change_type") == "delete") & (col("_commit_version") == 2)) == 0
+    assert planned_number(col("id") == 1000) == 3, "rows are compared by the reader"
 
 
 def test_what_cannot_be_among_changes_is_known_without_reading_them(table: Table) -> None:
@@ -463,12 +467,12 @@ def test_what_cannot_be_among_changes_is_known_without_reading_them(table: Table
         return log.may_carry, log.may_update, log.may_repeat
 
     assert said(table, 1) == (False, False, False)
-    gone = deleted(table, [1])
-    assert said(gone, 4) == (False, False, False)
-    assert said(gone, 1) == said(gone, 3) == (False, False, True)
-    changed = updated(gone, [2], "new")
-    assert said(changed, 5) == (False, True, False)
-    over = changed.overwrite(rows(range(5)))
+    removed_table = deleted(table, [1])
+    assert said(removed_table, 4) == (False, False, False)
+    assert said(removed_table, 1) == said(removed_table, 3) == (False, False, True)
+    changed_table = updated(removed_table, [2], "new")
+    assert said(changed_table, 5) == (False, True, False)
+    over = changed_table.overwrite(rows(range(5)))
     assert said(over, over.version) == (False, False, False)
     small = compacted(over)
     assert said(small, small.version) == (False, False, False)

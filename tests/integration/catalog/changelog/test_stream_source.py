@@ -41,29 +41,29 @@ def table_of(source: TableStream) -> Table:
     return source.table
 
 
-def refreshed(source: TableStream) -> TableStream:
+def refreshed_stream(source: TableStream) -> TableStream:
     return replace(source, table=table_of(source).refresh(), versions=StreamVersions())
 
 
-def delivered(source: TableStream, start, end) -> list[int]:
-    found: list[int] = []
+def delivered_numbers(source: TableStream, start, end) -> list[int]:
+    numbers: list[int] = []
     for path in source.files(start, end)["path"].to_pylist():
         with source.table.table_head.tracked.store.open_input(
             f"{source.table.table_head.tracked.prefix}/{path}"
         ) as file:
-            found += pa.parquet.read_table(file).column(0).to_pylist()
-    return found
+            numbers += pa.parquet.read_table(file).column(0).to_pylist()
+    return numbers
 
 
 def batches(source: TableStream, position, limits=ALL, until=None) -> tuple[list[list[int]], StreamPosition]:
     """Return what a query gets, batch by batch, that asks until there is nothing more, and where it is then."""
-    found: list[list[int]] = []
+    numbers: list[list[int]] = []
     for _ in itertools.repeat(None, 1000):
         end = StreamPosition.from_json(source.next(position, limits, until).to_json())
         if end == position:
-            return found, position
-        found.append(delivered(source, position, end))
-        assert delivered(refreshed(source), position, end) == found[-1]
+            return numbers, position
+        numbers.append(delivered_numbers(source, position, end))
+        assert delivered_numbers(refreshed_stream(source), position, end) == numbers[-1]
         position = end
     raise AssertionError("a stream without end")
 
@@ -73,7 +73,7 @@ def test_it_begins_with_the_contents_and_goes_on_with_what_is_added(table):
     first, position = batches(source, source.start())
     assert first == [[1, 2, 3]]
     table.append(rows(4)).append(rows(5))
-    assert batches(refreshed(source), position)[0] == [[4, 5]]
+    assert batches(refreshed_stream(source), position)[0] == [[4, 5]]
 
 
 def test_it_begins_at_a_version_a_time_or_with_what_is_to_come(table):
@@ -90,7 +90,7 @@ def test_it_begins_at_a_version_a_time_or_with_what_is_to_come(table):
     latest = source.start(version="latest")
     assert batches(source, latest)[0] == []
     table.append(rows(9))
-    assert batches(refreshed(source), latest)[0] == [[9]]
+    assert batches(refreshed_stream(source), latest)[0] == [[9]]
 
 
 @pytest.mark.parametrize("version", [0, 5, -1])
@@ -128,9 +128,9 @@ def test_what_comes_after_its_target_is_left_for_later(table):
     source = stream(table)
     until = source.head()
     table.append(rows(4))
-    found, position = batches(refreshed(source), source.start(), StreamLimits(files=1), until)
+    found, position = batches(refreshed_stream(source), source.start(), StreamLimits(files=1), until)
     assert found == [[1, 2], [3]]
-    assert batches(refreshed(source), position)[0] == [[4]]
+    assert batches(refreshed_stream(source), position)[0] == [[4]]
 
 
 def test_versions_without_rows_are_passed_over(table):
@@ -138,7 +138,7 @@ def test_versions_without_rows_are_passed_over(table):
     _, position = batches(source, source.start())
     table.alter([{"change": "set-property", "key": "k", "value": "v"}])
     table.refresh().append(rows(4))
-    assert batches(refreshed(source), position)[0] == [[4]]
+    assert batches(refreshed_stream(source), position)[0] == [[4]]
 
 
 CHANGES = {
@@ -155,26 +155,26 @@ def test_a_change_of_rows_stops_it_after_all_that_came_before(table, change):
     source = stream(table)
     position = source.start(version=2)
     CHANGES[change](table).append(rows(9))
-    source = refreshed(source)
-    before = source.next(position, ALL)
-    assert (delivered(source, position, before), before.version) == ([1, 2, 3], 4)
+    source = refreshed_stream(source)
+    position_before = source.next(position, ALL)
+    assert (delivered_numbers(source, position, position_before), position_before.version) == ([1, 2, 3], 4)
     with pytest.raises(StreamStopped, match=rf"version 4 of lake.t \({change}.*; by .*skipChangeCommits"):
-        source.next(before, ALL)
-    skipping = replace(source, skips_changes=True)
-    assert batches(skipping, before)[0] == [[9]]
-    assert delivered(skipping, position, skipping.next(position, ALL)) == [1, 2, 3, 9]
+        source.next(position_before, ALL)
+    skipping_text = replace(source, skips_changes=True)
+    assert batches(skipping_text, position_before)[0] == [[9]]
+    assert delivered_numbers(skipping_text, position, skipping_text.next(position, ALL)) == [1, 2, 3, 9]
     with pytest.raises(StreamStopped):
-        source.files(position, skipping.next(position, ALL))
+        source.files(position, skipping_text.next(position, ALL))
 
 
 def test_rows_deleted_from_within_a_file_stop_it_and_a_new_stream_leaves_them_out(table):
     source = stream(table)
     position = source.start(version=2)
     deleted = table.delete(col("x") == 1)
-    source = refreshed(source)
-    before = source.next(position, ALL)
+    source = refreshed_stream(source)
+    position_before = source.next(position, ALL)
     with pytest.raises(StreamStopped, match=r"version 4 of lake.t \(delete"):
-        source.next(before, ALL)
+        source.next(position_before, ALL)
     new = stream(deleted)
     start = new.start()
     files = new.files(start, new.next(start, ALL))
@@ -189,7 +189,7 @@ def test_rows_overwritten_within_a_file_stop_it(table, mode):
     source = stream(table)
     _, position = batches(source, source.start())
     table.overwrite(rows(8), col("x") == 1).append(rows(9))
-    source = refreshed(source)
+    source = refreshed_stream(source)
     with pytest.raises(StreamStopped, match=r"version 5 of lake.t \((delete, )?overwrite;"):
         source.next(position, ALL)
     assert batches(replace(source, skips_changes=True), position)[0] == [[9]]
@@ -201,7 +201,7 @@ def test_rows_that_come_back_by_a_rollback_stop_it(table):
     position = source.start()
     gone.rollback_to_version(3)
     with pytest.raises(StreamStopped, match="rollback"):
-        refreshed(source).next(refreshed(source).next(position, ALL), ALL)
+        refreshed_stream(source).next(refreshed_stream(source).next(position, ALL), ALL)
 
 
 def test_an_overwrite_of_nothing_only_adds(catalog):
@@ -209,9 +209,9 @@ def test_an_overwrite_of_nothing_only_adds(catalog):
     source = stream(table)
     position = source.start()
     table.overwrite(rows(1))
-    assert batches(refreshed(source), position)[0] == [[], [1]] or batches(refreshed(source), position)[
-        0
-    ] == [[1]]
+    assert batches(refreshed_stream(source), position)[0] == [[], [1]] or batches(
+        refreshed_stream(source), position
+    )[0] == [[1]]
 
 
 def compacted(table):
@@ -224,11 +224,11 @@ def compacted(table):
 
 def test_a_compaction_changes_no_rows(table):
     source = stream(table)
-    assert batches(refreshed(source), source.start(version=1))[0] == [[1, 2, 3]]
+    assert batches(refreshed_stream(source), source.start(version=1))[0] == [[1, 2, 3]]
     position = source.start()
     compacted(table).append(rows(4))
-    assert batches(refreshed(source), position)[0] == [[1, 2, 3, 4]]
-    assert batches(refreshed(source), source.start(version=1))[0] == [[1, 2, 3, 4]]
+    assert batches(refreshed_stream(source), position)[0] == [[1, 2, 3, 4]]
+    assert batches(refreshed_stream(source), source.start(version=1))[0] == [[1, 2, 3, 4]]
 
 
 def test_a_change_of_columns_stops_it_and_a_new_query_goes_on(table):
@@ -236,19 +236,19 @@ def test_a_change_of_columns_stops_it_and_a_new_query_goes_on(table):
     position = source.start(version=2)
     altered = table.alter([{"change": "rename-column", "name": ("x",), "new_name": "y"}])
     altered.append(pa.table({"y": pa.array([4], pa.int64())}))
-    running = refreshed(source)
-    before = running.next(position, ALL)
-    assert delivered(running, position, before) == [1, 2, 3]
+    running = refreshed_stream(source)
+    position_before = running.next(position, ALL)
+    assert delivered_numbers(running, position, position_before) == [1, 2, 3]
     with pytest.raises(StreamStopped, match="version 4 .*restart the query with the same checkpoint"):
-        running.next(before, ALL)
-    assert batches(stream(altered.refresh()), before)[0] == [[4]]
+        running.next(position_before, ALL)
+    assert batches(stream(altered.refresh()), position_before)[0] == [[4]]
 
 
 def test_comments_and_defaults_of_new_rows_do_not_stop_it(table):
     source = stream(table)
     position = source.start(version=2)
     table.alter([{"change": "update-column-comment", "name": ("x",), "comment": "a number"}]).append(rows(4))
-    assert batches(refreshed(source), position)[0] == [[1, 2, 3, 4]]
+    assert batches(refreshed_stream(source), position)[0] == [[1, 2, 3, 4]]
 
 
 def test_a_table_that_was_replaced_or_created_anew_is_another_one(catalog, table):
@@ -269,33 +269,33 @@ def test_versions_that_expired_before_they_were_read_stop_it(catalog, table):
     contents = source.start()
     for number in range(4, 8):
         table = table.append(rows(number))
-    end = refreshed(source).head()
+    end = refreshed_stream(source).head()
     catalog.expire("t", retain_last=1, dry_run=False)
     for position in (middle, contents):
         with pytest.raises(
             StreamStopped, match=f"version {position.version} of lake.t, .* has expired before"
         ):
-            refreshed(source).next(position, ALL)
-    oldest = refreshed(source).table.table_head.view.state.expired
+            refreshed_stream(source).next(position, ALL)
+    oldest = refreshed_stream(source).table.table_head.view.state.expired
     for version in (2, oldest):
         with pytest.raises(InvalidInput, match=f"have expired. Start from version {oldest + 1} or"):
-            refreshed(source).start(version=version)
-    later = refreshed(source).start(version=oldest + 1)
-    assert refreshed(source).next(later, ALL).version == refreshed(source).head().version
+            refreshed_stream(source).start(version=version)
+    later = refreshed_stream(source).start(version=oldest + 1)
+    assert refreshed_stream(source).next(later, ALL).version == refreshed_stream(source).head().version
     # One that has read all goes on.
     table.append(rows(8))
-    assert batches(refreshed(source), end)[0] == [[8]]
+    assert batches(refreshed_stream(source), end)[0] == [[8]]
 
 
 def test_a_first_batch_that_is_retried_begins_where_it_began(table):
     source = stream(table)
     end = source.next(source.start(), StreamLimits(files=1))
     table.append(rows(4))
-    late = refreshed(source)
-    assert delivered(late, late.start(), end) == [1, 2]
+    late = refreshed_stream(source)
+    assert delivered_numbers(late, late.start(), end) == [1, 2]
     latest = source.start(version="latest")
     end = late.next(latest, ALL)
-    assert delivered(late, late.start(version="latest"), end) == [4]
+    assert delivered_numbers(late, late.start(version="latest"), end) == [4]
 
 
 @pytest.mark.parametrize("text", ["{}", "7", '{"format":1}', "not json"])
@@ -320,7 +320,7 @@ def test_a_batch_costs_a_get_for_each_version_and_none_when_it_is_read(table, mo
         monkeypatch.setattr(store, name, lambda asked, real=real: (keys.append(asked), real(asked))[1])
     position = source.start(version=4)
     end = source.next(position, ALL)
-    assert sum(len(each) if isinstance(each, list | tuple) else 1 for each in keys) == 2
+    assert sum(len(key) if isinstance(key, list | tuple) else 1 for key in keys) == 2
     del keys[:]
     assert source.files(position, end).num_rows == 2
     assert source.next(end, ALL) == end
@@ -332,7 +332,7 @@ def test_whatever_is_done_to_a_table_a_stream_delivers_each_row_that_was_added_o
     rng = random.Random(seed)
     table = catalog.create_table("t", SCHEMA)
     numbers = itertools.count()
-    added: list[int] = []
+    added_numbers: list[int] = []
 
     def work():
         nonlocal table
@@ -341,7 +341,7 @@ def test_whatever_is_done_to_a_table_a_stream_delivers_each_row_that_was_added_o
         if choice < 0.6:
             new = [next(numbers) for _ in range(rng.randint(1, 3))]
             table = table.append(rows(*new))
-            added.extend(new)
+            added_numbers.extend(new)
         elif choice < 0.75 and table.row_count:
             table = compacted(table)
         elif choice < 0.9:
@@ -349,25 +349,27 @@ def test_whatever_is_done_to_a_table_a_stream_delivers_each_row_that_was_added_o
         else:
             with catalog.begin() as tx:
                 for _ in range(2):
-                    added.append(next(numbers))
-                    tx.load_table("t").append(rows(added[-1]))
+                    added_numbers.append(next(numbers))
+                    tx.load_table("t").append(rows(added_numbers[-1]))
 
     for _ in range(rng.randint(0, 5)):
         work()
     source, position = stream(table.refresh()), None
-    whole = rng.random() < 0.5
-    position = source.start() if whole else source.start(version=1)
-    seen: list[int] = []
+    is_whole = rng.random() < 0.5
+    position = source.start() if is_whole else source.start(version=1)
+    seen_numbers: list[int] = []
     for _ in range(30):
         if rng.random() < 0.5:
             work()
-        source = refreshed(source)
+        source = refreshed_stream(source)
         limits = StreamLimits(*(rng.choice((None, rng.randint(1, 6))) for _ in range(3)))
         end = source.next(position, limits)
-        seen += delivered(source, position, end)
+        seen_numbers += delivered_numbers(source, position, end)
         position = end
-    seen += delivered(refreshed(source), position, refreshed(source).next(position, ALL))
-    assert sorted(seen) == sorted(added)
+    seen_numbers += delivered_numbers(
+        refreshed_stream(source), position, refreshed_stream(source).next(position, ALL)
+    )
+    assert sorted(seen_numbers) == sorted(added_numbers)
 
 
 def test_it_follows_main_and_passes_over_branches(table):
@@ -377,12 +379,12 @@ def test_it_follows_main_and_passes_over_branches(table):
     table.create_branch("b").create_tag("t")
     branch = table.refresh().at(ref="b").append(rows(4)).append(rows(5)).delete(col("x") == 5)
     table.refresh().create_branch("other").at(ref="other").truncate()
-    found, position = batches(refreshed(source), position)
+    found, position = batches(refreshed_stream(source), position)
     assert sum(found, []) == []
     with pytest.raises(Unsupported, match="is on b"):
         stream(branch)
     branch.fast_forward("main", "b").append(rows(6))
-    assert batches(refreshed(source), position)[0] == [[4, 6]]
+    assert batches(refreshed_stream(source), position)[0] == [[4, 6]]
 
 
 def test_what_the_same_transaction_did_before_a_replace_is_of_another_table(catalog, table):
@@ -402,23 +404,26 @@ def test_a_stream_that_may_lose_rows_goes_on_after_what_has_expired(catalog, tab
     source = stream(table, skips_expired=True)
     middle = source.next(source.start(version=2), StreamLimits(files=1))
     contents = source.start()
-    planned = source.next(middle, StreamLimits(files=1))
+    planned_middle = source.next(middle, StreamLimits(files=1))
     for number in range(4, 8):
         table = table.append(rows(number))
-    end = refreshed(source).head()
+    end = refreshed_stream(source).head()
     catalog.expire("t", retain_last=1, dry_run=False)
     table.append(rows(8))
-    newest = refreshed(source)
-    for position in (middle, contents, planned, end):
+    newest = refreshed_stream(source)
+    for position in (middle, contents, planned_middle, end):
         assert batches(newest, position)[0] == [[8]], position
     # A batch that was planned before, of what is gone, is empty; and what goes on has a hash to be known by.
-    assert newest.files(middle, planned).num_rows == 0
-    one, other = newest.next(middle, ALL), newest.next(end, ALL)
-    assert (one.order, one.read) == (other.order, other.read)
-    assert newest.next(middle, ALL, until=planned) == planned
+    assert newest.files(middle, planned_middle).num_rows == 0
+    first_middle, other = newest.next(middle, ALL), newest.next(end, ALL)
+    assert (first_middle.order, first_middle.read) == (other.order, other.read)
+    assert newest.next(middle, ALL, until=planned_middle) == planned_middle
     # Nothing that is there is passed over.
-    kept = stream(catalog.load_table("t"), skips_expired=True)
-    assert batches(kept, kept.start())[0] == batches(stream(catalog.load_table("t")), kept.start())[0]
+    kept_stream = stream(catalog.load_table("t"), skips_expired=True)
+    assert (
+        batches(kept_stream, kept_stream.start())[0]
+        == batches(stream(catalog.load_table("t")), kept_stream.start())[0]
+    )
 
 
 def test_a_stream_goes_on_after_an_erasure_where_it_may_lose_rows(catalog, table):
@@ -440,5 +445,5 @@ def test_a_change_of_columns_is_seen_though_it_expired_before_it_was_read(catalo
     catalog.expire("t", retain_last=1, dry_run=False)
     table = table.refresh().append(pa.table({"y": [6]}))
     with pytest.raises(StreamStopped, match="Load the table again and restart"):
-        refreshed(source).next(end, ALL)
+        refreshed_stream(source).next(end, ALL)
     assert batches(stream(table, skips_expired=True), end)[0] == [[6]]

@@ -28,8 +28,8 @@ def ids(table: Table) -> list[int]:
 
 
 def vacuumed(catalog: Catalog) -> dict[str, Any]:
-    done = catalog.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
-    return {each.name: each for each in done}
+    report = catalog.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
+    return {each.name: each for each in report}
 
 
 def emptied(catalog: Catalog, name: str) -> None:
@@ -39,8 +39,8 @@ def emptied(catalog: Catalog, name: str) -> None:
 
 
 def check_whole(catalog: Catalog) -> None:
-    found = catalog.fsck(deep=True, all_versions=True)
-    assert not found.of(Severity.DAMAGE), found.of(Severity.DAMAGE)
+    report = catalog.fsck(deep=True, all_versions=True)
+    assert not report.of(Severity.DAMAGE), report.of(Severity.DAMAGE)
 
 
 @pytest.fixture
@@ -73,8 +73,8 @@ def test_each_goes_its_own_way(catalog: Catalog, source: Table, client: Callable
 
 def test_rows_keep_their_ids_and_new_ones_get_others(catalog: Catalog, source: Table) -> None:
     def numbered(table: Table) -> dict[int, int]:
-        found = table.scan(row_ids=True).to_arrow()
-        return dict(zip(found["id"].to_pylist(), found["_row_id"].to_pylist(), strict=True))
+        rows = table.scan(row_ids=True).to_arrow()
+        return dict(zip(rows["id"].to_pylist(), rows["_row_id"].to_pylist(), strict=True))
 
     before = numbered(source)
     after = numbered(catalog.clone("a", "b").append(rows(7)))
@@ -96,8 +96,8 @@ def test_an_old_version_is_cloned_with_the_columns_that_it_had(catalog: Catalog,
 def test_what_is_written_to_a_clone_is_the_same_for_change_feeds(catalog: Catalog, source: Table) -> None:
     clone = catalog.clone("a", "b").delete("id = 1")
     changes = pa.Table.from_batches(clone.changes(1, 2).to_arrow().to_batches())
-    seen = sorted(zip(changes["_change_type"].to_pylist(), changes["id"].to_pylist(), strict=True))
-    assert seen == [("delete", 1), *(("insert", id) for id in (1, 3, 4, 5))]
+    seen_pairs = sorted(zip(changes["_change_type"].to_pylist(), changes["id"].to_pylist(), strict=True))
+    assert seen_pairs == [("delete", 1), *(("insert", id) for id in (1, 3, 4, 5))]
 
 
 def test_the_source_keeps_what_the_clone_needs(
@@ -218,8 +218,8 @@ def test_what_dies_before_the_name_costs_space_only(
     def killed(*arguments: Any) -> None:
         raise Killed
 
-    with monkeypatch.context() as patched:
-        patched.setattr(staging, "_link", killed)
+    with monkeypatch.context() as patch:
+        patch.setattr(staging, "_link", killed)
         with pytest.raises(Killed):
             catalog.clone("a", "b")
     assert not catalog.table_exists("b")
@@ -270,19 +270,19 @@ def test_a_namespace_is_cloned_by_one_commit(
     catalog.create_table("n.t", SCHEMA).append(rows(1))
     catalog.create_table("n.deep.u", SCHEMA).append(rows(2))
     catalog.rename_table("a", "n.moved")
-    before = len(list(catalog.history(())))
+    count_before = len(list(catalog.history(())))
     catalog.clone_namespace("n", "m")
-    assert len(list(catalog.history(()))) == before + 1
-    other = client()
-    assert other.list_tables("m") == [("m", "moved"), ("m", "t")] and other.load_namespace("m") == {
-        "comment": "first"
-    }
-    assert [ids(other.load_table(name)) for name in ("m.t", "m.moved", "m.deep.u")] == [
+    assert len(list(catalog.history(()))) == count_before + 1
+    other_catalog = client()
+    assert other_catalog.list_tables("m") == [("m", "moved"), ("m", "t")] and other_catalog.load_namespace(
+        "m"
+    ) == {"comment": "first"}
+    assert [ids(other_catalog.load_table(name)) for name in ("m.t", "m.moved", "m.deep.u")] == [
         [1],
         [1, 3, 4, 5],
         [2],
     ]
-    other.load_table("m.deep.u").append(rows(3))
+    other_catalog.load_table("m.deep.u").append(rows(3))
     emptied(catalog, "n.moved")
     catalog.drop_namespace("n", cascade=True)
     answers = vacuumed(catalog)
@@ -308,8 +308,8 @@ def test_a_clone_of_a_namespace_that_died_is_purged_as_a_whole(
     catalog.create_namespace("n")
     catalog.create_namespace("n.deep")
     catalog.rename_table("a", "n.deep.a")
-    with monkeypatch.context() as patched:
-        patched.setattr(clone_namespaces, "_link", killed)
+    with monkeypatch.context() as patch:
+        patch.setattr(clone_namespaces, "_link", killed)
         with pytest.raises(Killed):
             catalog.clone_namespace("n", "m")
     assert catalog.list_namespaces() == [("n",)]
@@ -377,10 +377,10 @@ def _paths_and_rows(table: Table) -> tuple[list[str], list[int]]:
 
 def test_a_clone_without_the_promise_is_found(catalog: Catalog, source: Table) -> None:
     clone = catalog.clone("a", "b")
-    tracked = source.table_head.tracked
-    promises._ended(tracked, tracked.current(), [clone.id])
-    found = catalog.fsck()
-    assert [each.kind for each in found.of(Severity.DAMAGE)] == ["clone-not-kept"]
+    tracked_log = source.table_head.tracked
+    promises._ended(tracked_log, tracked_log.current(), [clone.id])
+    report = catalog.fsck()
+    assert [finding.kind for finding in report.of(Severity.DAMAGE)] == ["clone-not-kept"]
 
 
 def test_a_promise_without_the_clone_is_found(
@@ -388,17 +388,17 @@ def test_a_promise_without_the_clone_is_found(
 ) -> None:
     clone = catalog.clone("a", "b")
     catalog.clone("a", "c")
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patch:
         # As by a client that may not write in the source's log.
-        patched.setattr(purge, "end_at_origins", lambda *arguments: None)
+        patch.setattr(purge, "end_at_origins", lambda *arguments: None)
         catalog.drop_table("b", purge=True)
-    store, lost = clone.table_head.tracked.store, catalog.load_table("c").table_head.tracked.prefix
-    found = catalog.fsck("a")
-    assert [each.kind for each in found.found] == ["clone-over"]
-    store.delete(list(store.list_after(f"{lost}/")))
-    found = client().fsck("a")
-    assert [each.kind for each in found.found] == ["clone-over", "clone-missing"]
-    assert not found.of(Severity.DAMAGE)
+    store, lost_prefix = clone.table_head.tracked.store, catalog.load_table("c").table_head.tracked.prefix
+    report = catalog.fsck("a")
+    assert [finding.kind for finding in report.found] == ["clone-over"]
+    store.delete(list(store.list_after(f"{lost_prefix}/")))
+    report = client().fsck("a")
+    assert [finding.kind for finding in report.found] == ["clone-over", "clone-missing"]
+    assert not report.of(Severity.DAMAGE)
     client().vacuum("a", older_than=NOW, dry_run=False)
     # What is not known to be over is kept.
     assert len(client().load_table("a").table_head.state.clones) == 1

@@ -43,7 +43,7 @@ def rows(*ids: int) -> pa.Table:
     return pa.table({"id": list(ids), "day": [f"d{id % 2}" for id in ids]}, schema=SCHEMA)
 
 
-def opened(warehouse: str) -> Catalog:
+def opened_catalog(warehouse: str) -> Catalog:
     return Catalog(warehouse, log_options=options())
 
 
@@ -55,7 +55,7 @@ def vacuum(catalog: Catalog) -> None:
 
 def prepare(warehouse: str) -> None:
     """`n.c` is a clone of `n.b`, which is one of `n.a`; `n.a` and `n.b` have files that clones alone need."""
-    catalog = opened(warehouse)
+    catalog = opened_catalog(warehouse)
     catalog.create_namespace("n")
     table = catalog.create_table("n.a", SCHEMA, partition_by=["day"]).append(rows(1, 2, 3, 4))
     table.delete(col("id") == 2)
@@ -85,8 +85,8 @@ def check(catalog: Catalog, title: str, expected: dict[str, list[int] | None]) -
     for name, ids in expected.items():
         if catalog.namespace_exists(name[0]) and catalog.table_exists(name):
             there.add(name)
-            found = sorted(catalog.load_table(name).to_arrow()["id"].to_pylist())
-            assert found == (NEW[title] if ids is None else ids), (name, found)
+            found_rows = sorted(catalog.load_table(name).to_arrow()["id"].to_pylist())
+            assert found_rows == (NEW[title] if ids is None else ids), (name, found_rows)
     return there
 
 
@@ -111,17 +111,17 @@ def test_a_client_may_die_at_each_of_its_writes(
     of, work = WORKS[title]
     warehouse = put_back()
     with failing(monkeypatch, None, Fault.ONCE) as counted:
-        work(opened(warehouse), None if of is None else opened(warehouse).token(of))
+        work(opened_catalog(warehouse), None if of is None else opened_catalog(warehouse).token(of))
     writes = sorted(counted.writes)
     assert len(writes) > 2
     for number, at in enumerate(writes):
         # Each write fails in one way, and all ways are met; the last ones in each.
         for fault in FAULTS if at in writes[-3:] else FAULTS[number % 2 : number % 2 + 1]:
             warehouse = put_back()
-            token = None if of is None else opened(warehouse).token(of)
+            token = None if of is None else opened_catalog(warehouse).token(of)
             try:
                 with failing(monkeypatch, at, fault):
-                    work(opened(warehouse), token)
+                    work(opened_catalog(warehouse), token)
             except (Death, LakelogError, Failed):
                 pass
             survives(title, work, warehouse, token, f"{title}: write {at} {fault}", whole=number % 3 == 0)
@@ -129,25 +129,25 @@ def test_a_client_may_die_at_each_of_its_writes(
 
 def survives(title: str, work: Work, warehouse: str, token: Any, what: str, *, whole: bool) -> None:
     """Check what is there, that the work can be done again, and that no file goes which a clone has."""
-    gone = MAY_BE_GONE.get(title, set())
-    there = check(opened(warehouse), title, ROWS)
-    assert {"n.a", "n.b", "n.c"} - gone <= there, what
-    assert not ("m.a" in there) ^ ("m.c" in there), what
+    removed_texts = MAY_BE_GONE.get(title, set())
+    report = check(opened_catalog(warehouse), title, ROWS)
+    assert {"n.a", "n.b", "n.c"} - removed_texts <= report, what
+    assert not ("m.a" in report) ^ ("m.c" in report), what
     if title != "vacuum":
-        work(opened(warehouse), token)
-    there = check(opened(warehouse), title, ROWS)
-    made = {"n.new"} if title in NEW else {"m.a", "m.b", "m.c"} if title == "clone of a namespace" else set()
-    assert made <= there, what
-    only_clones_need(opened(warehouse), "n.a")
-    vacuum(opened(warehouse))
-    catalog = opened(warehouse)
+        work(opened_catalog(warehouse), token)
+    report = check(opened_catalog(warehouse), title, ROWS)
+    texts = {"n.new"} if title in NEW else {"m.a", "m.b", "m.c"} if title == "clone of a namespace" else set()
+    assert texts <= report, what
+    only_clones_need(opened_catalog(warehouse), "n.a")
+    vacuum(opened_catalog(warehouse))
+    catalog = opened_catalog(warehouse)
     expected = {name: ids for name, ids in ROWS.items() if name != "n.a"}
-    assert check(catalog, title, expected) == there - {"n.a"}, what
+    assert check(catalog, title, expected) == report - {"n.a"}, what
     if not whole:
         return
     damage = catalog.fsck(deep=True).of(Severity.DAMAGE)
     assert not damage, (what, damage)
-    ends(catalog, there, what)
+    ends(catalog, report, what)
 
 
 def only_clones_need(catalog: Catalog, name: str) -> None:
@@ -160,5 +160,5 @@ def ends(catalog: Catalog, there: set[str], what: str) -> None:
     for name in sorted(there - {"n.a"}):
         catalog.drop_table(name)
     vacuum(catalog)
-    vacuum(opened(catalog.warehouse))
-    assert not opened(catalog.warehouse).load_table("n.a").table_head.state.clones, what
+    vacuum(opened_catalog(catalog.warehouse))
+    assert not opened_catalog(catalog.warehouse).load_table("n.a").table_head.state.clones, what

@@ -1,4 +1,4 @@
-"""The end of a promise whose clone has lost its log: by a command that names it, and never where the clone is there."""
+"""The end of a promise whose clone has lost its log: by a command that names it, and never if the clone is there."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def test_what_is_kept_for_a_clone_without_a_log_ends_by_its_id(
     clone: Table, client: Callable[[], Catalog]
 ) -> None:
     lose(clone)
-    (found,) = client().fsck("a").found
-    assert found.kind == "clone-missing" and f"release-clone` with the table and the id {clone.id}" in str(
-        found
+    (finding,) = client().fsck("a").found
+    assert finding.kind == "clone-missing" and f"release-clone` with the table and the id {clone.id}" in str(
+        finding
     )
     with pytest.raises(Unsupported):
         client().drop_table("a", purge=True)

@@ -35,22 +35,22 @@ def test_a_catalog_as_of_a_time_shows_what_was_there_also_what_was_dropped(
 ) -> None:
     catalog.create_namespace("a", {"k": "1"})
     catalog.create_table("a.t", SCHEMA).append(rows(1))
-    then = catalog.create_table("a.u", SCHEMA).append(rows(5)).committed_at
+    past_time = catalog.create_table("a.u", SCHEMA).append(rows(5)).committed_at
     catalog.load_table("a.t").append(rows(2))
     catalog.alter_namespace("a", set={"k": "2"})
     catalog.rename_table("a.t", "a.renamed")
     catalog.create_namespace("later")
     catalog.drop_namespace("a", cascade=True)
-    old = as_of(warehouse, then)
+    old = as_of(warehouse, past_time)
     assert old.list_namespaces() == [("a",)]
     assert old.list_tables("a") == [("a", "t"), ("a", "u")]
     assert old.load_namespace("a") == {"k": "1"}
     assert old.load_table("a.t").to_arrow() == rows(1)
     assert old.load_table("a.u").to_arrow() == rows(5)
     assert not old.table_exists("a.renamed")
-    before = as_of(warehouse, dt.datetime(2001, 2, 3))
+    catalog_before = as_of(warehouse, dt.datetime(2001, 2, 3))
     with pytest.raises((NotFound, InvalidInput)):
-        before.load_table("a.t")
+        catalog_before.load_table("a.t")
 
 
 def test_a_catalog_as_of_then_is_read_only(catalog: Catalog, warehouse: str) -> None:
@@ -99,8 +99,8 @@ def test_a_saved_cut_is_the_catalog_as_it_was_when_it_was_saved(
 ) -> None:
     catalog.create_namespace("a")
     catalog.create_table("a.t", SCHEMA).append(rows(1))
-    saved = catalog.save_cut("friday")
-    assert saved.logs == 3
+    saved_cut = catalog.save_cut("friday")
+    assert saved_cut.logs == 3
     catalog.load_table("a.t").append(rows(2))
     catalog.create_table("a.u", SCHEMA)
     catalog.drop_table("a.t")
@@ -170,16 +170,16 @@ def test_a_cut_of_a_log_that_gave_way_to_another_one_while_it_was_saved_is_taken
     catalog: Catalog, client: Client, warehouse: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The new log at that place knows nothing of what expired in the old one."""
-    place, other = str(tmp_path / "place"), client()
+    place, other_catalog = str(tmp_path / "place"), client()
     catalog.create_table("t", SCHEMA, location=place).append(rows(1))
     collect = saved_cuts.collect
 
     def slow(*given: Any) -> dict[str, int]:
         versions = collect(*given)
-        other.load_table("t").append(rows(2))
-        other.expire("t", retain_last=1, dry_run=False)
-        other.drop_table("t")
-        other.create_table("t", SCHEMA, location=place)
+        other_catalog.load_table("t").append(rows(2))
+        other_catalog.expire("t", retain_last=1, dry_run=False)
+        other_catalog.drop_table("t")
+        other_catalog.create_table("t", SCHEMA, location=place)
         return versions
 
     with monkeypatch.context() as patch, pytest.raises(CommitConflict, match="expired while the cut"):
@@ -224,22 +224,22 @@ def test_a_cut_that_was_dropped_before_its_save_was_retried_is_not_there(
 def test_the_object_of_a_dropped_cut_goes_and_no_reader_meanwhile_takes_that_for_damage(
     catalog: Catalog, client: Client, warehouse: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = client()
+    other_catalog = client()
     for name in ("friday", "saturday"):
         catalog.create_table(name, SCHEMA)
         catalog.save_cut(name)
     read = saved_cuts.versions_of
 
     def after_a_drop(tracked: Any, name: str, cut: Any) -> Any:
-        if "friday" in other.cuts():
-            other.drop_cut("friday")
+        if "friday" in other_catalog.cuts():
+            other_catalog.drop_cut("friday")
         return read(tracked, name, cut)
 
     monkeypatch.setattr(kept_for_cuts, "versions_of", after_a_drop)
     assert NeededVersions(catalog._tree).get("") == 4, "of the second cut: the first one has version 2"
     monkeypatch.undo()
-    kept = catalog.cuts()["saturday"]
-    assert list(open_store(warehouse).list_after("_cut/")) == [f"_cut/{kept.object}"]
+    kept_cut = catalog.cuts()["saturday"]
+    assert list(open_store(warehouse).list_after("_cut/")) == [f"_cut/{kept_cut.object}"]
     assert not catalog.fsck().found
 
 
@@ -285,8 +285,8 @@ def test_a_cut_whose_client_died_undecided_is_not_saved_and_holds_up_nothing(
     with pytest.raises(Death):
         catalog.save_cut("friday")
     monkeypatch.undo()
-    other = Catalog(warehouse, log_options=LogOptions(patience_s=0, patience_each_s=0))
-    assert other.cuts() == {}
-    other.create_table("u", SCHEMA)
-    other.save_cut("friday")
+    other_catalog = Catalog(warehouse, log_options=LogOptions(patience_s=0, patience_each_s=0))
+    assert other_catalog.cuts() == {}
+    other_catalog.create_table("u", SCHEMA)
+    other_catalog.save_cut("friday")
     assert sorted(as_of(warehouse, "friday").list_tables()) == [("t",), ("u",)]

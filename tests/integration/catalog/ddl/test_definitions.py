@@ -167,8 +167,8 @@ def test_they_survive_a_snapshot_and_an_expiry(catalog):
 def test_vacuum_forgets_what_was_dropped_too_long_ago(catalog):
     engine.create_view(catalog, "n.v", ONE)
     catalog.drop_view("n.v")
-    done = catalog.vacuum(dropped_older_than=dt.timedelta(0), dry_run=True)
-    assert "dropped-view" in {each.kind for each in done}
+    report = catalog.vacuum(dropped_older_than=dt.timedelta(0), dry_run=True)
+    assert "dropped-view" in {each.kind for each in report}
     assert len(another(catalog).dropped("n")) == 1
     catalog.vacuum(dropped_older_than=dt.timedelta(0), dry_run=False)
     assert another(catalog).dropped("n") == []
@@ -213,14 +213,14 @@ def test_the_past_shows_them_as_they_were(catalog):
     engine.create_view(catalog, "n.v", ONE)
     catalog.save_cut("then")
     engine.create_view(catalog, "n.v", TWO, or_replace=True)
-    then = Catalog(catalog.warehouse, as_of="then")
-    assert then.load_view("n.v") == ONE
+    past_catalog = Catalog(catalog.warehouse, as_of="then")
+    assert past_catalog.load_view("n.v") == ONE
     for change in (
-        lambda: engine.create_view(then, "n.w", ONE),
-        lambda: engine.replace_view(then, "n.v", TWO),
-        lambda: then.rename_view("n.v", "n.w"),
-        lambda: then.drop_view("n.v"),
-        lambda: then.undrop_view("n.v"),
+        lambda: engine.create_view(past_catalog, "n.w", ONE),
+        lambda: engine.replace_view(past_catalog, "n.v", TWO),
+        lambda: past_catalog.rename_view("n.v", "n.w"),
+        lambda: past_catalog.drop_view("n.v"),
+        lambda: past_catalog.undrop_view("n.v"),
     ):
         with pytest.raises(Unsupported, match="read-only|as of"):
             change()
@@ -231,24 +231,24 @@ def test_a_retry_is_one_change(catalog):
     token = catalog.token("n.v")
     engine.create_view(catalog, "n.v", ONE, token=token)
     engine.create_view(another(catalog), "n.v", ONE, token=token)
-    dropping = catalog.token("n.v")
-    assert catalog.drop_view("n.v", token=dropping)
-    assert another(catalog).drop_view("n.v", token=dropping)
-    restoring = catalog.token("n.v")
-    catalog.undrop_view("n.v", token=restoring)
-    assert another(catalog).undrop_view("n.v", token=restoring) == ("n", "v")
-    renaming = catalog.token("n.v")
-    catalog.rename_view("n.v", "n.w", token=renaming)
-    another(catalog).rename_view("n.v", "n.w", token=renaming)
+    dropping_token = catalog.token("n.v")
+    assert catalog.drop_view("n.v", token=dropping_token)
+    assert another(catalog).drop_view("n.v", token=dropping_token)
+    restoring_token = catalog.token("n.v")
+    catalog.undrop_view("n.v", token=restoring_token)
+    assert another(catalog).undrop_view("n.v", token=restoring_token) == ("n", "v")
+    renaming_token = catalog.token("n.v")
+    catalog.rename_view("n.v", "n.w", token=renaming_token)
+    another(catalog).rename_view("n.v", "n.w", token=renaming_token)
     assert another(catalog).list_views("n") == [("n", "w")]
 
 
 def test_the_audit_lists_definitions_and_drops(catalog):
     engine.create_view(catalog, "n.v", ONE)
     catalog.drop_view("n.v")
-    said = [(entry.operations, entry.details.get("name")) for entry in catalog.audit(namespace="n")]
-    assert (("define",), "v") in said
-    assert (("unlink",), "v") in said
+    operations = [(entry.operations, entry.details.get("name")) for entry in catalog.audit(namespace="n")]
+    assert (("define",), "v") in operations
+    assert (("unlink",), "v") in operations
 
 
 def test_what_cannot_be_stored_is_refused(catalog):
@@ -295,9 +295,9 @@ def test_all_that_follows_names_to_logs_passes_views_and_functions(catalog, tmp_
     catalog.save_cut("all")
     place = tmp_path.with_name(f"{tmp_path.name}-backup")
     catalog.backup(place)
-    restored = Catalog(tmp_path.with_name(f"{tmp_path.name}-restored"))
-    restored.restore_warehouse(place)
-    for each in (another(catalog), Catalog(catalog.warehouse, as_of="all"), restored):
+    restored_catalog = Catalog(tmp_path.with_name(f"{tmp_path.name}-restored"))
+    restored_catalog.restore_warehouse(place)
+    for each in (another(catalog), Catalog(catalog.warehouse, as_of="all"), restored_catalog):
         assert each.load_view("n.below.v") == ONE and each.load_function("n.v") == PLUS
         assert each.list_tables("n.below") == [("n", "below", "t")]
         assert each.list_views("n.below") == [("n", "below", "v")]

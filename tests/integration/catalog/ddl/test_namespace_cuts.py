@@ -1,4 +1,4 @@
-"""Saved cuts of one namespace: what they show, what they keep, and what becomes of them."""
+"""Saved cuts of a namespace: their contents, the versions that they keep, and their end."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def ids(table: Table) -> list[int]:
     return sorted(table.to_arrow().column("id").to_pylist())
 
 
-def opened(catalog: Catalog, name: str, namespace: str = "shop.eu") -> Catalog:
+def opened_catalog(catalog: Catalog, name: str, namespace: str = "shop.eu") -> Catalog:
     return Catalog(catalog.warehouse, as_of=name, as_of_namespace=namespace)
 
 
@@ -61,13 +61,13 @@ def grown(catalog: Catalog, name: str) -> Table:
 
 
 def test_it_shows_the_namespace_as_it_was_and_nothing_else(shop: Catalog, client: Client) -> None:
-    saved = shop.save_cut("friday", namespace="shop.eu")
-    assert saved.logs == 5 and client().cuts("shop.eu") == {"friday": saved} and client().cuts() == {}
+    saved_cut = shop.save_cut("friday", namespace="shop.eu")
+    assert saved_cut.logs == 5 and client().cuts("shop.eu") == {"friday": saved_cut} and client().cuts() == {}
     grown(shop, "shop.eu.t")
     shop.drop_table("shop.eu.u")
     shop.rename_table("shop.eu.past.t", "shop.eu.past.renamed")
     shop.create_table("shop.eu.late", SCHEMA)
-    friday = opened(shop, "friday")
+    friday = opened_catalog(shop, "friday")
     assert friday.list_namespaces() == [("shop",)] and friday.list_namespaces("shop") == [("shop", "eu")]
     assert friday.list_tables("shop") == []
     assert friday.list_tables("shop.eu") == [("shop", "eu", "t"), ("shop", "eu", "u")]
@@ -92,7 +92,7 @@ def test_it_has_the_name_that_its_namespace_has_now(shop: Catalog) -> None:
     shop.drop_namespace("shop.eu", cascade=True)
     shop.undrop_namespace("shop.eu", to="shop.west")
     grown(shop, "shop.west.t")
-    friday = opened(shop, "friday", "shop.west")
+    friday = opened_catalog(shop, "friday", "shop.west")
     assert friday.list_namespaces("shop") == [("shop", "west")]
     assert [ids(friday.load_table(f"shop.west.{name}")) for name in ("t", "past.t")] == [[1], [1]]
 
@@ -108,10 +108,10 @@ def test_names_of_cuts_are_a_namespaces_own_and_hide_no_other(shop: Catalog) -> 
     with pytest.raises(NotFound, match="no saved cut 'friday': the saved cuts are none; a namespace's own"):
         Catalog(shop.warehouse, as_of="friday")
     with pytest.raises(NotFound, match=r"no saved cut 'friday' of `shop`\.`eu`\.`past`"):
-        opened(shop, "friday", "shop.eu.past")
+        opened_catalog(shop, "friday", "shop.eu.past")
     with pytest.raises(NoSuchNamespace):
         shop.save_cut("friday", namespace="nowhere")
-    assert ids(opened(shop, "friday", "shop").load_table("shop.t")) == [1]
+    assert ids(opened_catalog(shop, "friday", "shop").load_table("shop.t")) == [1]
     for when in (None, "2026-11-20", 1):
         with pytest.raises(InvalidInput, match="give the name of a cut"):
             Catalog(shop.warehouse, as_of=when, as_of_namespace="shop")
@@ -120,8 +120,10 @@ def test_names_of_cuts_are_a_namespaces_own_and_hide_no_other(shop: Catalog) -> 
 def test_a_table_outside_of_the_folder_is_refused_by_name(shop: Catalog, tmp_path: Path) -> None:
     shop.rename_table("other.t", "shop.eu.moved")
     shop.create_table("shop.placed", SCHEMA, location=str(tmp_path / "placed"))
-    for namespace, named in (("shop.eu", "`shop`.`eu`.`moved`"), ("shop", "`shop`.`placed`")):
-        with pytest.raises(InvalidInput, match=f"no cut was saved: {named} is at .*, outside of the folder"):
+    for namespace, named_text in (("shop.eu", "`shop`.`eu`.`moved`"), ("shop", "`shop`.`placed`")):
+        with pytest.raises(
+            InvalidInput, match=f"no cut was saved: {named_text} is at .*, outside of the folder"
+        ):
             shop.save_cut("friday", namespace=namespace)
         assert shop.cuts(namespace) == {}
     assert not list(open_store(shop.warehouse).list_after("_cut/")) and not shop.fsck().found
@@ -142,7 +144,7 @@ def test_what_it_needs_stays_also_by_maintenance_of_one_table(shop: Catalog, cli
     [answer] = client().expire(**which, retain_last=1, dry_run=False)
     assert answer.kept_for_cuts and answer.first == 4
     client().vacuum(**which, older_than=NOW, dry_run=False)
-    assert ids(opened(shop, "friday").load_table("shop.eu.t")) == [1, 2, 3]
+    assert ids(opened_catalog(shop, "friday").load_table("shop.eu.t")) == [1, 2, 3]
     assert not client().fsck(all_versions=True).found
     shop.drop_cut("friday", namespace="shop.eu")
     [answer] = client().expire(**which, retain_last=1, dry_run=False)
@@ -156,15 +158,17 @@ def test_what_it_has_is_not_purged_while_its_namespace_is_there(shop: Catalog, c
     shop.drop_table("shop.eu.t")
     shop.drop_namespace("shop.eu.past", cascade=True)
     clock.days_later(8)
-    gone = [each for each in shop.vacuum(dry_run=False) if each.kind.startswith("dropped")]
-    assert gone and all(each.kept_for_cuts for each in gone)
-    assert [ids(opened(shop, "friday").load_table(f"shop.eu.{name}")) for name in ("t", "past.t")] == [
+    removed_report = [each for each in shop.vacuum(dry_run=False) if each.kind.startswith("dropped")]
+    assert removed_report and all(each.kept_for_cuts for each in removed_report)
+    assert [
+        ids(opened_catalog(shop, "friday").load_table(f"shop.eu.{name}")) for name in ("t", "past.t")
+    ] == [
         [1],
         [1],
     ]
     shop.drop_cut("friday", namespace="shop.eu")
-    gone = [each for each in shop.vacuum(dry_run=False) if each.kind.startswith("dropped")]
-    assert gone and not any(each.kept_for_cuts for each in gone)
+    removed_report = [each for each in shop.vacuum(dry_run=False) if each.kind.startswith("dropped")]
+    assert removed_report and not any(each.kept_for_cuts for each in removed_report)
 
 
 def test_it_goes_with_its_namespace_and_comes_back_with_it(
@@ -174,17 +178,17 @@ def test_it_goes_with_its_namespace_and_comes_back_with_it(
     shop.rename_table("shop.eu.t", "other.moved")
     shop.drop_namespace("shop.eu", cascade=True)
     with pytest.raises(NoSuchNamespace):
-        opened(shop, "friday")
+        opened_catalog(shop, "friday")
     # It can come back: so what it needs is kept, wherever that is by now.
     shop.load_table("other.moved").overwrite(rows(9))
     [answer] = shop.expire("other.moved", retain_last=1, dry_run=False)
     assert answer.kept_for_cuts
     shop.undrop_namespace("shop.eu")
-    assert ids(opened(shop, "friday").load_table("shop.eu.t")) == [1] and not client().fsck().found
+    assert ids(opened_catalog(shop, "friday").load_table("shop.eu.t")) == [1] and not client().fsck().found
     shop.drop_namespace("shop.eu", cascade=True)
     clock.days_later(8)
-    purged = [each for each in client().vacuum(dry_run=False) if each.kind.startswith("dropped")]
-    assert purged and not any(each.kept_for_cuts or each.error for each in purged)
+    purged_report = [each for each in client().vacuum(dry_run=False) if each.kind.startswith("dropped")]
+    assert purged_report and not any(each.kept_for_cuts or each.error for each in purged_report)
     assert not [key for key in open_store(shop.warehouse).list_after("") if "_cut/" in key]
     assert not client().fsck().of(Severity.DAMAGE)
     [answer] = client().expire("other.moved", retain_last=1, dry_run=False)
@@ -198,8 +202,8 @@ def test_a_cut_of_the_whole_catalog_keeps_a_namespace_that_has_cuts_of_its_own(
     shop.save_cut("all")
     shop.drop_namespace("shop.eu", cascade=True)
     clock.days_later(8)
-    gone = [each for each in shop.vacuum(dry_run=False) if each.kind.startswith("dropped")]
-    assert gone and all(each.kept_for_cuts for each in gone)
+    removed_report = [each for each in shop.vacuum(dry_run=False) if each.kind.startswith("dropped")]
+    assert removed_report and all(each.kept_for_cuts for each in removed_report)
     assert ids(Catalog(shop.warehouse, as_of="all").load_table("shop.eu.past.t")) == [1]
 
 
@@ -220,23 +224,23 @@ def test_a_version_that_expires_between_the_check_and_the_decision_prevents_it(
         shop.save_cut("friday", namespace="shop.eu")
     assert shop.cuts("shop.eu") == {} and not shop.fsck().found
     shop.save_cut("friday", namespace="shop.eu")
-    assert ids(opened(shop, "friday").load_table("shop.eu.t")) == [1, 2, 3]
+    assert ids(opened_catalog(shop, "friday").load_table("shop.eu.t")) == [1, 2, 3]
 
 
 def test_a_namespace_that_is_dropped_while_a_cut_of_it_is_saved_has_none(
     shop: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    collect, other = saved_cuts.collect, client()
+    collect, other_catalog = saved_cuts.collect, client()
 
     def slow(*given: Any) -> Any:
         versions = collect(*given)
-        other.drop_namespace("shop.eu", cascade=True)
+        other_catalog.drop_namespace("shop.eu", cascade=True)
         return versions
 
     with monkeypatch.context() as patch, pytest.raises(NoSuchNamespace):
         patch.setattr(saved_cuts, "collect", slow)
         shop.save_cut("friday", namespace="shop.eu")
-    other.undrop_namespace("shop.eu")
+    other_catalog.undrop_namespace("shop.eu")
     assert client().cuts("shop.eu") == {}
     assert {finding.kind for finding in client().fsck().found} == {"cut-unused"}
 
@@ -250,12 +254,12 @@ def test_a_forged_cut_of_logs_elsewhere_is_damage_and_keeps_nothing_there(
         shop.save_cut("forged", namespace="shop.eu")
     shop.rename_table("shop.eu.victim", "other.t")
     with pytest.raises(FormatError, match="which is not in the folder"):
-        opened(shop, "forged")
+        opened_catalog(shop, "forged")
     shop.load_table("other.t").overwrite(rows(9))
     [answer] = client().expire("other.t", retain_last=1, dry_run=False)
     assert not answer.kept_for_cuts and answer.first > 2
-    found = client().expire(retain_last=1, dry_run=False)
-    assert {each.name for each in found if each.error} == {
+    report = client().expire(retain_last=1, dry_run=False)
+    assert {each.name for each in report if each.error} == {
         "`shop`.`eu`", "`shop`.`eu`.`past`", "`shop`.`eu`.`past`.`t`", "`shop`.`eu`.`t`", "`shop`.`eu`.`u`"
     }  # fmt: skip
     assert [finding.kind for finding in client().fsck().of(Severity.DAMAGE)] == ["cut-altered"]
@@ -266,9 +270,9 @@ def test_a_forged_cut_of_logs_elsewhere_is_damage_and_keeps_nothing_there(
 
 @pytest.mark.parametrize("name", [None, "shop.eu"])
 def test_its_object_is_checked_with_its_namespace(shop: Catalog, client: Client, name: str | None) -> None:
-    saved = shop.save_cut("friday", namespace="shop.eu")
+    saved_cut = shop.save_cut("friday", namespace="shop.eu")
     store = open_store(shop.warehouse)
-    [key] = [key for key in store.list_after("") if key.endswith(saved.object)]
+    [key] = [key for key in store.list_after("") if key.endswith(saved_cut.object)]
 
     def kinds() -> set[str]:
         return {finding.kind for finding in client().fsck(*([name] if name else [])).found}
@@ -280,7 +284,7 @@ def test_its_object_is_checked_with_its_namespace(shop: Catalog, client: Client,
     store.delete([key])
     assert kinds() == {"cut-missing"}
     store.put(key, data)
-    store.put(key.replace(saved.object, "x.json"), data)
+    store.put(key.replace(saved_cut.object, "x.json"), data)
     assert kinds() == {"cut-unused"}
 
 
@@ -288,5 +292,10 @@ def test_saving_and_dropping_one_is_in_the_history_of_its_namespace(shop: Catalo
     shop.save_cut("friday", namespace="shop.eu")
     shop.drop_cut("friday", namespace="shop.eu")
     assert [entry.operation for entry in shop.history("shop.eu")][:2] == ["drop cut", "save cut"]
-    seen = [each for entry in shop.audit(namespace="shop.eu") for each in entry.operations if "cut" in each]
-    assert seen == ["drop cut", "save cut"]
+    operations = [
+        operation
+        for entry in shop.audit(namespace="shop.eu")
+        for operation in entry.operations
+        if "cut" in operation
+    ]
+    assert operations == ["drop cut", "save cut"]

@@ -58,8 +58,8 @@ def test_a_new_location_is_for_tables_that_come_after_it(catalog: Catalog, tmp_p
     for table in (first, second, third):
         assert catalog.load_table(table.identifier).location == table.location
         assert (table is second) == table.location.startswith(str(tmp_path / "one"))
-    moved = catalog.rename_table("a.second", "a.renamed") or catalog.load_table("a.renamed")
-    assert moved.location == second.location
+    moved_table = catalog.rename_table("a.second", "a.renamed") or catalog.load_table("a.renamed")
+    assert moved_table.location == second.location
 
 
 def test_a_transaction_places_tables_by_the_location_that_it_gave(catalog: Catalog, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_tables_that_outlive_their_warehouse_are_not_taken_for_those_of_the_next
         reports = catalog.vacuum(dry_run=False)
         store = open_store(url)
         store.delete(list(store.list_after("")))
-    [error] = [each.error for each in reports if each.error is not None]
+    [error] = [report.error for report in reports if report.error is not None]
     assert "is older than the namespace" in error and "Register it" in error
     assert len(files(place)) == 2 and len(list(place.iterdir())) == 1 and table.row_count == 1
 
@@ -121,16 +121,16 @@ def test_creations_that_never_ended_are_found_there(
     catalog.create_namespace("b", {"location": str(place)})
     catalog.create_table("a.kept", SCHEMA).append(rows(7))
     creator = clock.client(warehouse)
-    begun = engine.stage(creator, "create", "a.begun", SCHEMA)
-    written(creator, begun, 1)
+    started_table = engine.stage(creator, "create", "a.begun", SCHEMA)
+    written(creator, started_table, 1)
 
     def stop(*_arguments: Any) -> None:
         raise Death
 
-    lost = engine.stage(creator, "create", "b.lost", SCHEMA)
+    lost_table = engine.stage(creator, "create", "b.lost", SCHEMA)
     with monkeypatch.context() as patch, pytest.raises(Death):
         patch.setattr(staging, "_link", stop)
-        engine.commit_stage(creator, lost, written(creator, lost, 2))
+        engine.commit_stage(creator, lost_table, written(creator, lost_table, 2))
     assert len(files(place)) == 3
     if former:
         catalog.alter_namespace("a", set={"location": str(tmp_path / "two")})

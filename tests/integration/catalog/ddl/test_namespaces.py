@@ -30,12 +30,12 @@ def test_namespaces_nest_to_any_depth_and_other_clients_see_them(catalog: Catalo
     catalog.create_namespace("a", {"owner": "ada"})
     catalog.create_namespace("a.b")
     catalog.create_namespace(("a", "b", "with.dots and spaces/é"))
-    other = client()
-    assert other.list_namespaces() == [("a",)]
-    assert other.list_namespaces("a") == [("a", "b")]
-    assert other.list_namespaces("a.b") == [("a", "b", "with.dots and spaces/é")]
-    assert other.load_namespace("a") == {"owner": "ada"}
-    assert other.namespace_exists("a.b.`with.dots and spaces/é`")
+    other_catalog = client()
+    assert other_catalog.list_namespaces() == [("a",)]
+    assert other_catalog.list_namespaces("a") == [("a", "b")]
+    assert other_catalog.list_namespaces("a.b") == [("a", "b", "with.dots and spaces/é")]
+    assert other_catalog.load_namespace("a") == {"owner": "ada"}
+    assert other_catalog.namespace_exists("a.b.`with.dots and spaces/é`")
 
 
 def test_creating_what_exists_fails_unless_it_may_exist(catalog: Catalog) -> None:
@@ -77,7 +77,7 @@ def test_a_namespace_that_holds_something_is_not_dropped_without_cascade(
     catalog.create_namespace("a")
     catalog.create_namespace("a.b")
     catalog.create_table("a.b.t", SCHEMA)
-    held = catalog.load_table("a.b.t")
+    held_table = catalog.load_table("a.b.t")
     with pytest.raises(NamespaceNotEmpty, match="`b`"):
         catalog.drop_namespace("a")
     with pytest.raises(NamespaceNotEmpty, match="`t`"):
@@ -85,7 +85,7 @@ def test_a_namespace_that_holds_something_is_not_dropped_without_cascade(
     assert catalog.drop_namespace("a", cascade=True)
     assert not client().namespace_exists("a")
     with pytest.raises(NoSuchTable):
-        held.refresh()
+        held_table.refresh()
 
 
 def test_dropping_what_is_not_there_says_so(catalog: Catalog) -> None:
@@ -96,23 +96,23 @@ def test_dropping_what_is_not_there_says_so(catalog: Catalog) -> None:
 
 
 def test_a_dropped_namespace_can_be_made_again_and_is_empty(catalog: Catalog, client: Client) -> None:
-    other = client()
+    other_catalog = client()
     catalog.create_namespace("a")
     catalog.create_table("a.t", SCHEMA)
-    assert other.table_exists("a.t")
+    assert other_catalog.table_exists("a.t")
     catalog.drop_namespace("a", cascade=True)
     catalog.create_namespace("a")
-    assert other.list_tables("a") == []
-    assert not other.table_exists("a.t")
+    assert other_catalog.list_tables("a") == []
+    assert not other_catalog.table_exists("a.t")
 
 
 def test_a_holder_of_a_dropped_namespace_cannot_link_into_it(catalog: Catalog, client: Client) -> None:
     catalog.create_namespace("a")
-    other = client()
-    stage = engine.stage(other, "create", "a.t", SCHEMA)
+    other_catalog = client()
+    stage = engine.stage(other_catalog, "create", "a.t", SCHEMA)
     catalog.drop_namespace("a")
     with pytest.raises(NoSuchNamespace):
-        engine.commit_stage(other, stage)
+        engine.commit_stage(other_catalog, stage)
     assert catalog.list_namespaces() == []
 
 
@@ -192,7 +192,7 @@ def test_what_is_made_in_a_copy_has_another_place_than_what_is_made_in_its_sourc
     catalog.create_namespace("a")
     catalog.copy(f"{warehouse}-copy")
     copy = Catalog(f"{warehouse}-copy")
-    for each in (catalog, copy):
-        each.create_namespace("a.b")
+    for each_catalog in (catalog, copy):
+        each_catalog.create_namespace("a.b")
     assert place_of(catalog, "a") == place_of(copy, "a") == place_in("", likely_id(warehouse, "a"))
     assert place_of(catalog, "a", "b") != place_of(copy, "a", "b")

@@ -31,18 +31,18 @@ def ids(catalog: Catalog, name: str) -> list[int]:
 def test_a_table_whose_folder_was_removed_and_made_again_is_the_new_one(
     catalog: Catalog, client: Client, place: str
 ) -> None:
-    held = catalog.create_table("t", SCHEMA, location=place).append(rows(1))
-    other = client()
-    other.load_table("t")
+    held_table = catalog.create_table("t", SCHEMA, location=place).append(rows(1))
+    other_catalog = client()
+    other_catalog.load_table("t")
     catalog.drop_table("t")
     shutil.rmtree(place)
     catalog.create_table("t", SCHEMA, location=place).append(rows(5))
-    assert ids(other, "t") == [5]
+    assert ids(other_catalog, "t") == [5]
     assert ids(client(), "t") == [5]
     with pytest.raises(NoSuchTable):
-        held.append(rows(99))
+        held_table.append(rows(99))
     with pytest.raises(NoSuchTable):
-        held.alter([{"change": "set-property", "key": "k", "value": "v"}])
+        held_table.alter([{"change": "set-property", "key": "k", "value": "v"}])
     assert ids(client(), "t") == [5]
 
 
@@ -61,18 +61,19 @@ def test_a_table_that_was_made_again_while_it_is_looked_up_is_not_unlinked(
                 meanwhile.pop(0)()
             late = super().get_many(keys)
             return [
-                one if "mine" in key else other for key, one, other in zip(keys, early, late, strict=True)
+                data if "mine" in key else other_data
+                for key, data, other_data in zip(keys, early, late, strict=True)
             ]
 
     slow = TableFirst(catalog.warehouse)
     slow._objects = cast(MemoryStore, open_store(catalog.warehouse))._objects
     with monkeypatch.context() as patch:
         patch.setattr(places, "open_store", lambda url, options: slow)
-        other = client()
-    other.load_table("t")
+        other_catalog = client()
+    other_catalog.load_table("t")
     meanwhile.append(lambda: catalog.drop_table("t"))
     meanwhile.append(lambda: catalog.create_table("t", SCHEMA, location=place).append(rows(7)))
-    assert ids(other, "t") == [7]
+    assert ids(other_catalog, "t") == [7]
     assert ids(catalog, "t") == [7]
 
 
@@ -195,12 +196,12 @@ METHODS = {name for name, _ in inspect.getmembers(Catalog, inspect.isfunction) i
 @pytest.mark.parametrize("is_there", ["nothing", "file", "folder"])
 def test_each_call_names_a_mistyped_warehouse(tmp_path: Path, method: str, is_there: str) -> None:
     Catalog(tmp_path / "warehouse").create_namespace("shop")
-    mistyped = tmp_path / "wharehouse"
+    mistyped_path = tmp_path / "wharehouse"
     if is_there == "file":
-        mistyped.write_text("precious")
+        mistyped_path.write_text("precious")
     elif is_there == "folder":
-        mistyped.mkdir()
-    call = getattr(Catalog(mistyped), method)
+        mistyped_path.mkdir()
+    call = getattr(Catalog(mistyped_path), method)
     needed = {
         name: {"schema": SCHEMA, "format": "parquet"}.get(name, "shop.orders")
         for name, parameter in inspect.signature(call).parameters.items()
@@ -212,11 +213,13 @@ def test_each_call_names_a_mistyped_warehouse(tmp_path: Path, method: str, is_th
             answer = list(answer)
     except NotFound as error:
         hint = "it is a file" if is_there == "file" else f"did you mean {tmp_path / 'warehouse'}?"
-        assert f"there is no warehouse at {mistyped}: " in str(error) and hint in str(error)
+        assert f"there is no warehouse at {mistyped_path}: " in str(error) and hint in str(error)
     else:
         assert is_there == "folder" and not needed, f"{method} has answered {answer}"
-    assert [path.name for path in tmp_path.iterdir() if path.name not in ("warehouse", mistyped.name)] == []
-    assert not mistyped.is_dir() or not list(mistyped.iterdir())
+    assert [
+        path.name for path in tmp_path.iterdir() if path.name not in ("warehouse", mistyped_path.name)
+    ] == []
+    assert not mistyped_path.is_dir() or not list(mistyped_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -230,8 +233,8 @@ def test_a_program_may_ask_for_names_before_it_sets_a_warehouse_up(tmp_path: Pat
 def test_a_catalog_as_of_the_past_names_a_mistyped_warehouse(tmp_path: Path) -> None:
     Catalog(tmp_path / "warehouse").create_namespace("shop")
     past = "2026-01-01"
-    mistyped = Catalog(tmp_path / "wharehouse", as_of=past)
-    for call in (mistyped.list_tables, lambda: mistyped.load_table("shop.orders")):
+    mistyped_catalog = Catalog(tmp_path / "wharehouse", as_of=past)
+    for call in (mistyped_catalog.list_tables, lambda: mistyped_catalog.load_table("shop.orders")):
         with pytest.raises(NotFound, match=f"did you mean {tmp_path / 'warehouse'}"):
             call()
     with pytest.raises(NotFound, match="list its namespace"):
@@ -274,7 +277,7 @@ def test_no_spelling_of_a_folder_of_lakelogs_own_is_taken(tmp_path: Path, own: s
     catalog.create_namespace("a")
     table = catalog.create_table("t", SCHEMA)
     wait_for_background()
-    before = sorted(warehouse.rglob("*"))
+    paths_before = sorted(warehouse.rglob("*"))
     last = own.rpartition("/")[2]
     for place in (
         f"{warehouse}/{own}",
@@ -299,7 +302,7 @@ def test_no_spelling_of_a_folder_of_lakelogs_own_is_taken(tmp_path: Path, own: s
         for use in uses:
             with pytest.raises(InvalidInput, match="lakelog's own folders"):
                 use(place)
-    assert sorted(warehouse.rglob("*")) == before
+    assert sorted(warehouse.rglob("*")) == paths_before
 
 
 def test_a_table_is_not_put_into_the_data_of_another_one(tmp_path: Path) -> None:
@@ -326,29 +329,33 @@ def test_a_place_that_no_log_can_have_is_refused_before_anything_is_written(
     catalog: Catalog, place: str, location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    before = set(tmp_path.rglob("*"))
+    paths_before = set(tmp_path.rglob("*"))
     for create in (
         lambda url: catalog.create_table("t", SCHEMA, location=url),
         lambda url: catalog.create_namespace("n", {"location": url}),
     ):
         with pytest.raises(InvalidInput, match="cannot be a table's|is relative"):
             create(location.format(place=place))
-    assert set(tmp_path.rglob("*")) == before
+    assert set(tmp_path.rglob("*")) == paths_before
 
 
 def test_places_are_given_as_paths(tmp_path: Path) -> None:
-    catalog, mine, other = Catalog(tmp_path / "w", options={"fsync": "off"}), tmp_path / "t", tmp_path / "o"
+    catalog, mine, other_path = (
+        Catalog(tmp_path / "w", options={"fsync": "off"}),
+        tmp_path / "t",
+        tmp_path / "o",
+    )
     table = catalog.create_table("t", SCHEMA, location=mine)
     write, bases = engine.begin_write(table), {str(mine): table.version}
     assert engine.token_at(catalog, mine).bases == engine.token_of_write(catalog, mine, write).bases == bases
     assert catalog.table_at(mine).append(rows(1)).location == str(mine)
     assert catalog.expire(location=mine, retain_last=1) and catalog.vacuum(location=mine)
     assert len(list(catalog.audit(location=mine))) == 2
-    assert table.export_iceberg(other).url.startswith(str(other))
-    other.joinpath("parquet").mkdir()
-    pq.write_table(rows(2), other / "parquet" / "two.parquet")
-    assert table.refresh().add_files(other / "parquet" / "two.parquet").row_count == 2
-    assert catalog.import_table(other / "parquet", "imported", format="parquet").table
+    assert table.export_iceberg(other_path).url.startswith(str(other_path))
+    other_path.joinpath("parquet").mkdir()
+    pq.write_table(rows(2), other_path / "parquet" / "two.parquet")
+    assert table.refresh().add_files(other_path / "parquet" / "two.parquet").row_count == 2
+    assert catalog.import_table(other_path / "parquet", "imported", format="parquet").table
     for name in ("staged", "dropped"):
         engine.commit_stage(catalog, engine.stage(catalog, "create", None, SCHEMA, location=tmp_path / name))
     assert catalog.register_table("staged", tmp_path / "staged").location == str(tmp_path / "staged")

@@ -17,14 +17,14 @@ COLUMNS = pa.schema([("id", pa.int64())])
 
 @pytest.fixture
 def catalog(tmp_path) -> Catalog:
-    made = Catalog(tmp_path / "w", options={"fsync": "off"})
-    made.create_namespace("a")
-    return made
+    new_catalog = Catalog(tmp_path / "w", options={"fsync": "off"})
+    new_catalog.create_namespace("a")
+    return new_catalog
 
 
 def table_at(catalog: Catalog, place: str):
-    made = engine.commit_stage(catalog, engine.stage(catalog, "create", None, COLUMNS, location=place))
-    return made.append(pa.table({"id": [1]}))
+    table = engine.commit_stage(catalog, engine.stage(catalog, "create", None, COLUMNS, location=place))
+    return table.append(pa.table({"id": [1]}))
 
 
 def ids(catalog: Catalog, name: str) -> list[int]:
@@ -33,13 +33,13 @@ def ids(catalog: Catalog, name: str) -> list[int]:
 
 def test_a_table_that_is_only_known_by_its_place_gets_a_name(catalog, tmp_path):
     place = str(tmp_path / "place")
-    made = table_at(catalog, place)
-    named = catalog.register_table("a.t", place)
-    assert (named.id, named.version, named.name) == (made.id, 3, "`a`.`t`")
-    named.append(pa.table({"id": [2]}))
-    other = Catalog(catalog.warehouse)
-    assert sorted(ids(other, "a.t")) == [1, 2]
-    assert [entry.operation for entry in other.load_table("a.t").history()][1] == "move"
+    table = table_at(catalog, place)
+    register_table = catalog.register_table("a.t", place)
+    assert (register_table.id, register_table.version, register_table.name) == (table.id, 3, "`a`.`t`")
+    register_table.append(pa.table({"id": [2]}))
+    other_catalog = Catalog(catalog.warehouse)
+    assert sorted(ids(other_catalog, "a.t")) == [1, 2]
+    assert [entry.operation for entry in other_catalog.load_table("a.t").history()][1] == "move"
     with pytest.raises(TableExists, match="already has the name `t`"):
         catalog.register_table("u", place)
     catalog.rename_table("a.t", "moved")
@@ -106,9 +106,9 @@ def test_a_table_dropped_by_its_place_leaves_no_second_name(catalog, tmp_path):
 
 def test_a_table_of_another_warehouse_is_taken_over_only_when_asked(catalog, tmp_path):
     place = str(tmp_path / "place")
-    other = Catalog(tmp_path / "other", options={"fsync": "off"})
-    other.create_namespace("n")
-    other.create_table("n.t", COLUMNS, location=place).append(pa.table({"id": [1]}))
+    other_catalog = Catalog(tmp_path / "other", options={"fsync": "off"})
+    other_catalog.create_namespace("n")
+    other_catalog.create_table("n.t", COLUMNS, location=place).append(pa.table({"id": [1]}))
     with pytest.raises(TableExists, match="another warehouse, which links it as t.*take_over"):
         catalog.register_table("a.t", place)
     assert ids(catalog.register_table("a.t", place, take_over=True).refresh() and catalog, "a.t") == [1]
@@ -116,8 +116,8 @@ def test_a_table_of_another_warehouse_is_taken_over_only_when_asked(catalog, tmp
 
 def test_a_name_is_found_where_the_commit_that_gave_it_has_expired(catalog, tmp_path):
     place = str(tmp_path / "place")
-    made = catalog.create_table("a.t", COLUMNS, location=place)
-    made.append(pa.table({"id": [1]}))
+    table = catalog.create_table("a.t", COLUMNS, location=place)
+    table.append(pa.table({"id": [1]}))
     catalog.expire("a.t", retain_last=1, dry_run=False)
     with pytest.raises(TableExists, match="already has the name `t`"):
         catalog.register_table("a.u", place)

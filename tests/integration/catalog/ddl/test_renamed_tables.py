@@ -42,8 +42,8 @@ def held(catalog: Catalog) -> Table:
     """A table that client A has loaded by its name."""
     catalog.create_namespace("n")
     catalog.create_namespace("m")
-    made = catalog.create_table("n.t", SCHEMA, partition_by=["region"])
-    made = made.append(rows(1, 2)).append(rows(3)).create_branch("b")
+    new_table = catalog.create_table("n.t", SCHEMA, partition_by=["region"])
+    new_table = new_table.append(rows(1, 2)).append(rows(3)).create_branch("b")
     catalog.create_table("n.t_new", SCHEMA, partition_by=["region"]).append(rows(100))
     return catalog.load_table("n.t")
 
@@ -64,9 +64,9 @@ def ids(catalog: Catalog, name: str, ref: str | None = None) -> list[int]:
 def everything(client: Client) -> dict[str, tuple[str, int]]:
     """Return where all names lead, and the newest versions there."""
     catalog = client()
-    found = [*catalog.list_tables("n"), *catalog.list_tables("m")]
+    tables = [*catalog.list_tables("n"), *catalog.list_tables("m")]
     return {
-        ".".join(path): (table.id, table.version) for path in found for table in [catalog.load_table(path)]
+        ".".join(path): (table.id, table.version) for path in tables for table in [catalog.load_table(path)]
     }
 
 
@@ -110,10 +110,10 @@ def test_a_change_by_a_held_handle_reaches_no_table_that_lost_the_name(
     if seen:
         # Another user of the same process has met the rename already.
         catalog.load_table("n.t_old")
-    before = everything(client)
+    pairs_before = everything(client)
     with pytest.raises(TableRenamed, match="`n`.`t` was renamed to `n`.`t_old` since it was loaded"):
         change(held)
-    assert everything(client) == before
+    assert everything(client) == pairs_before
     assert change(catalog.load_table("n.t_old"))
 
 
@@ -122,26 +122,26 @@ def test_what_was_prepared_before_a_rename_is_refused_after_it(
     catalog: Catalog, client: Client, held: Table, rename: Callable[[Catalog], None]
 ) -> None:
     on_branch, change = held.at(ref="b"), [{"change": "set-property", "key": "k", "value": "v"}]
-    appended, deleted, write = (
+    appended_ref, deleted_ref, write = (
         engine.begin_write(held),
         engine.begin_write(held),
         engine.begin_write(on_branch),
     )
-    token, altering = catalog.token("n.t"), catalog.token("n.t")
+    token, altering_token = catalog.token("n.t"), catalog.token("n.t")
     paths = held.plan()["path"].to_pylist()
     rename(client())
-    before = everything(client)
+    pairs_before = everything(client)
     prepared: list[Callable[[], object]] = [
-        lambda: engine.commit_write(held, appended, "truncate", [], token=token),
-        lambda: engine.commit_rows(held, deleted, "delete", removed=paths, condition=col("id") > 0),
+        lambda: engine.commit_write(held, appended_ref, "truncate", [], token=token),
+        lambda: engine.commit_rows(held, deleted_ref, "delete", removed=paths, condition=col("id") > 0),
         lambda: engine.commit_write(on_branch, write, "truncate", []),
-        lambda: held.alter(change, token=altering),
+        lambda: held.alter(change, token=altering_token),
     ]
-    now = "`n`.`t_old`" if rename is swap else "`m`.`t`"
+    current_text = "`n`.`t_old`" if rename is swap else "`m`.`t`"
     for each in prepared:
-        with pytest.raises(TableRenamed, match=f"`n`.`t` was renamed to {now}"):
+        with pytest.raises(TableRenamed, match=f"`n`.`t` was renamed to {current_text}"):
             each()
-    assert everything(client) == before
+    assert everything(client) == pairs_before
 
 
 def test_a_compaction_that_has_written_its_files_is_refused(
@@ -154,20 +154,20 @@ def test_a_compaction_that_has_written_its_files_is_refused(
         return real(*given, **more)
 
     monkeypatch.setattr(compaction_commit, "copied_files", copied)
-    before = held.version
+    version_before = held.version
     with pytest.raises(TableRenamed):
         held.compact()
     # The rename is the only version since.
-    assert client().load_table("n.t_old").version == before + 1
+    assert client().load_table("n.t_old").version == version_before + 1
 
 
 def test_values_of_an_identity_column_are_not_taken_from_a_table_that_lost_the_name(
     catalog: Catalog, client: Client, held: Table
 ) -> None:
-    made = numbered(catalog, "n.numbered")
+    table = numbered(catalog, "n.numbered")
     client().rename_table("n.numbered", "n.other")
     with pytest.raises(TableRenamed):
-        reserved(made.table_head, [ValuesTaken(column=made.schema.find(("id",)).id, first=1, last=2)])
+        reserved(table.table_head, [ValuesTaken(column=table.schema.find(("id",)).id, first=1, last=2)])
     assert [entry.operation for entry in client().load_table("n.other").history(limit=1)] == ["move"]
     with catalog.transaction() as tx:
         tx.rename_table("n.other", "n.third")
@@ -187,10 +187,10 @@ def test_a_rename_that_was_undone_changes_nothing_for_a_held_handle(
 def test_a_table_by_place_is_written_whatever_its_name_is(
     catalog: Catalog, client: Client, held: Table
 ) -> None:
-    placed = catalog.table_at(held.location)
+    placed_table = catalog.table_at(held.location)
     swap(client())
-    placed.append(rows(9)).at(ref="b").append(rows(8))
-    assert placed.identifier is None
+    placed_table.append(rows(9)).at(ref="b").append(rows(8))
+    assert placed_table.identifier is None
     assert ids(client(), "n.t_old") == [1, 2, 3, 9]
     assert ids(client(), "n.t_old", "b") == [1, 2, 3, 8]
     assert ids(client(), "n.t") == [100]
@@ -214,11 +214,11 @@ def test_a_write_that_happened_before_the_rename_is_not_reported_as_failed(
     token, write = catalog.token("n.t"), engine.begin_write(held)
     change = [{"change": "set-property", "key": "k", "value": "v"}]
     held.alter(change, token=token)
-    truncated = engine.commit_write(held, write, "truncate", [])
+    truncated_table = engine.commit_write(held, write, "truncate", [])
     swap(client())
     assert held.alter(change, token=token).properties["k"] == "v"
     assert catalog.load_table("n.t").alter(change, token=token)
-    assert engine.commit_write(held, write, "truncate", []).version >= truncated.version
+    assert engine.commit_write(held, write, "truncate", []).version >= truncated_table.version
     assert dict(client().load_table("n.t").properties) == {}
 
 
@@ -246,10 +246,10 @@ def test_a_transaction_that_writes_by_a_name_fails_where_the_name_moved_on(
     tx.load_table("n.t").append(rows(9))
     tx.load_table("n.t_new").append(rows(9))
     swap(client())
-    before = everything(client)
+    pairs_before = everything(client)
     with pytest.raises(TableRenamed, match="was renamed to"):
         tx.commit()
-    assert everything(client) == before
+    assert everything(client) == pairs_before
 
 
 def test_a_transaction_that_renames_goes_on_by_the_new_names(
@@ -317,19 +317,19 @@ def test_a_name_that_moves_while_it_is_resolved_leads_to_the_table_that_has_it_t
 ) -> None:
     """The namespace is read, then the tables are swapped, then the table is read."""
     real = NameTree._view
-    swapped: list[int] = []
+    swapped_numbers: list[int] = []
 
     def view(tree: NameTree, tracked: Any, fresh: Any) -> Any:
-        if tracked.location == held.table_head.tracked.location and not swapped:
-            swapped.append(1)
+        if tracked.location == held.table_head.tracked.location and not swapped_numbers:
+            swapped_numbers.append(1)
             swap(client())
             fresh.discard(tracked.location)
         return real(tree, tracked, fresh)
 
     monkeypatch.setattr(NameTree, "_view", view)
-    loaded = catalog.load_table("n.t")
-    assert swapped and loaded.id != held.id
-    loaded.append(rows(101))
+    loaded_table = catalog.load_table("n.t")
+    assert swapped_numbers and loaded_table.id != held.id
+    loaded_table.append(rows(101))
     assert ids(client(), "n.t") == [100, 101]
 
 
@@ -338,12 +338,12 @@ def test_a_name_that_moves_while_a_transaction_resolves_it_is_a_conflict(
 ) -> None:
     fresh, real = client(), TrackedLog.load
     fresh._logs.log_options = LogOptions(in_parallel=one_by_one)
-    swapped: list[int] = []
+    swapped_numbers: list[int] = []
 
     def load(tracked: TrackedLog[Any], beside: Any, hint: Any = None) -> Any:
         # The namespace has been read by then.
-        if tracked.location == held.table_head.tracked.location and not swapped:
-            swapped.append(1)
+        if tracked.location == held.table_head.tracked.location and not swapped_numbers:
+            swapped_numbers.append(1)
             swap(client())
         return real(tracked, beside, hint)
 
@@ -359,13 +359,13 @@ def test_a_name_whose_table_was_taken_over_by_another_warehouse_leads_to_nothing
     place = str(tmp_path / "place")
     catalog.create_namespace("n")
     catalog.create_table("n.t", SCHEMA, location=place)
-    other = Catalog(tmp_path / "other", options={"fsync": "off"})
-    other.create_namespace("n")
-    other.register_table("n.taken", place, take_over=True)
+    other_catalog = Catalog(tmp_path / "other", options={"fsync": "off"})
+    other_catalog.create_namespace("n")
+    other_catalog.register_table("n.taken", place, take_over=True)
     # Until the next commit, only the other warehouse says what became of the take-over.
     with pytest.raises(LakelogError, match="is part of a transaction that is decided at"):
         catalog.load_table("n.t")
-    other.load_table("n.taken").append(rows(1))
+    other_catalog.load_table("n.taken").append(rows(1))
     with pytest.raises(LakelogError, match="taken over by another warehouse"):
         catalog.load_table("n.t")
     assert catalog.table_at(place).append(rows(2)).row_count == 2
@@ -386,10 +386,10 @@ def test_maintenance_that_began_before_a_rename(
     real = NameTree.table
 
     def table(tree: NameTree, identifier: Any) -> Any:
-        found = real(tree, identifier)
+        found_log = real(tree, identifier)
         monkeypatch.setattr(NameTree, "table", real)
         swap(client())
-        return found
+        return found_log
 
     monkeypatch.setattr(NameTree, "table", table)
     if held_by == "expire":
@@ -404,7 +404,7 @@ def test_maintenance_that_began_before_a_rename(
 
 def test_renames_and_writes_of_threads_put_no_row_into_another_table(client: Client, held: Table) -> None:
     """Each row says which table it is for, as its writer had loaded it."""
-    done = threading.Event()
+    is_done = threading.Event()
     wrong: list[BaseException] = []
 
     def swapping() -> None:
@@ -419,13 +419,13 @@ def test_renames_and_writes_of_threads_put_no_row_into_another_table(client: Cli
         except BaseException as error:
             wrong.append(error)
         finally:
-            done.set()
+            is_done.set()
 
     acknowledged: dict[int, str] = {}
 
     def writing(first: int) -> None:
         catalog, n = client(), first
-        while not done.is_set():
+        while not is_done.is_set():
             n += 1
             try:
                 table = catalog.load_table("n.t")
@@ -446,12 +446,12 @@ def test_renames_and_writes_of_threads_put_no_row_into_another_table(client: Cli
     for thread in threads:
         thread.join()
     assert not wrong
-    found = {
+    found_ids = {
         id: table.id
         for path in client().list_tables("n")
         for table in [client().load_table(path)]
         for id in ids(client(), ".".join(path))
     }
-    assert acknowledged.items() <= found.items()
+    assert acknowledged.items() <= found_ids.items()
     assert len(set(acknowledged.values())) >= 5
     assert not client().fsck().found

@@ -53,18 +53,18 @@ def test_nothing_is_visible_before_the_commit_and_everything_after_it(
     assert client().list_tables() == []
     with pytest.raises(NoSuchTable):
         client().load_table("t")
-    made = engine.commit_stage(catalog, stage, files)
-    assert made.version == 1, "metadata and files are one commit"
+    table = engine.commit_stage(catalog, stage, files)
+    assert table.version == 1, "metadata and files are one commit"
     assert client().load_table("t").to_arrow() == rows(1, 2)
 
 
 def test_a_stage_can_be_committed_by_another_process_and_twice(catalog: Catalog, client: Client) -> None:
     stage = engine.stage(catalog, "create-or-replace", "t", SCHEMA)
-    sent = msgspec.json.decode(msgspec.json.encode(stage), type=StagedTable)
-    assert sent == stage
+    sent_table = msgspec.json.decode(msgspec.json.encode(stage), type=StagedTable)
+    assert sent_table == stage
     files = staged_files(stage, rows(1))
-    engine.commit_stage(client(), sent, files)
-    again = engine.commit_stage(client(), sent, files)
+    engine.commit_stage(client(), sent_table, files)
+    again = engine.commit_stage(client(), sent_table, files)
     assert again.to_arrow() == rows(1)
     replace = engine.stage(client(), "replace", "t", SCHEMA)
     files = staged_files(replace, rows(2))
@@ -80,17 +80,20 @@ def test_an_abandoned_stage_leaves_nothing_visible(catalog: Catalog, client: Cli
 
 
 def test_of_two_stages_of_one_name_the_second_commit_fails(catalog: Catalog, client: Client) -> None:
-    one, other = engine.stage(catalog, "create", "t", SCHEMA), engine.stage(client(), "create", "t", SCHEMA)
-    engine.commit_stage(catalog, one, staged_files(one, rows(1)))
+    first_table, other_table = (
+        engine.stage(catalog, "create", "t", SCHEMA),
+        engine.stage(client(), "create", "t", SCHEMA),
+    )
+    engine.commit_stage(catalog, first_table, staged_files(first_table, rows(1)))
     with pytest.raises(TableExists, match="`t`"):
-        engine.commit_stage(client(), other, staged_files(other, rows(2)))
-    one, other = (
+        engine.commit_stage(client(), other_table, staged_files(other_table, rows(2)))
+    first_table, other_table = (
         engine.stage(catalog, "create-or-replace", "t", SCHEMA),
         engine.stage(client(), "create-or-replace", "t", SCHEMA),
     )
-    engine.commit_stage(catalog, one, staged_files(one, rows(3)))
+    engine.commit_stage(catalog, first_table, staged_files(first_table, rows(3)))
     with pytest.raises(CommitConflict, match="replaced the table"):
-        engine.commit_stage(client(), other, staged_files(other, rows(4)))
+        engine.commit_stage(client(), other_table, staged_files(other_table, rows(4)))
     assert client().load_table("t").to_arrow() == rows(3)
 
 
@@ -117,10 +120,10 @@ def test_a_replace_keeps_id_and_history_and_changes_all_else(catalog: Catalog, c
     new = engine.commit_stage(catalog, stage, staged_files(stage, data))
     assert new.id == old.id
     assert new.version == old.version + 1
-    seen = client().load_table("t")
-    assert dict(seen.properties) == {"l": "w"}
-    assert seen.to_arrow() == data
-    assert seen.at(version=old.version).to_arrow() == rows(1)
+    seen_table = client().load_table("t")
+    assert dict(seen_table.properties) == {"l": "w"}
+    assert seen_table.to_arrow() == data
+    assert seen_table.at(version=old.version).to_arrow() == rows(1)
     assert {f.physical for f in new.schema.fields}.isdisjoint(f.physical for f in old.schema.fields)
 
 
@@ -132,14 +135,14 @@ def test_a_replace_of_a_table_that_is_gone_fails_and_create_or_replace_creates_i
         engine.stage(catalog, "replace", "t", SCHEMA),
         engine.stage(catalog, "create-or-replace", "t", SCHEMA),
     )
-    replaced, files = staged_files(replace, rows(2)), staged_files(either, rows(3))
+    replaced_files, files = staged_files(replace, rows(2)), staged_files(either, rows(3))
     client().drop_table("t")
     with pytest.raises(NoSuchTable):
-        engine.commit_stage(catalog, replace, replaced)
-    made = engine.commit_stage(catalog, either, files)
-    assert made.version == 1
+        engine.commit_stage(catalog, replace, replaced_files)
+    table = engine.commit_stage(catalog, either, files)
+    assert table.version == 1
     assert client().load_table("t").to_arrow() == rows(3)
-    assert engine.commit_stage(client(), either, files).id == made.id
+    assert engine.commit_stage(client(), either, files).id == table.id
 
 
 def test_staged_files_of_a_dropped_table_that_are_gone_fail_the_statement(
@@ -159,9 +162,9 @@ def test_staged_files_of_a_dropped_table_that_are_gone_fail_the_statement(
 
 @pytest.mark.s3
 def test_a_bucket_copies_the_staged_files_of_a_dropped_table_by_itself(tmp_path: Path) -> None:
-    seen: list[Observation] = []
+    seen_observations: list[Observation] = []
     with s3_servers.running("moto", tmp_path / "objects") as (server, bucket):
-        catalog = Catalog(f"s3://{bucket}/w", options=server.options, observe=seen.append)
+        catalog = Catalog(f"s3://{bucket}/w", options=server.options, observe=seen_observations.append)
         catalog.create_table("t", SCHEMA)
         stage = engine.stage(catalog, "create-or-replace", "t", SCHEMA)
         store = open_store(catalog.warehouse, server.options)
@@ -171,13 +174,17 @@ def test_a_bucket_copies_the_staged_files_of_a_dropped_table_by_itself(tmp_path:
         )  # fmt: skip
         catalog.drop_table("t")
         data_bytes = sum(file.size_bytes for file in files)
-        seen.clear()
-        made = engine.commit_stage(catalog, stage, files)
+        seen_observations.clear()
+        table = engine.commit_stage(catalog, stage, files)
         wait_for_background()
-        (done,) = [each for each in seen if each.operation == "commit_stage"]
-        assert len(files) > 1 and done.requests["copy"] == len(files)
-        assert done.bytes_read + done.bytes_written < data_bytes
-        assert made.row_count == 50_000
+        (observation,) = [
+            each_observation
+            for each_observation in seen_observations
+            if each_observation.operation == "commit_stage"
+        ]
+        assert len(files) > 1 and observation.requests["copy"] == len(files)
+        assert observation.bytes_read + observation.bytes_written < data_bytes
+        assert table.row_count == 50_000
 
 
 def test_a_replace_of_a_name_that_leads_to_another_table_by_now_fails(

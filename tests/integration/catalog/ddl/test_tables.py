@@ -17,18 +17,18 @@ Client = Callable[[], Catalog]
 
 def test_a_table_is_there_for_all_clients_once_it_is_created(catalog: Catalog, client: Client) -> None:
     catalog.create_namespace("a")
-    created = catalog.create_table(
+    created_table = catalog.create_table(
         "a.t", SCHEMA, properties={"k": "v"}, comment="orders", partition_by=["region"]
     )
-    assert created.version == 1
-    seen = client().load_table("a.t")
-    assert seen.schema == created.schema
-    assert seen.schema.names == ("id", "region", "amount")
-    assert dict(seen.properties) == {"k": "v"}
-    assert seen.comment == "orders"
-    assert [field.name for field in seen.spec.fields] == ["region"]
+    assert created_table.version == 1
+    seen_table = client().load_table("a.t")
+    assert seen_table.schema == created_table.schema
+    assert seen_table.schema.names == ("id", "region", "amount")
+    assert dict(seen_table.properties) == {"k": "v"}
+    assert seen_table.comment == "orders"
+    assert [field.name for field in seen_table.spec.fields] == ["region"]
     assert client().list_tables("a") == [("a", "t")]
-    assert seen.to_arrow().num_rows == 0
+    assert seen_table.to_arrow().num_rows == 0
 
 
 def test_tables_can_stand_in_the_root(catalog: Catalog, client: Client) -> None:
@@ -70,19 +70,19 @@ def test_what_is_not_there_is_said_by_name(catalog: Catalog) -> None:
 def test_a_renamed_table_is_the_same_table(catalog: Catalog, client: Client) -> None:
     catalog.create_namespace("a")
     table = catalog.create_table("a.t", SCHEMA).append(rows(1))
-    other = client()
-    other.load_table("a.t")
+    other_catalog = client()
+    other_catalog.load_table("a.t")
     catalog.rename_table("a.t", "a.u")
-    assert other.load_table("a.u").id == table.id
-    assert not other.table_exists("a.t")
+    assert other_catalog.load_table("a.u").id == table.id
+    assert not other_catalog.table_exists("a.t")
     catalog.create_table("a.t", SCHEMA)
-    assert other.load_table("a.t").to_arrow().num_rows == 0
+    assert other_catalog.load_table("a.t").to_arrow().num_rows == 0
     with pytest.raises(TableExists):
-        other.rename_table("a.t", "a.u")
+        other_catalog.rename_table("a.t", "a.u")
     with pytest.raises(NoSuchTable):
-        other.rename_table("a.x", "a.y")
+        other_catalog.rename_table("a.x", "a.y")
     catalog.create_namespace("b")
-    other.rename_table("a.u", "b.t")
+    other_catalog.rename_table("a.u", "b.t")
     assert catalog.load_table("b.t").id == table.id
     assert catalog.list_tables("a") == [("a", "t")]
     with pytest.raises(TableExists):
@@ -91,45 +91,45 @@ def test_a_renamed_table_is_the_same_table(catalog: Catalog, client: Client) -> 
 
 def test_a_dropped_table_is_gone_for_clients_that_hold_it(catalog: Catalog, client: Client) -> None:
     catalog.create_table("t", SCHEMA)
-    held = client().load_table("t")
+    held_table = client().load_table("t")
     assert catalog.drop_table("t")
     with pytest.raises(NoSuchTable):
-        held.append(rows(1))
+        held_table.append(rows(1))
     with pytest.raises(NoSuchTable):
-        held.refresh()
+        held_table.refresh()
     with pytest.raises(NoSuchTable):
-        held.alter([{"change": "set-property", "key": "a", "value": "b"}])
+        held_table.alter([{"change": "set-property", "key": "a", "value": "b"}])
     assert catalog.list_tables() == []
     assert not catalog.drop_table("t", missing_ok=True)
     again = catalog.create_table("t", SCHEMA)
-    assert again.id != held.id
+    assert again.id != held_table.id
     assert again.to_arrow().num_rows == 0
 
 
 def test_alterations_are_one_commit_or_none(catalog: Catalog, client: Client) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(1, 2))
-    before = table.version
-    altered = table.alter(
+    version_before = table.version
+    altered_table = table.alter(
         [
             {"change": "add-column", "name": ["note"], "type": "string", "nullable": True},
             {"change": "rename-column", "name": ["amount"], "new_name": "total"},
             {"change": "set-property", "key": "k", "value": "v"},
         ]
     )
-    assert altered.version == before + 1
-    seen = client().load_table("t")
-    assert seen.schema.names == ("id", "region", "total", "note")
-    assert seen.to_arrow().to_pydict() == {
+    assert altered_table.version == version_before + 1
+    seen_table = client().load_table("t")
+    assert seen_table.schema.names == ("id", "region", "total", "note")
+    assert seen_table.to_arrow().to_pydict() == {
         "id": [1, 2], "region": ["EU", "EU"], "total": [1.0, 2.0], "note": [None, None],
     }  # fmt: skip
     with pytest.raises(NoSuchColumn, match="nonsense"):
-        seen.alter(
+        seen_table.alter(
             [
                 {"change": "set-property", "key": "k", "value": "w"},
                 {"change": "delete-column", "name": ["nonsense"], "if_exists": False},
             ]
         )
-    assert client().load_table("t").version == altered.version
+    assert client().load_table("t").version == altered_table.version
 
 
 def test_an_alteration_that_changes_nothing_makes_no_version(catalog: Catalog) -> None:
@@ -151,17 +151,17 @@ def test_the_past_is_found_by_version_and_by_time_and_is_read_only(catalog: Cata
     second = first.alter([{"change": "rename-column", "name": ["id"], "new_name": "key"}]).append(
         rows(2).rename_columns(["key", "region", "amount"])
     )
-    other = client()
-    past = other.load_table("t", version=first.version)
+    other_catalog = client()
+    past = other_catalog.load_table("t", version=first.version)
     assert past.to_arrow() == rows(1)
-    assert other.load_table("t", timestamp=first.committed_at).version == first.version
-    assert other.load_table("t").at(version=second.version).to_arrow()["key"].to_pylist() == [1, 2]
+    assert other_catalog.load_table("t", timestamp=first.committed_at).version == first.version
+    assert other_catalog.load_table("t").at(version=second.version).to_arrow()["key"].to_pylist() == [1, 2]
     with pytest.raises(InvalidInput, match="read-only"):
         past.append(rows(3))
     with pytest.raises(NotFound, match="99"):
-        other.load_table("t", version=99)
+        other_catalog.load_table("t", version=99)
     with pytest.raises(NotFound):
-        other.load_table("t", timestamp=1)
+        other_catalog.load_table("t", timestamp=1)
 
 
 def test_history_says_what_happened(catalog: Catalog) -> None:
@@ -196,7 +196,7 @@ def test_a_place_can_be_used_again_once_its_table_was_dropped(
 ) -> None:
     place = str(tmp_path / "mine")
     old = catalog.create_table("t", SCHEMA, location=place).append(rows(1))
-    held = client().load_table("t")
+    held_table = client().load_table("t")
     catalog.drop_table("t")
     new = client().create_table("u", SCHEMA, location=place).append(rows(2))
     assert new.id != old.id
@@ -205,7 +205,7 @@ def test_a_place_can_be_used_again_once_its_table_was_dropped(
     assert [entry.operation for entry in new.history()] == ["append", "create"]
     with pytest.raises(NotFound, match="another table"):
         new.at(version=old.version)
-    for change in (lambda: held.append(rows(3)), lambda: held.refresh(), lambda: old.truncate()):
+    for change in (lambda: held_table.append(rows(3)), lambda: held_table.refresh(), lambda: old.truncate()):
         with pytest.raises(NoSuchTable):
             change()
     assert client().load_table("u").to_arrow() == rows(2)

@@ -23,12 +23,12 @@ def test_a_dropped_table_comes_back_with_its_rows_its_history_and_its_id(
     table = catalog.create_table("a.t", SCHEMA, properties={"k": "v"}).append(rows(1, 2))
     catalog.drop_table("a.t")
     assert client().undrop_table("a.t") == ("a", "t")
-    restored = catalog.load_table("a.t")
-    assert restored.id == table.id
-    assert restored.to_arrow() == rows(1, 2)
-    assert restored.properties == {"k": "v"}
-    assert [entry.operation for entry in restored.history()] == ["restore", "drop", "append", "create"]
-    assert restored.append(rows(3)).row_count == 3
+    restored_table = catalog.load_table("a.t")
+    assert restored_table.id == table.id
+    assert restored_table.to_arrow() == rows(1, 2)
+    assert restored_table.properties == {"k": "v"}
+    assert [entry.operation for entry in restored_table.history()] == ["restore", "drop", "append", "create"]
+    assert restored_table.append(rows(3)).row_count == 3
     with pytest.raises(NotFound, match="nothing that can be restored"):
         client().undrop_table("a.t")
 
@@ -67,12 +67,12 @@ def test_a_writer_that_held_the_table_before_the_drop_is_refused_after_it_is_res
     catalog: Catalog, client: Client
 ) -> None:
     catalog.create_table("t", SCHEMA)
-    held = client().load_table("t")
-    write = engine.begin_write(held)
+    held_table = client().load_table("t")
+    write = engine.begin_write(held_table)
     catalog.drop_table("t")
     catalog.undrop_table("t")
     with pytest.raises(ConflictError, match="dropped at version 2 and restored since"):
-        engine.commit_write(held, write, "append", ())
+        engine.commit_write(held_table, write, "append", ())
     assert client().load_table("t").append(rows(1)).row_count == 1
 
 
@@ -85,23 +85,23 @@ def test_a_dropped_namespace_comes_back_with_what_was_dropped_with_it(
     catalog.create_table("a.b.c.deep", SCHEMA).append(rows(2))
     catalog.create_table("a.gone", SCHEMA)
     catalog.drop_table("a.gone")
-    held = client().load_table("a.b.c.deep")
+    held_table = client().load_table("a.b.c.deep")
     assert catalog.drop_namespace("a", cascade=True)
     with pytest.raises(NoSuchTable):
-        held.append(rows(9))
+        held_table.append(rows(9))
     assert client().list_namespaces() == []
     catalog.create_namespace("a")
     with pytest.raises(NamespaceExists):
         catalog.undrop_namespace("a")
     assert client().undrop_namespace("a", to="z") == ("z",)
-    other = client()
-    assert other.list_tables("z") == [("z", "t")]
-    assert other.load_table("z.b.c.deep").to_arrow() == rows(2)
-    assert other.load_namespace("z.b") == {"named": "a.b"}
-    assert other.load_table("z.b.c.deep").append(rows(3)).row_count == 2
-    assert other.undrop_table("z.gone") == ("z", "gone")
+    other_catalog = client()
+    assert other_catalog.list_tables("z") == [("z", "t")]
+    assert other_catalog.load_table("z.b.c.deep").to_arrow() == rows(2)
+    assert other_catalog.load_namespace("z.b") == {"named": "a.b"}
+    assert other_catalog.load_table("z.b.c.deep").append(rows(3)).row_count == 2
+    assert other_catalog.undrop_table("z.gone") == ("z", "gone")
     with pytest.raises(NotFound):
-        other.undrop_namespace("a")
+        other_catalog.undrop_namespace("a")
 
 
 def test_a_table_at_its_own_place_comes_back_unless_another_one_is_there(
@@ -123,14 +123,14 @@ def test_a_drop_beside_a_drop_and_an_undrop_seals_the_table(
 ) -> None:
     """The name is read before another client drops the table, and the table before it is restored."""
     catalog.create_table("t", SCHEMA).append(rows(1))
-    other, real, between = client(), drop._head, iter(("drop", "go on"))
+    other_catalog, real, between = client(), drop._head, iter(("drop", "go on"))
 
     def head(*arguments: Any) -> Any:
         if next(between, None) != "drop":
             return real(*arguments)
-        other.drop_table("t")
+        other_catalog.drop_table("t")
         view = real(*arguments)
-        other.undrop_table("t")
+        other_catalog.undrop_table("t")
         return view
 
     monkeypatch.setattr(drop, "_head", head)
@@ -152,8 +152,8 @@ def test_a_table_dropped_by_its_place_can_be_restored_by_its_name(catalog: Catal
 def test_what_was_purged_cannot_be_restored(catalog: Catalog, client: Client) -> None:
     table = catalog.create_table("t", SCHEMA)
     catalog.drop_table("t")
-    tracked = table.table_head.tracked
-    tracked.commit(tracked.current(), lambda _view, _passed: Draft(purges=True))
+    tracked_log = table.table_head.tracked
+    tracked_log.commit(tracked_log.current(), lambda _view, _passed: Draft(purges=True))
     with pytest.raises(NotFound, match="purged"):
         client().undrop_table("t")
     assert not client().table_exists("t")
@@ -185,11 +185,11 @@ def test_a_cascading_drop_takes_what_was_linked_meanwhile(
         return changes
 
     monkeypatch.setattr(drop, "_below", collect_then_grow)
-    held = late.load_table("a.t")
+    held_table = late.load_table("a.t")
     assert catalog.drop_namespace("a", cascade=True)
     assert client().list_namespaces() == []
     with pytest.raises(NoSuchTable):
-        held.append(rows(1))
+        held_table.append(rows(1))
     with pytest.raises((NoSuchNamespace, NoSuchTable, ConflictError)):
         late.load_table("a.u").append(rows(1))
 
@@ -197,12 +197,12 @@ def test_a_cascading_drop_takes_what_was_linked_meanwhile(
 def test_a_table_that_was_restored_since_it_was_read_can_be_dropped_again(
     catalog: Catalog, client: Client
 ) -> None:
-    other = client()
+    other_catalog = client()
     catalog.create_table("t", SCHEMA)
-    other.load_table("t")
+    other_catalog.load_table("t")
     catalog.drop_table("t")
     catalog.undrop_table("t")
-    assert other.drop_table("t")
+    assert other_catalog.drop_table("t")
     assert not catalog.table_exists("t")
 
 

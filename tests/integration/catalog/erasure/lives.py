@@ -74,7 +74,7 @@ class Life:
         self.catalog.create_namespace("a")
         self.catalog.create_namespace("b")
         mode = self.draw.choice(["copy-on-write", "merge-on-read", "merge-on-read"])
-        self.properties = {f"lakelog.write.{each}.mode": mode for each in ("delete", "update")}
+        self.properties = {f"lakelog.write.{operation}.mode": mode for operation in ("delete", "update")}
         self.properties |= self.draw.choice([{}, {"lakelog.bloom-filter.columns": "who,k"}])
         self.properties |= self.draw.choice([{}, {"lakelog.iceberg": "on"}])
         self.partitioned = self.draw.choice([[], [], ["region"], ["flag"]])
@@ -89,10 +89,10 @@ class Life:
         self.look()
 
     def _create(self) -> None:
-        made = self.catalog.create_table(
+        table = self.catalog.create_table(
             "a.t", SCHEMA, properties=self.properties, partition_by=self.partitioned
         )
-        made.append(self.rows(3, marked=self.draw.random() < 0.5))
+        table.append(self.rows(3, marked=self.draw.random() < 0.5))
 
     def new(self) -> int:
         self.number += 1
@@ -172,7 +172,9 @@ class Life:
 
     def alter(self, *changes: dict[str, Any]) -> None:
         table = self.any_table
-        self.renames = self.renames or any(each["change"] == "rename-column" for each in changes)
+        self.renames = self.renames or any(
+            each_change["change"] == "rename-column" for each_change in changes
+        )
         for change in changes:
             table = table.alter([change])
 
@@ -234,7 +236,7 @@ class Life:
             return
         columns = {}
         for field in table.schema.fields:
-            values = [each for each in rows[field.name].to_pylist() if each is not None]
+            values = [row for row in rows[field.name].to_pylist() if row is not None]
             if field.name == "k" and values:
                 columns[field.id] = ColumnEstimates(
                     type="long", distinct=len(values), min=min(values), max=max(values)
@@ -253,34 +255,36 @@ class Life:
 
     def family(self) -> set[str]:
         """Return the ids of the table, of those that had its name, and of the clones of these."""
-        found, new = set[str](), []
+        texts, new = set[str](), []
         for name in ("a", "b"):
             space = self.catalog._tree.find_namespace((name,))
             assert space is not None
-            new += [(each.entry.id, each.entry.location) for each in space.view.state.dropped_logs()]
+            new += [(log.entry.id, log.entry.location) for log in space.view.state.dropped_logs()]
         new.append((self.table.id, self.table.table_head.tracked.location))
         while new:
             id, location = new.pop()
-            if id in found:
+            if id in texts:
                 continue
-            found.add(id)
+            texts.add(id)
             state = self.catalog._tree.logs.table(location).at_its_place().state
             new += [(clone, promise.location) for clone, promise in state.clones.items()]
         tables = [*map(self.catalog.load_table, self.names), *self.dropped_tables()]
         former = {
-            table.id for table in tables if any(each.id in found for each in table.table_head.state.ancestors)
+            table.id
+            for table in tables
+            if any(ancestor.id in texts for ancestor in table.table_head.state.ancestors)
         }
-        return found | former
+        return texts | former
 
     def to_go(self, id: str) -> set[int]:
         """Keys of the rows of a table that are to go: which had the mark there, or in a table that it comes from."""
         if id not in self.reached:
             return set()
-        found = self.matched[id]
+        found_rows = self.matched[id]
         for table in self.tables:
-            for each in table.table_head.state.ancestors if table.id == id else ():
-                found = found | {row for row in self.to_go(each.id) if row < each.until}
-        return found
+            for ancestor in table.table_head.state.ancestors if table.id == id else ():
+                found_rows = found_rows | {row for row in self.to_go(ancestor.id) if row < ancestor.until}
+        return found_rows
 
     def find_matched(self) -> None:
         """Note the rows that match at a version that can be read, by a name that a column has there or later."""
@@ -294,9 +298,9 @@ class Life:
                 for ref in (None, *version.refs):
                     line = version if ref is None else Table(version.table_head.on(ref))
                     own = {field.name: field.id for field in line.schema.fields}
-                    now = {each for each, id in own.items() if id in named_later or each == "flag"}
+                    current_texts = {text for text, id in own.items() if id in named_later or text == "flag"}
                     for row in rows_of(line):
-                        if any(row[each] == MARK for each in now):
+                        if any(row[text] == MARK for text in current_texts):
                             self.matched[table.id].add(row["_row_id"])
                         if MARK in row.values():
                             self.marked[table.id].add(row["_row_id"])
@@ -306,11 +310,11 @@ class Life:
         for name in ("a", "b"):
             space = tree.find_namespace((name,))
             assert space is not None
-            for each in space.view.state.dropped_logs():
-                tracked = tree.logs.table(each.entry.location)
-                view = tracked.at_its_place()
+            for log in space.view.state.dropped_logs():
+                tracked_table = tree.logs.table(log.entry.location)
+                view = tracked_table.at_its_place()
                 if not view.purged:
-                    found.append(Table(TableHead(tree.logs, tracked, view, each.entry.id)))
+                    found.append(Table(TableHead(tree.logs, tracked_table, view, log.entry.id)))
         return found
 
     def unclear(self) -> list[str]:
@@ -319,8 +323,8 @@ class Life:
         places = {self.table.table_head.tracked.location: self.table.id}
         for space in ("a", "b"):
             state = self.catalog._tree.find_namespace((space,)).view.state
-            places |= {each.entry.location: each.entry.id for each in state.dropped_logs()}
-            places |= {each.location: each.id for _, each in state.logs(RELATION)}
+            places |= {log.entry.location: log.entry.id for log in state.dropped_logs()}
+            places |= {entry.location: entry.id for _, entry in state.logs(RELATION)}
         clones = {table.id: set(table.table_head.state.clones) for table in self.tables}
         ids = {
             id
@@ -337,19 +341,19 @@ class Life:
         found: dict[tuple[str, str | None], list[tuple[Any, ...]]] = {}
         for name in self.names:
             table = self.catalog.load_table(name)
-            gone = self.to_go(table.id)
-            for ref in (None, *(each for each, of in table.refs.items() if of.kind == BRANCH)):
+            removed_numbers = self.to_go(table.id)
+            for ref in (None, *(text for text, of in table.refs.items() if of.kind == BRANCH)):
                 line = table if ref is None else self.catalog.load_table(name, ref=ref)
                 # Nothing is held of rows that had the mark at a version of which an expiry that died has left a part.
                 unclear = {row["_row_id"] for row in rows_of(line) if row["k"] in self.ever}
                 unclear |= self.marked[table.id]
-                kept = [row for row in rows_of(line) if row["_row_id"] not in gone | unclear]
-                found[name, ref] = sorted(tuple(map(str, list(row.values())[:-1])) for row in kept)
+                kept_rows = [row for row in rows_of(line) if row["_row_id"] not in removed_numbers | unclear]
+                found[name, ref] = sorted(tuple(map(str, list(row.values())[:-1])) for row in kept_rows)
         return found
 
     def versions(self, table: Table) -> list[Table]:
         first = max(table.table_head.state.expired, 1)
-        return [Table(table.table_head.at_version(each)) for each in range(first, table.version + 1)]
+        return [Table(table.table_head.at_version(number)) for number in range(first, table.version + 1)]
 
     def forget(self) -> None:
         """Forget, and check all that is left. AssertionError says what is wrong."""
@@ -362,10 +366,10 @@ class Life:
         before = self.others()
         visible: set[int] = set()
         had = self.to_go(self.table.id)
-        ever = [(row["k"], row["_row_id"]) for each in self.versions(self.table) for row in rows_of(each)]
-        whole = {key for key, _ in ever} - {key for key, id in ever if id not in had}
+        ever = [(row["k"], row["_row_id"]) for table in self.versions(self.table) for row in rows_of(table)]
+        keys = {key for key, _ in ever} - {key for key, id in ever if id not in had}
         unclear = self.unclear()
-        done = None
+        report = None
         if self.draw.random() < 0.3:
             try:
                 with dying(self.draw.randint(0, 60)):
@@ -373,16 +377,16 @@ class Life:
             except (Death, NoSuchColumn):
                 wait_for_background()
         try:
-            done = client(self.warehouse).forget("a.t", WHERE, dry_run=False)
+            report = client(self.warehouse).forget("a.t", WHERE, dry_run=False)
         except NoSuchColumn:
-            named = {name for version in self.versions(self.table) for name in version.schema.names}
-            assert "flag" not in named
+            names = {name for version in self.versions(self.table) for name in version.schema.names}
+            assert "flag" not in names
             return
         wait_for_background()
         self.catalog = client(self.warehouse)
         # A dropped table whose other rows a clone still has is named, what a creation has left that died, and what the
         # table's name led to before a rename.
-        assert all(any(word in each for word in NAMED) for each in done.left), done.left
+        assert all(any(word in text for word in NAMED) for text in report.left), report.left
         assert self.others() == before, "other rows have changed"
         for name in self.names:
             had = self.to_go(self.catalog.load_table(name).id)
@@ -392,24 +396,28 @@ class Life:
                     visible |= {row["k"] for row in rows}
                     left = {row["k"] for row in rows if row["_row_id"] in had}
                     assert not left, f"version {version.version} of {name}, {ref}, still has {left}"
-        if not done.left:
-            gone = sorted(whole - visible)
-            values: list[Value] = ["ZQXJ", *map(sentinel, gone), *gone]
+        if not report.left:
+            removed_visible = sorted(keys - visible)
+            values: list[Value] = ["ZQXJ", *map(sentinel, removed_visible), *removed_visible]
             found = found_in(MemoryStore.named(self.warehouse), values)
-            found = {key: what for key, what in found.items() if not key.startswith(tuple(unclear))}
+            found = {
+                key: which_texts for key, which_texts in found.items() if not key.startswith(tuple(unclear))
+            }
             assert not found, (
-                done.is_needed,
-                {self.named(key): what for key, what in found.items()},
+                report.is_needed,
+                {self.named(key): which_texts for key, which_texts in found.items()},
                 self.done,
             )
         # Who dies may not have written a hint. An erasure that finds nothing in a log leaves to the next writer what a
         # transaction has left there.
-        damage = [each for each in self.catalog.fsck().found if each.severity.name != "NOTE"]
-        damage = [each for each in damage if each.kind not in ("hint-missing", "transaction-undecided")]
+        damage = [finding for finding in self.catalog.fsck().found if finding.severity.name != "NOTE"]
+        damage = [
+            finding for finding in damage if finding.kind not in ("hint-missing", "transaction-undecided")
+        ]
         assert not damage, damage
         with suppress(NoSuchColumn):  # it was another name then, at a version that has expired by now
             again = self.catalog.forget("a.t", WHERE)
-            assert done.left or not again.is_needed, again
+            assert report.left or not again.is_needed, again
 
 
 def rows_of(line: Table) -> list[dict[str, Any]]:
@@ -508,16 +516,16 @@ def live(seed: int) -> Life:
 
 
 def main(first: int, last: int) -> None:
-    failed = 0
+    failed_number = 0
     for seed in range(first, last + 1):
         try:
             live(seed)
         except Exception as error:
-            failed += 1
+            failed_number += 1
             print(f"seed {seed}: {type(error).__name__}: {str(error)[:1500]}", flush=True)
             if first == last:
                 traceback.print_exc()
-    print(f"{last - first + 1 - failed} of {last - first + 1} lives were forgotten clean")
+    print(f"{last - first + 1 - failed_number} of {last - first + 1} lives were forgotten clean")
 
 
 if __name__ == "__main__":

@@ -28,9 +28,9 @@ def found_in(store: MemoryStore, values: list[Value]) -> dict[str, set[str]]:
     """Return the keys of the objects that have any of the values, each with what of it has them."""
     found: dict[str, set[str]] = {}
     for key, data in sorted(store._objects.items()):
-        for what, part in parts_of(data):
+        for label, part in parts_of(data):
             if has_any(part, values):
-                found.setdefault(key, set()).add(what)
+                found.setdefault(key, set()).add(label)
     return found
 
 
@@ -39,9 +39,9 @@ def parts_of(data: bytes, depth: int = 0) -> Iterator[tuple[str, Any]]:
     yield "bytes", data
     if depth > 3:
         return
-    unpacked = _unpacked(data)
-    if unpacked is not None:
-        yield from parts_of(unpacked, depth + 1)
+    unpacked_data = _unpacked_data(data)
+    if unpacked_data is not None:
+        yield from parts_of(unpacked_data, depth + 1)
     if data[:4] == b"PAR1":
         yield from _parquet(data)
     elif data[:3] == b"Obj":
@@ -50,8 +50,8 @@ def parts_of(data: bytes, depth: int = 0) -> Iterator[tuple[str, Any]]:
     elif (values := _json(data)) is not None:
         for text in _texts(values):
             yield "json", text
-            for what, part in _encoded(text, depth):
-                yield f"{what} in json", part
+            for label, part in _encoded(text, depth):
+                yield f"{label} in json", part
     else:
         table = _arrow(data)
         if table is not None:
@@ -89,7 +89,7 @@ def _json(data: bytes) -> Any:
     return None
 
 
-def _unpacked(data: bytes) -> bytes | None:
+def _unpacked_data(data: bytes) -> bytes | None:
     """Return what is in a whole object that is compressed; None if it only begins so, as an id may that is decoded."""
     for magic, codec in ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd")):
         if data.startswith(magic):

@@ -53,16 +53,16 @@ def test_rows_that_an_update_has_marked_go_with_their_older_copies(
     table = people(catalog, properties={"lakelog.write.update.mode": mode})
     table.create_branch("side")
     table.refresh().update({"flag": "'erase'"}, "id = 1")
-    done = catalog.forget("a.t", "flag = 'erase'", dry_run=False)
-    assert done.left == () and left_in(warehouse) == set()
+    report = catalog.forget("a.t", "flag = 'erase'", dry_run=False)
+    assert report.left == () and left_in(warehouse) == set()
     assert ids(catalog) == [2, 3]
     assert sorted(catalog.load_table("a.t", ref="side").to_arrow()["id"].to_pylist()) == [2, 3]
 
 
 def test_a_row_that_matched_before_goes_though_it_matches_no_more(catalog: Catalog, warehouse: str) -> None:
     people(catalog).update({"email": "'other'"}, "id = 1")
-    said = catalog.forget("a.t", f"email = '{ADA}'")
-    assert any(each.kind == "rows" and "1 " in each.why for each in said.lost), said.lost
+    report = catalog.forget("a.t", f"email = '{ADA}'")
+    assert any(each.kind == "rows" and "1 " in each.why for each in report.lost), report.lost
     assert catalog.forget("a.t", f"email = '{ADA}'", dry_run=False).left == ()
     assert ids(catalog) == [2, 3] and left_in(warehouse) == set()
 
@@ -87,8 +87,8 @@ def test_a_column_that_was_dropped_and_perhaps_added_again_is_looked_at(
     if again:
         table.alter([{"change": "add-column", "name": ["email"], "type": "string"}])
     assert catalog.forget("a.t", f"email = '{ADA}'").is_needed
-    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
-    assert done.left == () and left_in(warehouse) == set() and ids(catalog) == [2, 3]
+    report = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert report.left == () and left_in(warehouse) == set() and ids(catalog) == [2, 3]
 
 
 def test_a_column_that_no_version_has_any_more_is_found_by_its_first_name(
@@ -98,9 +98,9 @@ def test_a_column_that_no_version_has_any_more_is_found_by_its_first_name(
     table = table.alter([{"change": "add-column", "name": ["email"], "type": "string"}])
     table = table.alter([{"change": "delete-column", "name": ["flag"]}])
     catalog.expire("a.t", version=table.version, dry_run=False)
-    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
-    assert done.left == () and left_in(warehouse) == set() and ids(catalog) == [2, 3]
-    assert any("flag_3" in each for each in done.out_of_reach)
+    report = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert report.left == () and left_in(warehouse) == set() and ids(catalog) == [2, 3]
+    assert any("flag_3" in text for text in report.out_of_reach)
 
 
 @pytest.mark.parametrize("added_again", [True, False])
@@ -115,16 +115,16 @@ def test_a_field_that_no_version_has_any_more_is_found_by_its_first_name(
     if added_again:
         table = table.alter([{"change": "add-column", "name": ["person", "email"], "type": "string"}])
     catalog.expire("a.t", version=table.version, dry_run=False)
-    done = catalog.forget("a.t", f"person.email = '{ADA}'", dry_run=False)
-    assert done.left == () and ids(client(warehouse)) == [2] and left_in(warehouse) == set()
+    report = catalog.forget("a.t", f"person.email = '{ADA}'", dry_run=False)
+    assert report.left == () and ids(client(warehouse)) == [2] and left_in(warehouse) == set()
 
 
 def test_a_table_that_had_the_name_before_it_was_renamed_is_named_and_stays(catalog: Catalog) -> None:
     people(catalog)
     catalog.rename_table("a.t", "a.r")
     people(catalog).delete("id = 1")
-    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
-    assert ["which was called" in each for each in done.left] == [True]
+    report = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert ["which was called" in text for text in report.left] == [True]
     assert ids(catalog, "a.r") == [1, 2, 3] and ids(catalog) == [2, 3]
     assert catalog.forget("a.r", f"email = '{ADA}'", dry_run=False).left == ()
     assert catalog.forget("a.t", f"email = '{ADA}'", dry_run=False).left == ()
@@ -136,11 +136,11 @@ def test_bounds_of_files_that_are_gone_are_written_anew(catalog: Catalog, wareho
     catalog.load_table("a.t").export_iceberg()
     catalog.expire("a.t", version=catalog.load_table("a.t").version, dry_run=False)
     catalog.vacuum("a.t", older_than=NOW, dry_run=False, trust_clock=True)
-    before = left_in(warehouse)
-    assert before and not any("/data/" in each for each in before)
+    texts_before = left_in(warehouse)
+    assert texts_before and not any("/data/" in text for text in texts_before)
     assert not catalog.forget("a.t", "email = 'AAAA'").is_needed
-    said = catalog.forget("a.t", f"email = '{ADA}'")
-    assert said.is_needed and said.tables[0].old_bounds
+    report = catalog.forget("a.t", f"email = '{ADA}'")
+    assert report.is_needed and report.tables[0].old_bounds
     assert catalog.forget("a.t", f"email = '{ADA}'", dry_run=False).left == ()
     assert left_in(warehouse) == set() and ids(catalog) == [2, 3]
     assert not catalog.forget("a.t", f"email = '{ADA}'").is_needed
@@ -148,9 +148,9 @@ def test_bounds_of_files_that_are_gone_are_written_anew(catalog: Catalog, wareho
 
 def test_statistics_of_rows_that_are_gone_go(catalog: Catalog, warehouse: str) -> None:
     table = people(catalog)
-    seen = ColumnEstimates(type="string", distinct=3, min=ADA, max="c")
+    seen_estimates = ColumnEstimates(type="string", distinct=3, min=ADA, max="c")
     table = engine.commit_statistics(
-        table, TableEstimates(version=table.version, rows=3, size_bytes=9, columns={2: seen})
+        table, TableEstimates(version=table.version, rows=3, size_bytes=9, columns={2: seen_estimates})
     )
     catalog.load_table("a.t").delete("id = 1").compact(deleted_ratio=0.001)
     catalog.expire("a.t", version=catalog.load_table("a.t").version, dry_run=False)
@@ -167,8 +167,8 @@ def test_a_table_that_was_renamed_and_dropped_is_purged(to: str, catalog: Catalo
     catalog.rename_table("a.t", to)
     catalog.drop_table(to)
     catalog.create_table("a.t", SCHEMA)
-    said = catalog.forget("a.t", f"email = '{ADA}'")
-    assert [each.kind for each in said.lost] == ["dropped-table"]
+    report = catalog.forget("a.t", f"email = '{ADA}'")
+    assert [each.kind for each in report.lost] == ["dropped-table"]
     assert catalog.forget("a.t", f"email = '{ADA}'", dry_run=False).left == ()
     assert left_in(warehouse) == set()
 
@@ -178,8 +178,8 @@ def test_a_dropped_table_of_a_dropped_namespace_is_named(catalog: Catalog) -> No
     catalog.drop_namespace("a", cascade=True)
     catalog.create_namespace("a")
     catalog.create_table("a.t", SCHEMA)
-    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
-    assert any("its namespace was dropped" in each for each in done.left), done.left
+    report = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert any("its namespace was dropped" in text for text in report.left), report.left
 
 
 def test_rows_of_the_source_are_found_in_a_clone_and_not_the_other_way(
@@ -191,8 +191,8 @@ def test_rows_of_the_source_are_found_in_a_clone_and_not_the_other_way(
     catalog.load_table("a.c2").alter([{"change": "delete-column", "name": ["flag"]}])
     catalog.load_table("a.t").update({"flag": "'erase'"}, "id = 1")
     catalog.load_table("a.c").update({"flag": "'erase'"}, "id = 2")
-    done = catalog.forget("a.t", "flag = 'erase'", dry_run=False)
-    assert done.left == () and left_in(warehouse) == set()
+    report = catalog.forget("a.t", "flag = 'erase'", dry_run=False)
+    assert report.left == () and left_in(warehouse) == set()
     assert ids(catalog) == [2, 3] and ids(catalog, "a.c") == [3] and ids(catalog, "a.c2") == [3]
 
 
@@ -212,8 +212,8 @@ def test_what_a_clone_that_was_stopped_has_left_is_named(catalog: Catalog, wareh
     table = people(catalog)
     place = f"{table.table_head.tracked.location.rpartition('/')[0]}/t-{'a' * 26}"
     store_of(warehouse).put(f"{place}/_log/sidecars/00000000000000000001-x.bin", ADA.encode())
-    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
-    assert any("where no name leads" in each for each in done.left), done.left
+    report = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert any("where no name leads" in text for text in report.left), report.left
     for _ in range(2):  # the first one has met it, the second one deletes it
         catalog.vacuum(older_than=NOW, dry_run=False, trust_clock=True)
     assert left_in(warehouse) == set()
@@ -232,10 +232,10 @@ def test_a_call_that_an_expiry_and_a_vacuum_get_in_the_way_of_begins_anew(
     class Beside(ErasureWork):
         def matching(self, *asked: Any, **more: Any) -> Any:
             if not met:
-                other = client(warehouse)
-                other.load_table("a.t").compact()
-                other.expire("a.t", retain_last=1, dry_run=False)
-                other.vacuum("a.t", older_than=NOW, dry_run=False, trust_clock=True)
+                other_catalog = client(warehouse)
+                other_catalog.load_table("a.t").compact()
+                other_catalog.expire("a.t", retain_last=1, dry_run=False)
+                other_catalog.vacuum("a.t", older_than=NOW, dry_run=False, trust_clock=True)
                 met.append("vacuum")
             try:
                 yield from super().matching(*asked, **more)
@@ -243,8 +243,8 @@ def test_a_call_that_an_expiry_and_a_vacuum_get_in_the_way_of_begins_anew(
                 met.append(str(error))
                 raise
 
-    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False, work=Beside())
-    assert len(met) == 2 and done.left == () and left_in(warehouse) == set()
+    report = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False, work=Beside())
+    assert len(met) == 2 and report.left == () and left_in(warehouse) == set()
     assert ids(catalog) == [2, 3]
 
 
@@ -258,37 +258,39 @@ with temporary_folder("rows") as folder:
 """
 
 
-def killed(place: Path) -> Path:
-    done = subprocess.run(
+def killed_path(place: Path) -> Path:
+    process = subprocess.run(
         [sys.executable, "-c", KILLED],
         env={**os.environ, "TMPDIR": str(place)},
         capture_output=True,
         text=True,
     )
-    return Path(done.stdout.strip())
+    return Path(process.stdout.strip())
 
 
 def test_what_a_killed_merge_has_left_is_said_and_deleted(catalog: Catalog, temporary_folders: Path) -> None:
     people(catalog)
-    left = killed(temporary_folders)
-    assert (left / "rows.duckdb").exists()
-    with temporary_folder("sql") as used:
-        assert not left.exists(), "the next one deletes what the last one has left"
-        left.mkdir()
-        (left / ".in-use").touch()
-        said = catalog.forget("a.t", f"email = '{ADA}'")
-        assert [each.name for each in said.lost if each.kind == "temporary-folder"] == [str(left)]
-        assert left.exists() and any(str(used) in each for each in said.out_of_reach)
+    remaining_path = killed_path(temporary_folders)
+    assert (remaining_path / "rows.duckdb").exists()
+    with temporary_folder("sql") as used_temporary_folder:
+        assert not remaining_path.exists(), "the next one deletes what the last one has left"
+        remaining_path.mkdir()
+        (remaining_path / ".in-use").touch()
+        report = catalog.forget("a.t", f"email = '{ADA}'")
+        assert [each.name for each in report.lost if each.kind == "temporary-folder"] == [str(remaining_path)]
+        assert remaining_path.exists() and any(
+            str(used_temporary_folder) in text for text in report.out_of_reach
+        )
         catalog.forget("a.t", "email = 'none'", dry_run=False)
-        assert not left.exists() and used.exists()
-    assert left_folders().killed == {} and not used.exists()
+        assert not remaining_path.exists() and used_temporary_folder.exists()
+    assert left_folders().killed == {} and not used_temporary_folder.exists()
 
 
 def test_a_folder_of_which_nothing_is_known_is_named(catalog: Catalog, temporary_folders: Path) -> None:
     people(catalog)
     (temporary_folders / "lakelog-rows-older").mkdir()
-    said = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
-    assert any("lakelog-rows-older" in each for each in said.out_of_reach)
+    report = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert any("lakelog-rows-older" in text for text in report.out_of_reach)
     assert (temporary_folders / "lakelog-rows-older").exists()
 
 
@@ -307,11 +309,11 @@ def test_a_clone_that_was_never_linked_is_purged(
         patch.setattr(cloning, "promise_all", dying)
         with pytest.raises(Death):
             client(warehouse).clone("a.t", "a.c")
-    said = catalog.forget("a.t", f"email = '{ADA}'")
-    assert any(each.kind == "unfinished-clone" for each in said.lost), said
+    report = catalog.forget("a.t", f"email = '{ADA}'")
+    assert any(each.kind == "unfinished-clone" for each in report.lost), report
     assert catalog.forget("a.t", f"email = '{ADA}'", dry_run=False).left == ()
     assert left_in(warehouse) == set()
-    assert not [each for each in catalog.fsck().found if each.severity.name != "NOTE"]
+    assert not [finding for finding in catalog.fsck().found if finding.severity.name != "NOTE"]
 
 
 def test_half_of_what_killed_writes_were_writing_is_deleted(tmp_path: Path) -> None:
@@ -330,7 +332,7 @@ def test_half_of_what_killed_writes_were_writing_is_deleted(tmp_path: Path) -> N
         (place / f".lakelog-tmp-{'a' * 26}").write_text(ADA)
     assert "temporary-files" in {each.kind for each in catalog.forget("a.t", "id = 77").lost}
     catalog.forget("a.t", "id = 77", dry_run=False)
-    assert not [each for each in tmp_path.rglob(".lakelog-tmp-*") if each.is_file()]
+    assert not [path for path in tmp_path.rglob(".lakelog-tmp-*") if path.is_file()]
     assert ids(catalog) == [1, 2, 3]
 
 
@@ -342,8 +344,8 @@ def test_files_of_expired_versions_are_read_by_the_first_name_of_a_column(
         table = table.alter([{"change": "rename-column", "name": [name], "new_name": new}])
     catalog.expire("a.t", version=table.version, dry_run=False)
     assert any("/data/" in key for key in left_in(warehouse)), "no vacuum has been there"
-    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
-    assert done.left == () and left_in(warehouse) == set()
+    report = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert report.left == () and left_in(warehouse) == set()
     assert ids(catalog) == [2, 3]
 
 
@@ -357,6 +359,6 @@ def test_a_dropped_table_without_such_a_column_goes_with_what_it_quotes(
         table.append(pa.table({"id": [7]}))
     catalog.drop_table("a.t")
     people(catalog)
-    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
-    assert done.left == () and "dropped-table" in {each.kind for each in done.lost}
+    report = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert report.left == () and "dropped-table" in {each.kind for each in report.lost}
     assert left_in(warehouse) == set()

@@ -42,7 +42,9 @@ def stopped(warehouse: str, monkeypatch: pytest.MonkeyPatch, source: str, name: 
 
 
 def is_whole(catalog: Catalog) -> bool:
-    return not [each for each in client(catalog.warehouse).fsck().found if each.severity.name != "NOTE"]
+    return not [
+        finding for finding in client(catalog.warehouse).fsck().found if finding.severity.name != "NOTE"
+    ]
 
 
 @pytest.mark.parametrize("name", ["a.c", "b.c"])
@@ -116,19 +118,19 @@ def test_a_clone_that_moves_while_it_is_looked_at_stays(
 
     def late(self: TrackedLog[Any]) -> Any:
         view = at_its_place(self)
-        if self.location == clone.table_head.tracked.location and not moved:
-            moved.append(True)
+        if self.location == clone.table_head.tracked.location and not moved_flags:
+            moved_flags.append(True)
             client(warehouse).rename_table("a.c", "b.c")
             if drops:
                 client(warehouse).drop_table("b.c")
         return view
 
-    moved: list[bool] = []
+    moved_flags: list[bool] = []
     with monkeypatch.context() as patch:
         patch.setattr(TrackedLog, "at_its_place", late)
         with suppress(LakelogError):
             catalog.forget("a.t", WHERE, dry_run=False)
-    assert moved
+    assert moved_flags
     catalog = client(warehouse)
     assert catalog.forget("a.t", WHERE, dry_run=False).left == ()
     assert left_in(warehouse) == set()

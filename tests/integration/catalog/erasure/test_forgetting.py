@@ -36,9 +36,9 @@ WHERE = f"name = '{NAME}'"
 
 
 def rows(*ids: int, marked: bool = False) -> pa.Table:
-    found = [(id, f"n{id}", Decimal(id), "EU") for id in ids]
-    found += [(NUMBER, NAME, AMOUNT, REGION)] if marked else []
-    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in found], SCHEMA)
+    found_ids = [(id, f"n{id}", Decimal(id), "EU") for id in ids]
+    found_ids += [(NUMBER, NAME, AMOUNT, REGION)] if marked else []
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in found_ids], SCHEMA)
 
 
 def client(warehouse: str) -> Catalog:
@@ -72,9 +72,9 @@ def planted(warehouse: str) -> None:
     catalog.load_table("a.t", ref="audit").append(rows(4, marked=True))
     # Rows that are marked as deleted, and those that only the past has.
     table = table.refresh().append(rows(5, marked=True)).delete(f"{WHERE} AND id > 5")
-    seen = ColumnEstimates(type="long", distinct=6, min=1, max=NUMBER)
-    known = TableEstimates(version=table.version, rows=9, size_bytes=9, columns={1: seen})
-    table = engine.commit_statistics(table.refresh(), known)
+    seen_estimates = ColumnEstimates(type="long", distinct=6, min=1, max=NUMBER)
+    known_estimates = TableEstimates(version=table.version, rows=9, size_bytes=9, columns={1: seen_estimates})
+    table = engine.commit_statistics(table.refresh(), known_estimates)
     catalog.expire("a.t", version=table.version, dry_run=False)
     table = table.alter([{"change": "set-property", "key": "k", "value": "v"}])
     with writing_as({"statement": f"DELETE FROM t WHERE name = '{NAME}'"}):
@@ -103,7 +103,7 @@ def check_others(warehouse: str) -> None:
     assert ids(catalog.load_table("a.t", ref="audit")) == [1, 2, 3, 4, 7]
     assert ids(catalog.load_table("a.copy")) == [1, 2, 3]
     assert ids(catalog.load_table("a.copy2")) == [1, 2, 3, 20]
-    damage = [each for each in catalog.fsck().found if each.severity.name != "NOTE"]
+    damage = [finding for finding in catalog.fsck().found if finding.severity.name != "NOTE"]
     assert not damage, damage
 
 
@@ -141,25 +141,30 @@ def test_no_object_has_a_value_of_a_forgotten_row(warehouse: str) -> None:
         )
     }
     assert all(places_of.values()), f"the search finds what was planted: {places_of}"
-    said = client(warehouse).forget("a.t", WHERE)
-    assert said.is_needed and said.version is None
+    report = client(warehouse).forget("a.t", WHERE)
+    assert report.is_needed and report.version is None
     assert (
         store_of(warehouse)._objects.keys() >= before.keys()
         and ids(client(warehouse).load_table("a.t")) != []
     )
-    done = client(warehouse).forget("a.t", WHERE, dry_run=False)
+    finished_report = client(warehouse).forget("a.t", WHERE, dry_run=False)
     wait_for_background()
     assert found_in(store_of(warehouse), MARKERS) == {}
-    assert done.left == (), done.left
-    assert {(each.kind, each.name) for each in done.lost} >= {("cut", "cut"), ("tag", "`a`.`t`, tagged")}
-    assert {each.kind for each in said.tables} == {"table", "clone", "dropped-table", "namespace"}
-    assert [(each.kind, each.name) for each in said.lost] == [(each.kind, each.name) for each in done.lost]
+    assert finished_report.left == (), finished_report.left
+    assert {(each.kind, each.name) for each in finished_report.lost} >= {
+        ("cut", "cut"),
+        ("tag", "`a`.`t`, tagged"),
+    }
+    assert {table.kind for table in report.tables} == {"table", "clone", "dropped-table", "namespace"}
+    assert [(each.kind, each.name) for each in report.lost] == [
+        (each.kind, each.name) for each in finished_report.lost
+    ]
     check_others(warehouse)
     # The chain is whole, and has the receipt.
     catalog = client(warehouse)
     assert not [entry for entry in catalog.audit() if entry.what == "damage"]
     last = next(iter(catalog.load_table("a.t").history()))
-    assert last.operation == "end of forgetting" and last.details["statement"] == done.statement
+    assert last.operation == "end of forgetting" and last.details["statement"] == finished_report.statement
     again = catalog.forget("a.t", WHERE, dry_run=False)
     assert not again.is_needed and again.version is None
     # Readers of Iceberg find an export, of which a vacuum needs nothing to go.
@@ -180,16 +185,16 @@ def test_a_call_that_dies_at_any_write_is_ended_by_the_next(
             )
             try:
                 client(warehouse).forget("a.t", WHERE, dry_run=False)
-                died = False
+                has_died = False
             except Death:
-                died = True
+                has_died = True
         check_others_than_marked(warehouse)
-        if died:
-            done = client(warehouse).forget("a.t", WHERE, dry_run=False)
-            assert done.left == (), (deaths, done.left)
+        if has_died:
+            report = client(warehouse).forget("a.t", WHERE, dry_run=False)
+            assert report.left == (), (deaths, report.left)
         assert found_in(store_of(warehouse), MARKERS) == {}, deaths
         check_others(warehouse)
-        if not died:
+        if not has_died:
             assert deaths > 50
             return
         deaths += step
@@ -197,42 +202,42 @@ def test_a_call_that_dies_at_any_write_is_ended_by_the_next(
 
 def check_others_than_marked(warehouse: str) -> None:
     catalog = client(warehouse)
-    found = [each for each in ids(catalog.load_table("a.t")) if each != NUMBER]
-    assert found == [1, 2, 3, 5, 6]
-    assert [each for each in ids(catalog.load_table("a.copy2")) if each != NUMBER] == [1, 2, 3, 20]
+    found_ids = [id for id in ids(catalog.load_table("a.t")) if id != NUMBER]
+    assert found_ids == [1, 2, 3, 5, 6]
+    assert [id for id in ids(catalog.load_table("a.copy2")) if id != NUMBER] == [1, 2, 3, 20]
 
 
 def test_rows_that_come_in_meanwhile_are_forgotten_too_or_reported(warehouse: str) -> None:
-    other, brought = client(warehouse), 0
+    other_catalog, brought = client(warehouse), 0
 
     def beside(message: str) -> None:
         nonlocal brought
         if "are deleted" in message and "`t`" in message and brought < 1:
             brought += 1
-            other.load_table("a.t").append(rows(30, marked=True))
+            other_catalog.load_table("a.t").append(rows(30, marked=True))
 
-    done = client(warehouse).forget("a.t", WHERE, dry_run=False, progress=beside)
-    assert brought == 1 and done.left == (), done.left
+    report = client(warehouse).forget("a.t", WHERE, dry_run=False, progress=beside)
+    assert brought == 1 and report.left == (), report.left
     assert 30 in ids(client(warehouse).load_table("a.t"))
     assert found_in(store_of(warehouse), MARKERS) == {}
 
     def always(message: str) -> None:
         if "is read" in message and "`t`" in message:
-            other.load_table("a.t").append(rows(31, marked=True))
+            other_catalog.load_table("a.t").append(rows(31, marked=True))
 
-    other.load_table("a.t").append(rows(32, marked=True))
+    other_catalog.load_table("a.t").append(rows(32, marked=True))
     reported = client(warehouse).forget("a.t", WHERE, dry_run=False, progress=always)
-    assert any("such rows are in" in each for each in reported.left), reported.left
+    assert any("such rows are in" in text for text in reported.left), reported.left
     assert reported.version is not None
 
 
 def test_a_write_under_way_is_fenced_off(warehouse: str) -> None:
-    other = client(warehouse).load_table("a.t")
-    write = engine.begin_write(other)
-    files = written_files(other.table_head.tracked, other.metadata, write, rows(40, marked=True))
+    other_table = client(warehouse).load_table("a.t")
+    write = engine.begin_write(other_table)
+    files = written_files(other_table.table_head.tracked, other_table.metadata, write, rows(40, marked=True))
     client(warehouse).forget("a.t", WHERE, dry_run=False)
     with pytest.raises((WriteFenced, ConflictError)):
-        engine.commit_write(other, write, "append", files)
+        engine.commit_write(other_table, write, "append", files)
     assert found_in(store_of(warehouse), MARKERS) == {}
 
 
@@ -244,20 +249,20 @@ def test_a_receipt_is_signed_by_the_users_key(warehouse: str, tmp_path: Path) ->
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     (tmp_path / "key.pem").write_bytes(pem)
-    done = client(warehouse).forget(
+    report = client(warehouse).forget(
         "a.t", WHERE, dry_run=False, key=str(tmp_path / "key.pem"), reference="ticket 7"
     )
-    assert done.statement and done.signature and done.signed_by
-    assert '"reference":"ticket 7"' in done.statement
-    assert is_signed(done.statement, done.signature, done.signed_by)
-    assert not is_signed(done.statement + " ", done.signature, done.signed_by)
+    assert report.statement and report.signature and report.signed_by
+    assert '"reference":"ticket 7"' in report.statement
+    assert is_signed(report.statement, report.signature, report.signed_by)
+    assert not is_signed(report.statement + " ", report.signature, report.signed_by)
     (tmp_path / "no.pem").write_text("no key")
     with pytest.raises(InvalidInput, match="openssl genpkey"):
         client(warehouse).forget("a.t", WHERE, key=str(tmp_path / "no.pem"))
 
 
 def test_what_cannot_be_done_is_said_and_changes_nothing(warehouse: str) -> None:
-    catalog, before = client(warehouse), dict(store_of(warehouse)._objects)
+    catalog, objects_before = client(warehouse), dict(store_of(warehouse)._objects)
     with pytest.raises(NoSuchTable):
         catalog.forget("a.none", WHERE, dry_run=False)
     with pytest.raises(NoSuchColumn, match="columns are id, name"):
@@ -266,13 +271,13 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(warehouse: str) -> None
         catalog.forget("a.t", "length(name) = 3", dry_run=False)
     with pytest.raises(Unsupported, match="transaction"):
         catalog.begin().forget("a.t", WHERE, dry_run=False)
-    assert store_of(warehouse)._objects == before
+    assert store_of(warehouse)._objects == objects_before
 
 
 def test_a_clone_says_that_its_source_has_such_rows(warehouse: str) -> None:
-    done = client(warehouse).forget("a.copy", WHERE, dry_run=False)
+    report = client(warehouse).forget("a.copy", WHERE, dry_run=False)
     assert ids(client(warehouse).load_table("a.copy")) == [1, 2, 3]
-    assert any("is a clone, has such rows" in each for each in done.left), done.left
+    assert any("is a clone, has such rows" in text for text in report.left), report.left
 
 
 def test_files_of_another_writer_are_left_only_if_that_is_asked_for(tmp_path: Path) -> None:
@@ -285,9 +290,9 @@ def test_files_of_another_writer_are_left_only_if_that_is_asked_for(tmp_path: Pa
     with pytest.raises(InvalidInput, match="another writer"):
         catalog.forget("t", WHERE, dry_run=False)
     assert len(ids(catalog.load_table("t"))) == 2
-    done = catalog.forget("t", WHERE, dry_run=False, leave_foreign=True)
+    report = catalog.forget("t", WHERE, dry_run=False, leave_foreign=True)
     assert ids(catalog.load_table("t")) == [1]
-    assert any("is another writer's, and stays" in each for each in done.left)
+    assert any("is another writer's, and stays" in text for text in report.left)
     assert (tmp_path / "source" / "part.parquet").exists()
 
 
@@ -299,10 +304,10 @@ def test_a_receipt_has_no_value_that_is_in_a_path_of_another_writer(tmp_path: Pa
     pq.write_table(rows(1), folder / "part.parquet")
     catalog = Catalog(str(tmp_path / "lake"), options={"fsync": "off"})
     catalog.import_table(str(tmp_path / "source"), "t", format="parquet")
-    done = catalog.forget("t", "email = 'ada@example.com'", dry_run=False, leave_foreign=True)
-    assert any("/email=ada@example.com/part.parquet is another" in each for each in done.left)
-    assert done.statement is not None and "ada@" not in done.statement
-    assert "/source/city=…/email=…/part.parquet is another writer's, and stays" in done.statement
+    report = catalog.forget("t", "email = 'ada@example.com'", dry_run=False, leave_foreign=True)
+    assert any("/email=ada@example.com/part.parquet is another" in text for text in report.left)
+    assert report.statement is not None and "ada@" not in report.statement
+    assert "/source/city=…/email=…/part.parquet is another writer's, and stays" in report.statement
 
 
 def test_a_commit_that_an_expiry_left_behind_goes_too() -> None:

@@ -75,8 +75,8 @@ def test_bounds_in_a_transaction_that_failed_go(ended: bool, tables: Catalog, wa
     vacuum(tables)
     (key,) = left_in(warehouse)
     assert "/_log/" in key, "its file is gone, and its commit has bounds of it"
-    done = client(warehouse).forget("a.t", WHERE, dry_run=False)
-    assert done.left == () and done.tables[0].old_bounds == 1
+    report = client(warehouse).forget("a.t", WHERE, dry_run=False)
+    assert report.left == () and report.tables[0].old_bounds == 1
     assert left_in(warehouse) == set()
 
 
@@ -103,8 +103,8 @@ def test_bounds_in_a_transaction_that_fails_at_the_end_go(
         return check(*what)  # type: ignore[arg-type]
 
     monkeypatch.setattr(forgetting, "check", after_a_transaction)
-    done = client(warehouse).forget("a.t", WHERE, dry_run=False)
-    assert done.left == () and left_in(warehouse) == set()
+    report = client(warehouse).forget("a.t", WHERE, dry_run=False)
+    assert report.left == () and left_in(warehouse) == set()
     assert len(checks) == (2 if marked else 1), "what has none of its rows is no reason to begin again"
 
 
@@ -128,8 +128,8 @@ def test_bounds_of_columns_that_only_a_failed_transaction_has_go(
     client(warehouse).load_table("a.t").append(rows(3))
     vacuum(tables)
     assert left_in(warehouse)
-    done = client(warehouse).forget("a.t", WHERE, dry_run=False)
-    assert done.left == () and left_in(warehouse) == set()
+    report = client(warehouse).forget("a.t", WHERE, dry_run=False)
+    assert report.left == () and left_in(warehouse) == set()
 
 
 def test_bounds_in_a_transaction_that_failed_are_read_by_the_types_of_then(warehouse: str) -> None:
@@ -169,8 +169,8 @@ def test_a_statement_of_a_transaction_of_the_namespace_that_failed_goes(
     assert space is not None
     log = f"{space.tracked.location}/_log/"
     assert [key for key in left_in(warehouse) if key.startswith(log)]
-    done = client(warehouse).forget("a.t", WHERE, dry_run=False)
-    assert done.left == () and space.tracked.log.location in {each.name for each in done.lost}
+    report = client(warehouse).forget("a.t", WHERE, dry_run=False)
+    assert report.left == () and space.tracked.log.location in {each.name for each in report.lost}
     assert not [key for key in left_in(warehouse) if key.startswith(log)]
     assert client(warehouse).load_table("a.t").to_arrow().num_rows == 2
 
@@ -180,18 +180,18 @@ def test_a_proposal_of_a_client_that_died_goes_where_nothing_else_has_such_rows(
     what: str, tables: Catalog, warehouse: str
 ) -> None:
     table = tables.load_table("a.t")
-    log, seen = table.table_head.tracked.log, table.version
+    log, seen_version = table.table_head.tracked.log, table.version
     undecided(warehouse, two_tables)
-    stopped = log.entry_at(seen + 1)
+    stopped_commit = log.entry_at(seen_version + 1)
     table = client(warehouse).load_table("a.t").append(rows(3))
     client(warehouse).expire("a.t", version=table.version, dry_run=False)
     vacuum(tables)
-    assert left_in(warehouse) == set() and isinstance(stopped, Commit)
+    assert left_in(warehouse) == set() and isinstance(stopped_commit, Commit)
     change = ProposedChange(
         commit_id=log.options.new_id(),
         base=table.version,
         writer={"statement": f"INSERT INTO t VALUES ('{NAME}')"} if what == "statement" else {},
-        events=stopped.events if what == "bounds" else (),
+        events=stopped_commit.events if what == "bounds" else (),
         rows=encoded_rows(rows(8, marked=True)) if what == "rows" else b"",
     )
     proposal = Proposal(
@@ -200,8 +200,8 @@ def test_a_proposal_of_a_client_that_died_goes_where_nothing_else_has_such_rows(
     store_of(warehouse).put(log.keys.proposal(table.version, change.commit_id), encode(proposal))
     (key,) = store_of(warehouse).list_after(log.keys.inbox)
     assert what == "rows" or left_in(warehouse) == {key}
-    done = client(warehouse).forget("a.t", WHERE, dry_run=False)
-    assert done.left == () and left_in(warehouse) == set()
+    report = client(warehouse).forget("a.t", WHERE, dry_run=False)
+    assert report.left == () and left_in(warehouse) == set()
     assert not list(store_of(warehouse).list_after(log.keys.inbox))
 
 
@@ -210,16 +210,21 @@ def test_a_proposal_to_a_namespace_of_a_client_that_died_goes_with_what_it_quote
 ) -> None:
     space = tables._tree.find_namespace(("a",))
     assert space is not None
-    log, seen = space.tracked.log, space.view.version
+    log, seen_version = space.tracked.log, space.view.version
     for id, name in ((log.options.new_id(), NAME), (log.options.new_id(), "another")):
         writer: dict[str, Json] = {"statement": f"CREATE TABLE v AS SELECT '{name}'"}
         change = ProposedChange(
-            commit_id=id, base=seen, writer=writer, events=({"event": "namespace-altered", "set": {}},)
+            commit_id=id,
+            base=seen_version,
+            writer=writer,
+            events=({"event": "namespace-altered", "set": {}},),
         )
-        proposal = Proposal(format=1, log_id=space.view.log_id, seen=seen, until=seen + 1, changes=(change,))
-        store_of(warehouse).put(log.keys.proposal(seen, id), encode(proposal))
-    done = client(warehouse).forget("a.t", WHERE, dry_run=False)
-    assert done.left == () and left_in(warehouse) == set()
+        proposal = Proposal(
+            format=1, log_id=space.view.log_id, seen=seen_version, until=seen_version + 1, changes=(change,)
+        )
+        store_of(warehouse).put(log.keys.proposal(seen_version, id), encode(proposal))
+    report = client(warehouse).forget("a.t", WHERE, dry_run=False)
+    assert report.left == () and left_in(warehouse) == set()
     assert len(list(store_of(warehouse).list_after(log.keys.inbox))) == 1
 
 
@@ -228,5 +233,5 @@ def test_what_a_repair_has_moved_away_is_named_if_nothing_else_has_such_rows(
 ) -> None:
     log = tables.load_table("a.t").table_head.tracked.log
     store_of(warehouse).put(f"{log.keys.lost}20260101-x/00000000000000000001.json", NAME.encode())
-    done = client(warehouse).forget("a.t", WHERE, dry_run=False)
-    assert not done.is_needed and ["_lost/" in each for each in done.left] == [True]
+    report = client(warehouse).forget("a.t", WHERE, dry_run=False)
+    assert not report.is_needed and ["_lost/" in text for text in report.left] == [True]

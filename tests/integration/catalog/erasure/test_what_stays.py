@@ -1,4 +1,4 @@
-"""What an erasure must leave alone, what it has to say, and the places where such rows were overlooked."""
+"""The data that an erasure leaves alone, its report, and places where erased rows were once overlooked."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def warehouse() -> str:
 
 @pytest.fixture
 def catalog(warehouse: str) -> Catalog:
-    found = client(warehouse)
-    found.create_namespace("a")
-    return found
+    found_catalog = client(warehouse)
+    found_catalog.create_namespace("a")
+    return found_catalog
 
 
 def test_a_clone_without_such_rows_keeps_its_versions(catalog: Catalog) -> None:
@@ -56,9 +56,9 @@ def test_a_clone_without_such_rows_keeps_its_versions(catalog: Catalog) -> None:
     catalog.clone("a.t", "a.c")
     catalog.load_table("a.c").append(rows(2)).append(rows(3))
     table.refresh().append(rows(9, marked=True))
-    done = catalog.forget("a.c", WHERE, dry_run=False)
-    assert any("is a clone, has such rows" in each for each in done.left)
-    assert not done.is_needed and not done.lost
+    report = catalog.forget("a.c", WHERE, dry_run=False)
+    assert any("is a clone, has such rows" in text for text in report.left)
+    assert not report.is_needed and not report.lost
     assert ids(catalog.load_table("a.c").at(version=2)) == [1, 2]
 
 
@@ -66,8 +66,8 @@ def test_a_clone_whose_past_has_such_rows_of_its_source_says_what_is_lost(catalo
     catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True))
     catalog.clone("a.t", "a.c")
     catalog.load_table("a.c").truncate()
-    said = catalog.forget("a.c", WHERE)
-    assert said.is_needed and "versions" in {each.kind for each in said.lost}
+    report = catalog.forget("a.c", WHERE)
+    assert report.is_needed and "versions" in {each.kind for each in report.lost}
 
 
 def test_a_dropped_table_at_a_place_of_its_own_is_named_and_can_be_restored(
@@ -76,9 +76,9 @@ def test_a_dropped_table_at_a_place_of_its_own_is_named_and_can_be_restored(
     catalog.create_table("a.t", SCHEMA, location=f"{warehouse}/own").append(rows(1, marked=True))
     catalog.drop_table("a.t")
     catalog.create_table("a.t", SCHEMA).append(rows(2, marked=True))
-    done = catalog.forget("a.t", WHERE, dry_run=False)
-    assert any("at a place that a user chose" in each for each in done.left), done.left
-    assert not [each for each in done.lost if each.kind == "dropped-table"]
+    report = catalog.forget("a.t", WHERE, dry_run=False)
+    assert any("at a place that a user chose" in text for text in report.left), report.left
+    assert not [each for each in report.lost if each.kind == "dropped-table"]
     catalog.undrop_table("a.t", to="a.old")
     assert ids(catalog.load_table("a.old")) == [1, NUMBER]
     assert catalog.forget("a.old", WHERE, dry_run=False).left == ()
@@ -100,14 +100,14 @@ def test_a_statement_that_quotes_a_value_with_a_quote_in_it_expires(
 
 def test_bases_from_when_a_file_had_such_rows_are_emptied(catalog: Catalog, warehouse: str) -> None:
     table = catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True))
-    seen = ColumnEstimates(type="long", distinct=2, min=1, max=NUMBER)
-    known = TableEstimates(version=table.version, rows=2, size_bytes=9, columns={1: seen})
-    table = engine.commit_statistics(table, known)
+    seen_estimates = ColumnEstimates(type="long", distinct=2, min=1, max=NUMBER)
+    known_estimates = TableEstimates(version=table.version, rows=2, size_bytes=9, columns={1: seen_estimates})
+    table = engine.commit_statistics(table, known_estimates)
     catalog.expire("a.t", version=table.version, dry_run=False)
     table.refresh().delete(WHERE)
-    known = TableEstimates(version=table.version, rows=1, size_bytes=9, columns={})
+    known_estimates = TableEstimates(version=table.version, rows=1, size_bytes=9, columns={})
     catalog.load_table("a.t").compact()
-    table = engine.commit_statistics(catalog.load_table("a.t"), known)
+    table = engine.commit_statistics(catalog.load_table("a.t"), known_estimates)
     catalog.expire("a.t", version=table.version, dry_run=False)
     catalog.vacuum("a.t", older_than=dt.timedelta(0), dry_run=False, trust_clock=True)
     assert any("/bases/" in key for key in found_in(store_of(warehouse), MARKERS))
@@ -124,7 +124,7 @@ def test_a_clone_of_a_clone_is_released_by_both(catalog: Catalog, warehouse: str
     catalog.load_table("a.c").delete(f"id = 2 OR {WHERE}")
     clones = [catalog.clone("a.c", "a.c0")]
     # They are met by their ids: at least one is to be met after its own source.
-    while max(each.id for each in clones) < first.id:
+    while max(table.id for table in clones) < first.id:
         clones.append(catalog.clone("a.c", f"a.c{len(clones)}"))
     assert catalog.forget("a.t", WHERE, dry_run=False).left == ()
     assert found_in(store_of(warehouse), MARKERS) == {}
@@ -136,8 +136,8 @@ def test_what_a_repair_has_moved_away_is_said_to_go(catalog: Catalog, warehouse:
     table = catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True))
     key = f"{table.table_head.tracked.log.keys.lost}20260101-x/00000000000000000001.json"
     store_of(warehouse).put(key, b"other")
-    said = catalog.forget("a.t", WHERE)
-    assert any(each.kind == "repairs" and "1 objects" in each.why for each in said.lost)
+    report = catalog.forget("a.t", WHERE)
+    assert any(each.kind == "repairs" and "1 objects" in each.why for each in report.lost)
     assert key in store_of(warehouse)._objects
 
 
@@ -146,18 +146,18 @@ def test_boundaries_of_a_clustering_go_with_the_rows(catalog: Catalog, warehouse
     are not among those."""
     table = catalog.create_table("a.t", SCHEMA, cluster_by=["id", "name"])
     table.append(rows(1, marked=True)).append(rows(2, 3, 4))
-    clustered = catalog.load_table("a.t").cluster()
+    clustered_table = catalog.load_table("a.t").cluster()
     table = catalog.load_table("a.t")
-    assert clustered and table.metadata.ranks is not None
+    assert clustered_table and table.metadata.ranks is not None
     table.delete(WHERE)
     catalog.load_table("a.t").compact(deleted_ratio=0.01)
     catalog.load_table("a.t").create_tag("clean")
     catalog.clone("a.t", "a.c")
     assert catalog.load_table("a.c").metadata.ranks is not None
-    said = catalog.forget("a.t", WHERE)
-    assert {each.kind for each in said.tables if each.versions} == {"table", "clone"}
-    done = catalog.forget("a.t", WHERE, dry_run=False)
-    assert done.left == () and found_in(store_of(warehouse), MARKERS) == {}
+    report = catalog.forget("a.t", WHERE)
+    assert {table.kind for table in report.tables if table.versions} == {"table", "clone"}
+    finished_report = catalog.forget("a.t", WHERE, dry_run=False)
+    assert finished_report.left == () and found_in(store_of(warehouse), MARKERS) == {}
     for name in ("a.t", "a.c"):
         assert catalog.load_table(name).metadata.ranks is None
         assert ids(catalog.load_table(name)) == [1, 2, 3, 4]
@@ -181,8 +181,8 @@ def test_former_boundaries_of_a_clustering_go_where_nothing_else_has_such_rows(
     catalog.vacuum("a.t", older_than=dt.timedelta(0), dry_run=False, trust_clock=True)
     catalog.load_table("a.t").alter([{"change": "set-clustering", "columns": []}])
     assert found_in(store_of(warehouse), MARKERS)
-    done = catalog.forget("a.t", f"id = {NUMBER}", dry_run=False)
-    assert done.left == () and found_in(store_of(warehouse), MARKERS) == {}
+    report = catalog.forget("a.t", f"id = {NUMBER}", dry_run=False)
+    assert report.left == () and found_in(store_of(warehouse), MARKERS) == {}
 
 
 def test_definitions_that_quote_a_value_are_named_and_go_once_they_are_changed(
@@ -202,25 +202,28 @@ def test_definitions_that_quote_a_value_are_named_and_go_once_they_are_changed(
     table = catalog.create_table("a.t", SCHEMA).append(rows(1))
     table.alter([{"change": "add-constraint", "constraint": check}], looked_at=table).create_tag("x")
     done = forgotten()
-    assert [each.split(" quotes")[0] for each in done.left] == [
+    assert [text.split(" quotes")[0] for text in done.left] == [
         "`a`.`t`: the constraint c",
         "`a`: the view v",
     ]
-    assert not done.is_needed and any("`b`: the view v quotes" in each for each in done.out_of_reach)
+    assert not done.is_needed and any("`b`: the view v quotes" in text for text in done.out_of_reach)
     table = catalog.load_table("a.t").alter([{"change": "drop-constraint", "name": "c"}])
-    assert any("`a`.`t`, x: the constraint c quotes" in each for each in forgotten().left), "a tag has it"
+    assert any("`a`.`t`, x: the constraint c quotes" in text for text in forgotten().left), "a tag has it"
     table.refresh().drop_tag("x")
     engine.replace_view(catalog, "a.v", view("another"))
     assert any("/t-" in key for key in found_in(store_of(warehouse), MARKERS))
     done = forgotten()
-    assert done.left == () and {each.kind for each in done.tables if each.versions} == {"table", "namespace"}
+    assert done.left == () and {table.kind for table in done.tables if table.versions} == {
+        "table",
+        "namespace",
+    }
     of_b = catalog._tree.find_namespace(("b",))
     assert of_b is not None
     assert all(of_b.tracked.location in key for key in found_in(store_of(warehouse), MARKERS))
     assert not forgotten().is_needed and catalog.view_exists("a.v")
     engine.create_view(catalog, "a.w", view(NAME))
     catalog.drop_view("a.w")
-    assert ["the dropped view w" in each for each in forgotten().left] == [True]
+    assert ["the dropped view w" in text for text in forgotten().left] == [True]
 
 
 def test_an_expiry_that_finds_an_object_gone_is_done_again(
@@ -236,8 +239,8 @@ def test_an_expiry_that_finds_an_object_gone_is_done_again(
         return expire(*what, **options)
 
     monkeypatch.setattr(expiry, "expire", beside_another)
-    done = catalog.forget("a.t", WHERE, dry_run=False)
-    assert len(tried) > 1 and done.left == () and found_in(store_of(warehouse), MARKERS) == {}
+    report = catalog.forget("a.t", WHERE, dry_run=False)
+    assert len(tried) > 1 and report.left == () and found_in(store_of(warehouse), MARKERS) == {}
 
 
 def test_what_was_computed_from_such_rows_meanwhile_is_refused(
@@ -245,21 +248,21 @@ def test_what_was_computed_from_such_rows_meanwhile_is_refused(
 ) -> None:
     table = catalog.create_table("a.t", SCHEMA, cluster_by=["id", "name"])
     table = table.append(rows(1, marked=True)).append(rows(2, 3, 4))
-    seen = ColumnEstimates(type="long", distinct=2, min=1, max=NUMBER)
-    known = TableEstimates(version=table.version, rows=5, size_bytes=9, columns={1: seen})
+    seen_estimates = ColumnEstimates(type="long", distinct=2, min=1, max=NUMBER)
+    known_estimates = TableEstimates(version=table.version, rows=5, size_bytes=9, columns={1: seen_estimates})
     sample = clustering.sample
 
     def beside(head: Any, files: pa.Table) -> Any:
-        found = sample(head, files)
+        found_head = sample(head, files)
         assert client(warehouse).forget("a.t", WHERE, dry_run=False).left == ()
-        return found
+        return found_head
 
     with monkeypatch.context() as patch:
         patch.setattr(clustering, "sample", beside)
         with pytest.raises(LakelogError, match="expired|forgotten"):
             table.cluster()
     with pytest.raises(LakelogError, match="expired|forgotten"):
-        engine.commit_statistics(table, known)
+        engine.commit_statistics(table, known_estimates)
     assert found_in(store_of(warehouse), MARKERS) == {}
 
 
@@ -278,12 +281,16 @@ def test_proposals_that_come_at_the_end_are_looked_into(catalog: Catalog, wareho
     log = table.table_head.tracked.log
 
     def propose(*numbers: int, marked: bool = False) -> str:
-        seen = catalog.load_table("a.t").version
+        seen_version = catalog.load_table("a.t").version
         change = ProposedChange(
-            commit_id=log.options.new_id(), base=seen, rows=encoded_rows(rows(*numbers, marked=marked))
+            commit_id=log.options.new_id(),
+            base=seen_version,
+            rows=encoded_rows(rows(*numbers, marked=marked)),
         )
-        proposal = Proposal(format=1, log_id=table.id, seen=seen, until=seen + 1, changes=(change,))
-        key = log.keys.proposal(seen, change.commit_id)
+        proposal = Proposal(
+            format=1, log_id=table.id, seen=seen_version, until=seen_version + 1, changes=(change,)
+        )
+        key = log.keys.proposal(seen_version, change.commit_id)
         store_of(warehouse).put(key, encode(proposal))
         return key
 
@@ -293,16 +300,16 @@ def test_proposals_that_come_at_the_end_are_looked_into(catalog: Catalog, wareho
         if "is read" in message:
             came.append(propose(3, marked=len(came) == 0))
 
-    done = catalog.forget("a.t", WHERE, dry_run=False, progress=beside)
-    assert done.left == () and len(came) == 2, done.left
+    report = catalog.forget("a.t", WHERE, dry_run=False, progress=beside)
+    assert report.left == () and len(came) == 2, report.left
 
     def always(message: str) -> None:
         if "is read" in message:
             came.append(propose(4, marked=True))
 
     catalog.load_table("a.t").append(rows(5, marked=True))
-    done = catalog.forget("a.t", WHERE, dry_run=False, progress=always)
-    assert [each for each in done.left if came[-1] in each and "1 such rows" in each], done.left
+    report = catalog.forget("a.t", WHERE, dry_run=False, progress=always)
+    assert [text for text in report.left if came[-1] in text and "1 such rows" in text], report.left
 
 
 def test_an_imported_folder_is_not_to_be_adopted(tmp_path: Path) -> None:
@@ -355,8 +362,8 @@ def test_an_engine_that_dies_between_jobs_is_followed_by_another(catalog: Catalo
             client(warehouse).forget("a.t", WHERE, dry_run=False, work=Dying(jobs))
             return
         except Death:
-            done = client(warehouse).forget("a.t", WHERE, dry_run=False)
-        assert done.left == () and found_in(store_of(warehouse), MARKERS) == {}, jobs
+            report = client(warehouse).forget("a.t", WHERE, dry_run=False)
+        assert report.left == () and found_in(store_of(warehouse), MARKERS) == {}, jobs
         for name in ("a.t", "a.c"):
             assert ids(client(warehouse).load_table(name)) == [0, 1, 2], jobs
     raise AssertionError("it never came to its end")
@@ -382,9 +389,9 @@ def test_dropped_tables_and_clones_go_with_what_they_quote_and_what_a_purge_woul
     catalog.clone("a.t", "a.dropped clone")
     catalog.drop_table("a.dropped clone")
     assert len(found_in(store_of(warehouse), MARKERS)) > 9
-    done = catalog.forget("a.t", WHERE, dry_run=False)
+    report = catalog.forget("a.t", WHERE, dry_run=False)
     wait_for_background()
-    assert not done.left and not found_in(store_of(warehouse), MARKERS)
+    assert not report.left and not found_in(store_of(warehouse), MARKERS)
     assert ids(catalog.load_table("a.t")) == [1, 2]
     assert ids(catalog.load_table("a.of the dropped one")) == [1, 2, 5]
 
@@ -397,14 +404,14 @@ def test_a_stream_that_writes_goes_on_after_an_erasure_and_one_that_reads_says_t
     mark = table.stream_mark("s")
 
     def stream() -> TableStream:
-        found = catalog.load_table("a.t")
+        found_table = catalog.load_table("a.t")
         return TableStream(
-            table=found, name="t", form=form_of(found.schema), since=1, versions=StreamVersions()
+            table=found_table, name="t", form=form_of(found_table.schema), since=1, versions=StreamVersions()
         )
 
     checkpoints = [stream().start(version=1).to_json(), stream().head().to_json()]
-    done = catalog.forget("a.t", WHERE, dry_run=False)
-    assert any(each.kind == "streams" and "that read it begin anew" in each.why for each in done.lost)
+    report = catalog.forget("a.t", WHERE, dry_run=False)
+    assert any(each.kind == "streams" and "that read it begin anew" in each.why for each in report.lost)
     second = StreamBatch(stream="s", number=1, after=mark)
     catalog.load_table("a.t").append(rows(5), batch=second).append(rows(5), batch=second)
     assert ids(catalog.load_table("a.t")) == [1, 5]

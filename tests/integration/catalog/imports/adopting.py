@@ -53,21 +53,21 @@ def adopted(found: Sequence[Vacuumed]) -> list[Vacuumed]:
 
 def refused(catalog: Catalog, source: Path) -> str:
     """Return why nothing is adopted, and check that nothing has changed."""
-    before = catalog.load_table("t").version
+    version_before = catalog.load_table("t").version
     with pytest.raises((InvalidInput, Unsupported, StorageError)) as caught:
         catalog.adopt_files("t", dry_run=False)
-    assert catalog.load_table("t").version == before and len(files(source)) == 2
+    assert catalog.load_table("t").version == version_before and len(files(source)) == 2
     return str(caught.value)
 
 
 def during(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, happens: Callable[[], object]) -> None:
     """Let something happen right before a function is called for the first time."""
     function = getattr(owner, name)
-    done: list[bool] = []
+    results: list[bool] = []
 
     def slow(*given: Any, **named: Any) -> Any:
-        if not done:
-            done.append(True)
+        if not results:
+            results.append(True)
             happens()
         return function(*given, **named)
 

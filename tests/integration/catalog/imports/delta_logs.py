@@ -56,11 +56,13 @@ def _read(
 def rows_of_delta(folder: Path, version: SourceVersion) -> list[str]:
     """Return the rows of the same version by delta-rs."""
     table = deltalake.DeltaTable(folder, version=int(version.id))
-    found = deltalake.QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all()
+    found_table = deltalake.QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all()
     names = [field.name for field in version.schema.fields]
-    whole = pa.table(found).select(names)
+    whole_table = pa.table(found_table).select(names)
     ours = _read(folder, [], version.schema, version.specs).schema
-    return sorted(map(repr, whole.cast(pa.schema([each.remove_metadata() for each in ours])).to_pylist()))
+    return sorted(
+        map(repr, whole_table.cast(pa.schema([each.remove_metadata() for each in ours])).to_pylist())
+    )
 
 
 def versions_with_files(source: DeltaSource, newest: int = 100) -> list[tuple[SourceVersion, list[DataFile]]]:
@@ -99,8 +101,8 @@ def vector_bytes(positions: Iterable[int], magic: int = 1681511377) -> bytes:
 
 
 def z85(data: bytes) -> str:
-    padded = data + b"\0" * (-len(data) % 4)
-    return base64.b85encode(padded).decode().translate(str.maketrans(B85, Z85))
+    padded_data = data + b"\0" * (-len(data) % 4)
+    return base64.b85encode(padded_data).decode().translate(str.maketrans(B85, Z85))
 
 
 class DeltaLog:
@@ -111,7 +113,7 @@ class DeltaLog:
         (folder / LOG).mkdir(parents=True, exist_ok=True)
 
     def write(self, name: str, rows: pa.Table, **more: Any) -> dict[str, Any]:
-        """Write a data file, and return the action that adds it, by `uri` where its path has to be encoded."""
+        """Write a data file, and return the action that adds it, by `uri` if its path has to be encoded."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(rows, path)
@@ -149,7 +151,7 @@ class DeltaLog:
         }
 
     def commit(self, version: int, *actions: Mapping[str, Any]) -> None:
-        text = "\n".join(json.dumps(each) for each in actions)
+        text = "\n".join(json.dumps(action) for action in actions)
         (self.folder / LOG / f"{version:020d}.json").write_text(text + "\n")
 
     def checkpoint(self, name: str, actions: Sequence[Mapping[str, Any]]) -> None:
@@ -157,10 +159,10 @@ class DeltaLog:
         path = self.folder / LOG / name
         path.parent.mkdir(exist_ok=True)
         if name.endswith(".json"):
-            path.write_text("\n".join(json.dumps(each) for each in actions))
+            path.write_text("\n".join(json.dumps(action) for action in actions))
             return
-        kinds = list(dict.fromkeys(kind for each in actions for kind in each))
-        columns = [pa.array([each.get(kind) for each in actions], TYPES[kind]) for kind in kinds]
+        kinds = list(dict.fromkeys(kind for action in actions for kind in action))
+        columns = [pa.array([action.get(kind) for action in actions], TYPES[kind]) for kind in kinds]
         pq.write_table(pa.table(columns, names=kinds), path)
 
     def vector(self, positions: Iterable[int], at: str = "u", prefix: str = "") -> dict[str, Any]:
@@ -172,14 +174,14 @@ class DeltaLog:
         id = uuid.uuid4()
         path = self.folder / prefix / f"deletion_vector_{id}.bin"
         path.parent.mkdir(exist_ok=True)
-        other = vector_bytes([1, 2, 3])
-        path.write_bytes(b"\1" + _framed(other) + _framed(data))
+        other_vector_bytes = vector_bytes([1, 2, 3])
+        path.write_bytes(b"\1" + _framed_data(other_vector_bytes) + _framed_data(data))
         place = prefix + z85(id.bytes) if at == "u" else path.as_uri()
-        offset = 1 + len(_framed(other))
+        offset = 1 + len(_framed_data(other_vector_bytes))
         return {"storageType": at, "pathOrInlineDv": place, "offset": offset, **given}
 
 
-def _framed(data: bytes) -> bytes:
+def _framed_data(data: bytes) -> bytes:
     return struct.pack(">i", len(data)) + data + struct.pack(">I", zlib.crc32(data))
 
 

@@ -35,8 +35,8 @@ def catalog(tmp_path: Path, source: Path) -> Catalog:
 def test_adopted_files_go_when_no_version_has_them(source: Path, catalog: Catalog) -> None:
     end(source)
     assert catalog.adopt_files("t").version is None and not (source / CLAIM).exists()
-    done = catalog.adopt_files("t", dry_run=False)
-    assert (done.files, done.left_out, done.version) == (2, 0, 3)
+    adoption = catalog.adopt_files("t", dry_run=False)
+    assert (adoption.files, adoption.left_out, adoption.version) == (2, 0, 3)
     table = catalog.load_table("t")
     assert table.row_count == 9 and "imported" not in table.refs
     table.overwrite(table.to_arrow())
@@ -84,20 +84,20 @@ def test_a_file_that_another_table_has_taken_since_stays(source: Path, catalog: 
     catalog.adopt_files("t", dry_run=False)
     with pytest.raises(InvalidInput, match="were adopted by the table at"):
         catalog.import_table(source, "other", format="parquet")
-    other = catalog.create_table("other", pa.schema([("id", pa.int64())]))
-    taken = sorted(source.glob("*.parquet"))[0]
+    other_table = catalog.create_table("other", pa.schema([("id", pa.int64())]))
+    path = sorted(source.glob("*.parquet"))[0]
     with pytest.raises(InvalidInput, match="were adopted by the table at"):
-        other.add_files(str(taken))
+        other_table.add_files(str(path))
     claim = (source / CLAIM).read_bytes()
     (source / CLAIM).unlink()
-    other.add_files(str(taken))
+    other_table.add_files(str(path))
     (source / CLAIM).write_bytes(claim)
     (answer,) = let_go(catalog)
     assert (answer.files, answer.foreign) == (1, 1) and len(files(source)) == 1
-    assert other.refresh().to_arrow().num_rows
+    assert other_table.refresh().to_arrow().num_rows
     (source / CLAIM).unlink()
     with pytest.raises(InvalidInput, match="may delete it"):
-        catalog.load_table("t").add_files(str(taken))
+        catalog.load_table("t").add_files(str(path))
 
 
 def test_the_copy_of_a_warehouse_deletes_nothing_of_it(
@@ -118,12 +118,12 @@ def test_files_outside_of_the_source_s_folder_stay_its_own(tmp_path: Path) -> No
     path = next(lent.glob("*.parquet"))
     log = source / "_delta_log" / f"{1:020d}.json"
     words = (lent / "_delta_log" / f"{0:020d}.json").read_text().splitlines()
-    (added,) = [line for line in words if '"add"' in line]
-    log.write_text(added.replace(path.name, f"file://{path}") + "\n")
+    (added_line,) = [line for line in words if '"add"' in line]
+    log.write_text(added_line.replace(path.name, f"file://{path}") + "\n")
     catalog.import_table(source, "t", format="delta")
     end(source)
-    done = catalog.adopt_files("t", dry_run=False)
-    assert (done.files, done.left_out) == (1, 1)
+    adoption = catalog.adopt_files("t", dry_run=False)
+    assert (adoption.files, adoption.left_out) == (1, 1)
     let_go(catalog)
     assert files(lent) and not files(source)
 
@@ -133,8 +133,8 @@ def test_a_purge_deletes_adopted_files_too(source: Path, catalog: Catalog) -> No
     catalog.adopt_files("t", dry_run=False)
     catalog.drop_table("t")
     assert len(files(source)) == 2
-    found = catalog.vacuum(dropped_older_than=NOW, dry_run=False)
-    assert [each.files for each in adopted(found)] == [2]
+    report = catalog.vacuum(dropped_older_than=NOW, dry_run=False)
+    assert [each.files for each in adopted(report)] == [2]
     assert not files(source)
     with pytest.raises(InvalidInput, match="Where the folder has other files by now, delete that object"):
         catalog.import_table(source.parent, "other", format="parquet")
@@ -151,8 +151,8 @@ def test_a_claim_that_cannot_be_read_ends_no_other_purge(source: Path, catalog: 
     catalog.drop_table("t")
 
     def purged() -> dict[str, bool]:
-        found = catalog.vacuum(dropped_older_than=NOW, dry_run=False)
-        return {each.name: each.error is None for each in found if each.kind == "dropped-table"}
+        report = catalog.vacuum(dropped_older_than=NOW, dry_run=False)
+        return {each.name: each.error is None for each in report if each.kind == "dropped-table"}
 
     assert purged() == {"`before`": True, "`u`": True, "`t`": False}
     assert len(files(source)) == 2
@@ -201,12 +201,12 @@ def test_data_files_of_an_iceberg_table_are_adopted_without_its_metadata(tmp_pat
     with pytest.raises(SourceDiverged, match="is of a table in"):
         catalog.adopt_files("t", dry_run=False)
     shutil.rmtree(source / "data" / "nested")
-    taken = sorted(source.rglob("*.parquet"))[0]
-    bytes = taken.read_bytes()
-    taken.write_bytes(bytes + b"more")
+    path = sorted(source.rglob("*.parquet"))[0]
+    bytes = path.read_bytes()
+    path.write_bytes(bytes + b"more")
     with pytest.raises(SourceDiverged, match="are not in .* any more, or are others"):
         catalog.adopt_files("t", dry_run=False)
-    taken.write_bytes(bytes)
+    path.write_bytes(bytes)
     assert catalog.adopt_files("t", dry_run=False).files == 3
     let_go(catalog)
     assert not files(source) and catalog.load_table("t").to_arrow().num_rows == 3

@@ -60,10 +60,10 @@ def test_an_import_that_ends_after_all_was_deleted_is_no_success(
 def test_files_that_are_added_after_all_was_deleted_are_no_success(
     source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = catalog.create_table("other", pa.schema([("id", pa.int64())]))
+    other_table = catalog.create_table("other", pa.schema([("id", pa.int64())]))
     during(monkeypatch, file_changes, "commit_write", lambda: adopt_and_delete(source, catalog.warehouse))
     with pytest.raises(DoneInPart, match="files were added to `other`, and meanwhile the files in"):
-        other.add_files(str(source / "kind=a"), ignore_extra_columns=True)
+        other_table.add_files(str(source / "kind=a"), ignore_extra_columns=True)
 
 
 def test_an_import_between_the_claim_and_the_commit_is_seen(
@@ -201,13 +201,13 @@ def test_a_commit_of_unknown_outcome_is_looked_up_by_adopting_again(
     end(source)
     commit = TableHead.commit_or_refresh
 
-    def lost(self: TableHead, *given: Any) -> TableHead:
+    def lost_head(self: TableHead, *given: Any) -> TableHead:
         if happened:
             commit(self, *given)
         raise CommitUnknown("the answer was lost", commit_id="x", location="t")
 
     with monkeypatch.context() as patch:
-        patch.setattr(TableHead, "commit_or_refresh", lost)
+        patch.setattr(TableHead, "commit_or_refresh", lost_head)
         with pytest.raises(CommitUnknown):
             catalog.adopt_files("t", dry_run=False)
     if happened:
@@ -278,8 +278,8 @@ def test_a_purge_that_cannot_see_who_has_the_files_is_done_again(
         raise StorageError("the store does not answer", location="other")
 
     def purged() -> list[str | None]:
-        found = catalog.vacuum(dropped_older_than=NOW, dry_run=False)
-        return [each.error for each in found if each.name == "`t`"]
+        report = catalog.vacuum(dropped_older_than=NOW, dry_run=False)
+        return [each.error for each in report if each.name == "`t`"]
 
     for owner, name in ((other_owners, "reachable"), (purge, "_purged")):
         with monkeypatch.context() as patch:
@@ -307,8 +307,8 @@ def test_a_purge_says_which_files_stay_where_their_source_is_there_again(
 
     during(monkeypatch, purge, "_delete_adopted", comes_back)
     for words in ("is there", f"{source} is there.* No vacuum deletes the files that `t` has adopted"):
-        found = catalog.vacuum(dropped_older_than=NOW, dry_run=False)
-        (error,) = [each.error for each in found if each.error]
+        report = catalog.vacuum(dropped_older_than=NOW, dry_run=False)
+        (error,) = [each.error for each in report if each.error]
         assert re.search(words, error)
     assert len(files(source)) == 2
     assert all(each.kind == "namespace" for each in catalog.vacuum(dropped_older_than=NOW))

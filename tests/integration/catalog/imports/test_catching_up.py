@@ -44,16 +44,16 @@ class Side:
 
     def delete(self) -> None:
         ids = sorted(self.ids())
-        gone = self.chance.sample(ids, min(len(ids), self.chance.choice((1, 3, 200))))
-        self.deleted |= set(gone)
-        self.table = self.table.delete(col("id").is_in(gone))
+        removed_ids = self.chance.sample(ids, min(len(ids), self.chance.choice((1, 3, 200))))
+        self.deleted |= set(removed_ids)
+        self.table = self.table.delete(col("id").is_in(removed_ids))
 
     def update(self) -> None:
         """Write rows anew as they are: they are in another file then, and this side's own."""
         ids = sorted(self.ids())
-        some = self.chance.sample(ids, min(len(ids), self.chance.choice((1, 3, 200))))
-        self.own |= set(some)
-        self.table = self.table.update({"id": "id"}, col("id").is_in(some))
+        some_ids = self.chance.sample(ids, min(len(ids), self.chance.choice((1, 3, 200))))
+        self.own |= set(some_ids)
+        self.table = self.table.update({"id": "id"}, col("id").is_in(some_ids))
 
     def compact(self) -> None:
         self.table = self.table.compact()
@@ -77,35 +77,35 @@ def live(folder: Path, seed: int) -> int:
     catalog = Catalog(folder / "w")
     catalog.import_table(source.table.export_iceberg().url, "t", format="iceberg", copy=seed % 2 == 1)
     ours = Side(catalog.load_table("t"), chance, 1_000_000)
-    done: list[str] = []
+    results: list[str] = []
     caught = 0
-    imported: set[int] = source.ids()
+    imported_ids: set[int] = source.ids()
     for _ in range(STEPS):
         if chance.random() < 0.6:
-            done.append("source " + source.step("append", "append", "delete", "update", "compact"))
+            results.append("source " + source.step("append", "append", "delete", "update", "compact"))
         else:
-            done.append("ours " + ours.step("append", "delete", "update", "compact"))
-        about = f"seed {seed} ({mode}), after {', '.join(done)}"
+            results.append("ours " + ours.step("append", "delete", "update", "compact"))
+        about = f"seed {seed} ({mode}), after {', '.join(results)}"
         if chance.random() < 0.5:
             continue
-        before = ours.ids()
+        ids_before = ours.ids()
         try:
             catalog.import_table(source.table.export_iceberg().url, "t", format="iceberg")
         except SourceDiverged:
-            assert ours.ids() == before, about
-            done.append("(refused)")
+            assert ours.ids() == ids_before, about
+            results.append("(refused)")
             continue
         caught += 1
-        imported |= source.ids()
-        done.append("(caught up)")
+        imported_ids |= source.ids()
+        results.append("(caught up)")
         expected = (source.ids() | ours.own) - ours.deleted
         table = catalog.load_table("t")
-        found = table.scan(["id"], row_ids=True).to_arrow()
-        assert sorted(found["id"].to_pylist()) == sorted(expected), about
-        row_ids = found["_row_id"].to_pylist()
+        rows = table.scan(["id"], row_ids=True).to_arrow()
+        assert sorted(rows["id"].to_pylist()) == sorted(expected), about
+        row_ids = rows["_row_id"].to_pylist()
         assert len(set(row_ids)) == len(row_ids) and None not in row_ids, about
-        tagged = table.at(ref="imported").scan(["id"]).to_arrow()["id"].to_pylist()
-        assert sorted(tagged) == sorted(source.ids()), about
+        tagged_rows = table.at(ref="imported").scan(["id"]).to_arrow()["id"].to_pylist()
+        assert sorted(tagged_rows) == sorted(source.ids()), about
     assert not catalog.fsck(deep=True).found
     return caught
 
@@ -149,10 +149,10 @@ def ids(catalog: Catalog, name: str = "t") -> list[int]:
 def test_rows_come_back_where_the_source_went_back_unless_they_were_deleted_here(
     source: Table, catalog: Catalog
 ) -> None:
-    before = source.version
+    version_before = source.version
     source = source.delete(col("id") < 3)
     import_it(catalog, source).delete(col("id") == 5)
-    source = source.rollback_to_version(before)
+    source = source.rollback_to_version(version_before)
     import_it(catalog, source)
     assert ids(catalog) == [0, 1, 2, 3, 4, 6, 7, 8, 9]
 
@@ -160,9 +160,9 @@ def test_rows_come_back_where_the_source_went_back_unless_they_were_deleted_here
 def test_a_merge_that_has_not_seen_a_row_come_back_does_not_insert_its_key_again(
     source: Table, catalog: Catalog
 ) -> None:
-    before = source.version
+    version_before = source.version
     table = import_it(catalog, source := source.delete(col("id") < 3))
-    import_it(catalog, source.rollback_to_version(before))
+    import_it(catalog, source.rollback_to_version(version_before))
     key = pa.table({"id": [2], "n": pa.array([7], pa.int32())})
     with pytest.raises(CommitConflict, match="should have seen"):
         table.merge(key, on="target.id = source.id").when_not_matched_insert_all().execute()
@@ -173,14 +173,14 @@ def test_a_file_that_was_gone_does_not_come_back_with_rows_that_were_deleted_her
     source: Table, catalog: Catalog
 ) -> None:
     source = source.append(pa.table({"id": [10], "n": [1]}))
-    before = source.version
+    version_before = source.version
     import_it(catalog, source).delete(col("id") == 1)
     import_it(catalog, source := source.delete(col("id") < 10))
     import_it(catalog, source := source.append(pa.table({"id": [11], "n": [1]})))
     with pytest.raises(
         SourceDiverged, match=r"has the file .*\.parquet again, which was removed by an import"
     ):
-        import_it(catalog, source.rollback_to_version(before))
+        import_it(catalog, source.rollback_to_version(version_before))
     assert ids(catalog) == [10, 11]
 
 
@@ -303,9 +303,9 @@ def test_only_the_table_of_a_source_catches_up_with_it(
     source: Table, catalog: Catalog, tmp_path: Path
 ) -> None:
     table = import_it(catalog, source)
-    other = Catalog(tmp_path / "other").create_table("t", pa.schema([("id", pa.int64())]))
+    other_table = Catalog(tmp_path / "other").create_table("t", pa.schema([("id", pa.int64())]))
     with pytest.raises(InvalidInput, match="is another iceberg source"):
-        import_it(catalog, other.append(pa.table({"id": [1]})))
+        import_it(catalog, other_table.append(pa.table({"id": [1]})))
     catalog.create_table("own", pa.schema([("id", pa.int64())]))
     with pytest.raises(InvalidInput, match="was not imported"):
         catalog.import_table(source.export_iceberg().url, "own", format="iceberg")
@@ -321,14 +321,14 @@ def test_of_two_imports_at_once_one_has_to_start_over(
     from lakelog.catalog.formats.imports.differences import difference
 
     import_it(catalog, source)
-    other = Catalog(tmp_path / "w")
+    other_catalog = Catalog(tmp_path / "w")
     url = source.append(pa.table({"id": [11], "n": [1]})).export_iceberg().url
-    raced: list[bool] = []
+    raced_flags: list[bool] = []
 
     def slow(before: Any, now: Any) -> Any:
-        if not raced:
-            raced.append(True)
-            other.import_table(url, "t", format="iceberg")
+        if not raced_flags:
+            raced_flags.append(True)
+            other_catalog.import_table(url, "t", format="iceberg")
         return difference(before, now)
 
     monkeypatch.setattr(catching_up, "difference", slow)
@@ -354,8 +354,8 @@ def test_rows_that_the_source_deletes_by_vectors_are_deletions_of_these_alone(
     import_it(catalog, source)
     source = source.delete(col("id") == 3)
     table = import_it(catalog, source.append(pa.table({"id": [20]})))
-    found = table.changes(table.version).to_arrow().select(["id", "_change_type"]).to_pylist()
-    assert sorted(map(str, found)) == [
+    rows = table.changes(table.version).to_arrow().select(["id", "_change_type"]).to_pylist()
+    assert sorted(map(str, rows)) == [
         "{'id': 20, '_change_type': 'insert'}",
         "{'id': 3, '_change_type': 'delete'}",
     ]

@@ -40,15 +40,15 @@ def test_history_and_later_versions_are_copied_and_the_source_may_go(
     assert catalog.import_table(source, "t", format="delta", copy=True, dry_run=True).added_files == 2
     catalog.import_table(source, "t", format="delta", copy=True)
     catalog.load_table("t").delete(col("id") == 6)
-    copied = catalog.load_table("t").table_head.all_files()["path"].to_pylist()
-    assert len(copied) == 2 and all(path.startswith("data/") for path in copied)
+    copied_rows = catalog.load_table("t").table_head.all_files()["path"].to_pylist()
+    assert len(copied_rows) == 2 and all(path.startswith("data/") for path in copied_rows)
     assert catalog.import_table(source, "t", format="delta").versions == 0
     DeltaTable(source).delete("id = 0")
     write_deltalake(source, pa.table({"id": [20], "kind": ["b"]}), mode="append")
-    done = catalog.import_table(source, "t", format="delta")
-    assert (done.added_files, done.removed_files, done.versions) == (2, 1, 1)
-    now = catalog.load_table("t").table_head.all_files()["path"].to_pylist()
-    assert len(set(now) & set(copied)) == 1
+    table = catalog.import_table(source, "t", format="delta")
+    assert (table.added_files, table.removed_files, table.versions) == (2, 1, 1)
+    rows = catalog.load_table("t").table_head.all_files()["path"].to_pylist()
+    assert len(set(rows) & set(copied_rows)) == 1
     shutil.rmtree(source)
     assert ids(catalog) == [2, 3, 4, 5, 7, 8, 20]
     assert ids(catalog, 1) == [0, 1, 2, 3, 4] and ids(catalog, 3) == [0, 2, 3, 4, 5, 6, 7, 8]
@@ -142,22 +142,22 @@ def test_a_file_of_the_same_size_in_the_place_of_another_is_an_error(
     tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     log = DeltaLog(tmp_path / "delta")
-    rows, others = pa.table({"id": [1, 2, 3]}), pa.table({"id": [1, 3, 2]})
+    rows, other_tables = pa.table({"id": [1, 2, 3]}), pa.table({"id": [1, 3, 2]})
     log.commit(0, log.protocol(*READER), log.metadata(column("id", "long")), log.write("0.parquet", rows))
     log.commit(1, log.write("1.parquet", rows))
     files = [log.folder / f"{number}.parquet" for number in range(2)]
-    copied: list[str] = []
+    copied_texts: list[str] = []
 
     def slow(*given: Any) -> bool:
-        copied.append(given[1])
-        if when == "before it is copied" and len(copied) == 1:
+        copied_texts.append(given[1])
+        if when == "before it is copied" and len(copied_texts) == 1:
             # The second file is known from the listing, long before its version is met.
-            replaced(files[1], others)
-        done = copy_object(*given)
-        if when == "while it is copied" and len(copied) == 2:
-            replaced(files[1], others)
+            replaced(files[1], other_tables)
+        object_ = copy_object(*given)
+        if when == "while it is copied" and len(copied_texts) == 2:
+            replaced(files[1], other_tables)
             return copy_object(*given)
-        return done
+        return object_
 
     monkeypatch.setattr(copies, "copy_object", slow)
     with pytest.raises(InvalidInput, match=r"1\.parquet of the source was replaced .*another object there"):

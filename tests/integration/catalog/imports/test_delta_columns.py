@@ -1,4 +1,4 @@
-"""Columns of Delta tables: mapping by name and by id, types that were widened, what is noted, and what is refused."""
+"""Columns of Delta tables: mapping by name and by id, widened types, notes in the answer, and refusals."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ def test_columns_that_are_mapped_by_name_keep_their_ids_over_renames(log: DeltaL
             uri="p=a%2520/b.parquet",
         ),
     )
-    found = versions_with_files(source_of(log.folder))
-    for version, files in found:
+    found_versions_with_files = versions_with_files(source_of(log.folder))
+    for version, files in found_versions_with_files:
         assert rows_of(log.folder, files, version) == rows_of_delta(log.folder, version)
-    (first, _), (same, _), (last, _) = found
-    assert first.schema == same.schema and first.spec == same.spec
-    before, after = ids_of(first.schema), ids_of(last.schema)
+    (first, _), (same_version, _), (last, _) = found_versions_with_files
+    assert first.schema == same_version.schema and first.spec == same_version.spec
+    ids_before, ids_after = ids_of(first.schema), ids_of(last.schema)
     renamed = {
         "id": "number",
         "s": "s",
@@ -100,25 +100,27 @@ def test_columns_that_are_mapped_by_name_keep_their_ids_over_renames(log: DeltaL
         "m.value": "m.value",
         "p": "part",
     }
-    assert {name: before[name] for name in renamed} == {name: after[new] for name, new in renamed.items()}
-    assert after["s.b"] not in before.values()
+    assert {name: ids_before[name] for name in renamed} == {
+        name: ids_after[new] for name, new in renamed.items()
+    }
+    assert ids_after["s.b"] not in ids_before.values()
     assert [field.id for field in first.spec.fields] == [field.id for field in last.spec.fields]
     # A later import knows them by the names in files, without a file.
     assert source_of(log.folder).live({}, last.schema).schema == last.schema
 
 
 def test_columns_that_are_mapped_by_id_are_found_by_the_ids_in_the_file(log: DeltaLog) -> None:
-    def identified(name: str, type: pa.DataType, id: int) -> pa.Field:
+    def identified_field(name: str, type: pa.DataType, id: int) -> pa.Field:
         return pa.field(name, type, metadata={"PARQUET:field_id": str(id)})
 
-    inner = pa.struct([identified("was_a", pa.int64(), 3)])
-    listed = pa.list_(identified("element", pa.struct([identified("was_x", pa.int64(), 5)]), 99))
+    inner = pa.struct([identified_field("was_a", pa.int64(), 3)])
+    listed = pa.list_(identified_field("element", pa.struct([identified_field("was_x", pa.int64(), 5)]), 99))
     shape = pa.schema(
         [
-            identified("was", pa.int64(), 1),
-            identified("s", inner, 2),
-            identified("l", listed, 4),
-            identified("id", pa.int64(), 8),
+            identified_field("was", pa.int64(), 1),
+            identified_field("s", inner, 2),
+            identified_field("l", listed, 4),
+            identified_field("id", pa.int64(), 8),
         ]
     )
     rows = pa.table({"was": [1], "s": [{"was_a": 2}], "l": [[{"was_x": 3}]], "id": [9]}, schema=shape)
@@ -144,8 +146,8 @@ def test_columns_that_are_mapped_by_id_are_found_by_the_ids_in_the_file(log: Del
     assert rows_of(log.folder, live.added, live) == expected
     # What an import before has found of the file need not be looked up again.
     (log.folder / "a.parquet").rename(log.folder / "b.parquet")
-    known = {file.path: file for file in live.added}
-    assert source_of(log.folder).live(known, live.schema).added == live.added
+    known_files = {file.path: file for file in live.added}
+    assert source_of(log.folder).live(known_files, live.schema).added == live.added
     log.commit(
         0,
         log.protocol(*READER),
@@ -174,9 +176,9 @@ def test_a_column_that_another_one_took_the_place_of_has_another_id(log: DeltaLo
             column("a", "string"), column("b", {"type": "array", "elementType": "long", "containsNull": True})
         ),
     )
-    one, two, three = (ids_of(version.schema) for version, _ in versions_with_files(source_of(log.folder)))
-    assert one == two
-    assert not set(one.values()) & set(three.values())
+    ids, two, three = (ids_of(version.schema) for version, _ in versions_with_files(source_of(log.folder)))
+    assert ids == two
+    assert not set(ids.values()) & set(three.values())
 
 
 def test_a_column_that_files_had_before_the_table_did_has_their_values(log: DeltaLog) -> None:

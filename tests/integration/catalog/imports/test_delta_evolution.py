@@ -91,10 +91,12 @@ def test_rows_that_were_rewritten_here_lack_what_the_source_has_again(
 def test_a_column_that_was_widened_and_is_restored_has_its_values(
     partition: list[str], log: DeltaLog, catalog: Catalog
 ) -> None:
-    rest, values = column("b", "long"), {"a": "1"} if partition else {}
-    narrow = log.metadata(column("a", "integer"), rest, partition=partition)
+    remaining_column, values = column("b", "long"), {"a": "1"} if partition else {}
+    narrow = log.metadata(column("a", "integer"), remaining_column, partition=partition)
     change = {"fromType": "integer", "toType": "long"}
-    wide = log.metadata(column("a", "long", **{"delta.typeChanges": [change]}), rest, partition=partition)
+    wide = log.metadata(
+        column("a", "long", **{"delta.typeChanges": [change]}), remaining_column, partition=partition
+    )
     shape = {"b": [7]} if partition else {"a": pa.array([1], pa.int32()), "b": [7]}
     log.commit(
         0, log.protocol(*FEATURES), narrow, log.write("0.parquet", pa.table(shape), partitionValues=values)
@@ -104,7 +106,7 @@ def test_a_column_that_was_widened_and_is_restored_has_its_values(
     log.commit(2, narrow)
     for name in ("t", "u"):
         catalog.import_table(log.folder, name, format="delta")
-        assert [rows(catalog, name, version=each) for each in (1, 2, 3)] == [[{"a": 1, "b": 7}]] * 3
+        assert [rows(catalog, name, version=version) for version in (1, 2, 3)] == [[{"a": 1, "b": 7}]] * 3
         assert catalog.load_table(name).scan(filter="a = 1").to_arrow().num_rows == 1
 
 
@@ -128,8 +130,8 @@ def test_dates_that_became_times_are_found_by_filters(log: DeltaLog, catalog: Ca
     for versions in (1, 2):
         name = f"t{versions}"
         catalog.import_table(log.folder, name, format="delta", versions=versions)
-        found = catalog.load_table(name).scan(["id"], filter="day >= TIMESTAMP_NTZ '2024-02-29 00:00:00'")
-        assert found.to_arrow()["id"].to_pylist() == [1]
+        scan = catalog.load_table(name).scan(["id"], filter="day >= TIMESTAMP_NTZ '2024-02-29 00:00:00'")
+        assert scan.to_arrow()["id"].to_pylist() == [1]
 
 
 def test_a_column_that_older_files_had_has_their_values_at_a_later_import(
@@ -142,14 +144,18 @@ def test_a_column_that_older_files_had_has_their_values_at_a_later_import(
         log.write("0.parquet", pa.table({"a": [1], "b": [5]})),
     )
     catalog.import_table(log.folder, "t", format="delta")
-    before = catalog.load_table("t").scan(row_ids=True).to_arrow().to_pylist()
+    rows_before = catalog.load_table("t").scan(row_ids=True).to_arrow().to_pylist()
     log.commit(1, log.metadata(column("a", "long"), column("b", "long")))
-    done = catalog.import_table(log.folder, "t", format="delta")
-    assert (done.added_files, done.removed_files, done.changed_files) == (0, 0, 0)
+    finished_table = catalog.import_table(log.folder, "t", format="delta")
+    assert (finished_table.added_files, finished_table.removed_files, finished_table.changed_files) == (
+        0,
+        0,
+        0,
+    )
     table = catalog.load_table("t")
     assert rows(catalog) == [{"a": 1, "b": 5}] and rows(catalog, version=1) == [{"a": 1}]
     # They are the rows that they were.
-    assert table.scan(row_ids=True).to_arrow().drop(["b"]).to_pylist() == before
+    assert table.scan(row_ids=True).to_arrow().drop(["b"]).to_pylist() == rows_before
 
 
 def test_a_past_version_that_needs_more_than_the_newest_is_named(log: DeltaLog, catalog: Catalog) -> None:

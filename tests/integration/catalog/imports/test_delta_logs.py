@@ -205,26 +205,26 @@ def test_a_file_twice_in_a_version_is_refused(log: DeltaLog) -> None:
 
 
 def test_a_file_may_be_anywhere_as_a_clone_has_it(log: DeltaLog, tmp_path: Path) -> None:
-    other = DeltaLog(tmp_path / "other 1%")
+    other_delta_log = DeltaLog(tmp_path / "other 1%")
     names = ("x%y é.parquet", "a+b#c.parquet", "p=1%2F2/c d.parquet")
-    encoded = ("x%25y%20%C3%A9.parquet", "a+b%23c.parquet", "p=1%252F2/c%20d.parquet")
-    adds = [other.write(name, numbers(n))["add"] for n, name in enumerate(names)]
-    places = [f"{other.folder.as_uri()}/{each}" for each in encoded]
+    encoded_texts = ("x%25y%20%C3%A9.parquet", "a+b%23c.parquet", "p=1%252F2/c%20d.parquet")
+    adds = [other_delta_log.write(name, numbers(n))["add"] for n, name in enumerate(names)]
+    places = [f"{other_delta_log.folder.as_uri()}/{text}" for text in encoded_texts]
     log.commit(
         0, *created(log), *({"add": {**add, "path": place}} for add, place in zip(adds, places, strict=True))
     )
     live = source_of(log.folder).live({}, None)
-    assert [file.path for file in live.added] == [f"{other.folder}/{name}" for name in names]
+    assert [file.path for file in live.added] == [f"{other_delta_log.folder}/{name}" for name in names]
     assert rows_of(log.folder, live.added, live) == ["{'id': 0}", "{'id': 1}", "{'id': 2}"]
-    other.commit(
+    other_delta_log.commit(
         0,
-        *created(other),
-        *({"add": {**add, "path": place}} for add, place in zip(adds, encoded, strict=True)),
+        *created(other_delta_log),
+        *({"add": {**add, "path": place}} for add, place in zip(adds, encoded_texts, strict=True)),
     )
-    live = source_of(other.folder).live({}, None)
+    live = source_of(other_delta_log.folder).live({}, None)
     assert (
-        rows_of(other.folder, live.added, live)
-        == rows_of_delta(other.folder, live)
+        rows_of(other_delta_log.folder, live.added, live)
+        == rows_of_delta(other_delta_log.folder, live)
         == [
             "{'id': 0}",
             "{'id': 1}",
@@ -311,12 +311,17 @@ def test_deleted_rows_are_left_out_wherever_they_stand(at: str, log: DeltaLog) -
     log.commit(1, log.remove(add), some)
     log.commit(2, more, log.remove(some))
     log.commit(3, log.remove(more), add)
-    found = versions_with_files(source_of(log.folder))
-    assert [sum(file.rows for file in files) for _, files in found] == [66_000, 65_997, 10, 66_000]
-    for version, files in found:
+    found_versions_with_files = versions_with_files(source_of(log.folder))
+    assert [sum(file.rows for file in files) for _, files in found_versions_with_files] == [
+        66_000,
+        65_997,
+        10,
+        66_000,
+    ]
+    for version, files in found_versions_with_files:
         assert rows_of(log.folder, files, version) == rows_of_delta(log.folder, version)
     # In a version that changes a file's deleted rows, the file is gone and there again.
-    assert [(len(version.added), len(version.removed)) for version, _ in found] == [
+    assert [(len(version.added), len(version.removed)) for version, _ in found_versions_with_files] == [
         (1, 0),
         (1, 1),
         (1, 1),
@@ -330,9 +335,12 @@ def test_a_tombstone_of_the_file_with_other_deleted_rows_removes_nothing(log: De
     log.commit(0, *created(log), some)
     log.commit(1, log.remove(add))
     log.commit(2, {"add": {**some["add"], "tags": {"a": "b"}, "dataChange": False}})
-    found = versions_with_files(source_of(log.folder))
-    assert [sum(file.rows for file in files) for _, files in found] == [2, 2, 2]
-    assert [(version.added, version.removed) for version, _ in found[1:]] == [((), ()), ((), ())]
+    found_versions_with_files = versions_with_files(source_of(log.folder))
+    assert [sum(file.rows for file in files) for _, files in found_versions_with_files] == [2, 2, 2]
+    assert [(version.added, version.removed) for version, _ in found_versions_with_files[1:]] == [
+        ((), ()),
+        ((), ()),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -359,9 +367,11 @@ def test_a_vector_that_was_damaged_is_refused(log: DeltaLog) -> None:
     add = log.write("a.parquet", numbers(1, 2, 3), deletionVector=log.vector([0, 2]))
     log.commit(0, *created(log), add)
     (path,) = log.folder.glob("deletion_vector_*.bin")
-    whole = path.read_bytes()
-    for position in range(len(whole) - 40, len(whole)):
-        path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+    whole_data = path.read_bytes()
+    for position in range(len(whole_data) - 40, len(whole_data)):
+        path.write_bytes(
+            whole_data[:position] + bytes([whole_data[position] ^ 1]) + whole_data[position + 1 :]
+        )
         with pytest.raises(FormatError, match="its checksum is another one"):
             source_of(log.folder).live({}, None)
     path.unlink()

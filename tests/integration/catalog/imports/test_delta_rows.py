@@ -64,11 +64,11 @@ def life(tmp_path: Path) -> Path:
 
 
 def test_every_version_has_the_rows_that_delta_reads(life: Path) -> None:
-    found = versions_with_files(source_of(life))
-    assert [version.id for version, _ in found] == [str(number) for number in range(9)]
-    assert [version.operation for version, _ in found][:3] == ["WRITE", "WRITE", "DELETE"]
-    assert all(version.time_us > 1_700_000_000_000_000 for version, _ in found)
-    for version, files in found:
+    found_versions_with_files = versions_with_files(source_of(life))
+    assert [version.id for version, _ in found_versions_with_files] == [str(number) for number in range(9)]
+    assert [version.operation for version, _ in found_versions_with_files][:3] == ["WRITE", "WRITE", "DELETE"]
+    assert all(version.time_us > 1_700_000_000_000_000 for version, _ in found_versions_with_files)
+    for version, files in found_versions_with_files:
         assert rows_of(life, files, version) == rows_of_delta(life, version), version.id
 
 
@@ -81,20 +81,23 @@ def test_the_newest_version_is_the_same_by_its_changes_and_by_itself(life: Path)
 
 
 def test_older_versions_are_folded_into_the_first(life: Path) -> None:
-    found = versions_with_files(source_of(life), newest=3)
-    assert [version.id for version, _ in found] == ["6", "7", "8"]
-    for version, files in found:
+    found_versions_with_files = versions_with_files(source_of(life), newest=3)
+    assert [version.id for version, _ in found_versions_with_files] == ["6", "7", "8"]
+    for version, files in found_versions_with_files:
         assert rows_of(life, files, version) == rows_of_delta(life, version)
 
 
 def test_a_log_that_was_cleaned_up_begins_at_its_checkpoint(life: Path) -> None:
     for number in range(4):
         (life / LOG / f"{number:020d}.json").unlink()
-    found = versions_with_files(source_of(life))
-    assert [version.id for version, _ in found] == ["3", "4", "5", "6", "7", "8"]
+    found_versions_with_files = versions_with_files(source_of(life))
+    assert [version.id for version, _ in found_versions_with_files] == ["3", "4", "5", "6", "7", "8"]
     # What the commit itself said of its time is gone with it.
-    assert (found[0][0].operation, found[0][0].time_us) == (None, None)
-    for version, files in found[1:]:
+    assert (found_versions_with_files[0][0].operation, found_versions_with_files[0][0].time_us) == (
+        None,
+        None,
+    )
+    for version, files in found_versions_with_files[1:]:
         assert rows_of(life, files, version) == rows_of_delta(life, version)
 
 
@@ -107,9 +110,9 @@ def test_what_the_table_says_of_itself(life: Path) -> None:
 
 def test_columns_keep_their_ids_over_versions_and_later_imports(life: Path) -> None:
     source = source_of(life)
-    before = source_of(life).versions(100)
-    first = next(before)
-    last = list(before)[-1]
+    versions_before = source_of(life).versions(100)
+    first = next(versions_before)
+    last = list(versions_before)[-1]
     # delta-rs has moved a column meanwhile, and added one.
     assert first.schema.names != last.schema.names[:6]
     assert {field.name: field.id for field in first.schema.fields}.items() < {

@@ -34,15 +34,20 @@ def test_versions_come_along_and_later_ones_are_caught_up_with(tmp_path: Path) -
     write_deltalake(source, rows(0, 10), partition_by=["kind"])
     write_deltalake(source, rows(10, 14), mode="append")
     DeltaTable(source).delete("id = 4")
-    done = catalog.import_table(source, "t", format="delta")
-    assert (done.is_new, done.versions, done.snapshot, done.rows) == (True, 3, "2", 13)
+    finished_table = catalog.import_table(source, "t", format="delta")
+    assert (finished_table.is_new, finished_table.versions, finished_table.snapshot, finished_table.rows) == (
+        True,
+        3,
+        "2",
+        13,
+    )
     table = catalog.load_table("t")
-    assert [by_id(table.at(version=each).to_arrow()) for each in (1, 2, 3)] == [
+    assert [by_id(table.at(version=number).to_arrow()) for number in (1, 2, 3)] == [
         of_delta(source, version) for version in (0, 1, 2)
     ]
     table.append(pa.table({"id": [100], "kind": ["k9"], "v": [0.5]}))
     table.refresh().delete("id = 13")
-    before = sorted(path.name for path in source.rglob("*"))
+    names_before = sorted(path.name for path in source.rglob("*"))
     write_deltalake(source, rows(20, 23), mode="append")
     DeltaTable(source).delete("kind = 'k0'")
     theirs = of_delta(source)
@@ -54,7 +59,7 @@ def test_versions_come_along_and_later_ones_are_caught_up_with(tmp_path: Path) -
     expected = [row for row in theirs if row["id"] != 13] + [{"id": 100, "kind": "k9", "v": 0.5}]
     assert found == expected
     assert catalog.import_table(source, "t", format="delta").versions == 0
-    assert set(before) <= {path.name for path in source.rglob("*")}
+    assert set(names_before) <= {path.name for path in source.rglob("*")}
 
 
 def test_the_command_and_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,35 +22,39 @@ def live(folder: Path, seed: int) -> None:
     chance = random.Random(seed)
     life = Life(Catalog(str(folder / "w")), chance)
     # One table follows the exports, and the newest ones of another catalog are imported anew.
-    other = Catalog(str(folder / "other"))
-    done: list[str] = []
+    other_catalog = Catalog(str(folder / "other"))
+    results: list[str] = []
     for number in range(STEPS):
-        done.append(life.step())
+        results.append(life.step())
         if number < STEPS - 1 and chance.random() < 0.5:
             continue
         url = life.table.export_iceberg().url
-        about = f"seed {seed}, after {', '.join(done)} ({url})"
+        about = f"seed {seed}, after {', '.join(results)} ({url})"
         expected = plain(life.table.to_arrow())
         for name in ("followed", f"anew_{number}"):
-            other.import_table(url, (name,), format="iceberg", versions=chance.choice((1, 3, 100)))
-            table = other.load_table((name,))
+            other_catalog.import_table(url, (name,), format="iceberg", versions=chance.choice((1, 3, 100)))
+            table = other_catalog.load_table((name,))
             rows = plain(table.to_arrow())
             assert rows == expected, f"{about}, {name}: {first_difference(rows, expected)}"
-            filtered = table.scan(filter="id > 5").to_arrow()
-            assert plain(filtered) == [row for row in expected if row["id"] > 5], f"{about}, {name}, filtered"
-        check_versions(other, f"anew_{number}", url, about)
-    assert not other.fsck(deep=True).found
+            filtered_rows = table.scan(filter="id > 5").to_arrow()
+            assert plain(filtered_rows) == [row for row in expected if row["id"] > 5], (
+                f"{about}, {name}, filtered"
+            )
+        check_versions(other_catalog, f"anew_{number}", url, about)
+    assert not other_catalog.fsck(deep=True).found
 
 
 def check_versions(catalog: Catalog, name: str, url: str, about: str) -> None:
     """Each version has the rows of its snapshot."""
-    known = {str(each["snapshot-id"]) for each in json.loads(Path(url).read_bytes())["snapshots"]}
+    known_texts = {
+        str(each_snapshot["snapshot-id"]) for each_snapshot in json.loads(Path(url).read_bytes())["snapshots"]
+    }
     for entry in catalog.load_table((name,)).history():
         snapshot = entry.details["source_snapshot"]
-        if snapshot in known:
-            here = catalog.load_table((name,), version=entry.version).to_arrow()["id"].to_pylist()
-            there = by_pyiceberg(url, int(str(snapshot)))["id"].to_pylist()
-            assert sorted(here) == sorted(there), f"{about}, version {entry.version}"
+        if snapshot in known_texts:
+            own_rows = catalog.load_table((name,), version=entry.version).to_arrow()["id"].to_pylist()
+            other_rows = by_pyiceberg(url, int(str(snapshot)))["id"].to_pylist()
+            assert sorted(own_rows) == sorted(other_rows), f"{about}, version {entry.version}"
 
 
 @pytest.mark.parametrize("seed", SHORT)

@@ -131,7 +131,7 @@ def test_properties_that_would_be_ignored_are_left_out_and_said(folder: Folder, 
     table = folder.create(pa.schema([("id", pa.int64())]), properties=properties)
     with pytest.warns(ForeignPropertyWarning, match="the imported table does not have it") as heard:
         catalog.import_table(table.metadata_location, "t", format="iceberg")
-    assert {str(each.message).split()[2] for each in heard} == {
+    assert {str(message.message).split()[2] for message in heard} == {
         "gc.enabled",
         "history.expire.max-snapshot-age-ms",
     }

@@ -126,8 +126,10 @@ def test_every_type_has_the_values_that_pyiceberg_reads(
         if isinstance(value, bytes | bool | list | dict):
             continue
         for operator in ("<=", ">="):
-            found = catalog.load_table("t").scan(filter=f"`{name}` {operator} {_sql(name, value)}").to_arrow()
-            assert 2 in found["id"].to_pylist(), name
+            found_rows = (
+                catalog.load_table("t").scan(filter=f"`{name}` {operator} {_sql(name, value)}").to_arrow()
+            )
+            assert 2 in found_rows["id"].to_pylist(), name
 
 
 def _sql(name: str, value: Any) -> str:
@@ -157,8 +159,8 @@ def test_partitions_and_their_evolution_come_along(folder: Folder, catalog: Cata
     assert [part.name for part in ours.spec.fields] == ["binary"]
     for name, value in every(3).items():
         if name in names and not isinstance(value, bytes):
-            found = ours.scan(filter=f"`{name}` = {_sql(name, value)}").to_arrow()["id"].to_pylist()
-            assert 3 in found and (5 not in found), name
+            found_rows = ours.scan(filter=f"`{name}` = {_sql(name, value)}").to_arrow()["id"].to_pylist()
+            assert 3 in found_rows and (5 not in found_rows), name
     assert ours.plan("date = DATE '1970-01-02'").num_rows == 1
 
 
@@ -179,10 +181,10 @@ def test_columns_are_found_by_ids_whatever_they_were_called(folder: Folder, cata
     first = catalog.load_table("t", version=1)
     assert first.to_arrow().to_pylist() == [{"id": 1, "a": 1, "s": {"x": 1}}]
     details = [entry.details for entry in catalog.load_table("t").history()]
-    snapshots = [str(each.snapshot_id) for each in table.snapshots()]
-    assert [each["source_snapshot"] for each in details] == snapshots[::-1]
-    assert [each["source_time_us"] for each in details] == [
-        each.timestamp_ms * 1_000 for each in reversed(table.snapshots())
+    snapshots = [str(snapshot.snapshot_id) for snapshot in table.snapshots()]
+    assert [detail["source_snapshot"] for detail in details] == snapshots[::-1]
+    assert [detail["source_time_us"] for detail in details] == [
+        snapshot.timestamp_ms * 1_000 for snapshot in reversed(table.snapshots())
     ]
 
 
@@ -193,11 +195,23 @@ def test_the_newest_versions_come_along_with_older_ones_in_the_first(
     for number in range(6):
         table.append(pa.table({"id": [number]}))
     table.delete("id = 2")
-    tried = catalog.import_table(table.metadata_location, "t", format="iceberg", versions=3, dry_run=True)
-    assert (tried.versions, tried.rows, tried.added_files, tried.version) == (3, 5, 5, None)
+    tried_table = catalog.import_table(
+        table.metadata_location, "t", format="iceberg", versions=3, dry_run=True
+    )
+    assert (tried_table.versions, tried_table.rows, tried_table.added_files, tried_table.version) == (
+        3,
+        5,
+        5,
+        None,
+    )
     assert catalog.list_tables() == []
-    done = catalog.import_table(folder.folder, "t", format="iceberg", versions=3)
-    assert (done.versions, done.rows, done.added_files, done.version) == (3, 5, 5, 3)
+    finished_table = catalog.import_table(folder.folder, "t", format="iceberg", versions=3)
+    assert (
+        finished_table.versions,
+        finished_table.rows,
+        finished_table.added_files,
+        finished_table.version,
+    ) == (3, 5, 5, 3)
     counts = [catalog.load_table("t", version=version).row_count for version in (1, 2, 3)]
     assert counts == [5, 6, 5]
 
@@ -249,9 +263,9 @@ def with_deletes(folder: Folder, table: IcebergTable, positions: list[tuple[str,
         "snapshots": [*metadata["snapshots"], new], "current-snapshot-id": 77, "last-sequence-number": number,
         "refs": {"main": {"snapshot-id": 77, "type": "branch"}},
     }  # fmt: skip
-    after = folder.folder / f"metadata/{99:05d}-deletes.metadata.json"
-    after.write_text(json.dumps(metadata))
-    return str(after)
+    folder_after = folder.folder / f"metadata/{99:05d}-deletes.metadata.json"
+    folder_after.write_text(json.dumps(metadata))
+    return str(folder_after)
 
 
 def test_positions_of_deleted_rows_become_vectors(folder: Folder, catalog: Catalog) -> None:
@@ -259,8 +273,10 @@ def test_positions_of_deleted_rows_become_vectors(folder: Folder, catalog: Catal
     table.append(pa.table({"id": range(10)}))
     table.append(pa.table({"id": range(10, 13)}))
     paths = {task.file.record_count: task.file.file_path for task in table.scan().plan_files()}
-    gone = [(paths[10], n) for n in (0, 4, 9)] + [(paths[3], n) for n in range(3)] + [("/nowhere", 1)]
-    url = with_deletes(folder, table, gone)
+    removed_paths = (
+        [(paths[10], n) for n in (0, 4, 9)] + [(paths[3], n) for n in range(3)] + [("/nowhere", 1)]
+    )
+    url = with_deletes(folder, table, removed_paths)
     catalog.import_table(url, "t", format="iceberg")
     expected = [1, 2, 3, 5, 6, 7, 8]
     assert sorted(by_duckdb(url)["id"].to_pylist()) == expected
@@ -304,7 +320,7 @@ def test_files_without_ids_are_read_by_the_names_that_the_table_says(
         catalog.import_table(table.metadata_location, "other", format="iceberg")
 
 
-def spoiled(folder: Folder, change: Any) -> str:
+def spoiled_text(folder: Folder, change: Any) -> str:
     """Return the path of the newest metadata, changed."""
     newest = max((folder.folder / "metadata").glob("0000*.metadata.json"))
     metadata = json.loads(newest.read_bytes())
@@ -327,20 +343,22 @@ def test_what_lakelog_cannot_have_is_refused_by_name(
         return str(caught.value)
 
     def column_type(name: str) -> str:
-        return spoiled(folder, lambda it: it["schemas"][0]["fields"][1].update(type=name))
+        return spoiled_text(folder, lambda it: it["schemas"][0]["fields"][1].update(type=name))
 
     assert "the column n is uuid" in refusal(column_type("uuid"))
     assert "the column n is timestamp_ns" in refusal(column_type("timestamp_ns"))
     assert "has int for the column n" in refusal(column_type("date")).replace("integer", "int")
     assert "clashes with" in refusal(
-        spoiled(folder, lambda it: it["schemas"][0]["fields"][1].update(name="ID")), LakelogError
+        spoiled_text(folder, lambda it: it["schemas"][0]["fields"][1].update(name="ID")), LakelogError
     )
-    assert "is encrypted" in refusal(spoiled(folder, lambda it: it["snapshots"][0].update({"key-id": "1"})))
+    assert "is encrypted" in refusal(
+        spoiled_text(folder, lambda it: it["snapshots"][0].update({"key-id": "1"}))
+    )
     assert "by zorder[n], which" in refusal(
-        spoiled(folder, lambda it: it["partition-specs"][0]["fields"].append(OTHER_PART))
+        spoiled_text(folder, lambda it: it["partition-specs"][0]["fields"].append(OTHER_PART))
     )
     assert "version 4 of Iceberg's format" in refusal(
-        spoiled(folder, lambda it: it.update({"format-version": 4})), InvalidInput
+        spoiled_text(folder, lambda it: it.update({"format-version": 4})), InvalidInput
     )
     assert "there is no metadata" in refusal(tmp_path / "none/v1.metadata.json", NotFound)
     assert "there is no Iceberg table at" in refusal(tmp_path / "none", NotFound)
@@ -371,9 +389,9 @@ def test_what_a_table_declares_and_does_not_use_is_no_reason_to_refuse_it(
         declared(it)
         it["snapshots"][0]["schema-id"] = 7
 
-    path = spoiled(folder, declared)
+    path = spoiled_text(folder, declared)
     assert catalog.import_table(path, "t", format="iceberg").rows == 2
-    path = spoiled(folder, declared_then)
+    path = spoiled_text(folder, declared_then)
     with pytest.raises(Unsupported, match="the column v is variant.*import fewer versions"):
         catalog.import_table(path, "then", format="iceberg")
     assert catalog.import_table(path, "now", format="iceberg", versions=1).rows == 2

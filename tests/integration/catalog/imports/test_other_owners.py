@@ -50,10 +50,10 @@ def test_a_table_that_has_the_files_by_a_link_keeps_them(
     end(source)
     assert "`other` has the file" in refused(catalog, source)
     catalog.drop_table("other", purge=True)
-    other = catalog.create_table("other", pa.schema([("id", pa.int64())]))
-    linked = tmp_path / "linked.parquet"
-    linked.symlink_to(next((source / "kind=a").glob("*.parquet")))
-    other.add_files(str(linked))
+    other_table = catalog.create_table("other", pa.schema([("id", pa.int64())]))
+    linked_path = tmp_path / "linked.parquet"
+    linked_path.symlink_to(next((source / "kind=a").glob("*.parquet")))
+    other_table.add_files(str(linked_path))
     assert "`other` has the file" in refused(catalog, source)
 
 
@@ -68,8 +68,8 @@ def test_a_claim_is_found_behind_a_link(tmp_path: Path, source: Path, catalog: C
 def test_a_table_s_own_second_name_of_a_file_keeps_it(tmp_path: Path, source: Path, catalog: Catalog) -> None:
     link = tmp_path / "link"
     link.symlink_to(source)
-    added = catalog.load_table("t").add_files(str(link / "kind=a"))
-    assert added.row_count == 15
+    added_table = catalog.load_table("t").add_files(str(link / "kind=a"))
+    assert added_table.row_count == 15
     DeltaTable(source).delete("kind = 'a'")
     catalog.import_table(source, "t", format="delta")
     end(source)
@@ -81,8 +81,8 @@ def test_a_table_s_own_second_name_of_a_file_keeps_it(tmp_path: Path, source: Pa
 
 
 def test_files_on_s3_are_found_under_each_spelling() -> None:
-    sought = SoughtFiles(["s3://b/t/f.parquet", "s3://b/t/g.parquet"])
-    assert sought.among(["s3a://b/t//f.parquet", "data/g.parquet", "gs://b/t/g.parquet"]) == {
+    sought_files = SoughtFiles(["s3://b/t/f.parquet", "s3://b/t/g.parquet"])
+    assert sought_files.among(["s3a://b/t//f.parquet", "data/g.parquet", "gs://b/t/g.parquet"]) == {
         "s3://b/t/f.parquet"
     }
 
@@ -90,9 +90,9 @@ def test_files_on_s3_are_found_under_each_spelling() -> None:
 def test_a_place_behind_a_link_is_one_place_whether_its_file_is_there_or_not(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    sought = SoughtFiles([str(tmp_path / "real" / "f.parquet")])
-    assert sought.among([str(tmp_path / "link" / "f.parquet")])
-    assert not sought.among([str(tmp_path / "link" / "g.parquet")])
+    sought_files = SoughtFiles([str(tmp_path / "real" / "f.parquet")])
+    assert sought_files.among([str(tmp_path / "link" / "f.parquet")])
+    assert not sought_files.among([str(tmp_path / "link" / "g.parquet")])
 
 
 def test_a_link_in_place_of_a_folder_leads_to_no_deletion(
@@ -145,9 +145,9 @@ def test_a_clone_is_not_imported_with_files_that_were_adopted(
     write_deltalake(clone, pa.table({"id": [1], "kind": ["a"]}))
     path = next((source / "kind=a").glob("*.parquet"))
     words = (clone / "_delta_log" / f"{0:020d}.json").read_text().splitlines()
-    (added,) = [line for line in words if '"add"' in line]
+    (added_line,) = [line for line in words if '"add"' in line]
     name = next(clone.glob("*.parquet")).name
-    (clone / "_delta_log" / f"{1:020d}.json").write_text(added.replace(name, f"file://{path}") + "\n")
+    (clone / "_delta_log" / f"{1:020d}.json").write_text(added_line.replace(name, f"file://{path}") + "\n")
     end(source)
     catalog.adopt_files("t", dry_run=False)
     for dry_run in (True, False):
@@ -164,8 +164,8 @@ def test_a_source_whose_metadata_is_elsewhere_is_never_known_to_be_gone(tmp_path
     (tmp_path / "copied").mkdir()
     newest = max((tmp_path / "metadata").glob("*.metadata.json"))
     (source / "metadata").symlink_to(tmp_path / "metadata")
-    copied = shutil.copy(newest, tmp_path / "copied")
-    catalog.import_table(copied, "t", format="iceberg")
+    copied_path = shutil.copy(newest, tmp_path / "copied")
+    catalog.import_table(copied_path, "t", format="iceberg")
     (source / "metadata").unlink()
     assert "whether the source is gone cannot be seen" in refused(catalog, source)
 
@@ -177,30 +177,30 @@ def test_tables_and_folders_that_cannot_be_read_may_have_the_files(
     tmp_path: Path, source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "place"
-    other = catalog.create_table("other", pa.schema([("id", pa.int64())]), location=str(place))
-    taken = str(next((source / "kind=a").glob("*.parquet")))
-    other.add_files(taken)
+    other_table = catalog.create_table("other", pa.schema([("id", pa.int64())]), location=str(place))
+    taken_text = str(next((source / "kind=a").glob("*.parquet")))
+    other_table.add_files(taken_text)
     end(source)
     shutil.move(place, tmp_path / "not mounted")
     assert "`other` cannot be read, and may have files" in refused(Catalog(catalog.warehouse), source)
     shutil.move(tmp_path / "not mounted", place)
     # A client that knows the log of an earlier table at that place reads the one that is there.
     for _ in range(3):
-        other = other.append(pa.table({"id": [1]}))
+        other_table = other_table.append(pa.table({"id": [1]}))
     client = Catalog(catalog.warehouse)
     client.drop_table("other")
     shutil.rmtree(place)
-    client.create_table("other", pa.schema([("id", pa.int64())]), location=str(place)).add_files(taken)
+    client.create_table("other", pa.schema([("id", pa.int64())]), location=str(place)).add_files(taken_text)
     assert "`other` has the file" in refused(catalog, source)
 
     listdir = os.listdir
 
-    def denied(path: str) -> list[str]:
+    def denied_texts(path: str) -> list[str]:
         if path == str(source / "_delta_log"):
             raise PermissionError(13, "Permission denied")
         return listdir(path)
 
-    monkeypatch.setattr(os, "listdir", denied)
+    monkeypatch.setattr(os, "listdir", denied_texts)
     assert "_delta_log (Permission denied)" in refused(catalog, source)
     assert not (source / CLAIM).exists()
 

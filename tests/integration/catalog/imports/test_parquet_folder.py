@@ -33,8 +33,8 @@ def put(path: Path, **columns: object) -> None:
 
 
 def rows(catalog: Catalog, name: str = "t", filter: str | None = None) -> list[dict]:
-    found = catalog.load_table((name,)).scan(filter=filter).to_arrow().to_pylist()
-    return sorted(found, key=lambda row: row["id"])
+    found_rows = catalog.load_table((name,)).scan(filter=filter).to_arrow().to_pylist()
+    return sorted(found_rows, key=lambda row: row["id"])
 
 
 def test_columns_of_all_files_and_partitions_of_folders_are_found(tmp_path: Path, catalog: Catalog) -> None:
@@ -43,8 +43,13 @@ def test_columns_of_all_files_and_partitions_of_folders_are_found(tmp_path: Path
     put(source / "day=2024-05-02/n=%2B7/b.parquet", id=pa.array([3], pa.int64()), more=[{"x": 1}])
     put(source / "day=__HIVE_DEFAULT_PARTITION__/n=3000000000/c.parquet", id=pa.array([4], pa.int32()))
     put(source / "_temporary/day=x/d.parquet", id=pa.array([9], pa.int32()))
-    done = catalog.import_table(source, "t", format="parquet")
-    assert (done.added_files, done.rows, done.is_new, done.version) == (3, 4, True, 1)
+    finished_table = catalog.import_table(source, "t", format="parquet")
+    assert (
+        finished_table.added_files,
+        finished_table.rows,
+        finished_table.is_new,
+        finished_table.version,
+    ) == (3, 4, True, 1)
     table = catalog.load_table("t")
     assert {field.name: str(field.type) for field in table.schema.fields} == {
         "id": "long",
@@ -54,8 +59,8 @@ def test_columns_of_all_files_and_partitions_of_folders_are_found(tmp_path: Path
         "n": "long",
     }
     assert [part.name for part in table.spec.fields] == ["day", "n"]
-    found = rows(catalog)
-    assert [(row["id"], str(row["day"]), row["n"]) for row in found] == [
+    found_rows = rows(catalog)
+    assert [(row["id"], str(row["day"]), row["n"]) for row in found_rows] == [
         (1, "2024-05-01", 1),
         (2, "2024-05-01", 1),
         (3, "2024-05-02", 7),
@@ -73,12 +78,12 @@ def test_an_import_again_takes_what_came_and_leaves_what_went(tmp_path: Path, ca
     (source / "b.parquet").unlink()
     put(source / "c.parquet", id=[4], what=["new"])
     catalog.load_table("t").append(pa.table({"id": [100]}))
-    tried = catalog.import_table(source, "t", format="parquet", dry_run=True)
-    assert (tried.added_files, tried.removed_files, tried.version) == (1, 1, None)
+    tried_table = catalog.import_table(source, "t", format="parquet", dry_run=True)
+    assert (tried_table.added_files, tried_table.removed_files, tried_table.version) == (1, 1, None)
     with pytest.raises(NotFound, match=r"files/b\.parquet, which another writer has put there, is gone"):
         rows(catalog)
-    done = catalog.import_table(source, "t", format="parquet")
-    assert (done.added_files, done.removed_files, done.version) == (1, 1, 3)
+    table = catalog.import_table(source, "t", format="parquet")
+    assert (table.added_files, table.removed_files, table.version) == (1, 1, 3)
     assert [(row["id"], row["what"]) for row in rows(catalog)] == [
         (1, None),
         (2, None),
@@ -173,8 +178,8 @@ def test_a_whole_bucket_is_a_folder() -> None:
         pq.write_table(pa.table({"id": [int(key[4])]}), content)
         bucket.put(key, content.getvalue())
     catalog = Catalog("memory://of-ours")
-    tried = catalog.import_table("memory://of-others", "t", format="parquet", dry_run=True)
-    assert (tried.added_files, tried.rows) == (2, 2)
+    tried_table = catalog.import_table("memory://of-others", "t", format="parquet", dry_run=True)
+    assert (tried_table.added_files, tried_table.rows) == (2, 2)
     store, key = WarehouseStores("memory://of-ours", {}).open_url("s3a://bucket/")
     assert (store.url, key) == ("s3://bucket", "")
 
@@ -227,8 +232,8 @@ def test_a_catalog_s_table_has_its_columns_and_partitions(tmp_path: Path, catalo
         (str(away), {"day": None}),
     )
     table = FolderTable(columns=columns, partitioned_by=("Day",), places=places)
-    known = KnownFolder(table=table)
-    catalog.import_table(source, "t", format="parquet", known=known)
+    known_folder = KnownFolder(table=table)
+    catalog.import_table(source, "t", format="parquet", known=known_folder)
     assert [str(field.type) for field in catalog.load_table("t").schema.fields] == [
         "long",
         "string",
@@ -240,9 +245,9 @@ def test_a_catalog_s_table_has_its_columns_and_partitions(tmp_path: Path, catalo
         {"id": 3, "later": None, "Day": None},
     ]
     assert [row["id"] for row in rows(catalog, filter="Day = '02'")] == [2]
-    fewer = replace(known, table=replace(table, places=places[1:]))
-    done = catalog.import_table(source, "t", format="parquet", known=fewer)
-    assert (done.added_files, done.removed_files) == (0, 1)
+    fewer = replace(known_folder, table=replace(table, places=places[1:]))
+    finished_table = catalog.import_table(source, "t", format="parquet", known=fewer)
+    assert (finished_table.added_files, finished_table.removed_files) == (0, 1)
     numbers = StructType((*columns.fields[:2], Field(name="day", type=AtomicType("integer"))))
     bad = ((str(source / "day=01"), {"day": "x"}),)
     with pytest.raises(InvalidInput, match="not a valid integer"):
@@ -278,11 +283,11 @@ def test_what_a_catalog_has_of_a_folder_is_another_source_than_the_folder(
         catalog.import_table(source, "t", format="parquet")
     assert [row["id"] for row in rows(catalog)] == [1, 3]
     catalog.import_table(source, "t", format="parquet", known=KnownFolder(table=table))
-    moved = replace(table, places=((f"{source}/day=1", {"day": "2"}), places[1]))
+    moved_table = replace(table, places=((f"{source}/day=1", {"day": "2"}), places[1]))
     with pytest.raises(
         SourceDiverged, match="a.parquet is in another partition by day than at the last import, 2"
     ):
-        catalog.import_table(source, "t", format="parquet", known=KnownFolder(table=moved))
+        catalog.import_table(source, "t", format="parquet", known=KnownFolder(table=moved_table))
     catalog.import_table(source, "u", format="parquet")
     with pytest.raises(InvalidInput, match="by its path, and not by the name of a table"):
         catalog.import_table(source, "u", format="parquet", known=KnownFolder(table=table))

@@ -1,4 +1,4 @@
-"""Packs that a dump sorts anew, where another client has sorted them before and the old ones have expired."""
+"""Packs that a dump sorts anew, if another client has sorted them before and the old ones have expired."""
 
 from __future__ import annotations
 
@@ -51,25 +51,25 @@ def grown(table: Table) -> Table:
 
 
 def packs_of(table: Table) -> set[str]:
-    return {each.stored.name for each in table.table_head.view.state.files.stored_in().manifests.entries}
+    return {entry.stored.name for entry in table.table_head.view.state.files.stored_in().manifests.entries}
 
 
 def test_a_client_whose_packs_have_expired_writes_a_snapshot_that_others_read(client: Client) -> None:
-    one, other = client(), client()
+    catalog, other_catalog = client(), client()
     schema = pa.schema([("id", pa.int64()), ("day", pa.int32())])
-    table = one.create_table("t", schema, partition_by=["day"])
+    table = catalog.create_table("t", schema, partition_by=["day"])
     for _ in range(5):
         table = grown(table)
     old = packs_of(table)
     assert len(old) == 5
-    theirs = other.load_table("t")
+    theirs = other_catalog.load_table("t")
     for _ in range(4):
         theirs = grown(theirs)
     assert not old <= packs_of(theirs), "of some packs, all leaves were sorted anew"
-    table = one.load_table("t")
-    other.expire(table="t", retain_last=1, dry_run=False)
+    table = catalog.load_table("t")
+    other_catalog.expire(table="t", retain_last=1, dry_run=False)
     table = grown(table)
     cold = client().load_table("t")
     assert cold.plan(col("day") == 3).num_rows == cold.plan().num_rows / DAYS == 10 * RUN / DAYS
-    kinds = {each.kind for each in client().fsck().found}
+    kinds = {finding.kind for finding in client().fsck().found}
     assert kinds <= {"data-file-missing", "manifest-unused"}, "files are in the log only"

@@ -71,11 +71,11 @@ def test_a_catalog_that_is_dropped_releases_all_that_it_knows(
     catalog = client()
     use(catalog)
     logs = catalog._logs
-    known = [catalog, logs, *logs._namespaces.values(), *logs._tables.values()]
+    known_catalogs = [catalog, logs, *logs._namespaces.values(), *logs._tables.values()]
     sets = [log.known.state.files for log in logs._tables.values() if log.known]
     files = [table for each in sets for table in each._tables or (each._narrow and each._narrow.tables) or ()]
-    assert len(known) > 4 and (files or use is not read)
+    assert len(known_catalogs) > 4 and (files or use is not read)
     wait_for_background()
-    left = [weakref.ref(each) for each in (*known, *files)]
-    del catalog, logs, known, sets, files
-    assert [each for each in (ref() for ref in left) if each is not None] == []
+    remaining_refs = [weakref.ref(each) for each in (*known_catalogs, *files)]
+    del catalog, logs, known_catalogs, sets, files
+    assert [each_ref for each_ref in (ref() for ref in remaining_refs) if each_ref is not None] == []

@@ -146,8 +146,8 @@ def test_a_retried_stage_at_a_place_does_not_bring_its_table_back(
     stage = engine.stage(catalog, "create", None, SCHEMA, location=place)
     engine.commit_stage(catalog, stage)
     engine.drop_table_at(catalog, place)
-    other = engine.stage(client(), "create", None, SCHEMA, location=place)
-    engine.commit_stage(client(), other)
+    other_table = engine.stage(client(), "create", None, SCHEMA, location=place)
+    engine.commit_stage(client(), other_table)
     with pytest.raises((TableExists, NoSuchTable)):
         engine.commit_stage(client(), stage)
     engine.drop_table_at(client(), place)
@@ -161,14 +161,16 @@ def test_a_retried_change_of_a_branch_says_that_it_happened_where_the_branch_is_
     catalog: Catalog, client: Client
 ) -> None:
     catalog.create_table("t", SCHEMA).create_branch("b")
-    one, other = (client().load_table("t", ref="b") for _ in range(2))
+    table, other_table = (client().load_table("t", ref="b") for _ in range(2))
     token = catalog.token("t")
-    done = catalog.load_table("t", ref="b").append(rows(1), token=token)
-    done.drop_branch("b").append(rows(2))
-    assert one.append(rows(1), token=token).to_arrow()["id"].to_pylist() == [1]
+    finished_table = catalog.load_table("t", ref="b").append(rows(1), token=token)
+    finished_table.drop_branch("b").append(rows(2))
+    assert table.append(rows(1), token=token).to_arrow()["id"].to_pylist() == [1]
     catalog.expire("t", retain_last=1, dry_run=False)
-    with pytest.raises(CommitUnknown, match=f"happened in version {done.version} .* which has expired"):
-        other.append(rows(1), token=token)
+    with pytest.raises(
+        CommitUnknown, match=f"happened in version {finished_table.version} .* which has expired"
+    ):
+        other_table.append(rows(1), token=token)
     assert ids(client(), "t") == [2]
 
 
@@ -195,14 +197,14 @@ def test_what_the_handle_has_seen_is_no_conflict_however_old_the_token(
     catalog: Catalog, client: Client
 ) -> None:
     catalog.create_table("t", SCHEMA)
-    other = client()
-    token = other.token("t")
+    other_catalog = client()
+    token = other_catalog.token("t")
     catalog.load_table("t").append(rows(1))
-    other.load_table("t").overwrite(rows(9), token=token)
+    other_catalog.load_table("t").overwrite(rows(9), token=token)
     assert ids(catalog, "t") == [9]
-    token = other.token("t")
+    token = other_catalog.token("t")
     engine.commit_stage(catalog, engine.stage(catalog, "replace", "t", SCHEMA))
-    other.load_table("t").alter([{"change": "set-property", "key": "k", "value": "v"}], token=token)
+    other_catalog.load_table("t").alter([{"change": "set-property", "key": "k", "value": "v"}], token=token)
     assert catalog.load_table("t").scan(filter=col("id") == 9).to_arrow().num_rows == 0
 
 
@@ -211,9 +213,9 @@ def test_a_client_that_knew_the_table_before_retries_what_a_newer_one_began(
     catalog: Catalog, client: Client, change: str
 ) -> None:
     catalog.create_table("t", SCHEMA)
-    other = client()
-    other.load_table("t").set_properties({"a": "1"}).set_properties({"a": "2"})
-    token = other.token("t")
+    other_catalog = client()
+    other_catalog.load_table("t").set_properties({"a": "1"}).set_properties({"a": "2"})
+    token = other_catalog.token("t")
     assert max(token.bases.values()) > 1
     if change == "drop":
         catalog.drop_table("t", token=token)

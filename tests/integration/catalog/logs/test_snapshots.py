@@ -1,4 +1,4 @@
-"""The metadata table `snapshots`: what it sums up of each version is what is in it."""
+"""The metadata table `snapshots` sums up each version correctly."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ def test_totals_are_those_of_each_version(catalog: Catalog, client: Client) -> N
     table.create_branch("b")
     client().load_table("t", ref="b").append(rows(9))
     client().load_table("t").delete(col("id") == 4).rollback_to_version(3)
-    found = client().load_table("t")
+    found_table = client().load_table("t")
     snapshots = {
-        row["version"]: dict(row["summary"]) for row in found.inspect("snapshots").read_all().to_pylist()
+        row["version"]: dict(row["summary"])
+        for row in found_table.inspect("snapshots").read_all().to_pylist()
     }
-    assert len(snapshots) == found.version == 8
+    assert len(snapshots) == found_table.version == 8
     for version, summary in snapshots.items():
-        at = found.at(version=version)
+        at = found_table.at(version=version)
         assert (summary["total-records"], summary["total-data-files"]) == (
             str(at.row_count),
             str(at.file_count),

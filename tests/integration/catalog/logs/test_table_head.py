@@ -1,4 +1,4 @@
-"""One version of a table with its log and its name: what is committed on it, and what that meets on the way."""
+"""A version of a table with its log and its name: commits on it, and the conflicts that they meet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def table(catalog: Catalog) -> Table:
     return catalog.create_table("t", SCHEMA, partition_by=["region"]).append(rows(1, 2))
 
 
-def nothing(*_: object) -> Draft:
+def empty_draft(*_: object) -> Draft:
     return Draft()
 
 
@@ -34,22 +34,22 @@ def test_it_is_what_the_table_is(table: Table) -> None:
 
 def test_a_commit_on_an_old_version_follows_what_was_committed_since(table: Table) -> None:
     old, newer = table.table_head, table.append(rows(3))
-    seen: list[int] = []
+    seen_numbers: list[int] = []
 
     def decide(view: object, passed: Sequence[object]) -> Draft:
-        seen.append(len(passed))
+        seen_numbers.append(len(passed))
         return Draft()
 
     assert old.commit(decide).version == newer.version + 1
-    assert seen == [1]
+    assert seen_numbers == [1]
     assert old.newest_known().version == old.refreshed().version == newer.version + 1
 
 
 def test_the_same_token_is_the_same_commit(table: Table) -> None:
     token = Token(commit_id="once", bases={table.table_head.tracked.location: 2})
     assert (
-        table.table_head.commit(nothing, token).version
-        == table.table_head.commit(nothing, token).version
+        table.table_head.commit(empty_draft, token).version
+        == table.table_head.commit(empty_draft, token).version
         == 3
     )
 
@@ -69,9 +69,9 @@ def test_a_dropped_table_is_distinguished_from_another_one_at_its_place(
     old = catalog.create_table("own", SCHEMA, location=place)
     catalog.drop_table("own")
     with pytest.raises(NoSuchTable, match="it was dropped"):
-        old.table_head.commit(nothing)
+        old.table_head.commit(empty_draft)
     catalog.create_table("own", SCHEMA, location=place)
-    for attempt in (lambda: old.table_head.commit(nothing), lambda: old.table_head.at_least(1)):
+    for attempt in (lambda: old.table_head.commit(empty_draft), lambda: old.table_head.at_least(1)):
         with pytest.raises(NoSuchTable, match="another one is at its place"):
             attempt()
 
@@ -82,9 +82,14 @@ def test_a_branch_leads_back_to_the_table(table: Table) -> None:
     assert (on.ref, on.ref_id, table.table_head.ref_id) == ("b", table.refs["b"].id, None)
     assert on.whole == table.table_head == table.table_head.whole == on.on("main")
     write = on.begin_write()
-    moved = table.at(ref="b").append(rows(3)).table_head
-    assert (moved.at_write(write).version, moved.at_write(write).ref) == (on.version, "b")
-    assert len(moved.files_only_here(on.view)) == 1 and not len(on.files_only_here(moved.view))
+    moved_table_head = table.at(ref="b").append(rows(3)).table_head
+    assert (moved_table_head.at_write(write).version, moved_table_head.at_write(write).ref) == (
+        on.version,
+        "b",
+    )
+    assert len(moved_table_head.files_only_here(on.view)) == 1 and not len(
+        on.files_only_here(moved_table_head.view)
+    )
 
 
 def test_a_handle_of_before_an_earlier_step_of_a_transaction_conflicts(
@@ -92,11 +97,11 @@ def test_a_handle_of_before_an_earlier_step_of_a_transaction_conflicts(
 ) -> None:
     with catalog.begin() as transaction:
         old = transaction.load_table("t").table_head
-        written = OperationFacts(old.version, old.schema, lambda kind: True)
-        old.check_own_steps(OperationKind.OVERWRITE, written)
+        operation_facts = OperationFacts(old.version, old.schema, lambda kind: True)
+        old.check_own_steps(OperationKind.OVERWRITE, operation_facts)
         transaction.load_table("t").append(rows(3))
         with pytest.raises(CommitConflict, match="an earlier change in the same transaction"):
-            old.check_own_steps(OperationKind.OVERWRITE, written)
+            old.check_own_steps(OperationKind.OVERWRITE, operation_facts)
         transaction.rollback()
 
 

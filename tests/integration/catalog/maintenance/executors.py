@@ -15,13 +15,13 @@ from lakelog.log.format import Tombstone, decode_entry, encode
 def executors(warehouse: str, chance: random.Random, options: dict[str, str] | None = None) -> Engine:
     late: list[tuple[str, bytes]] = []
 
-    def opened() -> ObjectStore:
+    def opened_store() -> ObjectStore:
         # Tests have a store there that dies.
         store: ObjectStore = vars(places)["open_store"](warehouse, options or {})
         return store
 
     def bury(asked: VersionsToBury) -> VersionsBuried:
-        store = opened()
+        store = opened_store()
         log = asked.log.removeprefix(f"{store.url}/")
         commits = size_bytes = 0
         left = []
@@ -35,7 +35,7 @@ def executors(warehouse: str, chance: random.Random, options: dict[str, str] | N
             if entry.intent is not None or entry.settles is not None:
                 left.append(version)
                 continue
-            store.delete([f"{log}/sidecars/{each.name}" for each in entry.sidecars])
+            store.delete([f"{log}/sidecars/{sidecar.name}" for sidecar in entry.sidecars])
             stone = encode(tombstone_of(entry))
             store.put(key, stone)
             if chance.random() < 0.2:
@@ -46,7 +46,7 @@ def executors(warehouse: str, chance: random.Random, options: dict[str, str] | N
         return VersionsBuried(commits=commits, size_bytes=size_bytes, left=sorted(left))
 
     def delete(urls: Sequence[str]) -> None:
-        store = opened()
+        store = opened_store()
         store.delete([url.removeprefix(f"{store.url}/") for url in urls])
 
     return Engine(bury=bury, delete=delete)

@@ -17,8 +17,10 @@ Client = Callable[[], Catalog]
 
 
 def data_files(catalog: Catalog, location: str) -> list[str]:
-    tracked = catalog._logs.table(catalog._logs.location(location))
-    return [key for key in tracked.store.list_after(f"{tracked.prefix}/") if key.endswith(".parquet")]
+    tracked_table = catalog._logs.table(catalog._logs.location(location))
+    return [
+        key for key in tracked_table.store.list_after(f"{tracked_table.prefix}/") if key.endswith(".parquet")
+    ]
 
 
 def test_nothing_is_left_of_a_purged_table_to_read_or_restore(catalog: Catalog, client: Client) -> None:

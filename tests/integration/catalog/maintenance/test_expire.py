@@ -1,4 +1,4 @@
-"""Old versions go, and nothing else: what is kept can be read as before; the dry run says what the real one does."""
+"""Expiry removes old versions only. Kept versions can be read as before, and the dry run reports what is done."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def plain(answers: list[Any]) -> list[tuple[str, int, int]]:
 
 def test_the_dry_run_is_the_default_and_changes_nothing(catalog: Catalog, warehouse: str) -> None:
     grown(catalog, 5)
-    before = dict(open_store(warehouse).list_sizes(""))
-    planned = catalog.expire("t", version=4)
-    assert plain(planned) == [("table", 3, 4)]
-    assert dict(open_store(warehouse).list_sizes("")) == before
+    sizes_before = dict(open_store(warehouse).list_sizes(""))
+    planned_report = catalog.expire("t", version=4)
+    assert plain(planned_report) == [("table", 3, 4)]
+    assert dict(open_store(warehouse).list_sizes("")) == sizes_before
 
 
 def test_a_table_is_not_cleaned_from_another_warehouse_whose_cuts_it_does_not_know(
@@ -61,9 +61,9 @@ def test_a_table_is_not_cleaned_from_another_warehouse_whose_cuts_it_does_not_kn
     place = f"{warehouse}-elsewhere/t"
     catalog.create_table("t", SCHEMA, location=place).append(rows(1)).append(rows(2))
     catalog.save_cut("monday")
-    other = clock.client(f"{warehouse}-other")
-    other.create_table("u", SCHEMA)
-    for clean in (other.expire, other.vacuum):
+    other_catalog = clock.client(f"{warehouse}-other")
+    other_catalog.create_table("u", SCHEMA)
+    for clean in (other_catalog.expire, other_catalog.vacuum):
         with pytest.raises(InvalidInput, match="has its name in another warehouse"):
             clean(location=place, dry_run=False)
     assert [each.kind for each in catalog.expire(location=place, retain_last=1)] == ["table"]
@@ -112,11 +112,11 @@ def test_without_an_age_a_policy_says_how_long_versions_are_kept(catalog: Catalo
     clock.days_later(20)
     assert {each.name for each in catalog.expire() if each.versions} == {"`t`", catalog.warehouse}
     clock.days_later(20)
-    gone = {each.name for each in catalog.expire() if each.versions}
-    assert gone == {"`t`", catalog.warehouse, "`n`", "`n`.`month`"}
+    removed_names = {each.name for each in catalog.expire() if each.versions}
+    assert removed_names == {"`t`", catalog.warehouse, "`n`", "`n`.`month`"}
     assert plain(catalog.expire("n.year", older_than=DAY)) == plain(catalog.expire("n.ever", retain_last=1))
     assert plain(catalog.expire("n.ever", dry_run=False)) == [("table", 0, 1)]
-    advice = {each.name: [to.action for to in each.advice] for each in catalog.health("n")}
+    advice = {health.name: [to.action for to in health.advice] for health in catalog.health("n")}
     assert "expire" in advice["`n`.`month`"] and "expire" not in advice["`n`.`ever`"]
     clock.days_later(400)
     assert plain(catalog.expire("n.year", dry_run=False)) == [("table", 2, 3)]
@@ -133,10 +133,10 @@ def test_the_last_versions_are_kept_where_that_is_asked_for(catalog: Catalog) ->
 def test_nothing_to_expire_writes_nothing(catalog: Catalog, warehouse: str) -> None:
     grown(catalog, 3)
     catalog.expire("t", version=3, dry_run=False)
-    before = dict(open_store(warehouse).list_sizes(""))
+    sizes_before = dict(open_store(warehouse).list_sizes(""))
     assert plain(catalog.expire("t", version=3, dry_run=False)) == [("table", 0, 3)]
     assert plain(catalog.expire("t", version=1, dry_run=False)) == [("table", 0, 3)]
-    assert dict(open_store(warehouse).list_sizes("")) == before
+    assert dict(open_store(warehouse).list_sizes("")) == sizes_before
 
 
 def test_data_files_that_only_old_versions_had_are_reported_and_stay(
@@ -146,10 +146,12 @@ def test_data_files_that_only_old_versions_had_are_reported_and_stay(
     table.overwrite(rows(7)).append(rows(8))
     store = open_store(warehouse)
     data = {key: size for key, size in store.list_sizes("") if "/data/" in key}
-    gone = [catalog.load_table("t", version=3).plan()["path"].to_pylist()]
+    removed_rows = [catalog.load_table("t", version=3).plan()["path"].to_pylist()]
     [answer] = catalog.expire("t", retain_last=1, dry_run=False)
-    assert answer.files == 2 == len(gone[0])
-    assert answer.file_bytes == sum(size for key, size in data.items() if key.endswith(tuple(gone[0])))
+    assert answer.files == 2 == len(removed_rows[0])
+    assert answer.file_bytes == sum(
+        size for key, size in data.items() if key.endswith(tuple(removed_rows[0]))
+    )
     assert {key: size for key, size in store.list_sizes("") if "/data/" in key} == data
     assert answer.commits == 5 and answer.size_bytes > 0
 
@@ -219,10 +221,10 @@ def test_logs_whose_snapshots_need_no_manifests_expire_again_and_again(catalog: 
         change = {"change": "set-property", "key": "p", "value": str(table.version)}
         table = table.alter([change]) if table.version < 42 else table.append(rows(table.version))
     wait_for_background()
-    for retained in (40, 5):
-        done = catalog.expire(namespace="a", retain_last=retained, dry_run=False)
-        assert [(each.kind, each.error) for each in done] == [("table", None), ("namespace", None)]
-    assert [each.head - each.first for each in done] == [4, 4]
+    for retained_count in (40, 5):
+        report = catalog.expire(namespace="a", retain_last=retained_count, dry_run=False)
+        assert [(each.kind, each.error) for each in report] == [("table", None), ("namespace", None)]
+    assert [each.head - each.first for each in report] == [4, 4]
     assert ids(catalog.load_table("a.t", version=47)) == list(range(42, 47))
 
 
@@ -336,15 +338,15 @@ def test_readers_that_hold_a_kept_version_go_on_and_others_get_an_error(
     for number in range(101, 125):
         table = table.append(rows(number))
     # Loaded from a snapshot, whose manifests no client has read yet.
-    kept, old = client().load_table("t", version=45), client().load_table("t", version=26)
-    held = reader.load_table("t")
+    kept_table, old = client().load_table("t", version=45), client().load_table("t", version=26)
+    held_table = reader.load_table("t")
     catalog.expire("t", version=43, dry_run=False)
-    assert ids(kept) == list(range(100, 119))
-    assert ids(held) == list(range(100, 125))
+    assert ids(kept_table) == list(range(100, 119))
+    assert ids(held_table) == list(range(100, 125))
     with pytest.raises(NotFound, match="version 26 .* has expired: versions from 43"):
         old.to_arrow()
-    assert ids(held.append(rows(200))) == [*range(100, 125), 200]
-    assert held.refresh().truncate().row_count == 0
+    assert ids(held_table.append(rows(200))) == [*range(100, 125), 200]
+    assert held_table.refresh().truncate().row_count == 0
 
 
 def test_a_writer_that_began_before_an_expiry_commits_after_it(client: Callable[[], Catalog]) -> None:
@@ -361,22 +363,22 @@ def test_a_writer_that_began_before_an_expiry_commits_after_it(client: Callable[
 def test_a_table_whose_versions_expired_since_it_was_read_can_be_dropped(
     client: Callable[[], Catalog],
 ) -> None:
-    catalog, other = client(), client()
+    catalog, other_catalog = client(), client()
     table = grown(catalog, 3)
-    other.load_table("t")
+    other_catalog.load_table("t")
     table.append(rows(4)).append(rows(5))
     catalog.expire("t", retain_last=1, dry_run=False)
-    assert other.drop_table("t")
+    assert other_catalog.drop_table("t")
 
 
 def test_one_broken_table_does_not_stop_the_others(catalog: Catalog, warehouse: str) -> None:
     grown(catalog, 3)
-    broken = catalog.create_table("broken", SCHEMA)
+    broken_table = catalog.create_table("broken", SCHEMA)
     catalog.create_table("gone", SCHEMA)
     store = open_store(warehouse)
-    store.put(f"{broken.location.removeprefix(warehouse + '/')}/_log/{2:020d}.json", b"nonsense")
-    gone = catalog.load_table("gone").location.removeprefix(warehouse + "/")
-    store.delete(list(store.list_after(f"{gone}/")))
+    store.put(f"{broken_table.location.removeprefix(warehouse + '/')}/_log/{2:020d}.json", b"nonsense")
+    removed_text = catalog.load_table("gone").location.removeprefix(warehouse + "/")
+    store.delete(list(store.list_after(f"{removed_text}/")))
     answers = {answer.name: answer for answer in Catalog(warehouse).expire(retain_last=1, dry_run=False)}
     assert answers["`t`"].versions == 3 and answers["`t`"].error is None
     assert "truncated or altered" in (answers["`broken`"].error or "")
@@ -401,7 +403,7 @@ def test_an_expiry_beside_another_one_plans_again_with_its_base(
     catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grown(catalog, 6)
-    planned = expire._unreachable
+    planned_unreachable = expire._unreachable
     calls = 0
 
     def after_another(*arguments: Any) -> Any:
@@ -410,9 +412,9 @@ def test_an_expiry_beside_another_one_plans_again_with_its_base(
         if calls == 1:
             # The real one, of another client, in the middle of this one's plan.
             with monkeypatch.context() as context:
-                context.setattr(expire, "_unreachable", planned)
+                context.setattr(expire, "_unreachable", planned_unreachable)
                 Catalog(warehouse).expire("t", version=5, dry_run=False)
-        return planned(*arguments)
+        return planned_unreachable(*arguments)
 
     monkeypatch.setattr(expire, "_unreachable", after_another)
     assert plain(catalog.expire("t", version=7, dry_run=False)) == [("table", 2, 7)]

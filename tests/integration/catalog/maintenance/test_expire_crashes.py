@@ -28,7 +28,7 @@ def test_commits_that_are_left_among_tombstones_count_as_expired(warehouse: str,
     table = catalog.load_table("b.t")
     for number in range(2, 6):
         table = table.overwrite(rows(number))
-    tracked = table.table_head.tracked
+    tracked_log = table.table_head.tracked
     done = 0
 
     def some(works: Sequence[Callable[[], None]]) -> None:
@@ -39,11 +39,11 @@ def test_commits_that_are_left_among_tombstones_count_as_expired(warehouse: str,
             work()
             done += 1
 
-    options = tracked.log.options
-    tracked.log.options = replace(options, in_parallel=some)
+    options = tracked_log.log.options
+    tracked_log.log.options = replace(options, in_parallel=some)
     with pytest.raises(DoneInPart, match="machine went down"):
         catalog.expire("b.t", version=7, dry_run=False)
-    tracked.log.options = options
+    tracked_log.log.options = options
     newest = check(warehouse, [7, 8])
     assert newest < 7, "some are left"
     [answer] = catalog.expire("b.t", version=7, dry_run=False)
@@ -58,15 +58,15 @@ def check(warehouse: str, least: list[int]) -> int:
     location = fresh.load_table("b.t").location
     for all_versions in (False, True):
         findings = fresh.fsck(all_versions=all_versions)
-        assert findings.worst in (None, Severity.NOTE), [str(each) for each in findings.found]
+        assert findings.worst in (None, Severity.NOTE), [str(finding) for finding in findings.found]
     newest_first, oldest_first = (
-        [facts(each) for each in fresh.audit(location=location, newest_first=order)]
+        [facts(entry) for entry in fresh.audit(location=location, newest_first=order)]
         for order in (True, False)
     )
     assert newest_first == oldest_first[::-1]
-    [first, *others] = oldest_first
-    assert first[0] == "expired" and {what for what, _ in others} == {"commit"}
-    versions = [version for _, version in others]
+    [first, *other_pairs] = oldest_first
+    assert first[0] == "expired" and {label for label, _ in other_pairs} == {"commit"}
+    versions = [version for _, version in other_pairs]
     assert versions == list(range(first[1] + 1, versions[-1] + 1)) and set(least) <= set(versions)
     assert [entry.version for entry in fresh.load_table("b.t").history()] == versions[::-1]
     return first[1]

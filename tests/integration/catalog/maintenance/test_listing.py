@@ -28,7 +28,7 @@ def paged(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(listing, name, value)
 
 
-def filled(keys: set[str]) -> MemoryStore:
+def filled_store(keys: set[str]) -> MemoryStore:
     store = MemoryStore.named(f"memory://{uuid.uuid4().hex}")
     for key in keys:
         store.put(key, b"x" * (len(key) % 7))
@@ -48,13 +48,13 @@ def test_each_object_is_listed_once_and_in_order_wherever_the_bounds_are(paged: 
         )
         return f"t/data/{inner or 'a'}"
 
-    store = filled({key() for _ in range(chance.choice([0, 3, 8, 60, 300]))} | {"t/data2/x", "t/dat"})
+    store = filled_store({key() for _ in range(chance.choice([0, 3, 8, 60, 300]))} | {"t/data2/x", "t/dat"})
     bounds = [key() for _ in range(chance.choice([0, 1, 5, 40]))] + ["s3://elsewhere/a", "t/data2/x", "t/"]
     assert list(listing.listed(store, "t/data/", bounds)) == list(store.list_sizes("t/data/"))
 
 
 def test_parts_are_listed_at_the_same_time(paged: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = filled({f"t/data/{number:03}" for number in range(40)})
+    store = filled_store({f"t/data/{number:03}" for number in range(40)})
     together = barrier(3)
     real = store.list_sizes
 
@@ -68,7 +68,7 @@ def test_parts_are_listed_at_the_same_time(paged: None, monkeypatch: pytest.Monk
 
 
 def test_an_error_of_one_part_ends_the_list(paged: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = filled({f"t/data/{number:03}" for number in range(40)})
+    store = filled_store({f"t/data/{number:03}" for number in range(40)})
     real = store.list_sizes
 
     def failing(prefix: str, after: str = "") -> Iterator[tuple[str, int]]:

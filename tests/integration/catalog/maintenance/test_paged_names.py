@@ -64,7 +64,7 @@ def many(catalog: Catalog) -> TrackedLog[NamespaceState]:
 
 
 def linked(catalog: Catalog, numbers: range) -> TrackedLog[NamespaceState]:
-    tracked = of(catalog)
+    tracked_log = of(catalog)
     ids = [(number, uuid.uuid4().hex[:26]) for number in numbers]
     events = encode(
         [
@@ -73,13 +73,15 @@ def linked(catalog: Catalog, numbers: range) -> TrackedLog[NamespaceState]:
                 name=f"t{number:03d}",
                 kind=TABLE,
                 id=id,
-                location=f"{tracked.location}/t-{id}",
+                location=f"{tracked_log.location}/t-{id}",
             )
             for number, id in ids
         ]
     )
-    tracked.log.snapshot(tracked.commit(tracked.current(), lambda view, passed: Draft(events=events)).view)
-    return tracked
+    tracked_log.log.snapshot(
+        tracked_log.commit(tracked_log.current(), lambda view, passed: Draft(events=events)).view
+    )
+    return tracked_log
 
 
 def of(catalog: Catalog) -> TrackedLog[NamespaceState]:
@@ -124,8 +126,8 @@ def test_a_cold_look_up_reads_one_page_and_the_list_all_others_in_one_round(
 
 
 def test_names_come_and_go_beside_pages(catalog: Catalog, client: Callable[[], Catalog], many: Any) -> None:
-    other = client()
-    assert other.list_tables("n") and engine.table_names(other, "n").to_pylist() == ALL
+    other_catalog = client()
+    assert other_catalog.list_tables("n") and engine.table_names(other_catalog, "n").to_pylist() == ALL
     for number in range(30):
         catalog.create_table(f"n.new{number}", SCHEMA)
         catalog.rename_table(f"n.new{number}", f"n.s{number:02d}")
@@ -133,8 +135,8 @@ def test_names_come_and_go_beside_pages(catalog: Catalog, client: Callable[[], C
         catalog.drop_table(f"n.s{number:02d}")
     catalog.undrop_table("n.s05")
     expected = sorted([*ALL, "s05", *(f"s{number:02d}" for number in range(10, 30))])
-    assert names(catalog) == names(other) == names(client()) == expected
-    assert {each.name for each in client().dropped("n")} == {each.name for each in catalog.dropped("n")}
+    assert names(catalog) == names(other_catalog) == names(client()) == expected
+    assert {entry.name for entry in client().dropped("n")} == {entry.name for entry in catalog.dropped("n")}
     assert len(client().dropped("n")) == 9
     with pytest.raises(Exception, match="already"):
         client().create_table("n.s10", SCHEMA)
@@ -151,24 +153,24 @@ def test_expiry_deletes_the_pages_that_its_base_does_not_need_and_readers_go_on(
     table = catalog.create_table("n.t0005", SCHEMA)
     linked(catalog, range(300, 330))
     reader, warm = client(), client()
-    known = of(reader).current()
+    known_view = of(reader).current()
     of(warm).current()
-    before = pages(many)
+    pages_before = pages(many)
     linked(catalog, range(100, 200))
     linked(catalog, range(200, 300))
     head = of(catalog).current().version
     at_head = of(reader).current()
     assert expire(many.log, head) == head
     base = decode_base(many.store.get(many.log.keys.base(1)) or b"", "", KNOWN, number=1)
-    assert pages(many) == set(base.root.uses or ()) and not before <= pages(many)
+    assert pages(many) == set(base.root.uses or ()) and not pages_before <= pages(many)
     # Pages of what it knows are gone: it reads its version anew, and where that has expired, the head.
     expected = sorted(["t0005", *(f"t{number:03d}" for number in range(330))])
     assert at_head.state.names(RELATION, TABLE) == expected
     assert warm.load_table("n.t0005").id == table.id and names(warm) == expected
-    gone = sorted(before - pages(many))
-    assert gone, "some page was made anew"
+    removed_pages = sorted(pages_before - pages(many))
+    assert removed_pages, "some page was made anew"
     with pytest.raises(Exception, match="can be read|expired"):
-        known.state.names(RELATION, TABLE)
+        known_view.state.names(RELATION, TABLE)
     assert names(reader) == names(client()) == expected
 
 
@@ -186,12 +188,12 @@ def test_a_crash_between_pages_and_root_leaves_what_the_next_expiry_deletes(
             raise StorageError("the process died", location="")
         put(store, key, data)
 
-    before = pages(many)
+    pages_before = pages(many)
     with monkeypatch.context() as patch:
         patch.setattr(MemoryStore, "put", failing)
         with pytest.raises(StorageError):
             linked(catalog, range(100, 150))
-    assert pages(many) > before
+    assert pages(many) > pages_before
     assert names(client()) == [f"t{number:03d}" for number in range(150)]
     head = of(client()).current().version
     fresh = of(client())
@@ -207,7 +209,7 @@ def test_a_crash_between_pages_and_root_leaves_what_the_next_expiry_deletes(
 
 def findings(catalog: Catalog, **how: Any) -> set[str]:
     """Return what is wrong with the namespace itself: no table is behind its names, or where that cannot be read."""
-    kinds = {each.kind for each in catalog.fsck("n", **how).found}
+    kinds = {finding.kind for finding in catalog.fsck("n", **how).found}
     return kinds - {"log-missing", "log-unreadable", "manifest-unused"}
 
 
@@ -233,10 +235,10 @@ def lie(tracked: TrackedLog[Any], root: SnapshotRoot, change: Callable[[pa.Table
     first = StoredPage(*state["paged"][0]["pages"][0])
     blob = tracked.store.get(tracked.log.keys.manifest(first.name))
     assert blob is not None
-    forged = encode_table(change(decode_table(blob)))
-    state["paged"][0]["pages"][0][3] = hash_of(forged)
+    forged_table = encode_table(change(decode_table(blob)))
+    state["paged"][0]["pages"][0][3] = hash_of(forged_table)
     name = StoredPage(*state["paged"][0]["pages"][0]).name
-    tracked.store.put(tracked.log.keys.manifest(name), forged)
+    tracked.store.put(tracked.log.keys.manifest(name), forged_table)
     return msgspec.structs.replace(root, uses=tuple(sorted(pages_in(state))))
 
 
@@ -271,9 +273,9 @@ def test_fsck_names_a_forged_page_of_a_base(
     expire(many.log, many.current().version)
     key = many.log.keys.base(1)
     base = decode_base(many.store.get(key) or b"", "", KNOWN, number=1)
-    forged = msgspec.structs.replace(base, root=lie(many, base.root, change), hash="")
-    assert isinstance(forged, LogBase)
-    many.store.put(key, encode_object(forged))
+    forged_base = msgspec.structs.replace(base, root=lie(many, base.root, change), hash="")
+    assert isinstance(forged_base, LogBase)
+    many.store.put(key, encode_object(forged_base))
     many.store.delete([many.log.keys.latest, *many.store.list_after(many.log.keys.snapshots)])
     assert "base-disagrees" in findings(catalog)
     with pytest.raises(FormatError, match="form|order"):
@@ -281,21 +283,21 @@ def test_fsck_names_a_forged_page_of_a_base(
 
 
 def test_an_older_lakelog_refuses_a_snapshot_with_pages_by_name(many: TrackedLog[NamespaceState]) -> None:
-    known = [
-        each
-        for each in msgspec.structs.fields(namespace_projection._Root)
-        if each.name not in ("paged", "version")
+    known_fields = [
+        field
+        for field in msgspec.structs.fields(namespace_projection._Root)
+        if field.name not in ("paged", "version")
     ]
     factories = {
-        each.name: msgspec.field(default_factory=each.default_factory)
-        for each in known
-        if each.default_factory is not msgspec.NODEFAULT
+        field_info.name: msgspec.field(default_factory=field_info.default_factory)
+        for field_info in known_fields
+        if field_info.default_factory is not msgspec.NODEFAULT
     }
     fields: Any = [
-        (each.name, each.type)
-        if each.required
-        else (each.name, each.type, factories.get(each.name, each.default))
-        for each in known
+        (field_info.name, field_info.type)
+        if field_info.required
+        else (field_info.name, field_info.type, factories.get(field_info.name, field_info.default))
+        for field_info in known_fields
     ]
     older = msgspec.defstruct("Root", fields, frozen=True, kw_only=True, forbid_unknown_fields=True)
     with pytest.raises(UnsupportedFormat, match="paged"):

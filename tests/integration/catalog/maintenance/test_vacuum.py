@@ -1,4 +1,4 @@
-"""What no client can reach goes; what a retained version or a write under way may need stays, in all races."""
+"""Vacuum deletes files that no client can reach, and no file that a retained version or a running write may need."""
 
 from __future__ import annotations
 
@@ -87,12 +87,14 @@ def test_files_that_only_expired_versions_had_go_and_the_dry_run_names_exactly_t
     table = table.append(rows(5))
     assert catalog.vacuum("t")[0].files == 0  # every version can still be read
     catalog.expire("t", dry_run=False)
-    before = files_in(store)
+    files_before = files_in(store)
     [planned] = catalog.vacuum("t", keys=True)
-    assert files_in(store) == before and table.refresh().version == 7
+    assert files_in(store) == files_before and table.refresh().version == 7
     [done] = catalog.vacuum("t", keys=True, dry_run=False)
     assert (done.files, done.size_bytes, done.keys) == (planned.files, planned.size_bytes, planned.keys)
-    assert done.files == 2 and before - files_in(store) == {key for key in planned.keys if "/data/" in key}
+    assert done.files == 2 and files_before - files_in(store) == {
+        key for key in planned.keys if "/data/" in key
+    }
     newest = next(table.refresh().history(limit=1))
     assert (newest.operation, newest.details["files"]) == ("vacuum", 2)
     assert ids(table.refresh()) == [3, 4, 5] == ids(table.at(version=6))
@@ -130,9 +132,9 @@ def test_what_is_there_is_judged_page_by_page_and_deleted_in_several_requests(
     catalog.expire("t", dry_run=False)
     [planned] = catalog.vacuum("t", keys=True)
     assert (planned.files, planned.foreign) == (15, 1)
-    before = files_in(store)
+    files_before = files_in(store)
     [done] = catalog.vacuum("t", keys=True, dry_run=False)
-    assert before - files_in(store) == {key for key in planned.keys if "/data/" in key}
+    assert files_before - files_in(store) == {key for key in planned.keys if "/data/" in key}
     assert done.files == 15 and ids(table.refresh()) == [*range(5, 20), 200]
     assert len(files_in(store)) == 16 + 1
 
@@ -223,16 +225,16 @@ def test_an_append_that_lands_during_a_vacuum_keeps_its_files(
     slow = writer.load_table("t")
     write, files = begun(slow, 2)
     begun(slow, 3)
-    tracked = catalog.load_table("t").table_head.tracked
-    commit = type(tracked).commit
+    tracked_log = catalog.load_table("t").table_head.tracked
+    commit = type(tracked_log).commit
 
     def late(self: Any, *arguments: Any, **named: Any) -> Any:
-        if self is tracked:
+        if self is tracked_log:
             # Its file was listed and belonged to nothing; it is committed before the fence.
             engine.commit_write(slow, write, "append", files)
         return commit(self, *arguments, **named)
 
-    monkeypatch.setattr(type(tracked), "commit", late)
+    monkeypatch.setattr(type(tracked_log), "commit", late)
     assert vacuumed(catalog, older_than=NOW)["`t`"].files == 1
     assert ids(catalog.load_table("t")) == [1, 2]
 
@@ -304,13 +306,13 @@ def test_sidecars_of_attempts_that_lost_go_and_those_of_commits_to_come_stay(
 ) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(1))
     place = f"{table.table_head.tracked.prefix}/_log/sidecars/"
-    lost = f"{place}{2:020d}-{'a' * 26}-{'0' * 16}.bin"
+    lost_text = f"{place}{2:020d}-{'a' * 26}-{'0' * 16}.bin"
     to_come = f"{place}{9:020d}-{'a' * 26}-{'0' * 16}.bin"
-    for key in (lost, to_come):
+    for key in (lost_text, to_come):
         store.put(key, b"bulk")
     answer = vacuumed(catalog)["`t`"]
     assert (answer.objects, answer.object_bytes) == (1, 4)
-    assert store.get(lost) is None and store.get(to_come) == b"bulk"
+    assert store.get(lost_text) is None and store.get(to_come) == b"bulk"
 
 
 def test_sidecars_of_retained_commits_stay(
@@ -322,9 +324,9 @@ def test_sidecars_of_retained_commits_stay(
     parts = [rows(number, region=region) for number, region in enumerate(["EU", "US"])]
     files = written_files(table.table_head.tracked, table.metadata, write, pa.concat_tables(parts))
     engine.commit_write(table, write, "append", files).append(rows(7))
-    before = files_in(store, "/sidecars/")
-    assert len(before) == 1 and vacuumed(catalog, older_than=NOW)["`t`"].objects == 0
-    assert files_in(store, "/sidecars/") == before
+    files_before = files_in(store, "/sidecars/")
+    assert len(files_before) == 1 and vacuumed(catalog, older_than=NOW)["`t`"].objects == 0
+    assert files_in(store, "/sidecars/") == files_before
     assert ids(catalog.load_table("t", version=2)) == [0, 1]
 
 
@@ -354,20 +356,20 @@ def test_a_table_that_is_dropped_meanwhile_is_left_alone(
 ) -> None:
     catalog = client()
     begun(catalog.create_table("t", SCHEMA).append(rows(1)), 2)
-    tracked = catalog.load_table("t").table_head.tracked
-    other, commit = client(), type(tracked).commit
+    tracked_log = catalog.load_table("t").table_head.tracked
+    other_catalog, commit = client(), type(tracked_log).commit
 
     def late(self: Any, *arguments: Any, **named: Any) -> Any:
-        if self is tracked:
-            other.drop_table("t")
+        if self is tracked_log:
+            other_catalog.drop_table("t")
         return commit(self, *arguments, **named)
 
-    before = files_in(store)
+    files_before = files_in(store)
     with monkeypatch.context() as patch:
-        patch.setattr(type(tracked), "commit", late)
+        patch.setattr(type(tracked_log), "commit", late)
         assert "dropped meanwhile" in vacuumed(catalog, older_than=NOW)["`t`"].error
-    assert files_in(store) == before
-    other.undrop_table("t")
+    assert files_in(store) == files_before
+    other_catalog.undrop_table("t")
     assert ids(catalog.load_table("t")) == [1]
 
 
@@ -399,12 +401,12 @@ def test_a_creation_at_a_place_that_was_fenced_meanwhile_is_refused(
     catalog.drop_table("t")
     stage = engine.stage(creator, "create", "t", SCHEMA, location=place)
     files = written_files(old.table_head.tracked, old.metadata, stage.write, rows(3))
-    other = catalog.create_table("u", SCHEMA, location=place)
+    other_table = catalog.create_table("u", SCHEMA, location=place)
     assert vacuumed(catalog, older_than=NOW)["`u`"].files == 1
     catalog.drop_table("u")
     with pytest.raises(WriteFenced):
         engine.commit_stage(creator, stage, files)
-    assert not catalog.table_exists("t") and other.location == place
+    assert not catalog.table_exists("t") and other_table.location == place
     assert ids(catalog.create_table("t", SCHEMA, location=place).append(rows(4))) == [4]
 
 
@@ -421,7 +423,7 @@ def test_what_a_table_without_work_costs_does_not_depend_on_its_size(
 ) -> None:
     stores: list[CountingStore] = []
 
-    def counting(url: str, options: dict[str, str]) -> ObjectStore:
+    def counting_store(url: str, options: dict[str, str]) -> ObjectStore:
         stores.append(CountingStore(open_store(url, options)))
         return stores[-1]
 
@@ -429,10 +431,10 @@ def test_what_a_table_without_work_costs_does_not_depend_on_its_size(
     for number in range(30):
         table = table.append(rows(number))
     wait_for_background()
-    monkeypatch.setattr(places, "open_store", counting)
+    monkeypatch.setattr(places, "open_store", counting_store)
     catalog = Catalog(warehouse)
-    for expired, lists, gets in ((False, 4, 4), (True, 6, 5)):
-        if expired:
+    for is_expired, lists, gets in ((False, 4, 4), (True, 6, 5)):
+        if is_expired:
             catalog.expire("t", retain_last=2, dry_run=False)
         catalog.load_table("t").to_arrow()
         stores[0].reset()
@@ -460,14 +462,14 @@ def test_a_dry_run_writes_nothing_not_even_an_end_to_what_stands_undecided(
     for name in ("a", "b"):
         catalog.create_table(name, SCHEMA)
     store = open_store(warehouse)
-    seen: list[set[str]] = []
+    seen_texts: list[set[str]] = []
 
     def look() -> None:
-        if not seen:
+        if not seen_texts:
             wait_for_background()
-            before = set(store.list_after(""))
+            keys_before = set(store.list_after(""))
             Catalog(warehouse).vacuum(older_than=dt.timedelta(0), dropped_older_than=dt.timedelta(0))
-            seen.append(set(store.list_after("")) - before)
+            seen_texts.append(set(store.list_after("")) - keys_before)
 
     changes = []
     for name in ("a", "b"):
@@ -481,7 +483,7 @@ def test_a_dry_run_writes_nothing_not_even_an_end_to_what_stands_undecided(
             )
         )
     catalog._logs.commit_together(changes, validate=look)
-    assert seen == [set()]
+    assert seen_texts == [set()]
 
 
 def test_of_retained_versions_those_are_read_that_can_have_a_file_that_is_left(
@@ -532,6 +534,6 @@ def test_tags_of_the_same_files_are_held_once(client: Callable[[], Catalog], sto
     for number in range(3):
         table = table.append(rows(number)).create_tag(f"g{number}")
     table = table.delete("id = 0")
-    tracked = client().load_table("t").table_head.tracked
-    held = all_named(tracked, tracked.current())
+    tracked_log = client().load_table("t").table_head.tracked
+    held = all_named(tracked_log, tracked_log.current())
     assert sum(part.num_rows for part in held) == len(files_in(store)) == 3

@@ -181,8 +181,8 @@ def test_a_cleaner_that_dies_leaves_everything_right_and_the_next_one_finishes(
     while True:
         wait_for_background()
         store._objects = dict(objects)
-        with monkeypatch.context() as patched:
-            patched.setattr(
+        with monkeypatch.context() as patch:
+            patch.setattr(
                 places,
                 "open_store",
                 lambda url, options, n=deaths: DyingStore(open_store(url, options), n),
@@ -190,26 +190,26 @@ def test_a_cleaner_that_dies_leaves_everything_right_and_the_next_one_finishes(
             try:
                 operation(clock.client(warehouse))
             except Death:
-                died = True
+                has_died = True
             else:
-                died = False
+                has_died = False
         check(warehouse, clock)
         finish(warehouse, clock, operation)
-        if not died:
+        if not has_died:
             assert deaths > 15, "the operation writes something"
             return
         deaths += 1
 
 
 def finish(warehouse: str, clock: Clock, operation: Callable[[Catalog], None]) -> None:
-    """What a second run leaves behind, or the second after it where a limit has to pass anew."""
+    """What a second run leaves behind, or the second after it if a limit has to pass anew."""
     catalog = clock.client(warehouse)
     operation(catalog)
     readable = check(warehouse, clock)
     if operation in (expire, expire_in_jobs):
         assert readable[0] == KEPT
-        expired = clock.client(warehouse).expire()
-        assert all(answer.versions == 0 and answer.error is None for answer in expired), expired
+        expired_report = clock.client(warehouse).expire()
+        assert all(answer.versions == 0 and answer.error is None for answer in expired_report), expired_report
         return
     again = clock.client(warehouse).vacuum()
     assert [(answer.kind, answer.files, answer.objects) for answer in again] == [

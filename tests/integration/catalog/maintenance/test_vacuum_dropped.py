@@ -1,4 +1,4 @@
-"""What was dropped long ago is purged: from one commit on nothing brings it back, then all of it goes but its keys."""
+"""Vacuum purges tables that were dropped long ago. After a first commit they cannot be restored."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def test_a_table_that_was_dropped_long_ago_is_purged_and_one_of_yesterday_is_not
     clock.days_later(7)
     catalog.drop_table("new")
     clock.days_later(1)
-    planned = catalog.vacuum()
-    assert by_kind(planned)["dropped-table"] == ["`old`"]
+    planned_report = catalog.vacuum()
+    assert by_kind(planned_report)["dropped-table"] == ["`old`"]
     assert store.get(f"{old.table_head.tracked.prefix}/{old.plan()['path'][0]}") is not None
-    done = catalog.vacuum(dry_run=False)
-    assert [(a.kind, a.files, a.size_bytes) for a in done] == [
-        (a.kind, a.files, a.size_bytes) for a in planned
+    report = catalog.vacuum(dry_run=False)
+    assert [(a.kind, a.files, a.size_bytes) for a in report] == [
+        (a.kind, a.files, a.size_bytes) for a in planned_report
     ]
-    assert done[0].files == 2
+    assert report[0].files == 2
     place = old.table_head.tracked.prefix
     assert not [key for key in store.list_after(f"{place}/data/")]
     assert not [key for key in store.list_after(f"{place}/_log/manifests/")]
@@ -77,18 +77,18 @@ def test_what_is_left_of_a_purged_table_says_so_and_keeps_late_writers_out(
 ) -> None:
     catalog, late = client(), client()
     catalog.create_table("t", SCHEMA).append(rows(1))
-    held = late.load_table("t")
-    place = held.table_head.tracked.prefix
+    held_table = late.load_table("t")
+    place = held_table.table_head.tracked.prefix
     catalog.drop_table("t")
     clock.days_later(8)
     catalog.vacuum(dry_run=False)
     with pytest.raises((NoSuchTable, ConflictError), match="dropped|has expired since"):
-        held.append(rows(2))
+        held_table.append(rows(2))
     with pytest.raises(NoSuchTable, match="dropped"):
-        held.refresh()
+        held_table.refresh()
     with pytest.raises(NoSuchTable, match="dropped"):
-        client().table_at(held.location)
-    view = client()._logs.table(held.table_head.tracked.location).current()
+        client().table_at(held_table.location)
+    view = client()._logs.table(held_table.table_head.tracked.location).current()
     assert view.purged and view.state.files.file_count == 0
     kinds = [data.split(b'"kind":"', 1)[1].split(b'"', 1)[0] for key in store.list_after(f"{place}/_log/0")
              if (data := store.get(key)) and key.removeprefix(f"{place}/_log/")[0] == "0"]  # fmt: skip
@@ -97,7 +97,7 @@ def test_what_is_left_of_a_purged_table_says_so_and_keeps_late_writers_out(
 
 
 def test_a_restore_and_a_purge_exclude_each_other(client: Callable[[], Catalog], clock: Clock) -> None:
-    catalog, other = client(), client()
+    catalog, other_catalog = client(), client()
     catalog.create_table("t", SCHEMA).append(rows(1))
     catalog.drop_table("t")
     clock.days_later(8)
@@ -105,7 +105,7 @@ def test_a_restore_and_a_purge_exclude_each_other(client: Callable[[], Catalog],
     [(kind, name, entry)] = purge.due(namespace.view.state, clock.now_us).values()
     planned = purge.plan_purge(catalog._tree, kind, name, entry, link=NameLink(namespace="", name="t"))
     assert planned is not None
-    other.undrop_table("t")
+    other_catalog.undrop_table("t")
     assert not purge.do(catalog._tree, planned)
     assert ids(catalog.load_table("t")) == [1]
     catalog.drop_table("t")
@@ -113,7 +113,7 @@ def test_a_restore_and_a_purge_exclude_each_other(client: Callable[[], Catalog],
     assert planned is not None and purge.do(catalog._tree, planned)
     # The namespace still lists it, as after a crash: the log itself says that it is over.
     with pytest.raises(NotFound, match="purged"):
-        other.undrop_table("t")
+        other_catalog.undrop_table("t")
     clock.days_later(8)
     assert by_kind(catalog.vacuum(dry_run=False))["dropped-table"] == ["`t`"]
     assert not catalog._tree.namespace(()).view.state.dropped
@@ -139,19 +139,21 @@ def test_a_namespace_is_purged_with_all_that_was_in_it_but_not_with_what_moved_a
     for namespace in ("a", "a.b", "keep"):
         catalog.create_namespace(namespace)
     inside = [catalog.create_table(name, SCHEMA).append(rows(1)) for name in ("a.t", "a.b.u", "a.gone")]
-    moved = catalog.create_table("a.moved", SCHEMA).append(rows(5))
+    moved_table = catalog.create_table("a.moved", SCHEMA).append(rows(5))
     came = catalog.create_table("keep.came", SCHEMA).append(rows(6))
     catalog.rename_table("a.moved", "keep.moved")
     catalog.rename_table("keep.came", "a.came")
     catalog.drop_table("a.gone")
     catalog.drop_namespace("a", cascade=True)
     clock.days_later(8)
-    purged = by_kind(catalog.vacuum(dry_run=False))
-    assert sorted(purged["dropped-table"]) == ["`a`.`b`.`u`", "`a`.`came`", "`a`.`gone`", "`a`.`t`"]
-    assert sorted(purged["dropped-namespace"]) == ["`a`", "`a`.`b`"]
+    purged_kind = by_kind(catalog.vacuum(dry_run=False))
+    assert sorted(purged_kind["dropped-table"]) == ["`a`.`b`.`u`", "`a`.`came`", "`a`.`gone`", "`a`.`t`"]
+    assert sorted(purged_kind["dropped-namespace"]) == ["`a`", "`a`.`b`"]
     for table in (*inside, came):
         assert not list(store.list_after(f"{table.table_head.tracked.prefix}/data/"))
-    assert ids(client().load_table("keep.moved")) == [5] and moved.table_head.tracked.prefix.startswith("n-")
+    assert ids(client().load_table("keep.moved")) == [5] and moved_table.table_head.tracked.prefix.startswith(
+        "n-"
+    )
     with pytest.raises(NotFound):
         catalog.undrop_namespace("a")
     assert set(by_kind(catalog.vacuum())) == {"namespace", "table"}
@@ -165,11 +167,11 @@ def test_a_table_at_a_place_that_the_user_chose_keeps_everything(
     place = f"{warehouse}/mine"
     catalog.create_table("t", SCHEMA, location=place).append(rows(1))
     catalog.drop_table("t")
-    before = dict(store.list_sizes("mine/"))
+    sizes_before = dict(store.list_sizes("mine/"))
     clock.days_later(8)
     [answer] = [answer for answer in catalog.vacuum(dry_run=False) if answer.kind == "dropped-table"]
     assert (answer.files, answer.objects) == (0, 0)
-    assert dict(store.list_sizes("mine/")) == before
+    assert dict(store.list_sizes("mine/")) == sizes_before
     with pytest.raises(NotFound):
         catalog.undrop_table("t")
     assert ids(catalog.create_table("u", SCHEMA, location=place).append(rows(2))) == [2]
@@ -229,14 +231,14 @@ def test_what_was_restored_moved_and_dropped_again_since_the_plan_is_not_purged_
     catalog.create_table("n.t", SCHEMA).append(rows(1, 2))
     catalog.drop_namespace("n", cascade=True)
     clock.days_later(8)
-    other, do, late = client(), purge.do, [True]
+    other_catalog, do, late = client(), purge.do, [True]
 
     def restore_first(*arguments: Any, **named: Any) -> bool:
         while late:
             late.pop()
-            other.undrop_namespace("n")
-            other.rename_table("n.t", "m.t")
-            other.drop_namespace("n")
+            other_catalog.undrop_namespace("n")
+            other_catalog.rename_table("n.t", "m.t")
+            other_catalog.drop_namespace("n")
         return do(*arguments, **named)
 
     monkeypatch.setattr(purge, "do", restore_first)

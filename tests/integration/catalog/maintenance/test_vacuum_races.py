@@ -1,4 +1,4 @@
-"""Cleaners beside writers, in threads: what was acknowledged is there, what was refused is not, and nothing else is."""
+"""Cleaners beside writers, in threads: acknowledged writes exist, refused writes do not, and no other file is left."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def test_writers_beside_cleaners_lose_and_double_nothing(
     ):
         monkeypatch.setattr(module, name, few)
     client().create_table("t", SCHEMA)
-    acknowledged: set[int] = set()
-    refused: list[Exception] = []
+    acknowledged_numbers: set[int] = set()
+    refused_exceptions: list[Exception] = []
     failures: list[BaseException] = []
 
     def write(catalog: Catalog, writer: int) -> None:
         for number in range(writer * 1000, writer * 1000 + WRITES):
             try:
                 catalog.load_table("t").append(rows(number))
-                acknowledged.add(number)
+                acknowledged_numbers.add(number)
             except (WriteFenced, ConflictError, NotFound) as error:
-                refused.append(error)
+                refused_exceptions.append(error)
 
     def clean(catalog: Catalog, seed: int) -> None:
         workers = executors(warehouse, random.Random(seed)) if in_jobs else None
@@ -97,8 +97,11 @@ def test_writers_beside_cleaners_lose_and_double_nothing(
     wait_for_background()
     assert not failures, failures
     table = client().load_table("t")
-    assert set(table.to_arrow()["id"].to_pylist()) == acknowledged
-    assert table.row_count == len(acknowledged) and len(acknowledged) + len(refused) == WRITERS * WRITES
+    assert set(table.to_arrow()["id"].to_pylist()) == acknowledged_numbers
+    assert (
+        table.row_count == len(acknowledged_numbers)
+        and len(acknowledged_numbers) + len(refused_exceptions) == WRITERS * WRITES
+    )
     for version in range(table.version - 1, table.version + 1):
         table.at(version=version).to_arrow()
     client().vacuum(older_than=NOW, dry_run=False)

@@ -229,7 +229,7 @@ def test_a_first_commit_that_comes_while_its_folder_is_listed_stays(
     monkeypatch.setattr(orphans, "all_of", late)
     catalog.vacuum(dry_run=False)
     assert ids(client().load_table("a.t")) == [1]
-    assert not [each for each in client().fsck().found if each.severity.name != "NOTE"]
+    assert not [finding for finding in client().fsck().found if finding.severity.name != "NOTE"]
 
 
 def test_a_slow_create_as_select_that_ends_in_time_is_not_disturbed(
@@ -297,7 +297,7 @@ def old_table(catalog: Catalog, clock: Clock) -> Table:
 def test_a_move_between_the_look_and_the_seal_keeps_the_table(
     client: Callable[[], Catalog], clock: Clock
 ) -> None:
-    catalog, other = client(), client()
+    catalog, other_catalog = client(), client()
     table = old_table(catalog, clock)
     home = catalog._logs.namespace(table.table_head.tracked.location.split("/")[0])
     planned = purge.plan_purge(
@@ -309,11 +309,11 @@ def test_a_move_between_the_look_and_the_seal_keeps_the_table(
     )
     assert planned is not None
     # As after a look that came between two moves of another client.
-    other.rename_table("a.t", "b.t")
+    other_catalog.rename_table("a.t", "b.t")
     assert not orphans.remove(catalog._tree, orphans.OrphanLog(table.id, home, planned))
     assert ids(client().load_table("b.t")) == [1]
     # And what was forgotten in a namespace by mistake can still come back there by a move.
-    other.rename_table("b.t", "a.t")
+    other_catalog.rename_table("b.t", "a.t")
     assert ids(client().load_table("a.t").append(rows(2))) == [1, 2]
 
 
@@ -321,7 +321,7 @@ def test_a_move_between_the_looks_at_a_table_and_at_its_namespace_keeps_the_tabl
     client: Callable[[], Catalog], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its namespace was named by the version before the move, and the plan to purge it is of the one after."""
-    catalog, other = client(), client()
+    catalog, other_catalog = client(), client()
     table = old_table(catalog, clock)
     location, real, looks = table.table_head.tracked.location, TrackedLog.at_its_place, list[str]()
 
@@ -329,18 +329,20 @@ def test_a_move_between_the_looks_at_a_table_and_at_its_namespace_keeps_the_tabl
         view = real(tracked)
         if tracked.location == location and not looks:
             looks.append(location)
-            other.rename_table("a.t", "b.t")
+            other_catalog.rename_table("a.t", "b.t")
         return view
 
     fresh = client()
-    [home] = [each for each in scope.chosen_scope(fresh._tree).namespaces if each.path == ("a",)]
-    with monkeypatch.context() as patched:
-        patched.setattr(TrackedLog, "at_its_place", then_moved)
+    [home] = [
+        namespace for namespace in scope.chosen_scope(fresh._tree).namespaces if namespace.path == ("a",)
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(TrackedLog, "at_its_place", then_moved)
         # As where the namespaces were read in the course of the move: the one too late, the other too early.
-        found = orphans.find(fresh._tree, home, set(), clock.now_us, clock.now_us)
+        found_orphans = orphans.find(fresh._tree, home, set(), clock.now_us, clock.now_us)
     assert looks == [location]
-    assert not [orphan for orphan in found.logs if orphans.remove(fresh._tree, orphan)]
-    assert found == orphans.NamespaceOrphans()
+    assert not [orphan for orphan in found_orphans.logs if orphans.remove(fresh._tree, orphan)]
+    assert found_orphans == orphans.NamespaceOrphans()
     assert ids(client().load_table("b.t")) == [1]
 
 
@@ -353,11 +355,11 @@ def test_what_cannot_be_judged_is_reported_and_left_alone(
     clock.days_later(4)
     [commit] = [key for key in store.list_after("n-") if "/t-" in key and key.endswith(f"{1:020d}.json")]
     store.put(commit, b"nonsense")
-    before = dict(store.list_sizes("n-"))
+    sizes_before = dict(store.list_sizes("n-"))
     [answer] = [a for a in catalog.vacuum(dry_run=False) if a.kind.startswith("unlinked")]
     assert "truncated or altered" in answer.error
     assert {key: size for key, size in store.list_sizes("n-") if "/t-" in key} == {
-        key: size for key, size in before.items() if "/t-" in key
+        key: size for key, size in sizes_before.items() if "/t-" in key
     }
 
 
@@ -369,12 +371,12 @@ def test_a_purged_folder_costs_one_get_in_later_runs(client: Callable[[], Catalo
     clock.days_later(8)
     catalog.vacuum(dry_run=False)
     fresh = client()
-    found = scope.chosen_scope(fresh._tree)
+    found_scope = scope.chosen_scope(fresh._tree)
     places = fresh._logs.places
-    counting = places.stores[fresh.warehouse] = CountingStore(places.store(fresh.warehouse))
-    looked = orphans.find(fresh._tree, found.namespaces[0], set(), clock.now_us, clock.now_us)
-    assert looked == orphans.NamespaceOrphans()
-    assert counting.by_kind == {"list": 1, "get": 5} and counting.rounds == 2
+    counting_store = places.stores[fresh.warehouse] = CountingStore(places.store(fresh.warehouse))
+    looked_orphans = orphans.find(fresh._tree, found_scope.namespaces[0], set(), clock.now_us, clock.now_us)
+    assert looked_orphans == orphans.NamespaceOrphans()
+    assert counting_store.by_kind == {"list": 1, "get": 5} and counting_store.rounds == 2
 
 
 @pytest.mark.parametrize("ends", ["by a conflict", "by its death", "while vacuum looks"])

@@ -41,8 +41,8 @@ def test_namespaces_and_tables_as_a_tree(catalog: Catalog) -> None:
 def test_as_of_a_time_and_in_a_transaction(catalog: Catalog) -> None:
     catalog.create_namespace("a")
     catalog.create_table("a.early", SCHEMA)
-    before = catalog.create_table("a.late", SCHEMA).committed_at  # its name is linked after that
-    past = Catalog(catalog.warehouse, as_of=before)
+    time_before = catalog.create_table("a.late", SCHEMA).committed_at  # its name is linked after that
+    past = Catalog(catalog.warehouse, as_of=time_before)
     shown = Shown(past)
     assert shown.has("as of", "early") and not shown.has("late")
     with catalog.transaction() as tx:
@@ -73,13 +73,15 @@ def test_many_namespaces_are_not_read(client, catalog: Catalog, warehouse: str) 
         tx.create_table("n0003.t", SCHEMA)
         tx.drop_namespace("n0000")
     wait_for_background()
-    seen: list[Observation] = []
-    other = Catalog(warehouse, observe=seen.append)
-    lines = tree(other).splitlines()
+    seen_observations: list[Observation] = []
+    other_catalog = Catalog(warehouse, observe=seen_observations.append)
+    lines = tree(other_catalog).splitlines()
     assert lines[:2] == ["├─ m-first/", "├─ n0001/"]
     assert lines.count("│  └─ t") == 1 and "namespaces more" in lines[-1] and len(lines) < 202
     assert sum(line.endswith("…") for line in lines) == 140
-    assert sum(seen[0].requests.values()) <= 60, seen  # the namespaces have no hints
+    assert sum(seen_observations[0].requests.values()) <= 60, (
+        seen_observations
+    )  # the namespaces have no hints
 
 
 def test_hostile_names_stay_text(catalog: Catalog) -> None:

@@ -39,7 +39,7 @@ class Shown(HTMLParser):
         self.texts.append(data)
 
     def has(self, *texts: str) -> bool:
-        return all(any(text in shown for shown in self.texts) for text in texts)
+        return all(any(text in shown_text for shown_text in self.texts) for text in texts)
 
 
 def make(catalog: Catalog, schema: pa.Schema, **options: Any) -> Table:
@@ -139,16 +139,16 @@ def test_a_large_file_is_not_read(catalog: Catalog, monkeypatch: pytest.MonkeyPa
 
 def test_a_look_is_no_read_of_a_transaction(catalog: Catalog) -> None:
     table = make(catalog, pa.schema({"id": pa.int64()})).append(pa.table({"id": [1]}))
-    other = make(catalog, pa.schema({"id": pa.int64()}))
-    path, other_path = table.identifier, other.identifier
+    other_table = make(catalog, pa.schema({"id": pa.int64()}))
+    path, other_path = table.identifier, other_table.identifier
     for looks in (False, True):
         with catalog.transaction("serializable") as tx:
-            seen = tx.load_table(path)
-            Shown(seen), Shown(tx)
-            changed = tx.load_table(other_path).append(pa.table({"id": [2]}))
-            assert Shown(changed).has("rows")
+            seen_table = tx.load_table(path)
+            Shown(seen_table), Shown(tx)
+            changed_table = tx.load_table(other_path).append(pa.table({"id": [2]}))
+            assert Shown(changed_table).has("rows")
             if not looks:
-                seen.to_arrow()
+                seen_table.to_arrow()
                 continue
             catalog.load_table(path).append(pa.table({"id": [3]}))
     with pytest.raises(CommitConflict), catalog.transaction("serializable") as tx:
@@ -186,23 +186,29 @@ def test_a_failing_store_never_raises(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.s3
 def test_requests_on_s3(tmp_path: Path) -> None:
     with s3_servers.running("moto", tmp_path / "objects") as (server, bucket):
-        warehouse, seen = f"s3://{bucket}/{uuid.uuid4().hex}", list[Observation]()
+        warehouse, seen_observations = f"s3://{bucket}/{uuid.uuid4().hex}", list[Observation]()
         catalog = Catalog(warehouse, options=server.options)
         table = make(catalog, pa.schema({"id": pa.int64()}))
         for start in range(0, 80, 10):
             table = table.append(pa.table({"id": list(range(start, start + 10))}))
         table.delete("id = 3")
         wait_for_background()
-        cold = Catalog(warehouse, options=server.options, observe=seen.append)
-        loaded = cold.load_table(table.identifier)
-        seen.clear()
-        assert Shown(loaded).has("5 of 79 rows", "Last changes")
-        assert [(each.operation, dict(each.requests)) for each in seen] == [("show", {"get": 7})]
-        seen.clear()
+        cold = Catalog(warehouse, options=server.options, observe=seen_observations.append)
+        loaded_table = cold.load_table(table.identifier)
+        seen_observations.clear()
+        assert Shown(loaded_table).has("5 of 79 rows", "Last changes")
+        assert [(observation.operation, dict(observation.requests)) for observation in seen_observations] == [
+            ("show", {"get": 7})
+        ]
+        seen_observations.clear()
         Shown(cold)
-        assert [(each.operation, dict(each.requests)) for each in seen] == [("show", {"get": 2})]
-        seen.clear()
-        Shown(Catalog(warehouse, options=server.options, observe=seen.append))
-        assert [(each.operation, dict(each.requests)) for each in seen] == [("show", {"get": 6})]
-    shown = Shown(loaded)
+        assert [(observation.operation, dict(observation.requests)) for observation in seen_observations] == [
+            ("show", {"get": 2})
+        ]
+        seen_observations.clear()
+        Shown(Catalog(warehouse, options=server.options, observe=seen_observations.append))
+        assert [(observation.operation, dict(observation.requests)) for observation in seen_observations] == [
+            ("show", {"get": 6})
+        ]
+    shown = Shown(loaded_table)
     assert shown.has("rows: StorageError: ", "id") and not shown.has("Last changes")

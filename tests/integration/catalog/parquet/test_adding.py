@@ -1,4 +1,4 @@
-"""Files of other writers in a table: what is taken, what is refused, and how they read whatever happens later."""
+"""Files of other writers in a table: accepted files, refused files, and reads after later changes."""
 
 from __future__ import annotations
 
@@ -44,12 +44,15 @@ def test_files_are_read_where_they_are_and_not_copied(catalog, source, tmp_path)
     table = catalog.create_table("t", COLUMNS)
     table.append(pa.table({"id": [3], "name": ["c"]}))
     table.refresh().add_files(folder)
-    other = Catalog(catalog.warehouse).load_table("t")
-    assert rows(other) == [{"id": n, "name": "abc"[n - 1]} for n in (1, 2, 3)]
-    assert rows(other, filter=col("name") == "b", columns=["id"]) == [{"id": 2}]
-    assert sorted(other.plan()["path"].to_pylist())[:2] == [f"{folder}/one.parquet", f"{folder}/two.parquet"]
-    assert len(other.plan(col("id") == 2)) == 1
-    assert (other.row_count, other.file_count) == (3, 3)
+    other_table = Catalog(catalog.warehouse).load_table("t")
+    assert rows(other_table) == [{"id": n, "name": "abc"[n - 1]} for n in (1, 2, 3)]
+    assert rows(other_table, filter=col("name") == "b", columns=["id"]) == [{"id": 2}]
+    assert sorted(other_table.plan()["path"].to_pylist())[:2] == [
+        f"{folder}/one.parquet",
+        f"{folder}/two.parquet",
+    ]
+    assert len(other_table.plan(col("id") == 2)) == 1
+    assert (other_table.row_count, other_table.file_count) == (3, 3)
     assert not catalog.fsck(deep=True).found
 
 
@@ -122,15 +125,15 @@ def test_names_of_folders_are_columns_and_partitions(catalog, source):
     source(pa.table({"id": [2]}), "day=2024-01-02", "kind=__HIVE_DEFAULT_PARTITION__", "f.parquet")
     folder = source(pa.table({"id": [3]}), "_tmp", "f.parquet")
     schema = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("kind", pa.string())])
-    partitioned = catalog.create_table(
+    partitioned_files = catalog.create_table(
         "p", schema, partition_by=["kind", {"transform": "month", "column": ["day"]}]
     ).add_files(folder)
     expected = [
         {"id": 1, "day": dt.date(2024, 1, 1), "kind": "a b"},
         {"id": 2, "day": dt.date(2024, 1, 2), "kind": None},
     ]
-    assert rows(partitioned) == expected
-    assert len(partitioned.plan(col("day") == dt.date(2024, 1, 1))) == 1
+    assert rows(partitioned_files) == expected
+    assert len(partitioned_files.plan(col("day") == dt.date(2024, 1, 1))) == 1
     plain = catalog.create_table("q", schema).add_files(folder, partition_filter={"day": "2024-01-02"})
     assert rows(plain) == expected[1:]
     assert rows(plain, filter=col("kind").is_null(), columns=["day"]) == [{"day": dt.date(2024, 1, 2)}]
@@ -148,8 +151,8 @@ def test_names_of_folders_are_columns_and_partitions(catalog, source):
     ):
         with pytest.raises(InvalidInput, match=match):
             later.refresh().add_files(folder, partition_filter=bad)
-    partitioned.delete(col("kind") == "a b")
-    assert rows(partitioned) == expected[1:]
+    partitioned_files.delete(col("kind") == "a b")
+    assert rows(partitioned_files) == expected[1:]
 
 
 def test_a_files_partition_is_known_by_its_bounds_where_it_has_one(catalog, source):
@@ -210,8 +213,8 @@ def test_a_column_that_a_file_lacks_has_its_default_if_that_is_a_value(catalog, 
 
 
 def test_required_columns_and_lengths_that_a_footer_does_not_prove_are_refused(catalog, source):
-    required = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string())])
-    table = catalog.create_table("t", required)
+    required_schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string())])
+    table = catalog.create_table("t", required_schema)
     with pytest.raises(InvalidInput, match="holds 1 NULLs in id, which is NOT NULL"):
         table.add_files(source(pa.table({"id": [1, None]}), "f.parquet"))
     with pytest.raises(InvalidInput, match="may hold NULLs in id"):
@@ -288,10 +291,10 @@ def test_a_file_is_in_a_table_once_also_when_two_add_it_at_the_same_time(catalog
 
 
 def test_files_of_lakelog_tables_are_refused(catalog, source):
-    other = catalog.create_table("other", COLUMNS).append(pa.table({"id": [1]}))
+    other_table = catalog.create_table("other", COLUMNS).append(pa.table({"id": [1]}))
     table = catalog.create_table("t", COLUMNS)
     with pytest.raises(InvalidInput, match="belongs to a lakelog table"):
-        table.add_files(f"{other.location}/data", ignore_extra_columns=True)
+        table.add_files(f"{other_table.location}/data", ignore_extra_columns=True)
 
 
 def test_vacuum_and_purge_never_delete_files_that_are_elsewhere(catalog, source, tmp_path):
@@ -341,9 +344,9 @@ def test_many_files_stand_in_a_sidecar_and_in_snapshots(catalog, source):
     table = catalog.create_table("t", schema).add_files(folder)
     for n in range(40):
         table = table.append(pa.table({"id": [1000 + n], "n": pa.array([n], pa.int32())}))
-    other = Catalog(catalog.warehouse).load_table("t")
-    assert len(rows(other)) == 250
-    assert rows(other, filter=(col("n") == 205)) == [{"id": 205, "n": 205}]
+    other_table = Catalog(catalog.warehouse).load_table("t")
+    assert len(rows(other_table)) == 250
+    assert rows(other_table, filter=(col("n") == 205)) == [{"id": 205, "n": 205}]
     assert not catalog.fsck(deep=True).found
 
 

@@ -28,8 +28,8 @@ def table(catalog: Catalog) -> Table:
     return table.append(rows(1, 2, 3)).append(rows(4, 5, region="US"))
 
 
-def unused(catalog: Catalog) -> list[str]:
-    return [found.where for found in catalog.fsck(deep=True).found]
+def unused_texts(catalog: Catalog) -> list[str]:
+    return [finding.where for finding in catalog.fsck(deep=True).found]
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def test_what_cannot_be_committed_is_deleted(catalog: Catalog, table: Table, cha
             make(table)
     # A delete goes on over the other one. Its copy, of which no row is left, is for vacuum: attempts at a commit may
     # differ in whether they need it.
-    assert len(unused(catalog)) == (1 if change == "delete" else 0)
+    assert len(unused_texts(catalog)) == (1 if change == "delete" else 0)
 
 
 def test_the_files_of_a_batch_that_is_there_already_are_deleted(catalog: Catalog, table: Table) -> None:
@@ -87,7 +87,7 @@ def test_the_files_of_a_batch_that_is_there_already_are_deleted(catalog: Catalog
     with beaten(lambda table: table.append(rows(7), batch=batch()), table):
         table.append(rows(7), batch=batch())
     assert sorted(table.refresh().to_arrow()["id"].to_pylist()) == [1, 2, 3, 4, 5, 7]
-    assert not unused(catalog)
+    assert not unused_texts(catalog)
 
 
 def test_what_may_have_been_committed_stays(catalog: Catalog, table: Table) -> None:
@@ -96,7 +96,7 @@ def test_what_may_have_been_committed_stays(catalog: Catalog, table: Table) -> N
 
     with patch("lakelog.catalog.core.writes.file_changes.commit", lost), pytest.raises(CommitUnknown):
         table.append(rows(8))
-    assert len(unused(catalog)) == 1
+    assert len(unused_texts(catalog)) == 1
 
 
 def test_a_compaction_whose_version_cannot_be_read_any_more_keeps_its_files(

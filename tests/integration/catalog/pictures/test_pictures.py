@@ -1,4 +1,4 @@
-"""Pictures of real logs: what they say is what happened, also where a log is damaged, and without secrets."""
+"""Pictures of real logs are true, even if a log is damaged, and have no secrets."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ def at(picture: Picture, version: int) -> ChangePicture:
 
 def test_a_table_s_picture_has_what_happened(catalog: Catalog) -> None:
     table = orders(catalog, partition_by=["day"], cluster_by=["id"]).append(rows(1, 2, 3, 4))
-    other = Catalog(catalog.warehouse, writer={"user": "joan", "engine": "test"}).load_table("shop.orders")
+    other_table = Catalog(catalog.warehouse, writer={"user": "joan", "engine": "test"}).load_table(
+        "shop.orders"
+    )
     table = table.append(rows(5)).append(rows(6))
-    other.append(rows(7))  # prepared on version 2, and committed after 4
+    other_table.append(rows(7))  # prepared on version 2, and committed after 4
     table = table.refresh().create_branch("trial").create_tag("checked")
     table.at(ref="trial").append(rows(8))
     table = table.refresh().fast_forward("main", "trial").delete("id = 3")
@@ -58,7 +60,7 @@ def test_a_table_s_picture_has_what_happened(catalog: Catalog) -> None:
     assert layout is not None and layout.rows == 7 and layout.key == "id" and layout.overlap is not None
     assert sum(part.files for part in layout.partitions) == layout.file_count
     assert {part.values for part in layout.partitions} == {"day=2026-01-01", "day=2026-01-02"}
-    assert sum(each.files for each in layout.sizes) == layout.file_count
+    assert sum(size.files for size in layout.sizes) == layout.file_count
 
 
 def test_deleted_rows_are_counted_where_they_are(catalog: Catalog) -> None:
@@ -80,12 +82,16 @@ def test_definitions_are_those_of_each_version(catalog: Catalog) -> None:
         [{"change": "set-property", "key": "a", "value": "9"}, {"change": "remove-property", "key": "b"}]
     )
     table.refresh().rollback_to_version(2)
-    found = catalog.picture("shop.orders").facts.definitions
-    assert [definition.version for definition in found] == [1, 3, 5, 6]
-    for definition in found:
-        then = catalog.load_table("shop.orders", version=definition.version)
-        assert [column.name for column in definition.columns] == [field.name for field in then.schema.fields]
-        assert definition.properties == dict(then.properties) and definition.comment == then.comment
+    definitions = catalog.picture("shop.orders").facts.definitions
+    assert [definition.version for definition in definitions] == [1, 3, 5, 6]
+    for definition in definitions:
+        past_table = catalog.load_table("shop.orders", version=definition.version)
+        assert [column.name for column in definition.columns] == [
+            field.name for field in past_table.schema.fields
+        ]
+        assert (
+            definition.properties == dict(past_table.properties) and definition.comment == past_table.comment
+        )
     newest = catalog.picture("shop.orders", versions=2).facts
     assert [definition.version for definition in newest.definitions] == [4, 5, 6]
     assert newest.changes[-1].kind == "older" and newest.changes[-1].version == 4
@@ -126,7 +132,7 @@ def test_health_names_what_a_compaction_would_do_and_a_compaction_mends_it(catal
     assert advice.command == "lakelog compact shop.orders"
     assert advice.sql == "CALL lake.system.compact(table => '`shop`.`orders`')"
     table.compact()
-    assert [each.level for each in catalog.picture("shop.orders").facts.health] == ["good"]
+    assert [advice.level for advice in catalog.picture("shop.orders").facts.health] == ["good"]
 
 
 def test_commands_are_safe_to_paste_whatever_a_table_is_called(catalog: Catalog) -> None:
@@ -171,8 +177,8 @@ def test_expired_versions_are_one_row(catalog: Catalog) -> None:
         table = table.append(rows(id))
     catalog.expire("shop.orders", version=4, dry_run=False)
     facts = catalog.picture("shop.orders").facts
-    (expired,) = [change for change in facts.changes if change.kind == "expired"]
-    assert (expired.first_version, expired.version) == (1, 4)  # of which the state of 4 is kept
+    (expired_change,) = [change for change in facts.changes if change.kind == "expired"]
+    assert (expired_change.first_version, expired_change.version) == (1, 4)  # of which the state of 4 is kept
     assert any("no vacuum has deleted" in advice.what for advice in facts.health)
 
 

@@ -32,19 +32,19 @@ def generated_table(catalog: Catalog, name: str = "t") -> None:
 
 def test_rows_are_sorted_by_the_clustering_before_the_sort_order(catalog: Catalog, client: Client) -> None:
     table = catalog.create_table("t", SCHEMA, cluster_by=["region"], sort_by=["id"])
-    mixed = rows(3, 1, region="b").to_batches() + rows(4, 2, region="a").to_batches()
-    table = table.append(type(rows()).from_batches(mixed))
+    mixed_batches = rows(3, 1, region="b").to_batches() + rows(4, 2, region="a").to_batches()
+    table = table.append(type(rows()).from_batches(mixed_batches))
     assert client().load_table("t").to_arrow()["id"].to_pylist() == [2, 4, 1, 3]
     assert table.clustering == (("region",),)
 
 
 def test_clustering_is_changed_and_ended(catalog: Catalog, client: Client) -> None:
     table = catalog.create_table("t", SCHEMA, cluster_by=["region"])
-    before = table.version
+    version_before = table.version
     table = table.alter([{"change": "set-clustering", "columns": [["amount"], ["id"]]}])
-    assert table.version == before + 1
+    assert table.version == version_before + 1
     assert client().load_table("t").clustering == (("amount",), ("id",))
-    assert client().load_table("t").at(version=before).clustering == (("region",),)
+    assert client().load_table("t").at(version=version_before).clustering == (("region",),)
     assert next(iter(table.history())).operation == "change clustering"
     with pytest.raises(InvalidInput, match="clustered by it"):
         table.alter([{"change": "delete-column", "name": ["amount"]}])
@@ -63,9 +63,9 @@ def test_an_append_goes_over_a_change_of_the_clustering(catalog: Catalog, client
 
 def test_clustering_comes_back_with_a_rollback_and_goes_with_a_replace(catalog: Catalog) -> None:
     table = catalog.create_table("t", SCHEMA, cluster_by=["id"])
-    replaced = engine.commit_stage(catalog, engine.stage(catalog, "replace", "t", SCHEMA))
-    assert replaced.clustering == ()
-    assert replaced.rollback_to_version(table.version).clustering == (("id",),)
+    replaced_table = engine.commit_stage(catalog, engine.stage(catalog, "replace", "t", SCHEMA))
+    assert replaced_table.clustering == ()
+    assert replaced_table.rollback_to_version(table.version).clustering == (("id",),)
 
 
 def test_a_snapshot_remembers_clustering_and_generated_columns(catalog: Catalog, client: Client) -> None:
@@ -119,12 +119,12 @@ def test_rows_that_were_written_without_the_column_do_not_meet_it(catalog: Catal
     generated_table(catalog)
     first = catalog.load_table("t")
     without = first.alter([{"change": "delete-column", "name": ["plus"]}])
-    filled = without.append(rows(1).select(["id"]).append_column("other", rows(5)["id"]))
+    filled_table = without.append(rows(1).select(["id"]).append_column("other", rows(5)["id"]))
     client().load_table("t").rollback_to_version(first.version)
     with pytest.raises(CommitConflict, match="generated now"):
         without.append(rows(2).select(["id"]).append_column("other", rows(5)["id"]))
     with pytest.raises(InvalidInput, match="generated now"):
-        client().load_table("t").set_current_version(filled.version)
+        client().load_table("t").set_current_version(filled_table.version)
 
 
 def test_a_table_that_is_staged_by_hand_needs_the_columns_that_it_names(catalog: Catalog) -> None:

@@ -1,4 +1,4 @@
-"""Constraints from Python: what is kept, what is held against rows, and who conflicts with whom."""
+"""Constraints from Python: storage, checks of rows, and conflicts."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_constraints_are_kept_and_seen_by_others(client: Client, table: Table, o
     table.table_head.tracked.log.snapshot(table.table_head.view)
     assert client().load_table("t").constraints == table.constraints
     table = table.alter([drop("PK")])
-    assert [each.name for each in other.refresh().constraints] == ["over_0", "fk"]
+    assert [constraint.name for constraint in other.refresh().constraints] == ["over_0", "fk"]
     assert next(iter(table.history())).details == {"name": "pk"}
 
 
@@ -100,14 +100,17 @@ def test_a_table_without_constraints_is_stored_as_it_was_before_there_were_any(t
 
 def test_a_staged_table_has_its_constraints_from_its_first_version(catalog: Catalog, client: Client) -> None:
     stage = engine.stage(catalog, "create", "s", SCHEMA, constraints=[over(5), KEY])
-    assert [each.name for each in engine.commit_stage(catalog, stage).constraints] == ["over_5", "pk"]
+    assert [constraint.name for constraint in engine.commit_stage(catalog, stage).constraints] == [
+        "over_5",
+        "pk",
+    ]
     table = client().load_table("s")
     with pytest.raises(CheckViolated):
         table.append(rows(5))
-    replaced = engine.commit_stage(
+    replaced_table = engine.commit_stage(
         catalog, engine.stage(catalog, "replace", "s", SCHEMA, constraints=[over(1)])
     )
-    assert [each.name for each in replaced.constraints] == ["over_1"]
+    assert [constraint.name for constraint in replaced_table.constraints] == ["over_1"]
     assert engine.commit_stage(catalog, engine.stage(catalog, "replace", "s", SCHEMA)).constraints == ()
 
 
@@ -136,8 +139,8 @@ def test_names_are_taken_once_and_columns_have_to_be_there(table: Table) -> None
 
 def test_rows_that_violate_a_check_are_refused_with_its_name(table: Table, other: Table) -> None:
     table = table.alter([add(over(1))])
-    nothing = pa.table({"id": [None], "region": ["EU"], "amount": [None]}, schema=SCHEMA)
-    table = table.append(rows(2, 3)).append(nothing)
+    empty_table = pa.table({"id": [None], "region": ["EU"], "amount": [None]}, schema=SCHEMA)
+    table = table.append(rows(2, 3)).append(empty_table)
     for write in (table.append, table.overwrite, table.overwrite_partitions):
         with pytest.raises(
             CheckViolated, match=r"1 rows of the data violate the constraint over_1 CHECK \(id > 1\)"
@@ -181,23 +184,26 @@ def test_an_empty_partition_has_no_rows_that_need_a_proof(catalog: Catalog) -> N
     table = engine.add_partitions(table.append(rows(3, 5)), [{"id": -1}, {"id": None}])
     with_check = table.alter([add(over(2)), require("id")])
     assert not with_check.schema.find(["id"]).nullable and with_check.row_count == 2
-    emptied = engine.truncate_partitions(with_check, [{"id": 3}])
-    assert [each.name for each in emptied.alter([add(over(4))]).constraints] == ["over_2", "over_4"]
+    emptied_table = engine.truncate_partitions(with_check, [{"id": 3}])
+    assert [constraint.name for constraint in emptied_table.alter([add(over(4))]).constraints] == [
+        "over_2",
+        "over_4",
+    ]
     with pytest.raises(RowsUnproven):
-        emptied.alter([add(over(5))])
+        emptied_table.alter([add(over(5))])
 
 
 def test_what_was_looked_at_is_one_version(table: Table, other: Table) -> None:
-    seen = table.append(rows(1))
+    seen_table = table.append(rows(1))
     other.refresh().append(rows(2))
     with pytest.raises(CommitConflict, match="rows were added since"):
-        seen.alter([add(OPAQUE)], looked_at=seen)
+        seen_table.alter([add(OPAQUE)], looked_at=seen_table)
     # What the statistics prove needs no look.
-    altered = seen.alter([add(over(0))], looked_at=seen)
-    assert [each.name for each in altered.constraints] == ["over_0"]
+    altered_table = seen_table.alter([add(over(0))], looked_at=seen_table)
+    assert [constraint.name for constraint in altered_table.constraints] == ["over_0"]
     # Nor do rows that are gone.
-    altered = altered.delete([("id", "=", 2)])
-    assert altered.alter([add(OPAQUE)], looked_at=seen).constraints[1].name == "odd"
+    altered_table = altered_table.delete([("id", "=", 2)])
+    assert altered_table.alter([add(OPAQUE)], looked_at=seen_table).constraints[1].name == "odd"
 
 
 def test_rows_written_before_a_check_was_added_conflict_with_it(table: Table, other: Table) -> None:
@@ -242,11 +248,11 @@ def test_columns_of_keys_are_renamed_and_those_of_checks_stay(table: Table) -> N
 
 
 def test_not_null_needs_a_proof(table: Table, other: Table) -> None:
-    nothing = pa.table({"id": [1], "region": [None], "amount": [None]}, schema=SCHEMA)
+    empty_table = pa.table({"id": [1], "region": [None], "amount": [None]}, schema=SCHEMA)
     table = table.append(rows(1, 2))
     assert not table.alter([require("id")]).schema.find(["id"]).nullable
     write = engine.begin_write(other)
-    table = table.refresh().append(nothing)
+    table = table.refresh().append(empty_table)
     with pytest.raises(RowsUnproven, match="region IS NOT NULL"):
         table.alter([require("region")])
     # Rows of a write that began before may have no value.
@@ -257,24 +263,24 @@ def test_not_null_needs_a_proof(table: Table, other: Table) -> None:
 
 
 def test_not_null_looks_at_what_was_added_since(table: Table, other: Table) -> None:
-    nothing = pa.table({"id": [1], "region": [None], "amount": [None]}, schema=SCHEMA)
-    seen = table.append(rows(1))
+    empty_table = pa.table({"id": [1], "region": [None], "amount": [None]}, schema=SCHEMA)
+    seen_table = table.append(rows(1))
     other.refresh().append(rows(2))
-    assert not seen.alter([require("region")], looked_at=seen).schema.find(["region"]).nullable
-    other.refresh().append(nothing.set_column(1, "region", pa.array(["x"])))
+    assert not seen_table.alter([require("region")], looked_at=seen_table).schema.find(["region"]).nullable
+    other.refresh().append(empty_table.set_column(1, "region", pa.array(["x"])))
     with pytest.raises(CommitConflict, match="amount IS NOT NULL"):
-        seen.alter([require("amount")], looked_at=seen)
+        seen_table.alter([require("amount")], looked_at=seen_table)
 
 
 def test_in_a_transaction_constraints_hold_from_their_step_on(catalog: Catalog, client: Client) -> None:
     catalog.create_table("t", SCHEMA)
     with catalog.transaction() as tx:
-        before = tx.load_table("t")
+        table_before = tx.load_table("t")
         tx.load_table("t").alter([add(over(0))])
         with pytest.raises(CheckViolated):
             tx.load_table("t").append(rows(0))
         with pytest.raises(CommitConflict, match="added a CHECK"):
-            before.overwrite(rows(0))
+            table_before.overwrite(rows(0))
         tx.load_table("t").append(rows(1))
     table = client().load_table("t")
     assert (table.row_count, table.constraints[0].name) == (1, "over_0")
@@ -308,6 +314,6 @@ def test_going_back_brings_back_no_rows_that_a_check_forbids(table: Table, other
     back = table.refresh().rollback_to_version(3)
     assert (back.constraints, back.row_count) == ((), 2)
     forward = back.rollback_to_version(5)
-    assert [each.name for each in forward.constraints] == ["over_0"]
+    assert [constraint.name for constraint in forward.constraints] == ["over_0"]
     with pytest.raises(CommitConflict):
         engine.commit_write(other, write, "append", [])

@@ -29,12 +29,12 @@ def table(catalog: Catalog) -> Table:
 
 
 def test_a_column_is_added_with_a_default_and_a_place(table: Table) -> None:
-    added = table.add_column("score", pa.int64(), default=5, after="id", comment="points")
-    assert added.version == table.version + 1 and "score" not in table.schema.names
-    assert added.schema.names == ("id", "score", "place", "tags")
-    assert added.schema.find(["score"]).comment == "points"
-    assert added.append(IDS).to_arrow()["score"].to_pylist() == [5] * 4
-    assert added.add_column("top", "decimal(10,2)", first=True).schema.names[0] == "top"
+    added_table = table.add_column("score", pa.int64(), default=5, after="id", comment="points")
+    assert added_table.version == table.version + 1 and "score" not in table.schema.names
+    assert added_table.schema.names == ("id", "score", "place", "tags")
+    assert added_table.schema.find(["score"]).comment == "points"
+    assert added_table.append(IDS).to_arrow()["score"].to_pylist() == [5] * 4
+    assert added_table.add_column("top", "decimal(10,2)", first=True).schema.names[0] == "top"
 
 
 DEFAULTS: list[tuple[pa.DataType, Any]] = [
@@ -77,14 +77,14 @@ def test_nested_fields_are_found_by_their_path(table: Table) -> None:
 
 
 def test_an_update_changes_what_is_given_in_one_commit(table: Table) -> None:
-    added = table.add_column("score", pa.int32(), comment="points", default=1)
-    changed = added.update_column("score", type=pa.int64(), default=7, first=True)
-    assert changed.version == added.version + 1 and changed.schema.names[0] == "score"
-    field = changed.schema.find(["score"])
+    added_table = table.add_column("score", pa.int32(), comment="points", default=1)
+    changed_table = added_table.update_column("score", type=pa.int64(), default=7, first=True)
+    assert changed_table.version == added_table.version + 1 and changed_table.schema.names[0] == "score"
+    field = changed_table.schema.find(["score"])
     assert (str(field.type), field.comment) == ("long", "points")
-    changed = changed.append(IDS)
-    assert changed.to_arrow()["score"].to_pylist() == [1, 1, 7, 7]
-    bare = changed.update_column("score", comment=None, default=None)
+    changed_table = changed_table.append(IDS)
+    assert changed_table.to_arrow()["score"].to_pylist() == [1, 1, 7, 7]
+    bare = changed_table.update_column("score", comment=None, default=None)
     assert bare.schema.find(["score"]).comment is None
     assert bare.append(IDS).to_arrow()["score"].to_pylist() == [1, 1, 7, 7, None, None]
     assert not table.update_column("id", nullable=False).schema.find(["id"]).nullable
@@ -100,16 +100,16 @@ def test_several_changes_are_one_commit(table: Table) -> None:
         change.add_partition_field({"transform": "bucket", "args": [4], "column": "key"}).set_sort_order(
             ["key"]
         )
-    after = change.table
-    assert after.version == table.version + 1
-    assert after.schema.names == ("key", "place", "tags", "score")
-    assert after.comment == "people" and after.properties["team"] == "a"
-    check, key = after.constraints
+    table_after = change.table
+    assert table_after.version == table.version + 1
+    assert table_after.schema.names == ("key", "place", "tags", "score")
+    assert table_after.comment == "people" and table_after.properties["team"] == "a"
+    check, key = table_after.constraints
     assert isinstance(check, CheckConstraint) and check.columns == (1,) and isinstance(key, PrimaryKey)
-    assert len(after.spec.fields) == len(after.sort_order.fields) == 1
+    assert len(table_after.spec.fields) == len(table_after.sort_order.fields) == 1
     with pytest.raises(CheckViolated):
-        after.append(pa.table({"key": pa.array([-1], pa.int32())}))
-    bare = after.drop_constraint("positive").drop_constraint("positive", missing_ok=True)
+        table_after.append(pa.table({"key": pa.array([-1], pa.int32())}))
+    bare = table_after.drop_constraint("positive").drop_constraint("positive", missing_ok=True)
     bare = (
         bare.remove_properties("team", "nothing").drop_partition_field("key_bucket").set_clustering(["key"])
     )
@@ -196,7 +196,10 @@ def test_errors_say_what_and_where(
 
 
 def test_a_hook_sees_an_alter() -> None:
-    seen = list[Observation]()
-    catalog = Catalog("memory://methods", observe=seen.append)
+    seen_observations = list[Observation]()
+    catalog = Catalog("memory://methods", observe=seen_observations.append)
     catalog.create_table("t", pa.schema(COLUMNS)).add_column("y", pa.int64())
-    assert [each.operation for each in seen if not each.is_background] == ["create_table", "alter"]
+    assert [observation.operation for observation in seen_observations if not observation.is_background] == [
+        "create_table",
+        "alter",
+    ]

@@ -41,7 +41,7 @@ def test_it_is_refused_and_nothing_is_made(catalog: Catalog, tmp_path: Path, nam
     ):
         with pytest.raises(InvalidInput, match=REASON):
             attempt()
-    assert [each[-1] for each in catalog.list_tables()] == ["t"]
+    assert [table[-1] for table in catalog.list_tables()] == ["t"]
     assert table.refresh().version == table.version
 
 
@@ -51,6 +51,6 @@ def test_names_of_metadata_columns_keep_their_values(catalog: Catalog, tmp_path:
     table = catalog.create_table("t", rows.schema).append(rows)
     table = table.add_files(tmp_path / "a.parquet")
     table.update({"_file": "_file + 1"}, where="k = 1")
-    found = catalog.load_table("t").to_arrow().sort_by("k").to_pylist()
-    assert [row.pop("_file") for row in found] == [11, 11, 20, 20]
-    assert [set(row.values()) for row in found] == [{1, 10}, {1, 10}, {2, 20}, {2, 20}]
+    found_rows = catalog.load_table("t").to_arrow().sort_by("k").to_pylist()
+    assert [row.pop("_file") for row in found_rows] == [11, 11, 20, 20]
+    assert [set(row.values()) for row in found_rows] == [{1, 10}, {1, 10}, {2, 20}, {2, 20}]

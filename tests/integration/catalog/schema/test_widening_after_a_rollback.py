@@ -43,8 +43,8 @@ def test_filters_find_all_rows(
         table().append(pa.table({"i": pa.array([value], type)}))
 
     def snapshot() -> None:
-        tracked = table().table_head.tracked
-        tracked.log.snapshot(tracked.current())
+        tracked_log = table().table_head.tracked
+        tracked_log.log.snapshot(tracked_log.current())
 
     def check() -> None:
         low, high = sorted([1, present[2]])
@@ -52,7 +52,7 @@ def test_filters_find_all_rows(
         assert table().scan(filter=col("i") <= low).to_arrow()["i"].to_pylist() == [low]
         assert table().scan(filter=col("i") > low).to_arrow()["i"].to_pylist() == [high]
 
-    before = (
+    table_before = (
         Catalog(tmp_path)
         .create_table("t", pa.schema([("i", first)]))
         .append(pa.table({"i": pa.array([1], first)}))
@@ -60,7 +60,7 @@ def test_filters_find_all_rows(
     widened_to(*gone)
     if gone_is_stored:
         snapshot()
-    table().rollback_to_version(before.version)
+    table().rollback_to_version(table_before.version)
     widened_to(*present)
     check()
     snapshot()
@@ -80,16 +80,16 @@ def test_removed_entries_of_a_wider_partition_are_no_error(
         return Catalog(tmp_path).load_table("t")
 
     def snapshot() -> None:
-        tracked = table().table_head.tracked
-        tracked.log.snapshot(tracked.current())
+        tracked_log = table().table_head.tracked
+        tracked_log.log.snapshot(tracked_log.current())
 
     rows = pa.table({"i": pa.array(range(6), pa.int32())})
-    before = Catalog(tmp_path).create_table("t", rows.schema, partition_by=["i"]).append(rows)
+    table_before = Catalog(tmp_path).create_table("t", rows.schema, partition_by=["i"]).append(rows)
     snapshot()
     table().alter([{"change": "update-column-type", "name": ["i"], "type": "long"}])
     table().append(pa.table({"i": pa.array([2**60, 2**61, 9], pa.int64())}))
     snapshot()
-    table().rollback_to_version(before.version)
+    table().rollback_to_version(table_before.version)
     for _ in range(2):
         assert table().scan(filter=col("i") == 5).to_arrow()["i"].to_pylist() == [5]
         assert table().scan(filter=col("i") > 2).to_arrow().num_rows == 3

@@ -73,8 +73,10 @@ def atoms() -> Iterator[Column]:
         yield Column(name, pa.array(_filled(values), type), _filled(values))
     for name in CODED:
         type, values = ATOMS[name]
-        yield from _coded(name, pa.array(values, type), values)
-    yield from _coded("list", pa.array([[1, None], None, []], pa.list_view(pa.int8())), [[1, None], None, []])
+        yield from _coded_columns(name, pa.array(values, type), values)
+    yield from _coded_columns(
+        "list", pa.array([[1, None], None, []], pa.list_view(pa.int8())), [[1, None], None, []]
+    )
     yield Column("null", pa.nulls(ROWS), [None] * ROWS, pa.string())
     bits = pa.ExtensionArray.from_storage(pa.bool8(), pa.array(_filled([1, None, 0]), pa.int8()))
     yield Column("bool8", bits, _filled([True, None, False]))
@@ -87,7 +89,7 @@ def atoms() -> Iterator[Column]:
     yield Column("tensor", tensors, tensor.to_pylist())
 
 
-def _coded(name: str, values: pa.Array, kept: list[Any]) -> Iterator[Column]:
+def _coded_columns(name: str, values: pa.Array, kept: list[Any]) -> Iterator[Column]:
     places = [*range(len(values)), None, *reversed(range(len(values)))]
     places = _filled(places)
     indices = pa.array(places, pa.uint32())
@@ -145,7 +147,7 @@ def _struct(column: Column) -> tuple[pa.Array, list[Any]]:
     numbers = list(range(ROWS))
     array = pa.StructArray.from_arrays([column.array, pa.array(numbers)], ["x", "y"], mask=_mask())
     pairs: list[Any] = [{"x": x, "y": y} for x, y in zip(column.kept, numbers, strict=True)]
-    return array, [None if at == LOST else each for at, each in enumerate(pairs)]
+    return array, [None if at == LOST else each_pair for at, each_pair in enumerate(pairs)]
 
 
 def _map(column: Column) -> tuple[pa.Array, list[Any]]:
@@ -174,7 +176,7 @@ NESTED: dict[str, Callable[[Column], tuple[pa.Array, list[Any]]]] = {
 }  # fmt: skip
 
 
-def nested(column: Column, form: str) -> Column:
+def nested_column(column: Column, form: str) -> Column:
     array, kept = NESTED[form](column)
     stored = None
     if column.stored is not None:
@@ -187,10 +189,14 @@ def columns(depth: int) -> Iterator[Column]:
     """Yield columns of up to so many nested forms."""
     level = list(atoms())
     yield from level
-    wanted = {*CODED, "null", "bool8"}
-    level = [each for each in level if each.name.split(" of ")[-1] in wanted or each.name in wanted]
+    wanted_texts = {*CODED, "null", "bool8"}
+    level = [
+        column
+        for column in level
+        if column.name.split(" of ")[-1] in wanted_texts or column.name in wanted_texts
+    ]
     for _ in range(depth):
-        level = [nested(each, form) for each in level for form in NESTED]
+        level = [nested_column(column, form) for column in level for form in NESTED]
         yield from level
 
 
@@ -210,7 +216,9 @@ def table_of(given: list[Column], *, chunked: bool = False) -> pa.Table:
 
 
 def stored_schema(given: list[Column]) -> pa.Schema:
-    fields = [(each.name, each.array.type if each.stored is None else each.stored) for each in given]
+    fields = [
+        (column.name, column.array.type if column.stored is None else column.stored) for column in given
+    ]
     return pa.schema([("id", pa.int64()), *fields])
 
 

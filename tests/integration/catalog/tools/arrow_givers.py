@@ -23,13 +23,13 @@ Given = tuple[Any, dict[str, list[Any]]]
 
 
 def of_pandas() -> Given:
-    whole, texts = [1, None, -3], ["a", None, "ä"]
+    whole_numbers, texts = [1, None, -3], ["a", None, "ä"]
     columns: dict[str, tuple[Any, list[Any]]] = {
         **{f"numpy {name}": (np.array([1, 0, 3], name), [1, 0, 3]) for name in ("int8", "uint16", "int64", "uint64")},
         "numpy float": (np.array([1.5, np.nan, -2.0]), [1.5, None, -2.0]),
         "numpy half": (np.array([1.5, 0, -2.0], "float16"), [1.5, 0.0, -2.0]),
         "numpy bool": (np.array([True, False, True]), [True, False, True]),
-        "Int64": (pd.array(whole, "Int64"), whole),
+        "Int64": (pd.array(whole_numbers, "Int64"), whole_numbers),
         "boolean": (pd.array([True, None, False], "boolean"), [True, None, False]),
         "Float64": (pd.array([1.5, None, 2.5], "Float64"), [1.5, None, 2.5]),
         "str": (pd.Series(texts), texts),
@@ -59,7 +59,7 @@ def of_pandas() -> Given:
     for name, (array, kept) in arrow.items():
         columns[f"Arrow's {name}"] = (pd.Series(pd.arrays.ArrowExtensionArray(array)), kept)
     return pd.DataFrame({"id": IDS, **{name: given for name, (given, _) in columns.items()}}), {
-        name: kept for name, (_, kept) in columns.items()
+        name: kept_column for name, (_, kept_column) in columns.items()
     }
 
 
@@ -86,22 +86,22 @@ def of_polars() -> Given:
     if hasattr(pl, "Float16"):
         atoms["Float16"] = (pl.Float16, [1.5, None, -2.0])
     series = {name: pl.Series(name, values, dtype=type) for name, (type, values) in atoms.items()}
-    kept = {name: values for name, (_, values) in atoms.items()}
-    nested: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    kept_values = {name: values for name, (_, values) in atoms.items()}
+    nested_pairs: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
         "List": (lambda type: pl.List(type), lambda value: [value, None]),
         "Array": (lambda type: pl.Array(type, 2), lambda value: [value, value]),
         "Struct": (lambda type: pl.Struct({"x": type}), lambda value: {"x": value}),
     }
     for name, (type, values) in list(atoms.items()):
-        for outer, (outer_type, outer_value) in nested.items():
-            one = [outer_value(values[0]), None, outer_value(values[2])]
-            series[f"{outer} of {name}"] = pl.Series(one, dtype=outer_type(type))
-            kept[f"{outer} of {name}"] = one
-            for inner, (inner_type, inner_value) in nested.items():
+        for outer, (outer_type, outer_value) in nested_pairs.items():
+            outer_values = [outer_value(values[0]), None, outer_value(values[2])]
+            series[f"{outer} of {name}"] = pl.Series(outer_values, dtype=outer_type(type))
+            kept_values[f"{outer} of {name}"] = outer_values
+            for inner, (inner_type, inner_value) in nested_pairs.items():
                 two = [outer_value(inner_value(values[0])), None, outer_value(inner_value(values[2]))]
                 series[f"{outer} of {inner} of {name}"] = pl.Series(two, dtype=outer_type(inner_type(type)))
-                kept[f"{outer} of {inner} of {name}"] = two
-    return pl.DataFrame({"id": IDS, **series}), kept
+                kept_values[f"{outer} of {inner} of {name}"] = two
+    return pl.DataFrame({"id": IDS, **series}), kept_values
 
 
 DUCKDB: dict[str, tuple[list[str], list[Any]]] = {

@@ -77,12 +77,12 @@ def make_table(catalog: Catalog, name: str = "lab.lived") -> Table:
 @contextmanager
 def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[int, list[str]]]]:
     """Note, for each read, how many files it has and which columns."""
-    noted: list[tuple[int, list[str]]] = []
+    noted_pairs: list[tuple[int, list[str]]] = []
 
     def noting(store: Any, prefix: str, plan: pa.Table, *rest: Any, **how: Any) -> Any:
-        noted.append((plan.num_rows, how["columns"]))
+        noted_pairs.append((plan.num_rows, how["columns"]))
         return read_files(store, prefix, plan, *rest, **how)
 
-    with monkeypatch.context() as patched:
-        patched.setattr("lakelog.catalog.scan.read_files", noting)
-        yield noted
+    with monkeypatch.context() as patch:
+        patch.setattr("lakelog.catalog.scan.read_files", noting)
+        yield noted_pairs

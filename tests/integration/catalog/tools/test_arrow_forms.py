@@ -25,7 +25,7 @@ SAMPLED, TOGETHER = 60, 150
 """Columns of one table, in the short form and in the full one."""
 
 
-def _seeded(table: Table) -> Table:
+def _seeded_table(table: Table) -> Table:
     return table.append(pa.table({"id": [0, 1, 99]}))
 
 
@@ -34,20 +34,20 @@ def append(catalog: Catalog, schema: pa.Schema, data: Any) -> Table:
 
 
 def overwrite(catalog: Catalog, schema: pa.Schema, data: Any) -> Table:
-    return _seeded(catalog.create_table("t", schema)).overwrite(data)
+    return _seeded_table(catalog.create_table("t", schema)).overwrite(data)
 
 
 def overwrite_partitions(catalog: Catalog, schema: pa.Schema, data: Any) -> Table:
     by = [{"transform": "bucket", "args": [1], "column": ["id"]}]
-    return _seeded(catalog.create_table("t", schema, partition_by=by)).overwrite_partitions(data)
+    return _seeded_table(catalog.create_table("t", schema, partition_by=by)).overwrite_partitions(data)
 
 
 def upsert(catalog: Catalog, schema: pa.Schema, data: Any) -> Table:
-    return _seeded(catalog.create_table("t", schema)).upsert(data, on="id").delete("id = 99")
+    return _seeded_table(catalog.create_table("t", schema)).upsert(data, on="id").delete("id = 99")
 
 
 def merge(catalog: Catalog, schema: pa.Schema, data: Any) -> Table:
-    merging = _seeded(catalog.create_table("t", schema)).merge(data, on="target.id = source.id")
+    merging = _seeded_table(catalog.create_table("t", schema)).merge(data, on="target.id = source.id")
     merging = merging.when_matched_update_all().when_not_matched_insert_all()
     return merging.when_not_matched_by_source_delete().execute()
 
@@ -62,7 +62,7 @@ OPERATIONS: dict[str, Callable[[Catalog, pa.Schema, Any], Table]] = {
 }
 FORMS: dict[str, Callable[[list[Column]], Any]] = {
     "table": arrow_forms.table_of,
-    "slices": lambda given: arrow_forms.table_of([arrow_forms.sliced(each) for each in given]),
+    "slices": lambda given: arrow_forms.table_of([arrow_forms.sliced(column) for column in given]),
     "chunks": lambda given: arrow_forms.table_of(given, chunked=True),
     "reader": lambda given: arrow_forms.table_of(given).to_reader(max_chunksize=4),
     "batch": lambda given: arrow_forms.table_of(given).to_batches()[0],
@@ -76,21 +76,21 @@ def grouped(values: list[Any]) -> Iterator[list[Any]]:
 
 
 def assert_kept(table: Table, kept: dict[str, list[Any]]) -> None:
-    found = table.refresh().to_arrow().sort_by("id")
+    rows = table.refresh().to_arrow().sort_by("id")
     for name, values in kept.items():
-        assert comparable(found[name].to_pylist()) == comparable(values), name
+        assert comparable(rows[name].to_pylist()) == comparable(values), name
 
 
 def check(operation: str, form: str, given: list[Column]) -> None:
     catalog = Catalog(f"memory://{random.randbytes(8).hex()}")
     table = OPERATIONS[operation](catalog, arrow_forms.stored_schema(given), FORMS[form](given))
-    assert_kept(table, {each.name: each.kept for each in given})
+    assert_kept(table, {column.name: column.kept for column in given})
 
 
 @pytest.mark.parametrize(("operation", "form"), list(itertools.product(OPERATIONS, FORMS)))
 def test_values_of_any_type_come_back(operation: str, form: str) -> None:
-    sampled = random.Random(f"{operation} {form}").sample(COLUMNS, SAMPLED)
-    check(operation, form, sampled)
+    sampled_columns = random.Random(f"{operation} {form}").sample(COLUMNS, SAMPLED)
+    check(operation, form, sampled_columns)
 
 
 @pytest.mark.slow
@@ -150,9 +150,9 @@ def test_values_that_cannot_be_kept_are_refused_in_one_line(
 ) -> None:
     values = arrow_forms.REFUSED[what]()
     data = pa.table({"id": pa.array(range(len(values)), pa.int64()), "v": values})
-    with pytest.raises(InvalidInput, match=r"column v\b.* Arrow's type .*: ") as refused:
+    with pytest.raises(InvalidInput, match=r"column v\b.* Arrow's type .*: ") as refused_error:
         OPERATIONS[operation](catalog, arrow_forms.stored_schema([]).append(pa.field("v", pa.string())), data)
-    assert len(refused.value.message.splitlines()) == 1
+    assert len(refused_error.value.message.splitlines()) == 1
 
 
 def hidden() -> pa.Array:
@@ -175,8 +175,8 @@ def test_values_below_nulls_are_not_written(catalog: Catalog, operation: str) ->
 def test_rows_without_a_column_are_rows(catalog: Catalog) -> None:
     table = catalog.create_table("t", pa.schema([("v", pa.string())]))
     batch = pa.RecordBatch.from_struct_array(pa.array([{}, {}, {}], pa.struct([])))
-    for each in (batch, pa.Table.from_batches([batch]), pd.DataFrame(index=range(3))):
-        table = table.append(each)
+    for each_batch in (batch, pa.Table.from_batches([batch]), pd.DataFrame(index=range(3))):
+        table = table.append(each_batch)
     assert table.to_arrow()["v"].null_count == 9
 
 
@@ -220,9 +220,9 @@ def test_frames_that_cannot_be_kept_are_refused_in_one_line(
     catalog: Catalog, operation: str, what: str
 ) -> None:
     make, why = FRAMES[what]
-    with pytest.raises(InvalidInput, match=why) as refused:
+    with pytest.raises(InvalidInput, match=why) as refused_error:
         OPERATIONS[operation](catalog, pa.schema([("id", pa.int64()), ("v", pa.decimal128(38, 0))]), make())
-    assert len(refused.value.message.splitlines()) == 1
+    assert len(refused_error.value.message.splitlines()) == 1
 
 
 NAMED = pa.schema([("id", pa.int64()), ("name", pa.string())])
@@ -234,9 +234,9 @@ def test_an_index_with_a_name_is_a_column_whatever_its_values_are(
     catalog: Catalog, operation: str, ids: list[int]
 ) -> None:
     frame = pd.DataFrame({"id": ids, "name": ["a", "b", "c"]}).set_index("id")
-    found = OPERATIONS[operation](catalog, NAMED, frame).to_arrow().to_pylist()
+    rows = OPERATIONS[operation](catalog, NAMED, frame).to_arrow().to_pylist()
     wanted = dict(zip(ids, "abc", strict=True))
-    assert {each["id"]: each["name"] for each in found if each["id"] in ids} == wanted
+    assert {each["id"]: each["name"] for each in rows if each["id"] in ids} == wanted
 
 
 def test_levels_of_an_index_are_columns_and_numbers_of_rows_are_not(catalog: Catalog) -> None:
@@ -277,11 +277,11 @@ def test_an_index_that_would_be_lost_is_refused(catalog: Catalog, frame: Callabl
 
 
 def test_python_values_of_an_update_come_back(catalog: Catalog) -> None:
-    given = [
-        each for each in arrow_forms.atoms() if each.kept[0] is not None and not isinstance(each.kept[0], str)
+    atoms = [
+        atom for atom in arrow_forms.atoms() if atom.kept[0] is not None and not isinstance(atom.kept[0], str)
     ]
     # A float of Python is a double, which a FLOAT does not take.
-    given = [each for each in given if each.name in arrow_forms.ATOMS.keys() - {"float", "half float"}]
-    table = catalog.create_table("t", arrow_forms.stored_schema(given)).append(arrow_forms.table_of(given))
-    after = table.update({each.name: each.kept[0] for each in given}, "true")
-    assert_kept(after, {each.name: [each.kept[0]] * arrow_forms.ROWS for each in given})
+    atoms = [column for column in atoms if column.name in arrow_forms.ATOMS.keys() - {"float", "half float"}]
+    table = catalog.create_table("t", arrow_forms.stored_schema(atoms)).append(arrow_forms.table_of(atoms))
+    table_after = table.update({column.name: column.kept[0] for column in atoms}, "true")
+    assert_kept(table_after, {column.name: [column.kept[0]] * arrow_forms.ROWS for column in atoms})

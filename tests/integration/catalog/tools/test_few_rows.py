@@ -27,8 +27,8 @@ def table(tmp_path: Path, seen: list[Observation]) -> Table:
 
 
 def ids(rows: pa.Table) -> list[int]:
-    found: list[int] = rows["id"].to_pylist()
-    return found
+    found_rows: list[int] = rows["id"].to_pylist()
+    return found_rows
 
 
 def test_the_first_and_the_last_rows_are_those_of_a_scan(table: Table) -> None:
@@ -38,8 +38,8 @@ def test_the_first_and_the_last_rows_are_those_of_a_scan(table: Table) -> None:
         assert ids(table.head(count)) == every[:count]
         assert ids(table.tail(count)) == every[max(0, 29 - count) :]
     assert (ids(table.head()), ids(table.tail())) == (every[:5], every[-5:])
-    some = table.scan(["id"], "id < 15")
-    assert ids(some.tail(3)) == ids(some.to_arrow())[-3:] and ids(some.head(3)) == ids(some.to_arrow())[:3]
+    scan = table.scan(["id"], "id < 15")
+    assert ids(scan.tail(3)) == ids(scan.to_arrow())[-3:] and ids(scan.head(3)) == ids(scan.to_arrow())[:3]
     assert ids(table.scan(limit=12).tail(3)) == every[9:12]
     assert table.scan(row_ids=True).tail(1).schema.names == ["id", "_row_id", "_row_version"]
 
@@ -55,18 +55,18 @@ def test_each_row_is_sampled_as_often(table: Table) -> None:
 
 def test_only_files_are_read_that_have_the_rows(table: Table, seen: list[Observation]) -> None:
     def requests() -> int:
-        reads = [each for each in seen if not each.is_background]
-        assert [each.operation for each in reads] == ["scan"]
+        reads = [observation for observation in seen if not observation.is_background]
+        assert [read.operation for read in reads] == ["scan"]
         count = reads[0].request_count
         seen.clear()
         return count
 
     seen.clear()
     table.to_arrow()
-    whole = requests()
+    whole_requests = requests()
     for few in (lambda: table.head(2), lambda: table.tail(2), lambda: table.sample(1)):
         few()
-        assert requests() < whole
+        assert requests() < whole_requests
 
 
 def test_a_table_without_rows_has_none(table: Table) -> None:

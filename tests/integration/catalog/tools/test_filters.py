@@ -118,9 +118,9 @@ def test_notebooks_show_what_is_known_without_any_html_of_a_user_s(catalog: Cata
         "history of a namespace": catalog.history("lab")._repr_html_(),
     }
     assert repr(catalog) == f"<Catalog of {catalog.warehouse}>"
-    for name, shown in html.items():
-        assert "<b><" not in shown and "<script" not in shown and "<i>" not in shown, name
-        assert len(shown) < 4000, name
+    for name, text in html.items():
+        assert "<b><" not in text and "<script" not in text and "<i>" not in text, name
+        assert len(text) < 4000, name
     assert "&lt;script&gt;" in html["table"] and "<td>1 in 1 file," in html["table"]
     assert "11 more" in html["table"] and "&lt;i&gt;" in html["scan"]
     assert "<td>3</td>" in html["history"] and "<td>2</td>" not in html["history"]
@@ -128,6 +128,6 @@ def test_notebooks_show_what_is_known_without_any_html_of_a_user_s(catalog: Cata
     assert [entry.version for entry in history] == [3, 2, 1]
     assert "<td>1</td>" in history._repr_html_() and "list(…)" not in history._repr_html_()
     with catalog.transaction() as tx:
-        changed = tx.load_table("lab.t").append(pa.table({"<b>": [3]}))
-        assert "2 in 2 files" in changed._repr_html_()
-        assert "History of" in changed.history()._repr_html_()
+        changed_table = tx.load_table("lab.t").append(pa.table({"<b>": [3]}))
+        assert "2 in 2 files" in changed_table._repr_html_()
+        assert "History of" in changed_table.history()._repr_html_()

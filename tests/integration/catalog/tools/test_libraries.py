@@ -35,17 +35,17 @@ def table(catalog: Catalog) -> Table:
 
 @pytest.fixture
 def connection() -> Any:
-    with duckdb.connect(":memory:") as found:
-        yield found
+    with duckdb.connect(":memory:") as found_connection:
+        yield found_connection
 
 
 def ids(rows: Any) -> list[int | None]:
     """Return the ids of rows in any order; of Polars, Arrow or DuckDB."""
     if isinstance(rows, duckdb.DuckDBPyRelation):
-        found = [each[0] for each in rows.select("id").fetchall()]
+        found_rows = [row[0] for row in rows.select("id").fetchall()]
     else:
-        found = list(rows["id"].to_list() if isinstance(rows, pl.DataFrame) else rows["id"].to_pylist())
-    return sorted(found, key=lambda id: (id is None, id))
+        found_rows = list(rows["id"].to_list() if isinstance(rows, pl.DataFrame) else rows["id"].to_pylist())
+    return sorted(found_rows, key=lambda id: (id is None, id))
 
 
 def plain(value: Any) -> Any:
@@ -123,15 +123,15 @@ def test_polars_finds_lazily_what_it_finds_in_memory(table: Table) -> None:
     assert ids(memory) == IDS
     for condition in POLARS:
         expected = memory.filter(condition)
-        found = lazy.filter(condition).collect()
-        assert found.equals(expected), condition
+        rows = lazy.filter(condition).collect()
+        assert rows.equals(expected), condition
         assert (
             lazy.filter(condition).head(2).select("Word").collect().equals(expected.head(2).select("Word"))
         ), condition
     later = lazy.head(4).filter(pl.col("id") > 2).collect()
     assert later.equals(memory.head(4).filter(pl.col("id") > 2))
-    joined = lazy.join(lazy.filter(pl.col("id") > 11), on="id").select("id")
-    assert ids(joined.collect()) == [12, 13, 21, 23]
+    joined_frame = lazy.join(lazy.filter(pl.col("id") > 11), on="id").select("id")
+    assert ids(joined_frame.collect()) == [12, 13, 21, 23]
     assert ids(lazy.filter(pl.col("id") > 20).collect(engine="streaming")) == [21, 23]
 
 
@@ -146,14 +146,14 @@ def test_polars_and_duckdb_read_only_what_they_need(
     table: Table, connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lazy, relation = table.to_polars(), table.to_duckdb(connection)
-    with reads(monkeypatch) as noted:
+    with reads(monkeypatch) as noted_reads:
         lazy.filter(pl.col("id") >= 21, pl.col("fixed") != "zz").select("Word").collect()
         lazy.head(2).select("id").collect()
         lazy.filter(pl.col("Word").str.len_chars() == 1).select("Word").collect()
         relation.filter("id >= 21 AND Word IS NOT NULL").select("real").fetchall()
         relation.select("id").fetchall()
-    files = [count for count, _ in noted]
-    columns = [set(names) for _, names in noted]
+    files = [count for count, _ in noted_reads]
+    columns = [set(names) for _, names in noted_reads]
     assert files == [1, 1, 5, 1, 5]
     assert columns == [{"Word", "id", "fixed"}, {"id"}, {"Word"}, {"real", "id", "Word"}, {"id"}]
 
@@ -217,14 +217,16 @@ def test_a_variable_with_a_table_is_a_table_in_duckdb_also_twice_in_one_query(
 ) -> None:
     scan = table.scan(["id", "small"], "id > 2")
     assert ids(scan.to_arrow()) == [3, 11, 12, 13, 21, 23]
-    counted = 'SELECT count(*), max(id) FROM "table" WHERE id < 13'
-    assert connection.sql(counted).fetchall() == [(5, 12)]
-    joined = 'SELECT a.id FROM "table" a JOIN "table" b ON a.id = b.id + 10 WHERE b.small > 0 ORDER BY ALL'
-    assert connection.sql(joined).fetchall() == [(11,), (12,), (21,), (23,)]
-    mixed = """
+    counted_text = 'SELECT count(*), max(id) FROM "table" WHERE id < 13'
+    assert connection.sql(counted_text).fetchall() == [(5, 12)]
+    joined_text = (
+        'SELECT a.id FROM "table" a JOIN "table" b ON a.id = b.id + 10 WHERE b.small > 0 ORDER BY ALL'
+    )
+    assert connection.sql(joined_text).fetchall() == [(11,), (12,), (21,), (23,)]
+    mixed_text = """
         SELECT id FROM scan WHERE id < 12 UNION ALL SELECT id FROM scan WHERE id = 21
         UNION ALL SELECT id FROM "table" WHERE id = 1"""
-    assert sorted(connection.sql(mixed).fetchall()) == [(1,), (3,), (11,), (21,)]
+    assert sorted(connection.sql(mixed_text).fetchall()) == [(1,), (3,), (11,), (21,)]
 
 
 def test_of_a_variable_duckdb_finds_what_it_finds_of_any_arrow_stream(
@@ -236,10 +238,10 @@ def test_of_a_variable_duckdb_finds_what_it_finds_of_any_arrow_stream(
         def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
             return table.to_arrow().__arrow_c_stream__(requested_schema)
 
-    other = Stream()
+    other_stream = Stream()
     query = "SELECT id FROM {} WHERE real > 1 ORDER BY ALL"
-    found = connection.sql(query.format('"table"')).fetchall()
-    assert found == connection.sql(query.format("other")).fetchall() != [], other
+    rows = connection.sql(query.format('"table"')).fetchall()
+    assert rows == connection.sql(query.format("other")).fetchall() != [], other_stream
     assert table.to_duckdb(connection).filter("real > 1").order("id").select("id").fetchall() == [
         (2,), (13,), (23,), (None,),
     ]  # fmt: skip
@@ -248,12 +250,12 @@ def test_of_a_variable_duckdb_finds_what_it_finds_of_any_arrow_stream(
 def test_a_stream_requests_nothing_before_its_first_batch_and_ends_early(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with reads(monkeypatch) as noted:
+    with reads(monkeypatch) as noted_reads:
         reader = pa.RecordBatchReader.from_stream(table)
         assert reader.schema == table.arrow_schema
-        assert noted == []
+        assert noted_reads == []
         assert reader.read_next_batch().num_rows == 3
-        assert len(noted) == 1
+        assert len(noted_reads) == 1
         del reader
         batches = table.to_batches()
         assert next(batches).num_rows == 3
@@ -261,16 +263,16 @@ def test_a_stream_requests_nothing_before_its_first_batch_and_ends_early(
 
 
 def test_a_stream_has_the_schema_that_is_requested(table: Table) -> None:
-    wanted = pa.schema({"id": pa.int32(), "real": pa.float64()})
-    reader = pa.RecordBatchReader.from_stream(table.scan(["id", "real"]), schema=wanted)
-    assert reader.read_all().schema == wanted
+    wanted_schema = pa.schema({"id": pa.int32(), "real": pa.float64()})
+    reader = pa.RecordBatchReader.from_stream(table.scan(["id", "real"]), schema=wanted_schema)
+    assert reader.read_all().schema == wanted_schema
     with pytest.raises((pa.ArrowException, ValueError)):
         pa.RecordBatchReader.from_stream(table.scan(["id"]), schema=pa.schema({"other": pa.int32()}))
 
 
 def test_a_table_can_be_appended_to_another(table: Table, catalog: Catalog) -> None:
-    copied = catalog.create_table("lab.copied", table.arrow_schema).append(table.scan(filter="id > 11"))
-    assert ids(copied.to_arrow()) == [12, 13, 21, 23]
+    copied_table = catalog.create_table("lab.copied", table.arrow_schema).append(table.scan(filter="id > 11"))
+    assert ids(copied_table.to_arrow()) == [12, 13, 21, 23]
 
 
 def test_an_error_while_reading_reaches_the_user_of_each_library(
@@ -312,15 +314,15 @@ def test_a_version_whose_files_were_vacuumed_is_said_to_have_expired(table: Tabl
 
 def test_reading_that_is_given_up_ends_its_threads(table: Table) -> None:
     def reading() -> set[str]:
-        return {each.name for each in threading.enumerate() if each.name.startswith("lakelog-read")}
+        return {thread.name for thread in threading.enumerate() if thread.name.startswith("lakelog-read")}
 
-    before = reading()
+    texts_before = reading()
     batches, reader, stream = table.to_batches(), table.to_reader(), pa.RecordBatchReader.from_stream(table)
     assert [next(batches).num_rows, reader.read_next_batch().num_rows, stream.read_next_batch().num_rows]
-    assert reading() - before
+    assert reading() - texts_before
     del batches, reader, stream
     waited_until = time.monotonic() + 60
-    while reading() - before:
+    while reading() - texts_before:
         assert time.monotonic() < waited_until, "threads go on reading"
         time.sleep(0.01)
 
@@ -332,8 +334,8 @@ def test_pandas_keeps_all_digits_of_integers_with_nulls(catalog: Catalog) -> Non
     frame = table.to_pandas()
     assert frame["n"].tolist() == [2**53 + 1, pd.NA]
     assert frame["s"].dtype == "Int16"
-    kept = table.to_pandas(types_mapper=pd.ArrowDtype)
-    assert pa.types.is_int64(kept["m"].dtype.pyarrow_dtype)
+    kept_frame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    assert pa.types.is_int64(kept_frame["m"].dtype.pyarrow_dtype)
     assert table.scan(["m"]).to_pandas()["m"].dtype == np.dtype("int64")
 
 
@@ -363,8 +365,8 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
     data.IterableDataset = object  # type: ignore[attr-defined]
     data.get_worker_info = lambda: None  # type: ignore[attr-defined]
     module.from_numpy = lambda values: ("tensor", values)  # type: ignore[attr-defined]
-    for each in (module, utils, data):
-        monkeypatch.setitem(sys.modules, each.__name__, each)
+    for each_module in (module, utils, data):
+        monkeypatch.setitem(sys.modules, each_module.__name__, each_module)
     return data
 
 

@@ -97,23 +97,23 @@ def test_only_the_writer_of_every_eighth_version_looks_and_only_where_the_policy
 def test_an_append_is_as_many_requests_as_without(
     begun: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counted: list[CountingStore] = []
+    stores: list[CountingStore] = []
 
     def counting(url: str, options: Any) -> Any:
-        counted.append(CountingStore(open_store(url, options)))
-        return counted[-1]
+        stores.append(CountingStore(open_store(url, options)))
+        return stores[-1]
 
     def requests(properties: dict[str, str]) -> list[dict[str, int]]:
-        counted.clear()
+        stores.clear()
         catalog = catalog_of(in_background=lambda name, work: None)
         table = catalog.create_table("shop.orders", SCHEMA, properties=properties)
         found = []
         for id in range(20):
-            for store in counted:
+            for store in stores:
                 store.reset()
             table = table.append(rows(id))
-            kinds = [store.by_kind for store in counted]
-            found.append({kind: sum(each[kind] for each in kinds) for kind in set().union(*kinds)})
+            kinds = [store.by_kind for store in stores]
+            found.append({kind: sum(each_kind[kind] for each_kind in kinds) for kind in set().union(*kinds)})
         return found
 
     monkeypatch.setattr(places, "open_store", counting)
@@ -261,9 +261,9 @@ def test_a_table_can_still_be_fast_forwarded_to_a_branch(
         table.create_branch("trial")
     begun.pop()()
     catalog.load_table("orders", ref="trial").append(rows(100))
-    done = catalog.load_table("orders").fast_forward("main", "trial")
-    assert 100 in done.to_arrow()["id"].to_pylist()
-    assert not {each.kind for each in catalog.fsck(deep=True).found} - {"hint-missing"}, (
+    finished_table = catalog.load_table("orders").fast_forward("main", "trial")
+    assert 100 in finished_table.to_arrow()["id"].to_pylist()
+    assert not {finding.kind for finding in catalog.fsck(deep=True).found} - {"hint-missing"}, (
         "no file is left over"
     )
 
@@ -282,9 +282,9 @@ def test_a_clustered_table_is_clustered_by_its_writers(begun: list[Callable[[], 
             table = table.refresh()
     assert sorted(table.to_arrow()["id"].to_pylist()) == sorted(expected)
     files = table.table_head.all_files()
-    assert sum(each is not None for each in files["curve"].to_pylist()) >= 1 and len(files) < 15
-    said = [each.operation for each in table.history()]
-    assert "compact" in said and said.count("append") == len(expected) // 2
+    assert sum(row is not None for row in files["curve"].to_pylist()) >= 1 and len(files) < 15
+    operations = [entry.operation for entry in table.history()]
+    assert "compact" in operations and operations.count("append") == len(expected) // 2
     # A stream sees the writers' rows once, and nothing of that.
     assert table.changes(3).to_arrow().num_rows == len(expected) - 2 * (3 - 2)
 
@@ -305,11 +305,11 @@ def test_groups_that_are_left_to_others_do_not_hold_up_those_behind_them() -> No
     )
     sizes = [1, automatic.STEP_BYTES_MAX + 1, 1, 3, 4]
     groups = [FileGroup(files=1, rows=1, deleted=0, size_bytes=size) for size in sizes]
-    planned, second = (files, groups), automatic.UpkeepTurns((2,))
+    planned_files, second = (files, groups), automatic.UpkeepTurns((2,))
 
     def paths(**how: Any) -> list[str]:
-        own, found = automatic._ours(planned, second, **how)
-        assert len(found) == own.num_rows
+        own, groups = automatic._ours(planned_files, second, **how)
+        assert len(groups) == own.num_rows
         return own["path"].to_pylist()
 
     assert paths() == ["lent/c", "data/d", "data/e"]
@@ -422,5 +422,5 @@ threading._register_atexit(late)
 
 def test_a_process_that_ends_commits_to_a_table_that_is_kept_up() -> None:
     """Nothing of upkeep is loaded before; a commit that stands is not reported as failed."""
-    done = subprocess.run([sys.executable, "-c", LATE], check=True, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("10\n", "")
+    process = subprocess.run([sys.executable, "-c", LATE], check=True, capture_output=True, text=True)
+    assert (process.stdout, process.stderr) == ("10\n", "")

@@ -54,24 +54,24 @@ def on_branch(catalog: Catalog) -> Table:
 
 
 def of(table: Table) -> Counter[Any]:
-    return Counter(map(tuple, (each.values() for each in table.scan().to_arrow().to_pylist())))
+    return Counter(map(tuple, (row.values() for row in table.scan().to_arrow().to_pylist())))
 
 
-def other(catalog: Catalog) -> Table:
+def other_table(catalog: Catalog) -> Table:
     return Catalog(catalog.warehouse).load_table("t")
 
 
 def rewritten(table: Table, since: int) -> int:
-    entries = [each for each in table.history() if each.version > since and each.operation == "compact"]
-    return sum(int(each.details["removed_bytes"]) for each in entries)
+    entries = [entry for entry in table.history() if entry.version > since and entry.operation == "compact"]
+    return sum(int(entry.details["removed_bytes"]) for entry in entries)
 
 
 def test_a_filter_on_either_column_reads_few_files_afterwards(table: Table) -> None:
-    before = of(table)
+    counts_before = of(table)
     assert len(table.plan("day = DATE'2025-01-01'")) == 6
     version = table.version
     table = table.cluster()
-    assert of(table) == before and not table.changes(version + 1).to_arrow().num_rows
+    assert of(table) == counts_before and not table.changes(version + 1).to_arrow().num_rows
     files = len(table.plan())
     assert 8 <= files <= 36
     for filter in ("day = DATE'2025-01-01'", "part = 'https://example.org/parts/05000'"):
@@ -84,14 +84,14 @@ def test_a_filter_on_either_column_reads_few_files_afterwards(table: Table) -> N
 def test_rows_that_come_later_rewrite_little(table: Table) -> None:
     chance = random.Random(2)
     table = table.cluster()
-    began, asked = table.version, 0
+    began, asked_number = table.version, 0
     for number in range(20):
         size = table.size_bytes
         table = table.append(rows(500, chance, 30_000 + number * 500))
-        asked += table.size_bytes - size
+        asked_number += table.size_bytes - size
         table = table.cluster()
-    times = rewritten(table, began) / asked
-    assert times <= 1.2 * (1 + log10(table.size_bytes / (asked / 20)))
+    times = rewritten(table, began) / asked_number
+    assert times <= 1.2 * (1 + log10(table.size_bytes / (asked_number / 20)))
     both = "day = DATE'2025-01-01' and part = 'https://example.org/parts/05000'"
     assert len(table.plan(both)) <= 8
 
@@ -125,7 +125,7 @@ def test_files_of_a_run_do_not_overlap_since_they_end_at_borders_of_cells(table:
     assert overlap(table) <= 1.15
 
 
-@pytest.mark.parametrize("chance", [random.Random(each) for each in range(3)])
+@pytest.mark.parametrize("chance", [random.Random(number) for number in range(3)])
 def test_borders_are_those_of_cells_as_large_as_what_lies_before(chance: random.Random) -> None:
     places = np.array(sorted(chance.randrange(1 << 10) for _ in range(300)))
     for _ in range(50):
@@ -150,10 +150,10 @@ def test_only_files_that_overlap_are_rewritten(catalog: Catalog) -> None:
     table = table.cluster()
     low = rows(3_000, chance, 50_000).set_column(1, "day", pa.array([DAY] * 3_000, pa.date32()))
     low = low.set_column(2, "part", pa.array(["https://example.org/parts/00000"] * 3_000))
-    kept = set(table.plan()["path"].to_pylist())
+    kept_rows = set(table.plan()["path"].to_pylist())
     for part in (low, low, low):
         table = table.append(part).cluster()
-    assert len(kept & set(table.plan()["path"].to_pylist())) >= len(kept) - 2
+    assert len(kept_rows & set(table.plan()["path"].to_pylist())) >= len(kept_rows) - 2
 
 
 def test_small_files_of_a_key_that_grows_are_joined(catalog: Catalog) -> None:
@@ -172,15 +172,15 @@ def test_small_files_of_a_key_that_grows_are_joined(catalog: Catalog) -> None:
 
 
 def test_a_limit_ends_a_call_and_the_next_one_goes_on(table: Table) -> None:
-    before, version, calls = of(table), table.version, 0
+    counts_before, version, calls = of(table), table.version, 0
     while calls < 30:
         calls += 1
-        done = table.cluster(limit_bytes=300_000)
-        assert rewritten(done, table.version) <= 300_000 + 2 * 65_536 * 6
-        if done.version == table.version:
+        finished_table = table.cluster(limit_bytes=300_000)
+        assert rewritten(finished_table, table.version) <= 300_000 + 2 * 65_536 * 6
+        if finished_table.version == table.version:
             break
-        table = done
-    assert calls > 2 and of(table) == before
+        table = finished_table
+    assert calls > 2 and of(table) == counts_before
     assert rewritten(table, version) < 6 * table.size_bytes
 
 
@@ -190,13 +190,13 @@ def test_files_of_a_part_of_a_run_end_where_it_was_cut(table: Table) -> None:
         chance = random.Random(9 + number)
         for part in range(3):
             table = table.append(rows(4_000, chance, 100_000 + part * 4_000 + number * 20_000))
-    before, version = of(table), table.version
+    counts_before, version = of(table), table.version
     for _ in range(40):
-        done = table.cluster(limit_bytes=400_000)
-        if done.version == table.version:
+        finished_table = table.cluster(limit_bytes=400_000)
+        if finished_table.version == table.version:
             break
-        table = done
-    assert of(table) == before and rewritten(table, version) < 3 * table.size_bytes
+        table = finished_table
+    assert of(table) == counts_before and rewritten(table, version) < 3 * table.size_bytes
     files = table.table_head.all_files()
     spans = sorted(zip(*(files[name].to_pylist() for name in ("curve_low", "curve_high")), strict=True))
     assert all(low <= high for low, high in spans)
@@ -237,17 +237,17 @@ def test_every_type_null_nan_and_skew(catalog: Catalog) -> None:
         table = catalog.create_table(f"t{number}", schema, cluster_by=keys, properties=SMALL)
         for _ in range(3):
             table = table.append(some(300))
-        before = sorted(map(repr, table.scan().to_arrow().to_pylist()))
+        texts_before = sorted(map(repr, table.scan().to_arrow().to_pylist()))
         expected = table.expected_of_clustering()
         assert expected.read_files == table.file_count and 0 < expected.overlap_after <= 3
         table = table.cluster()
         assert 0 < engine.clustering_overlap(table) <= 3
         table = table.append(some(100)).cluster() if number else table
-        after = sorted(map(repr, table.scan().to_arrow().to_pylist()))
-        assert len(after) == len(before) + (100 if number else 0)
-        assert not (Counter(before) - Counter(after))
+        texts_after = sorted(map(repr, table.scan().to_arrow().to_pylist()))
+        assert len(texts_after) == len(texts_before) + (100 if number else 0)
+        assert not (Counter(texts_before) - Counter(texts_after))
         for key in keys:
-            (at,) = [each for each in table.schema.fields if each.name == key]
+            (at,) = [field for field in table.schema.fields if field.name == key]
             assert at.id in table.metadata.clustering
 
 
@@ -261,8 +261,8 @@ def test_dates_beyond_those_of_python_are_in_what_is_expected(catalog: Catalog) 
 
 
 def rewritten_files(table: Table, since: int) -> int:
-    entries = [each for each in table.history() if each.version > since and each.operation == "compact"]
-    return sum(int(each.details["removed_files"]) for each in entries)
+    entries = [entry for entry in table.history() if entry.version > since and entry.operation == "compact"]
+    return sum(int(entry.details["removed_files"]) for entry in entries)
 
 
 def test_one_column_is_plainly_in_order(catalog: Catalog) -> None:
@@ -276,19 +276,19 @@ def test_one_column_is_plainly_in_order(catalog: Catalog) -> None:
 
 
 def test_a_run_by_one_column_is_in_its_order_and_then_in_the_sort_order(catalog: Catalog) -> None:
-    """Also where its rows are sorted by pieces, and written by others."""
+    """Even if its rows are sorted by pieces, and written by others."""
     order = [{"transform": "identity", "column": ["part"], "direction": "desc", "nulls": "first"}]
     table = catalog.create_table("t", SCHEMA, cluster_by=["day"], sort_by=order, properties=SMALL)
     chance = random.Random(13)
     for number in range(3):
-        some = rows(4_000, chance, number * 4_000)
+        some_rows = rows(4_000, chance, number * 4_000)
         days = [
             None if chance.random() < 0.1 else DAY + dt.timedelta(days=chance.randrange(30))
             for _ in range(4_000)
         ]
-        parts = [None if chance.random() < 0.1 else each for each in some["part"].to_pylist()]
-        some = some.set_column(1, "day", pa.array(days, pa.date32()))
-        table = table.append(some.set_column(2, "part", pa.array(parts)))
+        parts = [None if chance.random() < 0.1 else row for row in some_rows["part"].to_pylist()]
+        some_rows = some_rows.set_column(1, "day", pa.array(days, pa.date32()))
+        table = table.append(some_rows.set_column(2, "part", pa.array(parts)))
     expected = sorted(
         zip(*table.scan().to_arrow().select(["day", "part"]).to_pydict().values(), strict=True),
         key=lambda row: (
@@ -308,22 +308,22 @@ def test_a_run_by_one_column_is_in_its_order_and_then_in_the_sort_order(catalog:
         [(name, "ascending") for name in ("curve_low", "curve_high", "path")]
     )
     assert files.num_rows >= 4
-    tracked, metadata = table.table_head.tracked, table.metadata
+    tracked_log, metadata = table.table_head.tracked, table.metadata
     _, batches = read_files(
-        tracked.store, tracked.prefix, files, metadata.schema, metadata.specs, columns=["day", "part"]
+        tracked_log.store, tracked_log.prefix, files, metadata.schema, metadata.specs, columns=["day", "part"]
     )
-    found = pa.Table.from_batches(batches)
-    assert list(zip(*found.to_pydict().values(), strict=True)) == expected
+    found_batches = pa.Table.from_batches(batches)
+    assert list(zip(*found_batches.to_pydict().values(), strict=True)) == expected
 
 
 def test_rows_of_any_number_are_sorted_on_the_disk(table: Table) -> None:
-    before = of(table)
+    counts_before = of(table)
     with patch.object(along_curve, "__kwdefaults__", {"piece_bytes": 100_000}):
         table = table.cluster()
-    assert of(table) == before
+    assert of(table) == counts_before
     files = table.table_head.all_files()
     spans = sorted(zip(files["curve_low"].to_pylist(), files["curve_high"].to_pylist(), strict=True))
-    assert all(one[1] <= two[0] for one, two in zip(spans, spans[1:], strict=False))
+    assert all(span[1] <= two[0] for span, two in zip(spans, spans[1:], strict=False))
 
 
 def test_rows_deleted_and_updated_meanwhile_and_a_new_key(catalog: Catalog, table: Table) -> None:
@@ -331,25 +331,25 @@ def test_rows_deleted_and_updated_meanwhile_and_a_new_key(catalog: Catalog, tabl
 
     def beside(*args: Any, **more: Any) -> Any:
         yield from rewrite(*args, **more)
-        late = other(catalog).delete("id < 100")
+        late = other_table(catalog).delete("id < 100")
         late.update({"pad": "'late'"}, "id >= 29900")
 
     version = table.version
     with patch.object(clustering, "along_curve", beside):
         table = table.cluster()
-    expected = [each for each in other(catalog).scan().to_arrow().to_pylist()]
+    expected = [row for row in other_table(catalog).scan().to_arrow().to_pylist()]
     assert len(expected) == 29_900 and sum(each["pad"] == "late" for each in expected) == 100
-    kinds = Counter(each["_change_type"] for each in table.changes(version + 1).to_arrow().to_pylist())
+    kinds = Counter(row["_change_type"] for row in table.changes(version + 1).to_arrow().to_pylist())
     assert kinds == {"delete": 200, "insert": 100}
     assert Catalog(catalog.warehouse).load_table("t", version=version).scan().to_arrow().num_rows == 30_000
-    before = of(table)
+    counts_before = of(table)
     table = table.alter([{"change": "set-clustering", "columns": [["id"], ["part"]]}])
     while True:
-        done = table.cluster(limit_bytes=500_000)
-        if done.version == table.version:
+        finished_table = table.cluster(limit_bytes=500_000)
+        if finished_table.version == table.version:
             break
-        table = done
-    assert of(table) == before and len(table.plan("id = 15000")) <= len(table.plan()) // 2
+        table = finished_table
+    assert of(table) == counts_before and len(table.plan("id = 15000")) <= len(table.plan()) // 2
 
 
 def test_new_values_beyond_all_boundaries_get_boundaries_and_old_files_stay(catalog: Catalog) -> None:
@@ -363,11 +363,11 @@ def test_new_values_beyond_all_boundaries_get_boundaries_and_old_files_stay(cata
     later = rows(4_000, chance, 90_000)
     days = [DAY + dt.timedelta(days=2_000 + chance.randrange(300)) for _ in range(4_000)]
     table = table.append(later.set_column(1, "day", pa.array(days, pa.date32())))
-    kept = set(table.plan("day < DATE'2026-12-31'")["path"].to_pylist())
+    kept_rows = set(table.plan("day < DATE'2026-12-31'")["path"].to_pylist())
     table = table.cluster()
     second = table.metadata.ranks
     assert second is not None and second.generation > second.first == first.generation
-    assert kept <= set(table.plan()["path"].to_pylist()), "what has an order of older boundaries waits"
+    assert kept_rows <= set(table.plan()["path"].to_pylist()), "what has an order of older boundaries waits"
     assert len(table.plan("day = DATE'2029-08-01'")) <= 4
     assert table.cluster().version == table.version
 
@@ -397,51 +397,55 @@ def test_what_is_expected_comes_true(catalog: Catalog, partitioned: bool) -> Non
     for number in range(6):
         table = table.append(rows(5_000, chance, number * 5_000))
 
-    def clustered(table: Table, **how: Any) -> Table:
+    def clustered_table(table: Table, **how: Any) -> Table:
         expected = table.expected_of_clustering(**how)
-        assert other(catalog).version == table.version, "nothing is changed, or read but metadata"
-        now = table.cluster(**how)
-        done = [
-            each for each in now.history() if each.version > table.version and each.operation == "compact"
+        assert other_table(catalog).version == table.version, "nothing is changed, or read but metadata"
+        current_table = table.cluster(**how)
+        history = [
+            entry
+            for entry in current_table.history()
+            if entry.version > table.version and entry.operation == "compact"
         ]
-        assert expected.read_bytes == rewritten(now, table.version)
-        assert expected.read_files == sum(int(each.details["removed_files"]) for each in done)
-        gone = set(table.plan()["path"].to_pylist()) - set(now.plan()["path"].to_pylist())
-        assert set(expected.paths) == gone
-        written = sum(int(each.details["added_files"]) for each in done)
+        assert expected.read_bytes == rewritten(current_table, table.version)
+        assert expected.read_files == sum(int(entry.details["removed_files"]) for entry in history)
+        removed_rows = set(table.plan()["path"].to_pylist()) - set(current_table.plan()["path"].to_pylist())
+        assert set(expected.paths) == removed_rows
+        total = sum(int(entry.details["added_files"]) for entry in history)
         # Rows take another size in their new order.
-        assert 0.6 * written <= expected.written_files <= 2 * written
-        assert abs(expected.overlap_after - overlap(now)) < 0.3
-        assert abs(engine.clustering_overlap(now) - overlap(now)) < 0.3
-        if done:
-            assert expected.new_boundaries == (now.version > table.version + len(done))
-        assert expected.is_left == bool(now.expected_of_clustering(full=bool(how.get("full"))).read_files)
-        return now
+        assert 0.6 * total <= expected.written_files <= 2 * total
+        assert abs(expected.overlap_after - overlap(current_table)) < 0.3
+        assert abs(engine.clustering_overlap(current_table) - overlap(current_table)) < 0.3
+        if history:
+            assert expected.new_boundaries == (current_table.version > table.version + len(history))
+        assert expected.is_left == bool(
+            current_table.expected_of_clustering(full=bool(how.get("full"))).read_files
+        )
+        return current_table
 
-    table = clustered(table)
-    assert clustered(table).version == table.version
+    table = clustered_table(table)
+    assert clustered_table(table).version == table.version
     for number in range(4):
         table = table.append(rows(500, chance, 90_000 + number * 500))
-    before = table.expected_of_clustering(full=True)
-    assert [each.column for each in before.keys] == ["day", "part"]
-    assert all(each.after < each.before for each in before.keys)
-    assert abs(before.overlap_before - overlap(table)) < 0.3
-    table = clustered(table, full=True)
+    expected_before = table.expected_of_clustering(full=True)
+    assert [key.column for key in expected_before.keys] == ["day", "part"]
+    assert all(key.after < key.before for key in expected_before.keys)
+    assert abs(expected_before.overlap_before - overlap(table)) < 0.3
+    table = clustered_table(table, full=True)
     later = rows(4_000, chance, 200_000)
     days = [DAY + dt.timedelta(days=2_000 + chance.randrange(300)) for _ in range(4_000)]
-    table = clustered(table.append(later.set_column(1, "day", pa.array(days, pa.date32()))))
+    table = clustered_table(table.append(later.set_column(1, "day", pa.array(days, pa.date32()))))
 
 
 def test_a_limit_of_one_byte_does_little_at_a_time_and_comes_to_an_end(table: Table) -> None:
-    before, version, calls = of(table), table.version, 0
+    counts_before, version, calls = of(table), table.version, 0
     while table.expected_of_clustering(limit_bytes=1).is_left or table.expected_of_clustering().read_files:
         calls += 1
         expected = table.expected_of_clustering(limit_bytes=1)
-        now = table.cluster(limit_bytes=1)
-        assert expected.read_bytes == rewritten(now, table.version) > 0
-        table = now
+        current_table = table.cluster(limit_bytes=1)
+        assert expected.read_bytes == rewritten(current_table, table.version) > 0
+        table = current_table
         assert calls < 60
-    assert of(table) == before and rewritten(table, version) < 12 * table.size_bytes
+    assert of(table) == counts_before and rewritten(table, version) < 12 * table.size_bytes
     assert table.cluster().version == table.version
 
 
@@ -461,12 +465,12 @@ def test_a_table_without_a_key_and_limits_that_make_no_sense(catalog: Catalog) -
 def test_a_key_that_is_dropped_while_clustering_runs_ends_it_and_loses_nothing(
     catalog: Catalog, table: Table
 ) -> None:
-    before = of(table)
+    counts_before = of(table)
     rewrite = along_curve
 
     def beside(*args: Any, **more: Any) -> Any:
         yield from rewrite(*args, **more)
-        late = other(catalog)
+        late = other_table(catalog)
         if late.metadata.clustering:
             late = late.alter([{"change": "set-clustering", "columns": []}])
             late.alter([{"change": "delete-column", "name": ["part"]}])
@@ -476,8 +480,10 @@ def test_a_key_that_is_dropped_while_clustering_runs_ends_it_and_loses_nothing(
         pytest.raises(DoneInPart, match="were changed meanwhile"),
     ):
         table.cluster()
-    left = other(catalog).scan().to_arrow().to_pylist()
-    assert Counter(each["id"] for each in left) == Counter(each[0] for each in before.elements())
+    remaining_rows = other_table(catalog).scan().to_arrow().to_pylist()
+    assert Counter(each["id"] for each in remaining_rows) == Counter(
+        element[0] for element in counts_before.elements()
+    )
 
 
 def test_branches_and_partitions(catalog: Catalog) -> None:
@@ -490,11 +496,11 @@ def test_branches_and_partitions(catalog: Catalog) -> None:
         on_branch(catalog).cluster()
     with pytest.raises(InvalidInput, match="cluster the table first"):
         on_branch(catalog).expected_of_clustering()
-    before, branch = of(table), on_branch(catalog).delete("id = 5")
+    counts_before, branch = of(table), on_branch(catalog).delete("id = 5")
     table = table.cluster()
-    assert of(table) == before
+    assert of(table) == counts_before
     branch = branch.cluster()
-    assert branch.scan().to_arrow().num_rows == 11_999 and of(other(catalog)) == before
+    assert branch.scan().to_arrow().num_rows == 11_999 and of(other_table(catalog)) == counts_before
 
 
 def test_plans_are_pure_and_small_files_wait_where_asked(table: Table) -> None:
@@ -512,27 +518,29 @@ def test_one_commit_serves_many_partitions_and_upkeep_says_and_does_it(catalog: 
     chance = random.Random(11)
     for number in range(8):
         table = table.append(rows(800, chance, number * 800))
-    before, version = of(table), table.version
-    (advice,) = [each for each in table.health().advice if each.action == "cluster"]
+    counts_before, version = of(table), table.version
+    (advice,) = [advice_item for advice_item in table.health().advice if advice_item.action == "cluster"]
     assert (advice.level, advice.command, advice.reads_files) == ("should", "lakelog cluster t", 128)
     assert advice.sql == "CALL lake.system.cluster(table => '`t`')" and not plan_upkeep(catalog)[0].compacts
     (due,) = catalog.maintain("t", dry_run=True)
-    assert due.compacted.read_files == 128 and other(catalog).version == version
+    assert due.compacted.read_files == 128 and other_table(catalog).version == version
     (done,) = catalog.maintain("t")
     table = table.refresh()
     assert (done.compacted.read_files, done.compacted.written_files) == (128, 16)
-    assert table.version == version + 2 and of(table) == before, "boundaries, and one commit for all"
-    assert not [each for each in table.health().advice if each.action in ("cluster", "compact")]
+    assert table.version == version + 2 and of(table) == counts_before, "boundaries, and one commit for all"
+    assert not [
+        advice_item for advice_item in table.health().advice if advice_item.action in ("cluster", "compact")
+    ]
     assert plan_upkeep(catalog) == []
     # What is deleted is the compaction's, which keeps the order.
     table = table.delete("day < DATE'2025-06-01'")
     (done,) = catalog.maintain("t")
     assert done.compacted.deleted_rows > 0
     assert table.refresh().table_head.all_files()["curve_low"].null_count == 0
-    first = other(catalog)
+    first = other_table(catalog)
     for number in range(8):
         first = first.append(rows(200, chance, 90_000 + number * 200))
-    version, kept = first.version, of(first)
+    version, kept_counts = first.version, of(first)
     first = first.cluster("day >= DATE'2024-01-01'", full=True)
-    assert of(first) == kept and first.version == version + 1
+    assert of(first) == kept_counts and first.version == version + 1
     assert first.file_count == 16, "of each partition one that overlaps no other"

@@ -1,4 +1,4 @@
-"""Health of real tables: what it says is so, it reads metadata alone, and its commands mend what they are for."""
+"""Health of real tables is right, reads metadata alone, and names commands that mend the fault."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ def test_health_counts_what_there_is(catalog: Catalog) -> None:
     late = Catalog(catalog.warehouse).load_table("shop.orders")
     table = table.append(rows(9)).delete("id = 9")
     late.append(rows(10))
-    found = late.health()
-    assert (found.version, found.files, found.rows, found.small_files) == (8, 5, 9, 5)
-    assert sum(each.files for each in found.sizes) == 5
-    (key,) = found.keys
+    report = late.health()
+    assert (report.version, report.files, report.rows, report.small_files) == (8, 5, 9, 5)
+    assert sum(size.files for size in report.sizes) == 5
+    (key,) = report.keys
     # Spans 0-2, 1-3, 2-4, 3-5 and 10: three files may hold 2 and 3.
     assert (key.column, key.files, key.deepest) == ("id", 5, 3) and key.overlap == 3.0
-    assert found.old_versions == 7 and (found.past_files, found.read_from) == (1, 1)
-    assert 0 < found.past_bytes < size_bytes
-    assert (found.last_day.commits, found.last_day.upkeep) == (8, 0)
-    assert (found.last_day.rebased, found.last_day.passed) == (1, 2)
-    assert found.policy["lakelog.maintenance"] == "on-demand" and found.problem is None
+    assert report.old_versions == 7 and (report.past_files, report.read_from) == (1, 1)
+    assert 0 < report.past_bytes < size_bytes
+    assert (report.last_day.commits, report.last_day.upkeep) == (8, 0)
+    assert (report.last_day.rebased, report.last_day.passed) == (1, 2)
+    assert report.policy["lakelog.maintenance"] == "on-demand" and report.problem is None
 
 
 def test_advice_says_what_a_compaction_reads_and_writes_and_it_does(catalog: Catalog) -> None:
     table = orders(catalog)
     for id in range(6):
         table = table.append(rows(id))
-    before = table.size_bytes
+    size_bytes_before = table.size_bytes
     (advice,) = table.health().advice
     assert advice.action == "compact" and advice.command == "lakelog compact shop.orders"
     assert (advice.reads_files, advice.writes_files, advice.saves_files) == (6, 1, 5)
-    assert advice.reads_bytes == advice.writes_bytes == before
+    assert advice.reads_bytes == advice.writes_bytes == size_bytes_before
     table.compact()
     (after,) = table.health().advice
     assert after.level == "good" and table.health().last_day.upkeep == 1
@@ -75,21 +75,24 @@ def test_vacuum_is_counted_on_request_only(catalog: Catalog) -> None:
     table = orders(catalog).append(rows(1)).overwrite(rows(2))
     catalog.expire("shop.orders", retain_last=1, dry_run=False)
     assert table.health().unreachable_files is None
-    found = table.health(listing=True)
+    report = table.health(listing=True)
     reported = catalog.vacuum("shop.orders", older_than=dt.timedelta(days=3))
-    assert found.unreachable_files == sum(each.files + each.objects for each in reported)
-    assert found.unreachable_bytes == sum(each.size_bytes + each.object_bytes for each in reported)
+    assert report.unreachable_files == sum(each.files + each.objects for each in reported)
+    assert report.unreachable_bytes == sum(each.size_bytes + each.object_bytes for each in reported)
 
 
 def test_health_of_a_namespace_has_each_table_and_hides_none_for_a_damaged_one(catalog: Catalog) -> None:
     table = orders(catalog).append(rows(1))
     catalog.create_table("shop.other", SCHEMA).append(rows(2))
-    assert [each.name for each in catalog.health("shop")] == ["`shop`.`orders`", "`shop`.`other`"]
+    assert [each_health.name for each_health in catalog.health("shop")] == [
+        "`shop`.`orders`",
+        "`shop`.`other`",
+    ]
     assert len(catalog.health()) == 2 and len(catalog.health(location=table.location)) == 1
     objects = Objects(catalog, "shop.orders")
     objects.put(2, objects.store.get(objects.keys.commit(2))[:-20])
-    damaged, whole = Catalog(catalog.warehouse).health("shop")
-    assert damaged.problem and not whole.problem and whole.rows == 1
+    damaged_health, health = Catalog(catalog.warehouse).health("shop")
+    assert damaged_health.problem and not health.problem and health.rows == 1
     with pytest.raises(NoSuchTable):
         catalog.health("shop.nothing")
     with pytest.raises(InvalidInput):
@@ -100,7 +103,7 @@ def test_a_policy_is_inherited_and_its_commands_follow_it(catalog: Catalog) -> N
     table = orders(catalog, properties={"lakelog.write.target-file-size-bytes": "1024"})
     table = table.append(rows(*range(100))).delete("id < 20")
     assert table.file_count == 1 and table.size_bytes > 1024
-    assert [each.action for each in table.health().advice] == [None]
+    assert [advice_item.action for advice_item in table.health().advice] == [None]
     catalog.alter_namespace("shop", set={"lakelog.maintenance.deleted-ratio": "0.1"})
     (advice,) = table.health().advice
     assert advice.command == "lakelog compact shop.orders --deleted-ratio 0.1"

@@ -1,4 +1,4 @@
-"""Maintenance by policy: it does what is due and nothing else, stops where it has to, and loses nothing."""
+"""Maintenance by policy: it does what is due and nothing else, stops if it has to, and loses nothing."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def filled(catalog: Catalog, files: int = 9, name: str = "shop.orders", **option
 
 
 def ids(table: Any) -> list[int]:
-    found: list[int] = sorted(table.refresh().to_arrow()["id"].to_pylist())
-    return found
+    rows: list[int] = sorted(table.refresh().to_arrow()["id"].to_pylist())
+    return rows
 
 
 def test_small_files_of_about_one_size_are_joined_and_then_nothing_is_due(catalog: Catalog) -> None:
@@ -98,11 +98,11 @@ def test_a_vacuum_is_due_once_in_the_time_of_its_age_and_after_an_expiry(
 ) -> None:
     clock = Clock().govern(monkeypatch)
     catalog = clock.client(f"memory://{uuid.uuid4().hex}")
-    listed: list[int] = []
+    listed_numbers: list[int] = []
     real = vacuum_logs
 
     def vacuum(*given: Any) -> Any:
-        listed.append(day)
+        listed_numbers.append(day)
         return real(*given)
 
     monkeypatch.setattr("lakelog.catalog.keeping.upkeep.maintain.vacuum_logs", vacuum)
@@ -119,15 +119,15 @@ def test_a_vacuum_is_due_once_in_the_time_of_its_age_and_after_an_expiry(
         clock.days_later(0.5)
         catalog.maintain("shop.orders")
     # Each four days or so while it is written to, and once for the last of it.
-    assert 4 <= len(listed) <= 9 and max(listed) <= 25, listed
+    assert 4 <= len(listed_numbers) <= 9 and max(listed_numbers) <= 25, listed_numbers
     table = table.refresh().append(rows(100))
     day = 50
     clock.days_later(5)
     (done,) = catalog.maintain("shop.orders")
-    assert done.freed_files == 1 and listed[-1] == 50
+    assert done.freed_files == 1 and listed_numbers[-1] == 50
     catalog.alter_namespace("shop", set={"lakelog.maintenance.keep-for": "3d"})
     (done,) = catalog.maintain("shop.orders")
-    assert done.versions > 0 and len(listed) >= 6 and ids(table) == sorted([0, *range(20), 100])
+    assert done.versions > 0 and len(listed_numbers) >= 6 and ids(table) == sorted([0, *range(20), 100])
 
 
 def test_an_idle_table_and_namespace_expire_once_and_have_no_version_more(
@@ -147,10 +147,10 @@ def test_an_idle_table_and_namespace_expire_once_and_have_no_version_more(
     # What was replaced on the second day went by itself, though an expiry came after it.
     assert sum(expired) >= 5 and not any(expired[10:])
     assert len(list(table.refresh().history())) <= 5 and ids(table) == [7]
-    versions = [table.refresh().version, *(each.version for each in catalog.history("shop"))]
+    versions = [table.refresh().version, *(entry.version for entry in catalog.history("shop"))]
     clock.days_later(30)
     assert not any(each.versions for each in catalog.maintain())
-    assert versions == [table.refresh().version, *(each.version for each in catalog.history("shop"))]
+    assert versions == [table.refresh().version, *(entry.version for entry in catalog.history("shop"))]
 
 
 def test_off_leaves_a_table_alone_and_a_table_s_own_word_counts_more(catalog: Catalog) -> None:
@@ -217,11 +217,11 @@ def test_a_limit_that_is_none_is_refused(catalog: Catalog, limit: Any, said: str
 def test_it_stops_in_the_middle_of_a_step_where_it_is_asked_to_and_leaves_nothing(catalog: Catalog) -> None:
     table = filled(catalog, 9)
     store, prefix = engine.places(catalog).open(table.table_head.tracked.location)
-    before = set(store.list_sizes(f"{prefix}/data/"))
-    asked = iter([False, False, False, True])
-    (left,) = catalog.maintain(stopped=lambda: next(asked, True))
+    sizes_before = set(store.list_sizes(f"{prefix}/data/"))
+    asked_flags = iter([False, False, False, True])
+    (left,) = catalog.maintain(stopped=lambda: next(asked_flags, True))
     assert left.is_left and left.error is None and table.refresh().file_count == 9
-    assert set(store.list_sizes(f"{prefix}/data/")) == before
+    assert set(store.list_sizes(f"{prefix}/data/")) == sizes_before
 
 
 def test_a_table_that_fails_hides_no_other(catalog: Catalog) -> None:
@@ -239,13 +239,13 @@ def test_a_table_that_fails_hides_no_other(catalog: Catalog) -> None:
 
 def test_two_at_once_cost_work_and_never_rows(catalog: Catalog) -> None:
     table = filled(catalog, 9)
-    other = Catalog(catalog.warehouse)
+    other_catalog = Catalog(catalog.warehouse)
     came: list[Any] = []
 
     def meanwhile() -> bool:
         if not came:
             came.append(None)  # before the other begins, which asks nothing
-            came.extend(other.maintain("shop.orders"))
+            came.extend(other_catalog.maintain("shop.orders"))
         return False
 
     (done,) = catalog.maintain("shop.orders", stopped=meanwhile)
@@ -279,23 +279,26 @@ def test_rows_are_those_of_the_writers_whatever_they_change_meanwhile(seed: int)
     chance = random.Random(seed)
     catalog = Catalog(f"memory://{uuid.uuid4().hex}")
     table = filled(catalog, 0)
-    other = Catalog(catalog.warehouse)
+    other_catalog = Catalog(catalog.warehouse)
     model: set[int] = set()
 
     def change() -> None:
-        writer, new = other.load_table("shop.orders"), {chance.randrange(1000) for _ in range(4)} - model
+        writer, new = (
+            other_catalog.load_table("shop.orders"),
+            {chance.randrange(1000) for _ in range(4)} - model,
+        )
         match chance.choice(("append", "append", "append", "delete", "compact", "maintain")):
             case "append" if new:
                 writer.append(rows(*new))
                 model.update(new)
             case "delete" if model:
-                gone = chance.sample(sorted(model), min(len(model), 3))
-                writer.delete(f"id IN ({', '.join(map(str, gone))})")
-                model.difference_update(gone)
+                removed_model = chance.sample(sorted(model), min(len(model), 3))
+                writer.delete(f"id IN ({', '.join(map(str, removed_model))})")
+                model.difference_update(removed_model)
             case "compact":
                 writer.compact()
             case "maintain":
-                other.maintain("shop.orders")
+                other_catalog.maintain("shop.orders")
 
     def meanwhile() -> bool:
         if chance.random() < 0.3:
@@ -349,15 +352,15 @@ def test_killed_at_any_write_it_is_finished_by_the_next(monkeypatch: pytest.Monk
             )
             try:
                 Catalog(warehouse, log_options=options).maintain()
-                died = False
+                has_died = False
             except Death:
-                died = True
+                has_died = True
         again = Catalog(warehouse, log_options=options)
         (done,) = again.maintain()
-        left = [0, 1, 2, 3, 5, 6, 7, 8]
-        assert done.error is None and ids(table) == left and table.refresh().file_count == 1, at
-        assert ids(Catalog(warehouse).load_table("shop.orders")) == left
-        if not died:
+        remaining_numbers = [0, 1, 2, 3, 5, 6, 7, 8]
+        assert done.error is None and ids(table) == remaining_numbers and table.refresh().file_count == 1, at
+        assert ids(Catalog(warehouse).load_table("shop.orders")) == remaining_numbers
+        if not has_died:
             break
         at += 1
     assert at > 8

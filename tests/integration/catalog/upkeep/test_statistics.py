@@ -1,4 +1,4 @@
-"""Statistics that Python computes anew: they say what is in the rows, and come by themselves where upkeep does."""
+"""Statistics that Python computes anew: they say what is in the rows, and come by themselves if upkeep does."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def computed_once(table: Any) -> Any:
     )
 
 
-def known(table: Any) -> dict[str, ColumnEstimates]:
+def known_estimates(table: Any) -> dict[str, ColumnEstimates]:
     estimates = engine.estimates(table.refresh())
-    return {table.schema.field_by_id(id).name: each for id, each in estimates.columns.items()}
+    return {table.schema.field_by_id(id).name: column for id, column in estimates.columns.items()}
 
 
 def test_maintain_counts_anew_what_was_counted_once_and_is_a_tenth_older(catalog: Catalog) -> None:
@@ -55,10 +55,10 @@ def test_maintain_counts_anew_what_was_counted_once_and_is_a_tenth_older(catalog
     assert catalog.maintain("t")[0].statistics == 2 and catalog.maintain("t")[0].statistics == 0
     estimates = engine.estimates(table.refresh())
     assert estimates is not None and (estimates.rows, estimates.added_since) == (110, 0)
-    assert known(table)["id"] == ColumnEstimates(
+    assert known_estimates(table)["id"] == ColumnEstimates(
         type="long", distinct=110, nulls=0, min=0, max=109, average_bytes=8, most_bytes=8
     )
-    assert known(table)["name"] == ColumnEstimates(
+    assert known_estimates(table)["name"] == ColumnEstimates(
         type="string", distinct=3, nulls=0, average_bytes=2, most_bytes=2
     )
 
@@ -68,8 +68,13 @@ def test_rows_that_are_deleted_do_not_count(catalog: Catalog) -> None:
     table = computed_once(table.append(rows(*range(10)))).append(rows(*range(10, 20)))
     table = table.delete("id >= 15 OR id = 0")
     catalog.maintain("t", actions=("statistics",))
-    found = known(table)["id"]
-    assert (found.distinct, found.min, found.max, engine.estimates(table.refresh()).rows) == (14, 1, 14, 14)
+    found_id = known_estimates(table)["id"]
+    assert (found_id.distinct, found_id.min, found_id.max, engine.estimates(table.refresh()).rows) == (
+        14,
+        1,
+        14,
+        14,
+    )
 
 
 def test_each_type_is_counted_as_spark_counts_it(catalog: Catalog) -> None:
@@ -91,11 +96,11 @@ def test_each_type_is_counted_as_spark_counts_it(catalog: Catalog) -> None:
     table = catalog.create_table("t", pa.table(data).schema)
     computed_once(table).append(pa.table(data))
     assert catalog.maintain("t")[0].error is None
-    found = {
-        name: (each.distinct, each.nulls, each.min, each.max, each.average_bytes, each.most_bytes)
-        for name, each in known(table).items()
+    distincts = {
+        name: (fact.distinct, fact.nulls, fact.min, fact.max, fact.average_bytes, fact.most_bytes)
+        for name, fact in known_estimates(table).items()
     }
-    assert found == {
+    assert distincts == {
         "flag": (2, 1, False, True, 1, 1),
         "byte": (2, 1, -1, 1, 1, 1),
         "real": (2, 1, 0.0, "NaN", 8, 8),
@@ -115,10 +120,10 @@ def test_each_type_is_counted_as_spark_counts_it(catalog: Catalog) -> None:
 @pytest.mark.parametrize("many", [0, 1, EXACT_MAX, EXACT_MAX + 1, 50_000, 1_000_000])
 def test_distinct_values_are_exact_where_they_are_few_and_about_right_beyond(many: int) -> None:
     hashes = np.random.default_rng(many).integers(0, 2**32, 2 * many, np.uint32)
-    real, counted = len(np.unique(hashes)), DistinctCounter()
-    for some in (hashes[: many // 2], hashes[many // 2 :], hashes[:many]):
-        counted.add(some)
-    assert abs(counted.count - real) <= (0 if real <= EXACT_MAX else 0.05 * real)
+    real, counter = len(np.unique(hashes)), DistinctCounter()
+    for some_hashes in (hashes[: many // 2], hashes[many // 2 :], hashes[:many]):
+        counter.add(some_hashes)
+    assert abs(counter.count - real) <= (0 if real <= EXACT_MAX else 0.05 * real)
 
 
 def test_writers_count_anew_in_the_background_and_no_other_writer_does_it_meanwhile(
@@ -127,20 +132,20 @@ def test_writers_count_anew_in_the_background_and_no_other_writer_does_it_meanwh
     begun: list[Callable[[], None]] = []
     monkeypatch.setattr(automatic, "_begin_thread", begun.append)
     warehouse = f"memory://{uuid.uuid4().hex}"
-    one, other = Catalog(warehouse), Catalog(warehouse)
-    table = computed_once(one.create_table("t", SCHEMA, properties=AUTO).append(rows(*range(1000))))
+    catalog, other_catalog = Catalog(warehouse), Catalog(warehouse)
+    table = computed_once(catalog.create_table("t", SCHEMA, properties=AUTO).append(rows(*range(1000))))
     for id in range(5):
         table = table.append(rows(*range(id * 100, id * 100 + 100)))
     assert table.version == 8
-    theirs = other.load_table("t")
+    theirs = other_catalog.load_table("t")
     for id in range(8):
         theirs = theirs.append(rows(id))
     first, second = begun
     # Due since a version before the first one's turn: the second leaves that to it.
     second()
-    assert "statistics-computed" not in operations(table)[:2] and known(table)["id"].distinct == 1
+    assert "statistics-computed" not in operations(table)[:2] and known_estimates(table)["id"].distinct == 1
     first()
-    assert known(table)["id"].distinct == 1000 and known(table)["name"].distinct == 3
+    assert known_estimates(table)["id"].distinct == 1000 and known_estimates(table)["name"].distinct == 3
     assert operations(table)[0] == "compute statistics"
 
 
@@ -157,11 +162,11 @@ def test_streams_and_changes_do_not_notice_and_a_large_table_is_left_to_maintain
     table = computed_once(catalog.create_table("t", SCHEMA, properties=AUTO).append(rows(1)))
     for id in range(7):
         table = table.append(rows(id))
-    assert wait_for_upkeep() and known(table)["id"].distinct == 1
-    changed = table.refresh().changes(2, table.refresh().version).to_arrow().num_rows
+    assert wait_for_upkeep() and known_estimates(table)["id"].distinct == 1
+    changed_num_rows = table.refresh().changes(2, table.refresh().version).to_arrow().num_rows
     assert catalog.maintain("t")[0].statistics == 2
     table = table.refresh()
-    assert table.changes(2, table.version).to_arrow().num_rows == changed
+    assert table.changes(2, table.version).to_arrow().num_rows == changed_num_rows
     assert table.health().last_day.upkeep >= 1
 
 
@@ -175,7 +180,7 @@ def test_dates_and_times_beyond_those_of_python_are_counted(catalog: Catalog) ->
     )
     table = computed_once(catalog.create_table("t", data.schema)).append(data)
     assert catalog.maintain("t")[0].statistics == 2
-    assert {name: (each.min, each.max) for name, each in known(table).items()} == far
+    assert {name: (fact.min, fact.max) for name, fact in known_estimates(table).items()} == far
 
 
 def test_values_that_are_erased_while_they_are_counted_come_to_no_statistics(catalog: Catalog) -> None:

@@ -22,7 +22,7 @@ def catalog(tmp_path: Path) -> Catalog:
     return Catalog(str(tmp_path / "warehouse"))
 
 
-def filtered(table: Table) -> list[set[str]]:
+def filtered_texts(table: Table) -> list[set[str]]:
     """Return the columns, by their paths in files, of which each file has filters, oldest first."""
     if not hasattr(pq.ColumnChunkMetaData, "bloom_filter_offset"):
         pytest.skip(
@@ -30,7 +30,7 @@ def filtered(table: Table) -> list[set[str]]:
         )
     place = Path(table.location)
     found = []
-    for path in sorted(str(each) for each in table.scan().plan()["path"].to_pylist()):
+    for path in sorted(str(row) for row in table.scan().plan()["path"].to_pylist()):
         metadata = pq.read_metadata(place / path)
         group = metadata.row_group(0)
         columns = [group.column(i) for i in range(metadata.num_columns)]
@@ -44,11 +44,11 @@ def set_(table: Table, value: str) -> Table:
 
 def test_files_have_filters_of_the_columns_that_are_named_when_they_are_written(catalog: Catalog) -> None:
     table = catalog.create_table("t", SCHEMA).append(ROWS)
-    assert filtered(table) == [set()]
+    assert filtered_texts(table) == [set()]
     table = set_(table, "s.x, k").append(ROWS)
-    assert filtered(table) == [set(), {"k_1", "s_2.x_3"}]
+    assert filtered_texts(table) == [set(), {"k_1", "s_2.x_3"}]
     # Files that are written anew get them.
-    assert filtered(table.compact().refresh()) == [{"k_1", "s_2.x_3"}]
+    assert filtered_texts(table.compact().refresh()) == [{"k_1", "s_2.x_3"}]
 
 
 def test_names_follow_their_columns_and_go_with_them(catalog: Catalog) -> None:

@@ -31,13 +31,13 @@ def rows(*ids: int) -> pa.Table:
 
 def known(table: Table) -> dict[int, tuple[int, int]]:
     """Return id and version of each row, by its own number, which is there once."""
-    found = table.scan(row_ids=True).to_arrow()
-    numbers = found["id"].to_pylist()
+    rows = table.scan(row_ids=True).to_arrow()
+    numbers = rows["id"].to_pylist()
     assert max(Counter(numbers).values(), default=1) == 1
     return dict(
         zip(
             numbers,
-            zip(found["_row_id"].to_pylist(), found["_row_version"].to_pylist(), strict=True),
+            zip(rows["_row_id"].to_pylist(), rows["_row_version"].to_pylist(), strict=True),
             strict=True,
         )
     )
@@ -45,8 +45,10 @@ def known(table: Table) -> dict[int, tuple[int, int]]:
 
 def check(catalog: Catalog, *, leftovers: bool = False) -> None:
     """With `leftovers`, files of writes that gave up may be there."""
-    found = {each.kind for each in fsck.check_warehouse(catalog._logs, deep=True, all_versions=True).found}
-    assert found <= ({"data-file-unused"} if leftovers else set())
+    kinds = {
+        finding.kind for finding in fsck.check_warehouse(catalog._logs, deep=True, all_versions=True).found
+    }
+    assert kinds <= ({"data-file-unused"} if leftovers else set())
 
 
 @pytest.fixture
@@ -61,15 +63,15 @@ def table(catalog: Catalog) -> Table:
 def test_small_files_become_one_in_each_partition_with_the_ids_of_their_rows(
     catalog: Catalog, table: Table
 ) -> None:
-    before, files = known(table), table.file_count
-    compacted = table.compact()
-    assert files > 4 and compacted.file_count == 2
-    assert known(compacted) == before
-    assert "deletes" not in compacted.plan().column_names
-    [last] = compacted.history(limit=1)
+    facts_before, files = known(table), table.file_count
+    compacted_table = table.compact()
+    assert files > 4 and compacted_table.file_count == 2
+    assert known(compacted_table) == facts_before
+    assert "deletes" not in compacted_table.plan().column_names
+    [last] = compacted_table.history(limit=1)
     assert last.operation == "compact"
-    assert known(compacted.at(version=table.version)) == before
-    assert compacted.compact().version == compacted.version
+    assert known(compacted_table.at(version=table.version)) == facts_before
+    assert compacted_table.compact().version == compacted_table.version
     check(catalog)
 
 
@@ -77,10 +79,10 @@ def test_files_are_chosen_by_a_filter_and_by_what_is_known_of_them(catalog: Cata
     table = catalog.create_table("t", SCHEMA, partition_by=["name"])
     for id in range(6):
         table = table.append(pa.table({"id": [id], "name": ["a" if id % 2 else "b"]}))
-    some = table.compact((col("name") == "a") & (col("id") > 1))
-    assert some.file_count == 5  # of a, 3 and 5 went together
-    assert some.compact(col("name") == "z").version == some.version
-    assert some.compact().file_count == 2
+    some_table = table.compact((col("name") == "a") & (col("id") > 1))
+    assert some_table.file_count == 5  # of a, 3 and 5 went together
+    assert some_table.compact(col("name") == "z").version == some_table.version
+    assert some_table.compact().file_count == 2
     with pytest.raises(Unsupported, match="compare columns with values"):
         table.compact({"op": "SPARK:Something", "args": [{"col": ["id"]}]})
 
@@ -94,10 +96,10 @@ def test_large_files_stay_unless_many_of_their_rows_are_deleted(catalog: Catalog
     few = deleted(table, list(range(100)))
     assert few.compact(target_size_bytes=size).version == few.version
     many = deleted(few, list(range(1500, 1900)))
-    after = many.compact(target_size_bytes=size)
-    assert known(after) == known(many)
-    assert after.file_count == 3 and sum(after.plan()["deletes"].is_valid().to_pylist()) == 1
-    assert after.compact(target_size_bytes=10 * size).file_count == 1
+    table_after = many.compact(target_size_bytes=size)
+    assert known(table_after) == known(many)
+    assert table_after.file_count == 3 and sum(table_after.plan()["deletes"].is_valid().to_pylist()) == 1
+    assert table_after.compact(target_size_bytes=10 * size).file_count == 1
     check(catalog)
 
 
@@ -111,12 +113,12 @@ def test_files_of_an_earlier_partitioning_find_the_partitions_of_today(catalog: 
     table = catalog.create_table("t", pa.schema({"id": pa.int64(), "k": pa.int64()}))
     for first in range(0, 40, 10):
         table = table.append(pa.table({"id": range(first, first + 10), "k": [id % 2 for id in range(10)]}))
-    before = known(table)
+    facts_before = known(table)
     table = table.alter([{"change": "add-partition-field", "field": "k"}])
     table = table.append(pa.table({"id": [100], "k": [0]}))
     table = table.compact()
     assert engine.partitions(table).num_rows == 2
-    assert {id: known(table)[id] for id in before} == before
+    assert {id: known(table)[id] for id in facts_before} == facts_before
     assert table.compact().file_count == 2
     check(catalog)
 
@@ -176,35 +178,35 @@ def test_a_request_that_is_retried_when_its_version_has_expired_keeps_its_files(
 def test_appends_and_deletes_of_other_files_do_not_conflict(catalog: Catalog, table: Table) -> None:
     write, groups = written(table)
     assert len(groups) == 2
-    other = catalog.load_table("t").append(rows(100, 101))
-    after, lost = engine.commit_compaction(table, write, groups)
-    assert lost == [] and known(after) == known(other)
+    other_table = catalog.load_table("t").append(rows(100, 101))
+    table_after, lost_numbers = engine.commit_compaction(table, write, groups)
+    assert lost_numbers == [] and known(table_after) == known(other_table)
     check(catalog)
 
 
 def test_nothing_is_committed_where_others_have_changed_all_of_it(catalog: Catalog, table: Table) -> None:
     write, groups = written(table)
     catalog.load_table("t").truncate()
-    after, lost = engine.commit_compaction(table, write, groups)
-    assert lost == [0, 1] and after.row_count == 0
-    assert [entry.operation for entry in after.history(limit=1)] == ["truncate"]
+    table_after, lost_numbers = engine.commit_compaction(table, write, groups)
+    assert lost_numbers == [0, 1] and table_after.row_count == 0
+    assert [entry.operation for entry in table_after.history(limit=1)] == ["truncate"]
 
 
 def test_it_is_a_step_of_a_transaction(catalog: Catalog, table: Table) -> None:
-    before = known(table)
+    facts_before = known(table)
     with catalog.transaction() as tx:
         mine = tx.load_table("t").append(rows(100)).compact(target_size_bytes=2048)
         assert mine.row_count == 48
         catalog.load_table("t").append(rows(200))
-    after = catalog.load_table("t")
-    assert set(known(after)) == {*before, 100, 200}
-    assert {id: known(after)[id] for id in before} == before
+    table_after = catalog.load_table("t")
+    assert set(known(table_after)) == {*facts_before, 100, 200}
+    assert {id: known(table_after)[id] for id in facts_before} == facts_before
     with catalog.transaction() as tx:
         tx.load_table("t").delete(col("id") == 1)
         tx.load_table("t").compact()
         catalog.load_table("t").delete(col("id") == 2)
-    left = {*before, 100, 200} - {1, 2}
-    assert set(known(catalog.load_table("t"))) == left
+    remaining_numbers = {*facts_before, 100, 200} - {1, 2}
+    assert set(known(catalog.load_table("t"))) == remaining_numbers
     with pytest.raises(CommitConflict), catalog.transaction() as tx:
         tx.load_table("t").compact(deleted_ratio=0)
         catalog.load_table("t").truncate()
@@ -216,9 +218,9 @@ def test_columns_that_are_renamed_meanwhile_fit_and_others_may_not(catalog: Cata
     write, groups = written(table)
     rename = {"change": "rename-column", "name": ["name"], "new_name": "title"}
     catalog.load_table("t").alter([rename])
-    after, lost = engine.commit_compaction(table, write, groups)
-    assert lost == [] and after.schema.fields[1].name == "title"
-    table = after.append(pa.table({"id": [60, 62], "title": ["a", "b"]}))
+    table_after, lost_numbers = engine.commit_compaction(table, write, groups)
+    assert lost_numbers == [] and table_after.schema.fields[1].name == "title"
+    table = table_after.append(pa.table({"id": [60, 62], "title": ["a", "b"]}))
     write, groups = written(table)
     required = {"change": "update-column-nullability", "name": ["title"], "nullable": False}
     catalog.load_table("t").alter([required])
@@ -230,31 +232,33 @@ def test_columns_that_are_renamed_meanwhile_fit_and_others_may_not(catalog: Cata
 def test_whatever_is_compacted_the_rows_stay_and_it_ends(catalog: Catalog, seed: int) -> None:
     rng = random.Random(seed)
     table = catalog.create_table("t", SCHEMA, partition_by=[BUCKETS])
-    taken = 0
+    taken_number = 0
     for _ in range(12):
         count = rng.choice((1, 5, 200))
-        table = table.append(rows(*range(taken, taken + count)))
-        taken += count
+        table = table.append(rows(*range(taken_number, taken_number + count)))
+        taken_number += count
         if rng.random() < 0.4:
-            table = table.delete(col("id").is_in(rng.sample(range(taken), min(taken, rng.choice((1, 50))))))
-    before = known(table)
+            table = table.delete(
+                col("id").is_in(rng.sample(range(taken_number), min(taken_number, rng.choice((1, 50)))))
+            )
+    facts_before = known(table)
     target = rng.choice((1024, 4096, 1 << 20))
-    after = table.compact(target_size_bytes=target)
-    assert known(after) == before and after.file_count <= table.file_count
-    again = after.compact(target_size_bytes=target)
+    table_after = table.compact(target_size_bytes=target)
+    assert known(table_after) == facts_before and table_after.file_count <= table.file_count
+    again = table_after.compact(target_size_bytes=target)
     assert again.compact(target_size_bytes=target).file_count == again.file_count
-    assert known(again) == before
+    assert known(again) == facts_before
     check(catalog)
 
 
 def test_a_branch_is_compacted_by_itself(catalog: Catalog, table: Table) -> None:
     table.create_branch("b")
     branch = catalog.load_table("t", ref="b").append(rows(100))
-    before, main = known(branch), known(table.refresh())
+    facts_before, main = known(branch), known(table.refresh())
     branch = branch.compact()
-    assert branch.file_count == 2 and known(branch) == before
+    assert branch.file_count == 2 and known(branch) == facts_before
     assert catalog.load_table("t").file_count == table.file_count
     assert catalog.load_table("t").compact().file_count == 2
     assert known(catalog.load_table("t")) == main
-    assert known(catalog.load_table("t", ref="b")) == before
+    assert known(catalog.load_table("t", ref="b")) == facts_before
     check(catalog)

@@ -1,4 +1,4 @@
-"""Changes of a table's rows by one or several writers, and what the conflict matrix makes of them."""
+"""Changes of a table's rows by one or several writers, and their conflicts by the matrix."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def other(client: Client, table: Table) -> Table:
 
 def test_rows_come_back_as_they_went_in(table: Table, other: Table) -> None:
     table.append(pa.concat_tables([rows(1, 2), rows(3, region="US"), rows(4, region="EU")]))
-    seen = other.refresh()
-    assert ids(seen) == [1, 2, 3, 4]
-    assert (seen.row_count, seen.file_count) == (4, 2)
-    assert seen.scan(columns=["amount"], filter=col("region") == "US").to_arrow().to_pydict() == {
+    seen_table = other.refresh()
+    assert ids(seen_table) == [1, 2, 3, 4]
+    assert (seen_table.row_count, seen_table.file_count) == (4, 2)
+    assert seen_table.scan(columns=["amount"], filter=col("region") == "US").to_arrow().to_pydict() == {
         "amount": [3.0]
     }
-    assert seen.scan(filter=[("id", ">", 3)]).to_arrow()["id"].to_pylist() == [4]
-    assert seen.scan(limit=3).to_arrow().num_rows == 3
-    assert seen.scan(limit=10**20).to_arrow().num_rows == seen.scan().to_arrow().num_rows
+    assert seen_table.scan(filter=[("id", ">", 3)]).to_arrow()["id"].to_pylist() == [4]
+    assert seen_table.scan(limit=3).to_arrow().num_rows == 3
+    assert seen_table.scan(limit=10**20).to_arrow().num_rows == seen_table.scan().to_arrow().num_rows
     with pytest.raises(InvalidInput, match="no columns"):
-        seen.scan(columns=[])
-    assert seen.scan(filter=col("region") == "US").plan().num_rows == 1
-    assert seen.scan().to_reader().read_all().num_rows == 4
+        seen_table.scan(columns=[])
+    assert seen_table.scan(filter=col("region") == "US").plan().num_rows == 1
+    assert seen_table.scan().to_reader().read_all().num_rows == 4
 
 
 def test_appends_of_a_reader_a_batch_and_a_stream_are_taken(table: Table) -> None:
@@ -85,9 +85,9 @@ def test_data_that_does_not_fit_changes_nothing(table: Table) -> None:
 
 def test_concurrent_appends_rebase_without_reading_data(table: Table, other: Table) -> None:
     table.append(rows(1))
-    appended = other.append(rows(2))
-    assert appended.version == 3
-    assert next(iter(appended.history())).rebased
+    appended_table = other.append(rows(2))
+    assert appended_table.version == 3
+    assert next(iter(appended_table.history())).rebased
     assert ids(table) == [1, 2]
 
 
@@ -241,11 +241,11 @@ def test_every_acknowledged_append_of_many_threads_is_there_once(client: Client,
 def test_an_overwrite_starts_from_the_version_it_was_asked_of(
     catalog: Catalog, table: Table, other: Table
 ) -> None:
-    seen = table.append(rows(1))
+    seen_table = table.append(rows(1))
     other.append(rows(2))
     catalog.table_exists("t")
     with pytest.raises(CommitConflict, match="added files"):
-        seen.overwrite(seen.to_arrow())
+        seen_table.overwrite(seen_table.to_arrow())
     assert ids(table) == [1, 2]
 
 
@@ -253,13 +253,13 @@ def test_an_overwrite_starts_from_the_version_it_was_asked_of(
 def test_deleted_rows_are_not_brought_back(
     catalog: Catalog, table: Table, other: Table, replace: bool
 ) -> None:
-    seen = table.append(rows(1)).append(rows(2, region="US"))
+    seen_table = table.append(rows(1)).append(rows(2, region="US"))
     stage = engine.stage(catalog, "replace", "t", SCHEMA)
     other.refresh().delete(col("region") == "US")
     with pytest.raises(CommitConflict, match="removed files"):
-        engine.commit_stage(catalog, stage) if replace else seen.overwrite(seen.to_arrow())
+        engine.commit_stage(catalog, stage) if replace else seen_table.overwrite(seen_table.to_arrow())
     assert ids(table) == [1]
-    assert seen.overwrite(rows(5), col("region") == "EU").version == 5
+    assert seen_table.overwrite(rows(5), col("region") == "EU").version == 5
     assert ids(table) == [5]
 
 

@@ -42,23 +42,27 @@ def ids(table: Table) -> list[int]:
 
 
 def row_facts(table: Table) -> dict[int, tuple[int, int]]:
-    found = table.scan(row_ids=True).to_arrow().to_pydict()
-    columns = (found["_row_id"], found["_row_version"])
-    return dict(zip(found["id"], zip(*columns, strict=True), strict=True))
+    found_columns = table.scan(row_ids=True).to_arrow().to_pydict()
+    columns = (found_columns["_row_id"], found_columns["_row_version"])
+    return dict(zip(found_columns["id"], zip(*columns, strict=True), strict=True))
 
 
 def test_rows_that_match_are_replaced_and_those_beside_them_stay_as_they_are(
     catalog: Catalog, table: Table
 ) -> None:
-    before = row_facts(table)
-    after = table.overwrite(rows(range(100, 102)), ((col("id") >= 8) & (col("id") <= 12)) | (col("id") == 3))
-    assert ids(after) == [*range(3), *range(4, 8), *range(13, 20), 100, 101]
-    now = row_facts(after)
-    assert {id: now[id] for id in now if id < 100} == {id: before[id] for id in now if id < 100}
-    assert {now[100][1], now[101][1]} == {after.version}
-    assert len({row_id for row_id, _ in now.values()}) == len(now)
-    assert ("deletes" in after.plan().column_names) == (not copies(table))
-    assert [id for id, _ in rows_of(after.at(version=table.version))] == list(range(20))
+    row_facts_before = row_facts(table)
+    table_after = table.overwrite(
+        rows(range(100, 102)), ((col("id") >= 8) & (col("id") <= 12)) | (col("id") == 3)
+    )
+    assert ids(table_after) == [*range(3), *range(4, 8), *range(13, 20), 100, 101]
+    current_row_facts = row_facts(table_after)
+    assert {id: current_row_facts[id] for id in current_row_facts if id < 100} == {
+        id: row_facts_before[id] for id in current_row_facts if id < 100
+    }
+    assert {current_row_facts[100][1], current_row_facts[101][1]} == {table_after.version}
+    assert len({row_id for row_id, _ in current_row_facts.values()}) == len(current_row_facts)
+    assert ("deletes" in table_after.plan().column_names) == (not copies(table))
+    assert [id for id, _ in rows_of(table_after.at(version=table.version))] == list(range(20))
     assert fsck.check_warehouse(catalog._logs, deep=True, all_versions=True).found == []
 
 
@@ -69,14 +73,14 @@ def test_columns_of_structs_and_what_became_of_them_stay_as_they_are(catalog: Ca
     new = rows(range(20, 23)).append_column("s", pa.array([{"x": 1}, {"x": None}, None]))
     table = table.append(new.cast(table.to_arrow().schema))
     table = table.alter([{"change": "rename-column", "name": ["s", "x"], "new_name": "y"}])
-    before = row_facts(table)
+    row_facts_before = row_facts(table)
     table = table.overwrite(table.to_arrow().slice(0, 0), (col("s", "y") == 1) | (col("id") < 9))
     assert dict(zip(ids(table), table.to_arrow().sort_by("id")["s"].to_pylist(), strict=True)) == {
         **dict.fromkeys([*range(9, 20), 22]), 21: {"y": None},
     }  # fmt: skip
-    assert row_facts(table) == {id: before[id] for id in ids(table)}
+    assert row_facts(table) == {id: row_facts_before[id] for id in ids(table)}
     assert row_facts(table.delete(col("id") == 10).compact()) == {
-        id: before[id] for id in ids(table) if id != 10
+        id: row_facts_before[id] for id in ids(table) if id != 10
     }
     assert fsck.check_warehouse(catalog._logs, deep=True).found == []
 
@@ -98,24 +102,25 @@ def test_rows_that_are_deleted_already_stay_deleted(table: Table) -> None:
 
 def test_a_file_of_which_no_row_is_left_is_removed(table: Table) -> None:
     # Statistics do not prove it: the names of the first file are not all of those between its extremes.
-    after = table.overwrite(rows(range(0)), col("name").contains("n"))
-    assert (after.file_count, after.row_count) == (0, 0)
+    table_after = table.overwrite(rows(range(0)), col("name").contains("n"))
+    assert (table_after.file_count, table_after.row_count) == (0, 0)
 
 
 def test_files_without_rows_that_match_are_left_alone(table: Table) -> None:
     paths = set(table.plan()["path"].to_pylist())
-    after = table.overwrite(rows(range(30, 31)), col("name") == "n1x")
-    assert paths < set(after.plan()["path"].to_pylist())
-    assert next(iter(after.history())).operation == "overwrite"
+    table_after = table.overwrite(rows(range(30, 31)), col("name") == "n1x")
+    assert paths < set(table_after.plan()["path"].to_pylist())
+    assert next(iter(table_after.history())).operation == "overwrite"
 
 
 def test_the_commit_says_how_many_rows_it_has_deleted(table: Table) -> None:
-    after = table.overwrite(rows(range(50, 52)), col("id") < 3)
-    entry = next(iter(after.history()))
+    table_after = table.overwrite(rows(range(50, 52)), col("id") < 3)
+    entry = next(iter(table_after.history()))
     if copies(table):
         assert entry.operation == "delete, overwrite"
         counts = [
-            (each.get("removed_rows", 0), each.get("added_rows", 0)) for each in changes_in(entry.details)
+            (change.get("removed_rows", 0), change.get("added_rows", 0))
+            for change in changes_in(entry.details)
         ]
         assert counts == [(10, 7), (0, 2)]
     else:
@@ -124,8 +129,8 @@ def test_the_commit_says_how_many_rows_it_has_deleted(table: Table) -> None:
 
 
 def changes_in(details: Any) -> list[Any]:
-    found: list[Any] = details["changes"]
-    return found
+    found_changes: list[Any] = details["changes"]
+    return found_changes
 
 
 def test_a_filter_that_cannot_be_decided_exactly_is_refused(table: Table) -> None:
@@ -137,16 +142,16 @@ def test_a_filter_that_cannot_be_decided_exactly_is_refused(table: Table) -> Non
 
 
 def test_rows_that_others_add_or_delete_meanwhile_are_not_lost(client: Any, table: Table) -> None:
-    other = client().load_table("t")
+    other_table = client().load_table("t")
     write = engine.begin_write(table)
-    other = other.append(rows(range(30, 32)))
+    other_table = other_table.append(rows(range(30, 32)))
     assert ids(engine.commit_write(table, write, "overwrite", (), filter=col("id").is_in([3, 4])))[-2:] == [
         30,
         31,
     ]
     for change in (
-        lambda: other.refresh().append(rows(range(5, 6))),
-        lambda: other.refresh().delete(col("id") == 7),
+        lambda: other_table.refresh().append(rows(range(5, 6))),
+        lambda: other_table.refresh().delete(col("id") == 7),
     ):
         stale = table.refresh()
         write = engine.begin_write(stale)
@@ -157,19 +162,19 @@ def test_rows_that_others_add_or_delete_meanwhile_are_not_lost(client: Any, tabl
 
 
 def test_others_cannot_change_rows_that_were_overwritten(client: Any, table: Table) -> None:
-    other = client().load_table("t")
+    other_table = client().load_table("t")
     table.overwrite(rows(range(50, 51)), col("id") < 3)
     with pytest.raises(CommitConflict):
-        compacted(other)
+        compacted(other_table)
     with pytest.raises(CommitConflict):
-        other.overwrite(rows(range(60, 61)), col("id") == 5)
+        other_table.overwrite(rows(range(60, 61)), col("id") == 5)
     assert ids(table) == [*range(3, 20), 50]
 
 
 def test_rows_that_an_engine_has_found_are_taken_from_it_where_they_can_be_so(table: Table) -> None:
-    path, other = path_with(table, 3), path_with(table, 13)
+    path, other_text = path_with(table, 3), path_with(table, 13)
     asked: dict[str, Any] = {"operation": "overwrite", "files": (), "filter": col("name").is_in(["n3", "n5"])}
-    for wrong in ([positions(other, [3])], [positions(path, [10])], [positions(path, [3])] * 2):
+    for wrong in ([positions(other_text, [3])], [positions(path, [10])], [positions(path, [3])] * 2):
         with pytest.raises(InvalidInput):
             engine.commit_write(table, engine.begin_write(table), deletes=wrong, **asked)
     table = engine.commit_write(table, engine.begin_write(table), deletes=[positions(path, [3, 5])], **asked)
@@ -184,10 +189,10 @@ def test_a_condition_that_only_an_engine_evaluates_takes_the_rows_that_it_has_fo
     with pytest.raises(Unsupported, match=r"SPARK:\(id % 4\) = 3"):
         engine.commit_write(table, engine.begin_write(table), **asked)
     # Only the files are asked for in which the condition may be true.
-    path, other = path_with(table, 3), path_with(table, 13)
+    path, other_text = path_with(table, 3), path_with(table, 13)
     assert engine.plan_partial(table, asked["filter"])["path"].to_pylist() == [path]
     with pytest.raises(InvalidInput, match="does not match"):
-        engine.commit_write(table, engine.begin_write(table), deletes=[positions(other, [3])], **asked)
+        engine.commit_write(table, engine.begin_write(table), deletes=[positions(other_text, [3])], **asked)
     write = engine.begin_write(table)
     stay = copied_files(
         table.table_head,
@@ -196,8 +201,8 @@ def test_a_condition_that_only_an_engine_evaluates_takes_the_rows_that_it_has_fo
         write,
     )
     found: dict[str, Any] = {"deletes": [positions(path, [3, 7])], "copies": stay if copies(table) else None}
-    after = engine.commit_write(table, write, **found, **asked)
-    assert ids(after) == [0, 1, 2, 4, 5, 6, 8, 9, *range(10, 20)]
+    table_after = engine.commit_write(table, write, **found, **asked)
+    assert ids(table_after) == [0, 1, 2, 4, 5, 6, 8, 9, *range(10, 20)]
     # What is not known may be true of rows that others add, and of those that were moved; not of others.
     for change in (
         lambda: client().load_table("t").append(rows(range(8, 9))),
@@ -215,29 +220,33 @@ def test_a_condition_that_only_an_engine_evaluates_takes_the_rows_that_it_has_fo
 
 
 def test_rows_that_an_engine_has_copied_are_taken_from_it(catalog: Catalog, table: Table) -> None:
-    before, path = row_facts(table), path_with(table, 3)
+    row_facts_before, path = row_facts(table), path_with(table, 3)
     write, plan = engine.begin_write(table), table.plan()
     asked: dict[str, Any] = {"operation": "overwrite", "files": (), "filter": col("id").is_in([3, 5])}
-    some = plan.filter(pa.array([each == path for each in plan["path"].to_pylist()]))
-    engines = copied_files(table.table_head, some, bind(asked["filter"], table.schema), write)
+    some_plan = plan.filter(pa.array([row == path for row in plan["path"].to_pylist()]))
+    engines = copied_files(table.table_head, some_plan, bind(asked["filter"], table.schema), write)
     with pytest.raises(InvalidInput, match="must copy the rows that stay: 9, not 8"):
         engine.commit_write(table, write, deletes=[positions(path, [3])], copies=engines, **asked)
-    after = engine.commit_write(table, write, deletes=[positions(path, [3, 5])], copies=engines, **asked)
-    assert row_facts(after) == {id: row for id, row in before.items() if id not in (3, 5)}
-    assert (engines[0].path in after.plan()["path"].to_pylist()) == copies(table)
+    table_after = engine.commit_write(
+        table, write, deletes=[positions(path, [3, 5])], copies=engines, **asked
+    )
+    assert row_facts(table_after) == {id: row for id, row in row_facts_before.items() if id not in (3, 5)}
+    assert (engines[0].path in table_after.plan()["path"].to_pylist()) == copies(table)
 
 
 def test_copies_of_rows_that_a_compaction_has_moved_are_not_needed(catalog: Catalog, table: Table) -> None:
-    before, path = row_facts(table), path_with(table, 3)
+    row_facts_before, path = row_facts(table), path_with(table, 3)
     write, plan = engine.begin_write(table), table.plan()
     filter = col("id").is_in([3, 5])
-    some = plan.filter(pa.array([each == path for each in plan["path"].to_pylist()]))
-    engines = copied_files(table.table_head, some, bind(filter, table.schema), write)
+    some_plan = plan.filter(pa.array([row == path for row in plan["path"].to_pylist()]))
+    engines = copied_files(table.table_head, some_plan, bind(filter, table.schema), write)
     table.compact(target_size_bytes=1 << 20)
     deletes = [positions(path, [3, 5])]
-    after = engine.commit_write(table, write, "overwrite", (), filter=filter, deletes=deletes, copies=engines)
-    assert row_facts(after) == {id: row for id, row in before.items() if id not in (3, 5)}
-    assert after.file_count == 1 and "deletes" in after.plan().column_names
+    table_after = engine.commit_write(
+        table, write, "overwrite", (), filter=filter, deletes=deletes, copies=engines
+    )
+    assert row_facts(table_after) == {id: row for id, row in row_facts_before.items() if id not in (3, 5)}
+    assert table_after.file_count == 1 and "deletes" in table_after.plan().column_names
 
 
 def test_a_write_that_is_committed_again_is_one_commit(client: Any, table: Table) -> None:
@@ -286,7 +295,7 @@ def test_files_of_an_older_partitioning_are_cut_by_partitions(catalog: Catalog, 
 
 @pytest.mark.parametrize("net", [False, True])
 def test_changes_show_the_rows_that_came_and_went(table: Table, net: bool) -> None:
-    after = table.overwrite(rows(range(50, 52)), col("id").is_in([3, 14]))
-    found = after.changes(after.version, net=net).to_arrow()
-    changes = sorted(zip(found["_change_type"].to_pylist(), found["id"].to_pylist(), strict=True))
+    table_after = table.overwrite(rows(range(50, 52)), col("id").is_in([3, 14]))
+    found_rows = table_after.changes(table_after.version, net=net).to_arrow()
+    changes = sorted(zip(found_rows["_change_type"].to_pylist(), found_rows["id"].to_pylist(), strict=True))
     assert changes == [("delete", 3), ("delete", 14), ("insert", 50), ("insert", 51)]

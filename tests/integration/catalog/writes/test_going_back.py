@@ -1,4 +1,4 @@
-"""Rollback and set-current-version from Python: what comes back, what stays, and what others see."""
+"""Rollback and set-current-version from Python: restored contents, kept contents, and the view of other clients."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def catalog(tmp_path) -> Catalog:
 @pytest.fixture
 def table(catalog):
     """Versions: 1 created, 2 has row 1, 3 has rows 1 and 2."""
-    made = catalog.create_table("t", pa.schema([("id", pa.int32())]), partition_by=["id"])
-    made.append(ids(1))
-    return made.append(ids(2)).refresh()
+    new_table = catalog.create_table("t", pa.schema([("id", pa.int32())]), partition_by=["id"])
+    new_table.append(ids(1))
+    return new_table.append(ids(2)).refresh()
 
 
 def test_a_rollback_brings_back_rows_columns_and_properties_as_a_new_version(catalog, table):
@@ -54,21 +54,21 @@ def test_a_rollback_brings_back_rows_columns_and_properties_as_a_new_version(cat
     now = catalog.load_table("t").rollback_to_version(2)
     assert (now.version, rows(now), now.schema.names) == (6, [(1,)], ("id",))
     assert (now.properties, now.comment, [f.name for f in now.spec.fields]) == ({}, None, ["id"])
-    other = Catalog(catalog.warehouse).load_table("t")
-    assert (rows(other), other.schema, other.specs) == ([(1,)], now.schema, now.specs)
-    assert other.at(version=5).to_arrow().to_pylist() == [{"key": 9, "note": "n"}]
-    assert (other.row_count, other.file_count) == (1, 1)
-    [entry] = other.history(limit=1)
+    other_table = Catalog(catalog.warehouse).load_table("t")
+    assert (rows(other_table), other_table.schema, other_table.specs) == ([(1,)], now.schema, now.specs)
+    assert other_table.at(version=5).to_arrow().to_pylist() == [{"key": 9, "note": "n"}]
+    assert (other_table.row_count, other_table.file_count) == (1, 1)
+    [entry] = other_table.history(limit=1)
     assert (entry.operation, entry.details["version"]) == ("rollback", 2)
 
 
 def test_ids_given_since_are_not_given_again(catalog, table):
     table.alter([{"change": "add-column", "name": ["note"], "type": "string"}])
     with_note = catalog.load_table("t").append(ids(3, note=["x"]))
-    given = with_note.schema.find(("note",)).id
+    id = with_note.schema.find(("note",)).id
     catalog.load_table("t").rollback_to_version(3)
     again = catalog.load_table("t").alter([{"change": "add-column", "name": ["note"], "type": "long"}])
-    assert again.schema.find(("note",)).id > given
+    assert again.schema.find(("note",)).id > id
     # Forward again, to what was undone: the first `note` is there, and the second one is not.
     forward = catalog.load_table("t").rollback_to_version(with_note.version)
     assert rows(forward) == [(1, None), (2, None), (3, "x")]
@@ -78,17 +78,17 @@ def test_setting_the_current_version_brings_back_rows_only(catalog, table):
     table.alter([{"change": "rename-column", "name": ["id"], "new_name": "key"}])
     table.refresh().alter([{"change": "add-column", "name": ["note"], "type": "string"}])
     catalog.load_table("t").truncate()
-    now = catalog.load_table("t").set_current_version(2)
-    assert (rows(now), now.schema.names) == ([(1, None)], ("key", "note"))
-    [entry] = now.history(limit=1)
+    current_version = catalog.load_table("t").set_current_version(2)
+    assert (rows(current_version), current_version.schema.names) == ([(1, None)], ("key", "note"))
+    [entry] = current_version.history(limit=1)
     assert (entry.operation, entry.details["version"]) == ("set-current-version", 2)
 
 
 def test_rows_from_before_a_widening_are_found_by_their_new_type(catalog):
-    made = catalog.create_table(
+    table = catalog.create_table(
         "d", pa.schema([("day", pa.date32()), ("price", pa.decimal128(5, 2)), ("n", pa.int32())])
     )
-    first = made.append(
+    first = table.append(
         pa.table(
             {
                 "day": [dt.date(2020, 1, 2)],
@@ -105,17 +105,17 @@ def test_rows_from_before_a_widening_are_found_by_their_new_type(catalog):
         ]
     )
     wide.truncate()
-    now = catalog.load_table("d").set_current_version(first.version)
+    current_version = catalog.load_table("d").set_current_version(first.version)
     for _ in range(2):
         for each in (
             col("day") == dt.datetime(2020, 1, 2),
             col("price") == Decimal("1.5"),
             col("n") == 3,
         ):
-            assert now.scan(filter=each).to_arrow().num_rows == 1, each
-        now = Catalog(catalog.warehouse).load_table("d")
+            assert current_version.scan(filter=each).to_arrow().num_rows == 1, each
+        current_version = Catalog(catalog.warehouse).load_table("d")
     # And back to the narrow types, with the wide ones in between.
-    now.append(
+    current_version.append(
         pa.table({"day": [dt.datetime(2021, 1, 1)], "price": [Decimal("2.5")], "n": pa.array([2**40])})
     )
     narrow = catalog.load_table("d").rollback_to_version(first.version)
@@ -127,34 +127,34 @@ def test_rows_from_before_a_widening_are_found_by_their_new_type(catalog):
 def test_a_rollback_undoes_a_replace_and_setting_rows_over_one_is_refused(catalog, table):
     stage = engine.stage(catalog, "replace", "t", pa.schema([("other", pa.string())]))
     engine.commit_stage(catalog, stage)
-    replaced = catalog.load_table("t")
+    replaced_table = catalog.load_table("t")
     with pytest.raises(InvalidInput, match="was replaced after version 3.*rollback_to_version"):
-        replaced.set_current_version(3)
-    write = engine.begin_write(replaced)
-    back = replaced.rollback_to_version(3)
+        replaced_table.set_current_version(3)
+    write = engine.begin_write(replaced_table)
+    back = replaced_table.rollback_to_version(3)
     assert (rows(back), back.schema.names) == ([(1,), (2,)], ("id",))
     with pytest.raises(CommitConflict, match="replaced the table"):
-        engine.commit_write(replaced, write, "append", [])
+        engine.commit_write(replaced_table, write, "append", [])
     back.append(ids(7))
     assert rows(back) == [(1,), (2,), (7,)]
 
 
 def test_rows_that_lack_what_is_required_now_are_refused():
     part = pa.struct([pa.field("x", pa.int32(), nullable=False)])
-    now = schema_from_arrow(pa.schema([pa.field("id", pa.int32(), nullable=False), pa.field("s", part)]))
+    schema = schema_from_arrow(pa.schema([pa.field("id", pa.int32(), nullable=False), pa.field("s", part)]))
     nullable = schema_from_arrow(pa.schema([pa.field("id", pa.int32()), pa.field("s", part)]))
-    without_s = msgspec.structs.replace(now, fields=now.fields[:1])
-    without_id = msgspec.structs.replace(now, fields=now.fields[1:])
-    assert _missing_value(now, now) is None
-    assert _missing_value(nullable, now) == "the column id is NOT NULL now, and was not then"
-    assert _missing_value(without_id, now) == "the column id is required now, and did not exist then"
-    assert _missing_value(without_s, now) is None
+    without_s = msgspec.structs.replace(schema, fields=schema.fields[:1])
+    without_id = msgspec.structs.replace(schema, fields=schema.fields[1:])
+    assert _missing_value(schema, schema) is None
+    assert _missing_value(nullable, schema) == "the column id is NOT NULL now, and was not then"
+    assert _missing_value(without_id, schema) == "the column id is required now, and did not exist then"
+    assert _missing_value(without_s, schema) is None
 
 
 def test_rows_of_a_type_that_a_rollback_made_narrower_again_are_not_set(catalog):
     fields = pa.schema([("id", pa.int32()), ("at", pa.list_(pa.date32()))])
-    made = catalog.create_table("u", fields).append(ids(1))
-    wider = made.alter([{"change": "update-column-type", "name": ["id"], "type": "long"}])
+    new_table = catalog.create_table("u", fields).append(ids(1))
+    wider = new_table.alter([{"change": "update-column-type", "name": ["id"], "type": "long"}])
     wider.append(pa.table({"id": [2**40]}))
     table = catalog.load_table("u").rollback_to_version(2)
     table.alter([{"change": "update-column-type", "name": ["at", "element"], "type": "timestamp_ntz"}])
@@ -262,16 +262,16 @@ def test_estimates_stay_with_the_columns_that_they_are_of_and_go_with_a_replace(
     older = catalog.load_table("t")
     catalog.load_table("t").append(ids(9))
     engine.commit_statistics(older, estimates(5, id=3))
-    now = Catalog(catalog.warehouse).load_table("t")
-    assert (engine.estimates(now).version, engine.estimates(now).added_since) == (5, 1)
-    assert {id: each.distinct for id, each in engine.estimates(now).columns.items()} == {1: 3}
-    [entry] = now.history(limit=1)
+    current_table = Catalog(catalog.warehouse).load_table("t")
+    assert (engine.estimates(current_table).version, engine.estimates(current_table).added_since) == (5, 1)
+    assert {id: column.distinct for id, column in engine.estimates(current_table).columns.items()} == {1: 3}
+    [entry] = current_table.history(limit=1)
     assert (entry.operation, entry.details) == ("compute statistics", {"version": 5, "rows": 2})
     for n in range(40):
-        now = now.append(ids(n))
-    assert engine.estimates(Catalog(catalog.warehouse).load_table("t")) == engine.estimates(now)
+        current_table = current_table.append(ids(n))
+    assert engine.estimates(Catalog(catalog.warehouse).load_table("t")) == engine.estimates(current_table)
     engine.commit_stage(catalog, engine.stage(catalog, "replace", "t", pa.schema([("other", pa.string())])))
     assert engine.estimates(catalog.load_table("t")) is None
     with pytest.raises(CommitConflict, match="replaced the table"):
-        engine.commit_statistics(now, engine.estimates(now))
+        engine.commit_statistics(current_table, engine.estimates(current_table))
     assert not catalog.fsck().found

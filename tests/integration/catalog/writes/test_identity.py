@@ -53,8 +53,8 @@ def given(*ids: int | None, name: str = "x") -> pa.Table:
 
 def fsck_finds(catalog: Catalog) -> list[str]:
     return [
-        f"{each.kind}: {each.what}"
-        for each in fsck.check_warehouse(catalog._logs, deep=True).of(Severity.DAMAGE)
+        f"{finding.kind}: {finding.what}"
+        for finding in fsck.check_warehouse(catalog._logs, deep=True).of(Severity.DAMAGE)
     ]
 
 
@@ -103,10 +103,10 @@ def test_a_value_is_given_only_where_that_is_allowed(catalog: Catalog) -> None:
         table.append(given(7))
     with pytest.raises(InvalidInput, match="GENERATED ALWAYS"):
         table.append(given(None, 7))
-    other = create(catalog, "u", always=False)
-    other = other.append(given(7, None, 1, None))
-    assert sorted(ids(other)) == [1, 1, 2, 7]
-    assert ids(other.append(of("a"))) == [1, 1, 2, 3, 7]
+    other_table = create(catalog, "u", always=False)
+    other_table = other_table.append(given(7, None, 1, None))
+    assert sorted(ids(other_table)) == [1, 1, 2, 7]
+    assert ids(other_table.append(of("a"))) == [1, 1, 2, 3, 7]
 
 
 def test_an_overwrite_goes_on_counting(catalog: Catalog) -> None:
@@ -132,19 +132,19 @@ def test_what_was_taken_is_never_taken_again_whatever_the_table_goes_back_to(cat
 
 
 def test_a_table_that_replaces_another_begins_anew_and_one_that_comes_back_goes_on(catalog: Catalog) -> None:
-    before = create(catalog).append(of("a", "b"))
+    table_before = create(catalog).append(of("a", "b"))
     table = create(catalog, kind="replace", start=100).append(of("c"))
     assert ids(table) == [100]
-    table = table.rollback_to_version(before.version).append(of("d"))
+    table = table.rollback_to_version(table_before.version).append(of("d"))
     assert ids(table) == [1, 2, 3]
 
 
 def test_a_dropped_column_that_comes_back_goes_on(catalog: Catalog) -> None:
-    before = create(catalog).append(of("a", "b"))
-    table = before.alter([{"change": "delete-column", "name": ["id"]}]).append(of("c"))
+    table_before = create(catalog).append(of("a", "b"))
+    table = table_before.alter([{"change": "delete-column", "name": ["id"]}]).append(of("c"))
     with pytest.raises(InvalidInput, match="did not exist then"):
-        before.rollback_to_version(before.version).set_current_version(table.version)
-    assert ids(before.refresh().append(of("d"))) == [1, 2, 3]
+        table_before.rollback_to_version(table_before.version).set_current_version(table.version)
+    assert ids(table_before.refresh().append(of("d"))) == [1, 2, 3]
 
 
 def test_marks_survive_a_snapshot(catalog: Catalog, client: Callable[[], Catalog]) -> None:
@@ -183,12 +183,12 @@ def test_a_transaction_takes_values_that_no_other_writer_takes(
     with catalog.transaction() as tx:
         tx.load_table("t").append(of("a"))
         tx.load_table("t").append(of("b"))
-        other = client().load_table("t").append(of("c"))
-    assert len(set(ids(other))) == 3
+        other_table = client().load_table("t").append(of("c"))
+    assert len(set(ids(other_table))) == 3
     with pytest.raises(ZeroDivisionError), catalog.transaction() as tx:
         tx.load_table("t").append(of("gone"))
         raise ZeroDivisionError
-    assert len(set(ids(other.refresh().append(of("d"))))) == 4
+    assert len(set(ids(other_table.refresh().append(of("d"))))) == 4
 
 
 def test_a_table_of_the_same_transaction_has_values_too(catalog: Catalog) -> None:
@@ -280,14 +280,18 @@ def test_a_merge_takes_values_for_the_rows_that_it_adds(
 ) -> None:
     table = create(catalog).append(of("a"))
     merged = written(table, of("b"), {1: 1})
-    after = engine.commit_rows(table, merged["write"], "merge", merged["files"], values=merged["values"])
-    assert ids(after) == [1, 2]
-    late = written(after, of("c"), {1: 2})
+    table_after = engine.commit_rows(
+        table, merged["write"], "merge", merged["files"], values=merged["values"]
+    )
+    assert ids(table_after) == [1, 2]
+    late = written(table_after, of("c"), {1: 2})
     client().load_table("t").append(of("d"))
-    after = engine.commit_rows(after, late["write"], "merge", late["files"], values=late["values"])
-    assert after.to_arrow().sort_by("id").to_pydict() == {"id": [1, 2, 3, 4], "of": list("abdc")}
-    again = engine.commit_rows(after, late["write"], "merge", late["files"], values=late["values"])
-    assert again.version == after.version
+    table_after = engine.commit_rows(
+        table_after, late["write"], "merge", late["files"], values=late["values"]
+    )
+    assert table_after.to_arrow().sort_by("id").to_pydict() == {"id": [1, 2, 3, 4], "of": list("abdc")}
+    again = engine.commit_rows(table_after, late["write"], "merge", late["files"], values=late["values"])
+    assert again.version == table_after.version
     assert fsck_finds(catalog) == []
 
 
@@ -335,12 +339,12 @@ def test_rows_without_values_are_never_committed(catalog: Catalog, operation: st
     table = create(catalog)
     late = written(table, of("a"), {})
     [file] = late["files"]
-    nothing = msgspec.structs.replace(file, stats={**file.stats, 1: ColumnStats(nulls=1)})
+    empty_text = msgspec.structs.replace(file, stats={**file.stats, 1: ColumnStats(nulls=1)})
     with pytest.raises(InvalidInput, match="no value of the identity column id"):
         if operation == "merge":
-            engine.commit_rows(table, late["write"], "merge", [nothing])
+            engine.commit_rows(table, late["write"], "merge", [empty_text])
         else:
-            engine.commit_write(table, late["write"], "append", [nothing])
+            engine.commit_write(table, late["write"], "append", [empty_text])
     assert ids(table) == []
 
 
@@ -357,7 +361,7 @@ def test_rows_with_values_that_no_writer_took_are_damage(catalog: Catalog) -> No
     table = create(catalog)
     late = written(table, of("a", "b"), {1: 7})
     engine.commit_write(table, **{**late, "values": ()})
-    assert [found.partition(":")[0] for found in fsck_finds(catalog)] == ["identity-not-taken"]
+    assert [fsck_find.partition(":")[0] for fsck_find in fsck_finds(catalog)] == ["identity-not-taken"]
 
 
 def test_a_client_cannot_say_that_it_took_what_it_cannot_have_taken(catalog: Catalog) -> None:

@@ -1,4 +1,4 @@
-"""Appends of a few rows by threads of one process: one file and one version for all that wait, and each its outcome."""
+"""Appends of a few rows by threads of a process share a file and a version. Each thread gets its own outcome."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def together(
         thread.join(PATIENCE_S)
         assert not thread.is_alive()
     assert turns.waiting == 0 and turns._leader is None and not turns._inside
-    assert all(each is not None for each in outcomes)
+    assert all(outcome is not None for outcome in outcomes)
     return outcomes[1:]
 
 
@@ -170,17 +170,17 @@ def own(table: Table, *numbers: int) -> list[Append]:
 
 
 def ok(outcomes: Sequence[Outcome]) -> list[Table]:
-    for each in outcomes:
-        if isinstance(each, BaseException):
-            raise each
-    return [each for each in outcomes if isinstance(each, Table)]
+    for table in outcomes:
+        if isinstance(table, BaseException):
+            raise table
+    return [each_table for each_table in outcomes if isinstance(each_table, Table)]
 
 
 def test_an_append_that_is_alone_puts_a_file_and_a_plain_commit(store: Gated, table: Table) -> None:
     store.asked.clear()
-    after = table.append(rows(1, 2))
+    table_after = table.append(rows(1, 2))
     assert store.asked == {"put data": 1, "put commit": 1}
-    [commit] = list(after.table_head.commits(newest_first=True))[:1]
+    [commit] = list(table_after.table_head.commits(newest_first=True))[:1]
     assert commit.changes == () and [event["event"] for event in commit.events] == ["files-changed"]
     assert "of_changes" not in commit.events[0] and ids(fresh()) == [1, 2]
 
@@ -192,25 +192,25 @@ def test_appends_that_wait_are_one_file_and_one_version_with_a_change_for_each(
         with writing_as({"query": f"u{i}"}):
             return table.append(rows(*range(i * 10, i * 10 + i)))
 
-    done = ok(together(store, table, [lambda i=i: append(i) for i in range(1, 6)]))  # type: ignore[misc]
+    tables = ok(together(store, table, [lambda i=i: append(i) for i in range(1, 6)]))  # type: ignore[misc]
     assert store.asked["put data"] == 1  # the first one's is counted before
     assert store.asked["put commit"] <= 2
-    assert len({each.version for each in done}) == 1
+    assert len({table.version for table in tables}) == 1
     read = fresh()
     assert ids(read) == [0, *(i * 10 + k for i in range(1, 6) for k in range(i))]
-    assert all(set(range(50, 55)) <= set(ids(each)) for each in done)
+    assert all(set(range(50, 55)) <= set(ids(table)) for table in tables)
     row_ids = read.scan(row_ids=True).to_arrow()["_row_id"].to_pylist()
     assert sorted(row_ids) == list(range(16))
-    history = [each for each in read.history() if each.operation == "append"]
-    assert sum(added(read, "added_rows")) == 16
-    assert sum(added(read, "added_files")) == 2
+    history = [entry for entry in read.history() if entry.operation == "append"]
+    assert sum(added_numbers(read, "added_rows")) == 16
+    assert sum(added_numbers(read, "added_files")) == 2
     by_author = {
-        each.writer.get("query"): each.details for each in history if "of_changes" not in each.details
+        entry.writer.get("query"): entry.details for entry in history if "of_changes" not in entry.details
     }
     assert {query: facts["added_rows"] for query, facts in by_author.items() if query} == {
         f"u{i}": i for i in range(1, 6)
     }
-    assert len({each.commit_id for each in history}) == len(history) == 7
+    assert len({entry.commit_id for entry in history}) == len(history) == 7
 
 
 def test_partitions_have_one_file_each(store: Gated, catalog: Catalog) -> None:
@@ -225,7 +225,7 @@ def test_partitions_have_one_file_each(store: Gated, catalog: Catalog) -> None:
 def test_threads_that_never_stop_lose_and_double_nothing(
     store: Gated, table: Table, commit_lost: bool
 ) -> None:
-    """Where answers of puts are lost, what is appended is found again: no append fails."""
+    """If answers of puts are lost, what is appended is found again: no append fails."""
     numbers = iter(range(1_000_000))
 
     met = threading.Event()
@@ -254,7 +254,7 @@ def test_threads_that_never_stop_lose_and_double_nothing(
     read = fresh()
     assert ids(read) == sorted(t * 100 + i for t in range(8) for i in range(8))
     assert read.version < 65
-    assert sum(added(read, "added_rows")) == 64
+    assert sum(added_numbers(read, "added_rows")) == 64
     assert read.changes(1).to_arrow().num_rows == 64
 
 
@@ -276,7 +276,7 @@ def test_empty_appends_have_a_history(store: Gated, table: Table) -> None:
     ok(together(store, table, [lambda: table.append(rows())] * 3))
     read = fresh()
     assert ids(read) == [0]
-    assert sum(added(read, "added_rows")) == 1
+    assert sum(added_numbers(read, "added_rows")) == 1
 
 
 def test_columns_that_only_an_append_by_itself_can_have_are_appended(store: Gated, table: Table) -> None:
@@ -285,7 +285,7 @@ def test_columns_that_only_an_append_by_itself_can_have_are_appended(store: Gate
     sliced = rows(*range(100)).slice(4, 1)
     batches = pa.RecordBatchReader.from_batches(SCHEMA, rows(5, 6).to_batches(max_chunksize=1))
     parts: list[Any] = [dictionary, view, sliced, batches, rows(7).to_pandas()]
-    ok(together(store, table, [lambda each=each: table.append(each) for each in parts]))  # type: ignore[misc]
+    ok(together(store, table, [lambda each=part: table.append(each) for part in parts]))  # type: ignore[misc]
     assert ids(fresh()) == list(range(8))
 
 
@@ -306,13 +306,13 @@ def test_an_error_of_any_kind_leaves_no_thread_waiting_and_says_what_is_known(
     store.before_put = spoil
     outcomes = together(store, table, own(table, 1, 2, 3))
     store.before_put = lambda key: None
-    appended = set(ids(fresh()))
+    appended_ids = set(ids(fresh()))
     for i, outcome in enumerate(outcomes, 1):
         assert outcome is not None
         if isinstance(outcome, Table):
-            assert i in appended
+            assert i in appended_ids
         elif not isinstance(outcome, CommitUnknown):
-            assert i not in appended
+            assert i not in appended_ids
     assert ids(table.append(rows(9)))[-1] == 9
 
 
@@ -352,7 +352,7 @@ def test_an_append_of_unknown_outcome_is_retried_by_its_own_id(
     outcomes = together(store, table, own(table, 1, 2, 3))
     store.get = get  # type: ignore[method-assign]
     store.before_put = store.after_put = lambda key: None
-    unknown = [each for each in outcomes if isinstance(each, CommitUnknown)]
+    unknown = [table for table in outcomes if isinstance(table, CommitUnknown)]
     assert len(unknown) == 3 and len({each.commit_id for each in unknown}) == 3
     assert ids(fresh()) == ([0, 1, 2, 3] if happened else [0])
     bases = {table.table_head.tracked.location: 2}
@@ -360,16 +360,16 @@ def test_an_append_of_unknown_outcome_is_retried_by_its_own_id(
         fresh().append(rows(10))
         fresh().append(rows(11))
         assert catalog.expire("t", retain_last=1, dry_run=False)
-    for i, each in enumerate(unknown, 1):
-        token = Token(commit_id=each.commit_id, bases=bases)
+    for i, each_unknown in enumerate(unknown, 1):
+        token = Token(commit_id=each_unknown.commit_id, bases=bases)
         if is_expired and not happened:
             with pytest.raises(ConflictError, match="has expired"):
                 fresh().append(rows(i), token=token)
         else:
             fresh().append(rows(i), token=token)
             fresh().append(rows(i), token=token)
-    there = [] if is_expired and not happened else [1, 2, 3]
-    assert ids(fresh()) == [0, *there, *([10, 11] if is_expired else [])]
+    other_numbers = [] if is_expired and not happened else [1, 2, 3]
+    assert ids(fresh()) == [0, *other_numbers, *([10, 11] if is_expired else [])]
 
 
 def test_appends_to_two_tables_of_one_place_are_not_mixed(
@@ -398,7 +398,7 @@ def test_what_constraints_refuse_of_one_is_its_own_error(store: Gated, table: Ta
 
 @pytest.mark.parametrize("others", [0, 4])
 def test_values_of_identity_columns_are_given_once(store: Gated, catalog: Catalog, others: int) -> None:
-    """Also where another process takes values meanwhile, and one of the appends has its own."""
+    """Even if another process takes values meanwhile, and one of the appends has its own."""
     table = create(catalog, always=False)
     elsewhere = Catalog("memory://joint").load_table("t")
 
@@ -454,12 +454,12 @@ def test_processes_that_propose_to_each_other_append_joint_rows_once(store: Gate
         side_by_side(work)
     read = fresh()
     assert ids(read) == sorted(t * 100 + i for t in range(8) for i in range(5))
-    assert sum(added(read, "added_rows")) == 40
+    assert sum(added_numbers(read, "added_rows")) == 40
     assert not fsck.check_warehouse(Catalog("memory://joint")._logs, deep=True).of(Severity.DAMAGE)
 
 
-def added(table: Table, what: str) -> list[int]:
-    return [int(str(each.details.get(what, 0))) for each in table.history()]
+def added_numbers(table: Table, what: str) -> list[int]:
+    return [int(str(entry.details.get(what, 0))) for entry in table.history()]
 
 
 @pytest.mark.parametrize("wrong", ["count", "rows", "none", "left"])
@@ -480,18 +480,18 @@ def test_a_version_that_says_other_rows_of_its_authors_than_it_adds_is_damage(
 
 
 def damage(catalog: Catalog) -> list[str]:
-    return [each.kind for each in fsck.check_warehouse(catalog._logs, deep=True).of(Severity.DAMAGE)]
+    return [finding.kind for finding in fsck.check_warehouse(catalog._logs, deep=True).of(Severity.DAMAGE)]
 
 
 def test_an_append_to_a_table_that_was_dropped_or_renamed_meanwhile_says_so(
     store: Gated, catalog: Catalog, table: Table
 ) -> None:
     outcomes = together(store, table, own(table, 1, 2), meanwhile=lambda: catalog.drop_table("t"))
-    assert [type(each) for each in outcomes] == [NoSuchTable, NoSuchTable]
+    assert [type(table) for table in outcomes] == [NoSuchTable, NoSuchTable]
     catalog.create_table("t", SCHEMA)
     table = catalog.load_table("t")
     outcomes = together(
         store, table, own(table, 3, 4), meanwhile=lambda: Catalog("memory://joint").rename_table("t", "u")
     )
-    assert [type(each) for each in outcomes] == [TableRenamed, TableRenamed]
+    assert [type(table) for table in outcomes] == [TableRenamed, TableRenamed]
     assert ids(catalog.load_table("u")) == []

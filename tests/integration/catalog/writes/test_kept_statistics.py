@@ -22,7 +22,7 @@ def data(schema: pa.Schema, first: int, rows: int = 5) -> pa.Table:
     return pa.table({name: list(range(first, first + rows)) for name in schema.names}, schema=schema)
 
 
-def kept(table: Table) -> set[str]:
+def kept_texts(table: Table) -> set[str]:
     """Return the columns of which the log has statistics, in any file."""
     [added] = [
         event
@@ -43,7 +43,7 @@ def test_the_first_columns_have_statistics_and_filters_on_others_read_more(catal
     table = catalog.create_table("t", schema)
     for first in (0, 100, 200):
         table = table.append(data(schema, first))
-    assert kept(table) == {f"c{i}" for i in range(32)}
+    assert kept_texts(table) == {f"c{i}" for i in range(32)}
     assert files_read(table, "c31 = 101") == 1
     assert files_read(table, "c32 = 101") == 3
     for column in ("c31", "c32"):
@@ -60,26 +60,30 @@ def test_columns_that_are_named_required_or_of_the_layout_have_them_too(catalog:
         properties={PROPERTY: "c37, c39"},
     )
     table = table.append(data(wide(required=33), 0, rows=1))
-    assert kept(table) == {*(f"c{i}" for i in range(32)), "c33", "c34", "c35", "c37", "c39"}
+    assert kept_texts(table) == {*(f"c{i}" for i in range(32)), "c33", "c34", "c35", "c37", "c39"}
     table = table.alter([{"change": "set-property", "key": PROPERTY, "value": "*"}])
-    assert kept(table.append(data(wide(required=33), 0, rows=1))) == set(wide().names)
+    assert kept_texts(table.append(data(wide(required=33), 0, rows=1))) == set(wide().names)
 
 
 def test_narrow_tables_have_all_of_them(catalog: Catalog) -> None:
     schema = wide(columns=32)
     table = catalog.create_table("t", schema)
     assert columns_with_statistics(table.metadata) is None
-    assert kept(table.append(data(schema, 0))) == set(schema.names)
+    assert kept_texts(table.append(data(schema, 0))) == set(schema.names)
 
 
 def test_of_nested_columns_those_inside_count(catalog: Catalog) -> None:
     parts = pa.struct([pa.field(f"p{i}", pa.int32()) for i in range(40)])
     table = catalog.create_table("t", pa.schema([pa.field("a", parts), pa.field("b", pa.int32())]))
-    found = columns_with_statistics(table.metadata)
+    found_columns_with_statistics = columns_with_statistics(table.metadata)
     inside = {path: field.id for path, field in table.metadata.schema.walk()}
-    assert found == {inside["a", f"p{i}"] for i in range(32)}
+    assert found_columns_with_statistics == {inside["a", f"p{i}"] for i in range(32)}
     table = table.alter([{"change": "set-property", "key": PROPERTY, "value": "a.p35,b"}])
-    assert columns_with_statistics(table.metadata) == {*found, inside["a", "p35"], inside[("b",)]}
+    assert columns_with_statistics(table.metadata) == {
+        *found_columns_with_statistics,
+        inside["a", "p35"],
+        inside[("b",)],
+    }
     table = table.alter([{"change": "set-property", "key": PROPERTY, "value": "a"}])
     assert columns_with_statistics(table.metadata) == {inside["a", f"p{i}"] for i in range(40)}
 
@@ -100,4 +104,4 @@ def test_merges_deletes_and_compactions_of_wide_tables_keep_the_same(catalog: Ca
     table.delete([("c35", "=", 3)])
     table = table.refresh().compact()
     assert sorted(table.scan().to_arrow()["c35"].to_pylist()) == [0, 1, 2, 4, *range(100, 105)]
-    assert kept(table) <= {f"c{i}" for i in range(32)}
+    assert kept_texts(table) <= {f"c{i}" for i in range(32)}

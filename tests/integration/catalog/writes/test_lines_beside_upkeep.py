@@ -27,10 +27,10 @@ def table(catalog: Catalog) -> Table:
 
 
 def compact(table: Table) -> Table:
-    before = table.refresh()
-    after = before.compact(deleted_ratio=0)
-    assert after.version > before.version
-    return after
+    table_before = table.refresh()
+    table_after = table_before.compact(deleted_ratio=0)
+    assert table_after.version > table_before.version
+    return table_after
 
 
 def paths(table: Table) -> set[str]:
@@ -39,15 +39,21 @@ def paths(table: Table) -> set[str]:
 
 def test_main_becomes_a_branch_and_keeps_its_compacted_file(table: Table, client: Client) -> None:
     branch = table.create_branch("b").at(ref="b").append(rows(20))
-    compacted = compact(table)
-    [moved] = paths(compacted)
-    done = compacted.fast_forward("main", "b")
-    assert ids(done) == [0, 1, 2, 10, 11, 12, 20]
-    assert row_ids(done) == row_ids(branch)
-    assert moved in paths(done) and len(paths(done)) == 2
+    compacted_table = compact(table)
+    [moved_text] = paths(compacted_table)
+    finished_table = compacted_table.fast_forward("main", "b")
+    assert ids(finished_table) == [0, 1, 2, 10, 11, 12, 20]
+    assert row_ids(finished_table) == row_ids(branch)
+    assert moved_text in paths(finished_table) and len(paths(finished_table)) == 2
     # A stream of main sees the branch's row, and no other.
-    assert done.changes(done.version, done.version).to_arrow()["id"].to_pylist() == [20]
-    assert done.fast_forward("main", "b").version == done.version == done.fast_forward("b", "main").version
+    assert finished_table.changes(finished_table.version, finished_table.version).to_arrow()[
+        "id"
+    ].to_pylist() == [20]
+    assert (
+        finished_table.fast_forward("main", "b").version
+        == finished_table.version
+        == finished_table.fast_forward("b", "main").version
+    )
     sound(client)
 
 
@@ -56,16 +62,16 @@ def test_only_groups_stay_that_the_branch_has_not_changed(table: Table, client: 
         table = table.append(rows(id, region="US"))
     table.create_branch("b").at(ref="b").delete("id = 1").update({"amount": "7"}, "id = 0")
     for number, region in enumerate(("EU", "US")):
-        compacted = table.refresh().compact(filter=col("region") == region)
-        assert len(paths(compacted)) == (4, 2)[number]
-    in_us = paths(compacted.at(version=compacted.version)) - paths(
-        compacted.at(version=compacted.version - 1)
+        compacted_table = table.refresh().compact(filter=col("region") == region)
+        assert len(paths(compacted_table)) == (4, 2)[number]
+    in_us = paths(compacted_table.at(version=compacted_table.version)) - paths(
+        compacted_table.at(version=compacted_table.version - 1)
     )
-    done = compacted.fast_forward("main", "b")
-    assert ids(done) == [0, 2, 3, 4, 5, 10, 11, 12] and in_us < paths(done)
-    assert done.scan(filter=col("id") == 0).to_arrow()["amount"].to_pylist() == [7]
-    again = compact(compact(done).at(ref="b")).fast_forward("main", "b")
-    assert ids(again) == ids(done)
+    finished_table = compacted_table.fast_forward("main", "b")
+    assert ids(finished_table) == [0, 2, 3, 4, 5, 10, 11, 12] and in_us < paths(finished_table)
+    assert finished_table.scan(filter=col("id") == 0).to_arrow()["amount"].to_pylist() == [7]
+    again = compact(compact(finished_table).at(ref="b")).fast_forward("main", "b")
+    assert ids(again) == ids(finished_table)
     sound(client)
 
 
@@ -74,26 +80,28 @@ def test_moves_of_moves_are_followed(table: Table, client: Client) -> None:
     compact(table)
     table.refresh().alter([{"change": "set-clustering", "columns": [["id"], ["amount"]]}])
     table.refresh().cluster()
-    clustered = table.refresh()
-    kept = paths(clustered)
-    done = clustered.fast_forward("main", "b")
-    assert kept < paths(done) and ids(done) == [0, 1, 2, 10, 11, 12, 20]
+    clustered_table = table.refresh()
+    kept_paths = paths(clustered_table)
+    finished_table = clustered_table.fast_forward("main", "b")
+    assert kept_paths < paths(finished_table) and ids(finished_table) == [0, 1, 2, 10, 11, 12, 20]
     sound(client)
 
 
 def test_files_with_deleted_rows_are_the_same_where_the_same_rows_are(table: Table, client: Client) -> None:
     table = table.append(rows(4, 5)).delete("id = 4").append(rows(6, 7)).delete("id = 6").create_branch("b")
     table.at(ref="b").delete("id = 7").append(rows(8))
-    compacted = compact(table)
-    done = compacted.fast_forward("main", "b")
-    assert ids(done) == [0, 1, 2, 5, 8, 10, 11, 12]
+    compacted_table = compact(table)
+    finished_table = compacted_table.fast_forward("main", "b")
+    assert ids(finished_table) == [0, 1, 2, 5, 8, 10, 11, 12]
     # Its one file has a row that the branch has deleted.
-    assert not paths(compacted) & paths(done)
-    table = done.create_branch("c")
+    assert not paths(compacted_table) & paths(finished_table)
+    table = finished_table.create_branch("c")
     table.at(ref="c").append(rows(9))
-    compacted = compact(table)
-    done = compacted.fast_forward("main", "c")
-    assert ids(done) == [0, 1, 2, 5, 8, 9, 10, 11, 12] and paths(compacted) < paths(done)
+    compacted_table = compact(table)
+    finished_table = compacted_table.fast_forward("main", "c")
+    assert ids(finished_table) == [0, 1, 2, 5, 8, 9, 10, 11, 12] and paths(compacted_table) < paths(
+        finished_table
+    )
     sound(client)
 
 
@@ -113,10 +121,10 @@ def test_what_was_more_than_a_move_is_still_refused(table: Table, change: str) -
     if change != "truncate":
         compact(table)
     table.refresh().at(ref="b").append(rows(20))
-    before = ids(table.refresh())
+    ids_before = ids(table.refresh())
     with pytest.raises(InvalidInput, match="it was changed since b had all of it, so that rows"):
         table.refresh().fast_forward("main", "b")
-    assert ids(table.refresh()) == before
+    assert ids(table.refresh()) == ids_before
 
 
 @pytest.mark.parametrize("is_inside", [False, True])
@@ -156,9 +164,9 @@ def test_where_the_history_has_expired_it_is_refused_and_says_so(warehouse: str)
 
 def test_a_branch_takes_what_main_has_after_its_own_compaction(table: Table, client: Client) -> None:
     table.create_branch("b").append(rows(20))
-    moved = compact(table.refresh().at(ref="b"))
-    done = moved.fast_forward("b", "main").at(ref="b")
-    assert ids(done) == [0, 1, 2, 10, 11, 12, 20] and paths(moved) < paths(done)
+    moved_table = compact(table.refresh().at(ref="b"))
+    finished_table = moved_table.fast_forward("b", "main").at(ref="b")
+    assert ids(finished_table) == [0, 1, 2, 10, 11, 12, 20] and paths(moved_table) < paths(finished_table)
     sound(client)
 
 
@@ -176,10 +184,10 @@ def test_steps_of_a_transaction_go_on_beside_a_compaction(
             mine = getattr(mine, step)(table.version - 1)
         mine.update({"amount": "7"}, "id = 0").append(rows(40))
         compact(client().load_table("t"))
-    now = client().load_table("t")
+    current_table = client().load_table("t")
     came = [20, 21, 40] if step == "fast_forward" else [40]
-    assert ids(now) == sorted([0, 1, 10, 11, *([2, 12] if step == "fast_forward" else []), *came])
-    assert now.scan(filter=col("id") == 0).to_arrow()["amount"].to_pylist() == [7]
+    assert ids(current_table) == sorted([0, 1, 10, 11, *([2, 12] if step == "fast_forward" else []), *came])
+    assert current_table.scan(filter=col("id") == 0).to_arrow()["amount"].to_pylist() == [7]
     sound(client)
 
 
@@ -198,10 +206,10 @@ def test_they_do_not_beside_more_than_that(
     )
     theirs = client().load_table("t")
     compact(theirs.append(rows(30)) if other == "append" else theirs.delete("id = 1"))
-    before = ids(client().load_table("t"))
+    ids_before = ids(client().load_table("t"))
     with pytest.raises((CommitConflict, InvalidInput)):
         tx.commit()
-    assert ids(client().load_table("t")) == before
+    assert ids(client().load_table("t")) == ids_before
 
 
 def test_lines_are_those_of_a_plain_model_whatever_is_compacted_meanwhile() -> None:
@@ -214,42 +222,42 @@ def test_lines_are_those_of_a_plain_model_whatever_is_compacted_meanwhile() -> N
 def live(seed: int, done: dict[str, int]) -> None:
     chance = random.Random(seed)
     catalog = Catalog(f"memory://{uuid.uuid4().hex}")
-    other = Catalog(catalog.warehouse)
+    other_catalog = Catalog(catalog.warehouse)
     catalog.create_table("t", rows().schema).append(rows(1, 2)).append(rows(3, 4)).append(rows(5))
     model = {"main": ({id: float(id) for id in range(1, 6)}, frozenset({0}))}
     for number in range(1, 28):
         name = chance.choice(sorted(model))
-        (has, changes), table = model[name], chance.choice((catalog, other)).load_table("t", ref=name)
-        what = chance.choice(
+        (has, changes), table = model[name], chance.choice((catalog, other_catalog)).load_table("t", ref=name)
+        label = chance.choice(
             ("append", "delete", "update", "compact", "branch", "join", "publish", "publish")
         )
-        if what == "append":
+        if label == "append":
             table.append(rows(100 + number))
             model[name] = ({**has, 100 + number: 100.0 + number}, changes | {number})
-        elif what in ("delete", "update") and has:
+        elif label in ("delete", "update") and has:
             id = chance.choice(sorted(has))
-            if what == "delete":
+            if label == "delete":
                 table.delete(f"id = {id}")
-                rest = {each: value for each, value in has.items() if each != id}
+                remaining_values = {number: value for number, value in has.items() if number != id}
             else:
                 table.update({"amount": str(-number)}, f"id = {id}")
-                rest = {**has, id: float(-number)}
-            model[name] = (rest, changes | {number})
-        elif what == "compact":
+                remaining_values = {**has, id: float(-number)}
+            model[name] = (remaining_values, changes | {number})
+        elif label == "compact":
             done["moved"] += table.compact(deleted_ratio=0).version > table.version
-        elif what == "branch" and len(model) < 4:
+        elif label == "branch" and len(model) < 4:
             table.create_branch(f"b{number}")
             model[f"b{number}"] = (has, changes)
-        elif what in ("join", "publish"):
+        elif label in ("join", "publish"):
             to = chance.choice(sorted(model))
-            if what == "publish":
+            if label == "publish":
                 to = f"p{number}"
                 table.create_branch(to).at(ref=to).append(rows(100 + number))
                 model[to] = ({**has, 100 + number: 100.0 + number}, changes | {number})
                 done["moved"] += table.refresh().compact(deleted_ratio=0).version > table.version + 2
-            before = paths(table.refresh())
+            paths_before = paths(table.refresh())
             try:
-                after = table.at(ref="main").fast_forward(name, to).at(ref=name)
+                table_after = table.at(ref="main").fast_forward(name, to).at(ref=name)
             except InvalidInput:
                 assert not changes <= model[to][1], f"{name} of seed {seed} could have become {to}"
                 done["refused"] += 1
@@ -258,11 +266,11 @@ def live(seed: int, done: dict[str, int]) -> None:
                 if changes < model[to][1]:
                     model[name] = model[to]
                     done["joined"] += 1
-                    done["kept"] += bool((before - paths(after.at(ref=to))) & paths(after))
-            if what == "publish":
+                    done["kept"] += bool((paths_before - paths(table_after.at(ref=to))) & paths(table_after))
+            if label == "publish":
                 catalog.load_table("t").drop_branch(to)
                 del model[to]
-        for each, (expected, _) in model.items():
-            found = catalog.load_table("t", ref=each).to_arrow()
-            pairs = sorted(zip(found["id"].to_pylist(), found["amount"].to_pylist(), strict=True))
-            assert pairs == sorted(expected.items()), f"{each} of seed {seed}, step {number}"
+        for text, (expected, _) in model.items():
+            found_rows = catalog.load_table("t", ref=text).to_arrow()
+            pairs = sorted(zip(found_rows["id"].to_pylist(), found_rows["amount"].to_pylist(), strict=True))
+            assert pairs == sorted(expected.items()), f"{text} of seed {seed}, step {number}"

@@ -1,4 +1,4 @@
-"""Merge, upsert and update from Python: what they make of rows, and what they refuse."""
+"""Merge, upsert and update from Python: the resulting rows, and refusals."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def rows_of(table: Table) -> list[dict[str, Any]]:
 
 
 def seen(table: Table) -> dict[int, tuple[Any, ...]]:
-    found = table.to_arrow().to_pylist()
-    return {each.pop("id"): tuple(each.values()) for each in found}
+    rows = table.to_arrow().to_pylist()
+    return {each.pop("id"): tuple(each.values()) for each in rows}
 
 
 @pytest.fixture(params=["merge-on-read", "copy-on-write"])
 def table(catalog: Catalog, request: pytest.FixtureRequest) -> Table:
-    modes = {f"lakelog.write.{each}.mode": request.param for each in ("merge", "update")}
+    modes = {f"lakelog.write.{operation}.mode": request.param for operation in ("merge", "update")}
     table = catalog.create_table("t", SCHEMA, properties=modes)
     for ids in ([1, 2, 3], [4, 5]):
         n = pa.array(ids, pa.int32())
@@ -67,20 +67,20 @@ def table_of(catalog: Catalog, types: dict[str, str], *required: str, **metadata
 
 
 def test_an_upsert_updates_rows_by_their_keys_and_inserts_the_others(table: Table) -> None:
-    after = table.upsert(source(2, 5, 6, name=["two", "five", "six"]), on="id")
-    assert seen(after) == {
+    table_after = table.upsert(source(2, 5, 6, name=["two", "five", "six"]), on="id")
+    assert seen(table_after) == {
         1: ("n1", 1), 2: ("two", 2), 3: ("n3", 3), 4: ("n4", 4), 5: ("five", 5), 6: ("six", None)
     }  # fmt: skip
-    assert after.version == table.version + 1
-    assert next(iter(after.history())).operation == "merge"
-    ids = after.scan(row_ids=True).to_arrow().sort_by("id")
+    assert table_after.version == table.version + 1
+    assert next(iter(table_after.history())).operation == "merge"
+    ids = table_after.scan(row_ids=True).to_arrow().sort_by("id")
     assert ids["_row_id"].to_pylist()[:5] == [0, 1, 2, 3, 4], "rows keep their ids"
     versions = dict(zip(ids["id"].to_pylist(), ids["_row_version"].to_pylist(), strict=True))
     assert versions == {1: 2, 2: 4, 3: 2, 4: 3, 5: 4, 6: 4}, "and what is only copied its version"
 
 
 def test_the_first_clause_applies_whose_predicate_is_true(table: Table) -> None:
-    after = (
+    table_after = (
         table.merge(source(1, 2, 3, 7, 8, x=[1, None, 30, 7, 80]), on="id")
         .when_matched_delete("source.x > 20")
         .when_matched_update({"name": "target.name || '!'", "n": "target.n + source.x"}, "source.x > 0")
@@ -91,27 +91,27 @@ def test_the_first_clause_applies_whose_predicate_is_true(table: Table) -> None:
         .when_not_matched_by_source_update({"name": "upper(target.name)"})
         .execute()
     )
-    assert seen(after) == {1: ("n1!", 2), 2: (None, 0), 5: ("N5", 5), 8: ("much", None), -7: (None, 9)}
+    assert seen(table_after) == {1: ("n1!", 2), 2: (None, 0), 5: ("N5", 5), 8: ("much", None), -7: (None, 9)}
 
 
 def test_conditions_that_are_null_are_not_true(table: Table) -> None:
     merge = table.merge(source(1, 2, None, 9, x=[None, 1, 1, None]), on="id")
-    after = (
+    table_after = (
         merge.when_matched_delete("source.x = 1")
         .when_not_matched_insert_all("source.x = 1", except_cols=["x"])
         .execute()
     )
-    assert sorted(after.to_arrow()["id"].to_pylist(), key=str) == [1, 3, 4, 5, None]
+    assert sorted(table_after.to_arrow()["id"].to_pylist(), key=str) == [1, 3, 4, 5, None]
 
 
 def test_rows_match_by_an_expression(table: Table) -> None:
-    after = (
+    table_after = (
         table.merge(pa.table({"key": [0, 1, 4], "low": [0, 5, 0]}), "target.id = source.key + 1 AND n > low"
                     .replace("n >", "target.n >").replace("low", "source.low"))
         .when_matched_update({"name": "'hit'"})
         .execute()
     )  # fmt: skip
-    assert {id for id, (name, _) in seen(after).items() if name == "hit"} == {1, 5}
+    assert {id for id, (name, _) in seen(table_after).items() if name == "hit"} == {1, 5}
 
 
 def test_rows_match_by_a_range(table: Table) -> None:
@@ -159,17 +159,17 @@ def test_a_source_is_read_once_as_it_comes(table: Table) -> None:
             yield pa.RecordBatch.from_pydict({"id": list(range(first, first + 10))})
 
     schema = pa.schema({"id": pa.int64()})
-    after = table.upsert(pa.RecordBatchReader.from_batches(schema, batches()), on="id")
-    assert reads == 10 and after.row_count == 100
+    table_after = table.upsert(pa.RecordBatchReader.from_batches(schema, batches()), on="id")
+    assert reads == 10 and table_after.row_count == 100
 
 
 def test_a_source_has_its_rows_where_none_of_its_columns_is_needed(table: Table) -> None:
     rows = source(7, 8)
-    merged = table.merge(rows, on="1 = 0").when_not_matched_insert({"id": "9"}).execute()
-    assert sorted(merged.to_arrow()["id"].to_pylist()) == [1, 2, 3, 4, 5, 9, 9]
-    assert seen(merged.merge(rows.slice(1), on="target.id = 9").when_matched_delete().execute()) == seen(
-        table
-    )
+    merged_table = table.merge(rows, on="1 = 0").when_not_matched_insert({"id": "9"}).execute()
+    assert sorted(merged_table.to_arrow()["id"].to_pylist()) == [1, 2, 3, 4, 5, 9, 9]
+    assert seen(
+        merged_table.merge(rows.slice(1), on="target.id = 9").when_matched_delete().execute()
+    ) == seen(table)
     with pytest.raises(InvalidInput, match="matches several rows of the source"):
         table.refresh().merge(rows, on="target.id = 1").when_matched_update({"n": "7"}).execute()
 
@@ -199,9 +199,9 @@ def test_files_that_the_keys_rule_out_are_not_read(catalog: Catalog) -> None:
     for path in table.plan(col("id") < 40)["path"].to_pylist():
         if path not in table.plan(col("id").is_in([12, 45]))["path"].to_pylist():
             store.delete([f"{prefix}/{path}"])
-    after = table.upsert(source(12, 45, name=["x", "y"]), on="id")
-    changed = after.scan(filter=col("name").is_not_null()).to_arrow()
-    assert sorted(changed["id"].to_pylist()) == [12, 45]
+    table_after = table.upsert(source(12, 45, name=["x", "y"]), on="id")
+    changed_rows = table_after.scan(filter=col("name").is_not_null()).to_arrow()
+    assert sorted(changed_rows["id"].to_pylist()) == [12, 45]
 
 
 # Keys
@@ -216,16 +216,16 @@ def test_one_row_that_matches_two_rows_of_the_source_is_refused(table: Table) ->
     with pytest.raises(InvalidInput, match=r"several rows with the key \(1\)"):
         table.upsert(twice, on="id")
     assert table.refresh().version == table.version
-    after = table.merge(twice, on="id").when_matched_delete().execute()
-    assert 1 not in seen(after)
+    table_after = table.merge(twice, on="id").when_matched_delete().execute()
+    assert 1 not in seen(table_after)
 
 
 def test_two_new_rows_of_one_key_are_inserted_by_a_merge_and_refused_by_an_upsert(table: Table) -> None:
     twice = source(9, 9)
     with pytest.raises(InvalidInput, match="several rows with the key"):
         table.upsert(twice, on="id")
-    after = table.merge(twice, on="id").when_not_matched_insert_all().execute()
-    assert after.to_arrow()["id"].to_pylist().count(9) == 2
+    table_after = table.merge(twice, on="id").when_not_matched_insert_all().execute()
+    assert table_after.to_arrow()["id"].to_pylist().count(9) == 2
 
 
 UTC = dt.UTC
@@ -267,9 +267,9 @@ def test_keys_are_compared_as_what_they_are(catalog: Catalog, what: str) -> None
     for name, on in (("names", "k"), ("text", "target.k = source.k")):
         table.create_branch(name)
         branch = catalog.load_table("t", ref=name)
-        after = branch.merge(keys, on=on).when_matched_update({"at": -1}).execute()
-        assert sorted(after.to_arrow()["at"].to_pylist()).count(-1) == len(hit)
-        assert sorted(set(range(len(values))) - set(after.to_arrow()["at"].to_pylist())) == hit
+        table_after = branch.merge(keys, on=on).when_matched_update({"at": -1}).execute()
+        assert sorted(table_after.to_arrow()["at"].to_pylist()).count(-1) == len(hit)
+        assert sorted(set(range(len(values))) - set(table_after.to_arrow()["at"].to_pylist())) == hit
 
 
 @pytest.mark.parametrize("removed", [None, "fenced", "_DISABLED"])
@@ -285,18 +285,20 @@ def test_filters_on_floats_stay_with_duckdb(
         pa.table({"k": [NAN, 0.0, 1.5, -1.0], "n": [1, 2, 3, 4]})
     )
     keys = pa.table({"k": [OTHER_NAN, -0.0, 1.5, -1.0]})
-    found = table.merge(keys, on="target.k = source.k AND target.k >= 0.0").when_matched_delete().execute()
+    found_table = (
+        table.merge(keys, on="target.k = source.k AND target.k >= 0.0").when_matched_delete().execute()
+    )
     # DuckDB 2 would do without.
     is_needed = int(duckdb.__version__.split(".")[0]) < 2
-    assert (found.to_arrow()["n"].to_pylist() == [4]) == (removed is None or not is_needed)
+    assert (found_table.to_arrow()["n"].to_pylist() == [4]) == (removed is None or not is_needed)
 
 
 def test_keys_without_values_match_nothing(catalog: Catalog) -> None:
     schema = pa.schema({"k": pa.string(), "n": pa.int64()})
     table = catalog.create_table("t", schema).append(pa.table({"k": ["a", None], "n": [1, 2]}))
-    nothing = pa.table({"k": pa.nulls(1), "n": [3]})
-    assert table.merge(nothing, on="k").when_matched_delete().execute().version == table.version
-    assert sorted(table.upsert(nothing, on="k").to_arrow()["n"].to_pylist()) == [1, 2, 3]
+    empty_table = pa.table({"k": pa.nulls(1), "n": [3]})
+    assert table.merge(empty_table, on="k").when_matched_delete().execute().version == table.version
+    assert sorted(table.upsert(empty_table, on="k").to_arrow()["n"].to_pylist()) == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -345,9 +347,9 @@ def test_values_of_all_types_come_through_unchanged(catalog: Catalog) -> None:
     table = table.upsert(values, on="id").upsert(pa.table({"id": [2], **columns}, schema=schema), on="id")
     table = table.merge(source(1), on="id").when_matched_update({"id": "target.id"}).execute()
     for id in (1, 2):
-        found = table.scan(filter=col("id") == id).to_arrow()
+        rows = table.scan(filter=col("id") == id).to_arrow()
         for name, expected in columns.items():
-            (one,) = found[name].chunks
+            (one,) = rows[name].chunks
             assert one.buffers()[-1] is None or one.equals(expected) or bits(one) == bits(expected), name
 
 
@@ -472,8 +474,10 @@ def test_what_is_not_a_name_or_a_dict_is_refused(table: Table) -> None:
             table.upsert(source(1), on=on)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="give a dict"):
         table.update([("n", 1)])  # type: ignore[arg-type]
-    after = table.merge(source(1, name=["x"]), on="id").when_matched_update_all(except_cols="name").execute()
-    assert seen(after)[1] == ("n1", 1)
+    table_after = (
+        table.merge(source(1, name=["x"]), on="id").when_matched_update_all(except_cols="name").execute()
+    )
+    assert seen(table_after)[1] == ("n1", 1)
 
 
 def test_rows_match_by_a_quotient_and_a_divisor_of_zero_is_an_error(table: Table) -> None:
@@ -506,11 +510,15 @@ def test_merges_of_other_keys_both_happen_and_of_one_key_only_one(table: Table) 
         table.upsert(source(2, name=["two"]), on="id")
     with pytest.raises(CommitConflict):
         table.update({"n": "n + 1"}, col("id") == 2)
-    after = table.update({"n": "n + 1"}, col("id") == 3)
-    assert after.row_count == 7 and seen(after)[2] == ("one", 2) and seen(after)[3] == ("n3", 4)
-    assert {each.kind for each in Catalog(after.table_head.logs.warehouse).fsck(deep=True).found} <= {
-        "data-file-unused"
-    }
+    table_after = table.update({"n": "n + 1"}, col("id") == 3)
+    assert (
+        table_after.row_count == 7
+        and seen(table_after)[2] == ("one", 2)
+        and seen(table_after)[3] == ("n3", 4)
+    )
+    assert {
+        finding.kind for finding in Catalog(table_after.table_head.logs.warehouse).fsck(deep=True).found
+    } <= {"data-file-unused"}
 
 
 def test_a_merge_that_is_retried_happens_once(catalog: Catalog, table: Table) -> None:
@@ -525,8 +533,8 @@ def test_a_transaction_merges_into_what_it_has_written(catalog: Catalog, table: 
         inside = tx.load_table("t").append(source(6, name=["six"]))
         inside = inside.upsert(source(6, 7, name=["SIX", "seven"]), on="id")
         inside.merge(source(1, 7), on="id").when_matched_update({"name": "target.name || '+'"}).execute()
-    found = seen(catalog.load_table("t"))
-    assert found[6][0] == "SIX" and found[7][0] == "seven+" and found[1][0] == "n1+" and len(found) == 7
+    state = seen(catalog.load_table("t"))
+    assert state[6][0] == "SIX" and state[7][0] == "seven+" and state[1][0] == "n1+" and len(state) == 7
 
 
 def test_a_branch_is_merged_into_by_itself(catalog: Catalog, table: Table) -> None:

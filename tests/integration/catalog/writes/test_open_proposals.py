@@ -42,8 +42,10 @@ def leave_proposed(change: Callable[[], object]) -> None:
     def die(tracked: Any, view: Any, decide: Any, *, commit_id: str, base: int, shared: bool = False) -> None:
         assert shared
         draft = decide(view, ())
-        proposed = ProposedChange(commit_id=commit_id, base=base, write=draft.write, events=draft.events)
-        [(data, _)] = proposals_of(view.log_id, view.version, FeatureNames(), [proposed])
+        proposed_change = ProposedChange(
+            commit_id=commit_id, base=base, write=draft.write, events=draft.events
+        )
+        [(data, _)] = proposals_of(view.log_id, view.version, FeatureNames(), [proposed_change])
         assert data is not None
         ProposalInbox(tracked.log.replay).put(view.version, commit_id, data)
         raise CommitUnknown("dead", commit_id=commit_id, location=tracked.location)
@@ -131,15 +133,15 @@ CASES = {
 def test_properties_that_contradict_each_other_are_not_both_committed(
     catalog: Catalog, tmp_path: Path
 ) -> None:
-    begun = catalog.token("n")
+    started_token = catalog.token("n")
     slow = {"lakelog.maintenance.vacuum-age": "30d"}
-    leave_proposed(lambda: catalog.alter_namespace("n", set=slow, token=begun))
+    leave_proposed(lambda: catalog.alter_namespace("n", set=slow, token=started_token))
     with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0):
-        other = Catalog(str(tmp_path), log_options=LogOptions(proposals=True))
-        other.alter_namespace("n", set={"lakelog.maintenance.keep-for": "1d"})
+        other_catalog = Catalog(str(tmp_path), log_options=LogOptions(proposals=True))
+        other_catalog.alter_namespace("n", set={"lakelog.maintenance.keep-for": "1d"})
     assert slow.keys().isdisjoint(Catalog(str(tmp_path)).load_namespace("n"))
     with pytest.raises(InvalidInput, match="shorter than"):
-        Catalog(str(tmp_path)).alter_namespace("n", set=slow, token=begun)
+        Catalog(str(tmp_path)).alter_namespace("n", set=slow, token=started_token)
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -159,46 +161,46 @@ def test_what_a_dead_process_proposed_is_committed_by_others(
 def test_a_retry_that_fails_for_what_is_in_the_way_now_is_not_committed_later(
     catalog: Catalog, tmp_path: Path, kind: str
 ) -> None:
-    case, other = CASES[kind], Catalog(str(tmp_path))
+    case, other_catalog = CASES[kind], Catalog(str(tmp_path))
     begun = case.begin(catalog)
     leave_proposed(lambda: case.change(catalog, begun))
-    case.block(other)
-    retrying = Catalog(str(tmp_path))
+    case.block(other_catalog)
+    retrying_catalog = Catalog(str(tmp_path))
     with pytest.raises(case.error):
-        case.change(retrying, begun)
-    case.unblock(other)
+        case.change(retrying_catalog, begun)
+    case.unblock(other_catalog)
     combine(tmp_path)
     assert not case.happened(Catalog(str(tmp_path)))
     # It stays refused, and is said to be once.
     with pytest.raises((AlreadyExists, CommitConflict)):
         case.change(Catalog(str(tmp_path)), begun)
     namespace = Catalog(str(tmp_path))._tree.namespace(("n",)).tracked
-    refused = [
+    refused_commits = [
         commit for commit in namespace.log.commits() if refusal_in(commit, begun.commit_id) is not None
     ]
-    assert len(refused) == 1
+    assert len(refused_commits) == 1
 
 
 def test_a_table_is_not_refused_by_its_own_link_that_comes_meanwhile(
     catalog: Catalog, tmp_path: Path
 ) -> None:
-    stage, other = engine.stage(catalog, "create", "n.new", SCHEMA), Catalog(str(tmp_path))
+    stage, other_catalog = engine.stage(catalog, "create", "n.new", SCHEMA), Catalog(str(tmp_path))
     leave_proposed(lambda: engine.commit_stage(catalog, stage))
-    other.create_table("n.new", SCHEMA)
-    looked: list[bool] = []
+    other_catalog.create_table("n.new", SCHEMA)
+    looked_flags: list[bool] = []
 
     def look(*given: Any) -> Any:
-        found = before(*given)
-        if not looked:
-            looked.append(found is None)
-            other.drop_table("n.new")
+        found_log = before(*given)
+        if not looked_flags:
+            looked_flags.append(found_log is None)
+            other_catalog.drop_table("n.new")
             combine(tmp_path)  # after the retry has looked whether it happened, before it looks at the name
-        return found
+        return found_log
 
     before = staging._committed_before
     with patch.object(staging, "_committed_before", look):
         table = engine.commit_stage(Catalog(str(tmp_path)), stage)
-    assert looked == [True]
+    assert looked_flags == [True]
     assert table.id == stage.table_id
 
 
@@ -209,16 +211,19 @@ def test_a_retried_append_finds_its_rows_in_the_table_that_had_its_name(
     token = catalog.token("n.t")
     leave_proposed(lambda: catalog.load_table("n.t").append(rows, token=token))
     combine(tmp_path, table=True)
-    other = Catalog(str(tmp_path))
-    other.rename_table("n.t", "n.old")
-    other.create_table("n.t", SCHEMA)
-    other.drop_table("n.t")
-    other.undrop_table("n.t")  # a seal is among its versions
-    retrying = Catalog(str(tmp_path))
-    assert retrying.load_table("n.t").append(rows, token=token).scan().to_arrow().num_rows == 0
-    assert retrying.load_table("n.t").truncate(token=token).version == retrying.load_table("n.t").version
-    assert retrying.load_table("n.old").scan().to_arrow()["id"].to_pylist().count(7) == 1
-    folder = Path(retrying.load_table("n.t").location)
+    other_catalog = Catalog(str(tmp_path))
+    other_catalog.rename_table("n.t", "n.old")
+    other_catalog.create_table("n.t", SCHEMA)
+    other_catalog.drop_table("n.t")
+    other_catalog.undrop_table("n.t")  # a seal is among its versions
+    retrying_catalog = Catalog(str(tmp_path))
+    assert retrying_catalog.load_table("n.t").append(rows, token=token).scan().to_arrow().num_rows == 0
+    assert (
+        retrying_catalog.load_table("n.t").truncate(token=token).version
+        == retrying_catalog.load_table("n.t").version
+    )
+    assert retrying_catalog.load_table("n.old").scan().to_arrow()["id"].to_pylist().count(7) == 1
+    folder = Path(retrying_catalog.load_table("n.t").location)
     assert not list(folder.glob("data/*"))
 
 
@@ -235,9 +240,9 @@ def test_files_whose_base_has_expired_are_not_refused_while_others_may_commit_th
     table, late = late_append(catalog)
     leave_proposed(lambda: engine.commit_write(table, **late))
     catalog.expire("n.t", version=table.version, dry_run=False)
-    retrying = Catalog(str(tmp_path)).load_table("n.t")
+    retrying_table = Catalog(str(tmp_path)).load_table("n.t")
     with pytest.raises(NotFound, match="has expired"):
-        engine.commit_write(retrying, **late)
+        engine.commit_write(retrying_table, **late)
     combine(tmp_path, table=True)
     assert table.refresh().row_count == 4
 
@@ -246,10 +251,10 @@ def test_files_that_were_committed_before_their_base_expired_are_found(
     catalog: Catalog, tmp_path: Path
 ) -> None:
     table, late = late_append(catalog)
-    done = engine.commit_write(table, **late)
+    finished_table = engine.commit_write(table, **late)
     catalog.expire("n.t", retain_last=1, dry_run=False)
     again = engine.commit_write(Catalog(str(tmp_path)).load_table("n.t"), **late)
-    assert again.row_count == done.row_count == 4
+    assert again.row_count == finished_table.row_count == 4
 
 
 def test_an_overwrite_that_happened_before_its_base_expired_is_found(
@@ -257,21 +262,23 @@ def test_an_overwrite_that_happened_before_its_base_expired_is_found(
 ) -> None:
     table = catalog.load_table("n.t").append(ROWS)
     late = written(table, ROWS, {}) | {"operation": "truncate"}
-    done = engine.commit_write(table, **late)
-    done.append(ROWS)
+    finished_table = engine.commit_write(table, **late)
+    finished_table.append(ROWS)
     catalog.expire("n.t", retain_last=1, dry_run=False)
     again = engine.commit_write(Catalog(str(tmp_path)).load_table("n.t"), **late)
-    assert (done.row_count, again.row_count) == (1, 2)
+    assert (finished_table.row_count, again.row_count) == (1, 2)
 
 
 def test_rows_that_were_changed_before_their_base_expired_are_found(catalog: Catalog, tmp_path: Path) -> None:
     table = catalog.load_table("n.t")
     write, deletes = engine.begin_write(table), deletes_of(table, [1])
-    done = engine.commit_rows(table, write, "delete", deletes=deletes)
+    finished_table = engine.commit_rows(table, write, "delete", deletes=deletes)
     late = engine.begin_write(table)
     catalog.load_table("n.t").append(ROWS).append(ROWS)
     catalog.expire("n.t", retain_last=1, dry_run=False)
     table = Catalog(str(tmp_path)).load_table("n.t")
-    assert engine.commit_rows(table, write, "delete", deletes=deletes).row_count == done.row_count + 2
+    assert (
+        engine.commit_rows(table, write, "delete", deletes=deletes).row_count == finished_table.row_count + 2
+    )
     with pytest.raises(NotFound, match="has expired"):
         engine.commit_rows(table, late, "delete", deletes=deletes)

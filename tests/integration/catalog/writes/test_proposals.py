@@ -37,11 +37,11 @@ def at_once(works: list[Callable[[], None]]) -> None:
 
     with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0):
         threads = [threading.Thread(target=run, args=(work,)) for work in works]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join(PATIENCE_S)
-            assert not each.is_alive()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive()
     if failures:
         raise failures[0]
 
@@ -62,7 +62,7 @@ def test_appends_that_others_commit_are_there_once_with_ids_authors_and_versions
     def meet() -> bool:
         nonlocal rounds
         firsts = [(catalog, n * 2 + k) for n, catalog in enumerate(catalogs) for k in range(2)]
-        at_once([append(each, (rounds * 2 * PROCESSES + n) * 1000) for each, n in firsts])
+        at_once([append(catalog, (rounds * 2 * PROCESSES + n) * 1000) for catalog, n in firsts])
         rounds += 1
         return any(
             combined_ids(commit) for commit in Catalog(str(tmp_path)).load_table("t").table_head.commits()
@@ -80,15 +80,15 @@ def test_appends_that_others_commit_are_there_once_with_ids_authors_and_versions
     assert sorted(table.scan(row_ids=True).to_arrow()["_row_id"].to_pylist()) == list(range(count))
     assert table.table_head.all_files().num_rows < count
     commits = list(table.table_head.commits())
-    combined = [commit for commit in commits if combined_ids(commit)]
-    assert combined
+    combined_commits = [commit for commit in commits if combined_ids(commit)]
+    assert combined_commits
     history = [entry for entry in table.history() if entry.operation == "append"]
     assert sum("of_changes" not in entry.details for entry in history) == count
-    audited = [entry for entry in catalog.audit(table="t") if "append" in entry.operations]
-    assert sum("of_changes" not in entry.details for entry in audited) == count
-    by_others = {id for commit in combined for id in combined_ids(commit)}
-    assert {entry.commit_id for entry in audited if "combined_by" in entry.details} == by_others
-    assert not [each for each in catalog.fsck().found if each.severity.name != "NOTE"]
+    audited_entries = [entry for entry in catalog.audit(table="t") if "append" in entry.operations]
+    assert sum("of_changes" not in entry.details for entry in audited_entries) == count
+    by_others = {id for commit in combined_commits for id in combined_ids(commit)}
+    assert {entry.commit_id for entry in audited_entries if "combined_by" in entry.details} == by_others
+    assert not [finding for finding in catalog.fsck().found if finding.severity.name != "NOTE"]
 
 
 def test_threads_that_came_together_propose_their_rows_once_others_keep_winning(
@@ -133,7 +133,7 @@ def test_one_name_is_given_once_and_a_batch_is_committed_once(
         return work
 
     at_once([work(catalog, n) for n, catalog in enumerate(catalogs)])
-    assert sorted(each for each in outcomes if "shared" in each) == [f"shared_{i}" for i in range(6)]
+    assert sorted(outcome for outcome in outcomes if "shared" in outcome) == [f"shared_{i}" for i in range(6)]
     catalog = Catalog(str(tmp_path))
     assert len(catalog.list_tables()) == 1 + 6 * PROCESSES + 6
     ids = catalog.load_table("t").scan().to_arrow()["id"].to_pylist()

@@ -64,15 +64,17 @@ def shaped(table: Table, data: pa.Table) -> bytes:
 def propose(table: Table, *all_rows: bytes, by: str = "them") -> list[str]:
     """Put a proposal of so many changes, as another process does; return their ids."""
     table = table.refresh()
-    tracked, seen = table.table_head.tracked, table.version
+    tracked_log, seen_version = table.table_head.tracked, table.version
     changes = [
-        ProposedChange(commit_id=tracked.log.options.new_id(), base=seen, writer={"user": by}, rows=each)
-        for each in all_rows
+        ProposedChange(
+            commit_id=tracked_log.log.options.new_id(), base=seen_version, writer={"user": by}, rows=all_row
+        )
+        for all_row in all_rows
     ]
-    for data, part in proposals_of(table.table_head.id, seen, FeatureNames(), changes):
+    for data, part in proposals_of(table.table_head.id, seen_version, FeatureNames(), changes):
         assert data is not None
-        ProposalInbox(tracked.log.replay).put(seen, part[0].commit_id, data)
-    return [each.commit_id for each in changes]
+        ProposalInbox(tracked_log.log.replay).put(seen_version, part[0].commit_id, data)
+    return [change.commit_id for change in changes]
 
 
 def test_rows_of_many_become_a_file_for_each_partition_and_each_author_has_an_entry(
@@ -81,22 +83,26 @@ def test_rows_of_many_become_a_file_for_each_partition_and_each_author_has_an_en
     propose(table, shaped(table, rows(10, 11)), shaped(table, rows(12, part="b")), by="ada")
     propose(table, shaped(table, rows(13, part="b")), by="bob")
     combine(tmp_path, table=True, rows=rows(1))
-    done = table.refresh()
-    assert ids(done) == [1, 1, 10, 11, 12, 13]
-    added = [each for each in done.history() if each.version == done.version and each.operation == "append"]
-    own = [each for each in added if each.writer.get("user") in ("ada", "bob")]
-    assert sorted(each.details["added_rows"] for each in own) == [1, 1, 2]
-    [files] = [each for each in added if "of_changes" in each.details]
+    finished_table = table.refresh()
+    assert ids(finished_table) == [1, 1, 10, 11, 12, 13]
+    added_history = [
+        entry
+        for entry in finished_table.history()
+        if entry.version == finished_table.version and entry.operation == "append"
+    ]
+    own = [entry for entry in added_history if entry.writer.get("user") in ("ada", "bob")]
+    assert sorted(entry.details["added_rows"] for entry in own) == [1, 1, 2]
+    [files] = [entry for entry in added_history if "of_changes" in entry.details]
     assert (files.details["of_changes"], files.details["added_files"]) == (3, 2)
-    placed = done.scan(row_ids=True).to_arrow().sort_by("_row_id")
-    assert placed["_row_id"].to_pylist() == list(range(6))
-    changes = done.changes(done.version, done.version).to_arrow()
+    placed_rows = finished_table.scan(row_ids=True).to_arrow().sort_by("_row_id")
+    assert placed_rows["_row_id"].to_pylist() == list(range(6))
+    changes = finished_table.changes(finished_table.version, finished_table.version).to_arrow()
     assert sorted(changes["id"].to_pylist()) == [1, 10, 11, 12, 13]
     assert set(changes["_change_type"].to_pylist()) == {"insert"}
-    assert not [each for each in Catalog(str(tmp_path)).fsck().found if each.severity.name != "NOTE"]
-    audited = Catalog(str(tmp_path)).audit(table="n.t")
+    assert not [finding for finding in Catalog(str(tmp_path)).fsck().found if finding.severity.name != "NOTE"]
+    audited_entries = Catalog(str(tmp_path)).audit(table="n.t")
     # Its own was proposed, too, before it began to combine.
-    assert {e.user for e in audited if "combined_by" in e.details} == {"ada", "bob", "root"}
+    assert {e.user for e in audited_entries if "combined_by" in e.details} == {"ada", "bob", "root"}
 
 
 def test_rows_and_files_together_are_no_more_changes_than_a_version_may_have(
@@ -112,7 +118,7 @@ def test_rows_and_files_together_are_no_more_changes_than_a_version_may_have(
         for _ in range(4):
             combine(tmp_path, table=True, rows=rows(1))
     assert sorted(set(ids(table))) == [1, *range(10, 14), *range(20, 24)]
-    assert max(len(each.changes) for each in table.refresh().table_head.commits()) == 5
+    assert max(len(commit.changes) for commit in table.refresh().table_head.commits()) == 5
 
 
 def test_values_of_identity_columns_are_taken_by_who_combines(tmp_path: Path) -> None:
@@ -124,13 +130,13 @@ def test_values_of_identity_columns_are_taken_by_who_combines(tmp_path: Path) ->
         propose(table, shaped(table, of(*names)))
     propose(table, shaped(table, given(7)))  # which only a table that allows it takes
     with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0):
-        other = Catalog(str(tmp_path), log_options=LogOptions(proposals=True)).load_table("n.t")
+        other_table = Catalog(str(tmp_path), log_options=LogOptions(proposals=True)).load_table("n.t")
         # The first one's values are in its file, so that it goes by itself; the second one has rows.
-        other.append(of("mine")).append(of("mine"))
-    done = table.refresh()
-    assert ids(done) == [1, 2, 3, 4, 5, 6]
-    assert sorted(done.to_arrow()["of"].to_pylist()) == ["a", "b", "c", "mine", "mine", "mine"]
-    assert engine.identity_values(done)[0]["next"] == 7
+        other_table.append(of("mine")).append(of("mine"))
+    finished_table = table.refresh()
+    assert ids(finished_table) == [1, 2, 3, 4, 5, 6]
+    assert sorted(finished_table.to_arrow()["of"].to_pylist()) == ["a", "b", "c", "mine", "mine", "mine"]
+    assert engine.identity_values(finished_table)[0]["next"] == 7
     assert not fsck_finds(catalog)
 
 
@@ -140,9 +146,12 @@ def test_files_whose_values_others_took_get_other_values_and_are_not_refused(tmp
     table = create(catalog, "n.t")
     combine(tmp_path, table=True, rows=of("theirs"))
     late = written(table, of("mine"), {})
-    done = engine.commit_write(table, **late)
-    assert sorted(zip(*done.to_arrow().to_pydict().values(), strict=True)) == [(1, "theirs"), (2, "mine")]
-    assert engine.commit_write(done, **late).version == done.version
+    finished_table = engine.commit_write(table, **late)
+    assert sorted(zip(*finished_table.to_arrow().to_pydict().values(), strict=True)) == [
+        (1, "theirs"),
+        (2, "mine"),
+    ]
+    assert engine.commit_write(finished_table, **late).version == finished_table.version
     assert not fsck_finds(catalog)
 
 
@@ -195,12 +204,15 @@ BAD: dict[str, Callable[[Table], bytes]] = {
 def test_what_does_not_fit_is_left_alone_and_holds_up_no_other(table: Table, tmp_path: Path) -> None:
     table = table.alter([require("id"), add(over(0))])
     bad = [make(table) for make in BAD.values()]
-    left = propose(table, bad[0], shaped(table, rows(10)), *bad[1:], shaped(table, rows(11)))
+    remaining_texts = propose(table, bad[0], shaped(table, rows(10)), *bad[1:], shaped(table, rows(11)))
     combine(tmp_path, table=True, rows=rows(1))
     assert ids(table) == [1, 1, 10, 11]
-    done = table.refresh()
-    [newest] = done.table_head.tracked.log.commits(done.version)
-    assert {each.commit_id for each in newest.changes} & set(left) == {left[1], left[-1]}
+    finished_table = table.refresh()
+    [newest] = finished_table.table_head.tracked.log.commits(finished_table.version)
+    assert {change.commit_id for change in newest.changes} & set(remaining_texts) == {
+        remaining_texts[1],
+        remaining_texts[-1],
+    }
     assert not fsck_finds(Catalog(str(tmp_path)))
 
 
@@ -236,16 +248,16 @@ def proposing(monkeypatch: pytest.MonkeyPatch, propose: Callable[..., Any]) -> N
 def test_rows_that_no_client_commits_are_appended_by_their_author_under_the_same_id(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    asked_texts: list[str] = []
 
     def comes_back(log: Any, view: Any, decide: Any, *, commit_id: str, **more: Any) -> None:
-        asked.append(commit_id)
+        asked_texts.append(commit_id)
         assert decide(view, ()).rows
 
     proposing(monkeypatch, comes_back)
-    done = table.append(rows(5, 6))
-    assert ids(done) == [1, 5, 6]
-    assert [next(done.history()).commit_id] == asked
+    finished_table = table.append(rows(5, 6))
+    assert ids(finished_table) == [1, 5, 6]
+    assert [next(finished_table.history()).commit_id] == asked_texts
 
 
 def test_rows_that_another_client_commits_meanwhile_are_appended_once(
@@ -266,10 +278,10 @@ def test_rows_that_another_client_commits_meanwhile_are_appended_once(
 def test_rows_that_are_refused_after_they_were_proposed_are_refused_for_good(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    asked_texts: list[str] = []
 
     def meets_a_check(log: Any, view: Any, decide: Any, *, commit_id: str, **more: Any) -> None:
-        asked.append(commit_id)
+        asked_texts.append(commit_id)
         Catalog(table.table_head.logs.warehouse).load_table("n.t").alter([add(over(0))])
         assert decide(log.refresh(view), ()).rows  # who combines finds out
 
@@ -277,8 +289,8 @@ def test_rows_that_are_refused_after_they_were_proposed_are_refused_for_good(
     with pytest.raises(CommitConflict, match="added a CHECK"):
         table.append(rows(-5))
     log = table.table_head.tracked.log
-    [refused] = [each for each in log.commits() if refusal_in(each, asked[0])]
-    assert refused.version == table.refresh().version
+    [refused_commit] = [commit for commit in log.commits() if refusal_in(commit, asked_texts[0])]
+    assert refused_commit.version == table.refresh().version
 
 
 def test_a_failure_after_rows_were_proposed_is_no_certain_one(
@@ -352,10 +364,10 @@ def test_rows_pass_what_leaves_the_table_as_it_is_and_nothing_else(
     [id] = propose(table, shaped(table, rows(10)))
     meanwhile(Catalog(str(tmp_path)))
     combine(tmp_path, table=True, rows=rows(1))
-    done = Catalog(str(tmp_path)).load_table("n.t")
-    assert ids(done) == there
+    finished_table = Catalog(str(tmp_path)).load_table("n.t")
+    assert ids(finished_table) == there
     assert not fsck_finds(Catalog(str(tmp_path)))
     # A retry is that change where it happened, and else happens now, or fails for good.
-    token = Token(commit_id=id, bases={done.table_head.tracked.location: 2})
+    token = Token(commit_id=id, bases={finished_table.table_head.tracked.location: 2})
     if 10 in there:
-        assert ids(done.append(rows(10), token=token)) == there
+        assert ids(finished_table.append(rows(10), token=token)) == there

@@ -30,8 +30,8 @@ def ids(table: Table) -> list[int]:
 
 
 def row_ids(table: Table) -> dict[int, int]:
-    found = table.scan(row_ids=True).to_arrow()
-    return dict(zip(found["id"].to_pylist(), found["_row_id"].to_pylist(), strict=True))
+    rows = table.scan(row_ids=True).to_arrow()
+    return dict(zip(rows["id"].to_pylist(), rows["_row_id"].to_pylist(), strict=True))
 
 
 @pytest.fixture
@@ -47,16 +47,16 @@ def sound(client: Client) -> None:
 def test_a_tag_keeps_what_was_there(table: Table, client: Client) -> None:
     table.create_tag("first", version=2)
     table.create_tag("now").append(rows(4))
-    loaded = client().load_table("t", ref="first")
-    assert ids(loaded) == [1, 2]
+    loaded_table = client().load_table("t", ref="first")
+    assert ids(loaded_table) == [1, 2]
     assert ids(client().load_table("t", ref="now")) == [1, 2, 3]
     assert ids(client().load_table("t")) == [1, 2, 3, 4]
-    assert {name: (ref.kind, ref.version) for name, ref in loaded.refs.items()} == {
+    assert {name: (ref.kind, ref.version) for name, ref in loaded_table.refs.items()} == {
         "first": ("tag", 2),
         "now": ("tag", 3),
     }
     with pytest.raises(InvalidInput, match="on the tag first, which stays as it is"):
-        loaded.append(rows(5))
+        loaded_table.append(rows(5))
 
 
 def test_a_tag_has_the_columns_of_its_time(table: Table, client: Client) -> None:
@@ -93,9 +93,9 @@ def test_operations_of_two_lines_do_not_meet(table: Table, client: Client) -> No
 
 def test_rows_of_a_branch_conflict_with_those_of_the_same_branch(table: Table, client: Client) -> None:
     table.create_branch("b")
-    one, other = client().load_table("t", ref="b"), client().load_table("t", ref="b")
-    deleted(one, [1])
-    assert ids(deleted(other, [2])) == [3]
+    first_table, other_table = client().load_table("t", ref="b"), client().load_table("t", ref="b")
+    deleted(first_table, [1])
+    assert ids(deleted(other_table, [2])) == [3]
     assert ids(deleted(client().load_table("t"), [1])) == [2, 3]
 
 
@@ -104,8 +104,8 @@ def test_no_row_id_is_given_twice_over_branches(table: Table, client: Client) ->
     branch = client().load_table("t", ref="b").append(rows(10))
     main = client().load_table("t").append(rows(11))
     branch = branch.refresh().append(rows(12))
-    given = row_ids(main) | row_ids(branch)
-    assert len(set(given.values())) == len(given) == 6
+    given_row_ids = row_ids(main) | row_ids(branch)
+    assert len(set(given_row_ids.values())) == len(given_row_ids) == 6
 
 
 def test_main_becomes_what_the_branch_is_while_nothing_was_done_to_it(table: Table, client: Client) -> None:
@@ -124,10 +124,10 @@ def test_main_becomes_what_the_branch_is_while_nothing_was_done_to_it(table: Tab
 def test_a_branch_is_compacted_by_itself_and_the_rows_keep_their_ids(table: Table, client: Client) -> None:
     table.create_branch("b")
     branch = deleted(client().load_table("t", ref="b").append(rows(4)).append(rows(5)), [1])
-    compacted = branch.compact()
-    assert (compacted.file_count, row_ids(compacted)) == (1, row_ids(branch))
+    compacted_table = branch.compact()
+    assert (compacted_table.file_count, row_ids(compacted_table)) == (1, row_ids(branch))
     assert client().load_table("t").file_count == table.file_count
-    assert row_ids(compacted.fast_forward("main", "b")) == row_ids(branch)
+    assert row_ids(compacted_table.fast_forward("main", "b")) == row_ids(branch)
     sound(client)
 
 
@@ -172,22 +172,22 @@ def test_a_branch_of_a_branch(table: Table) -> None:
 
 def test_lines_that_are_read_together_are_of_one_moment(table: Table, client: Client) -> None:
     table.create_branch("b")
-    here = client()
-    main, branch = here.load_table("t"), here.load_table("t", ref="b")
-    others = client()
-    with others.transaction() as moving:
-        moving.load_table("t").delete(col("id") == 1)
-        moving.load_table("t", ref="b").append(rows(9))
-    late = here.load_table("t", ref="b")
+    catalog = client()
+    main, branch = catalog.load_table("t"), catalog.load_table("t", ref="b")
+    other_catalogs = client()
+    with other_catalogs.transaction() as moving_transaction:
+        moving_transaction.load_table("t").delete(col("id") == 1)
+        moving_transaction.load_table("t", ref="b").append(rows(9))
+    late = catalog.load_table("t", ref="b")
     read = engine.read_together([main, late])
-    assert [(found.ref, found.version, ids(found)) for found in read] == [
+    assert [(table.ref, table.version, ids(table)) for table in read] == [
         ("main", late.version, [2, 3]),
         ("b", late.version, [1, 2, 3, 9]),
     ]
     assert ids(branch) == [1, 2, 3]
     client().load_table("t").drop_branch("b").append(rows(4))
     with pytest.raises(NoSuchRef):
-        engine.read_together([here.load_table("t"), late])
+        engine.read_together([catalog.load_table("t"), late])
 
 
 def test_names_are_taken_once(table: Table) -> None:
@@ -221,10 +221,12 @@ def test_a_handle_of_a_branch_is_of_no_other_branch_of_that_name(table: Table) -
 def test_a_branch_that_was_dropped_is_made_again_from_the_past(table: Table) -> None:
     table.create_branch("b")
     branch = table.refresh().at(ref="b").append(rows(4))
-    dropped = branch.drop_branch("b")
-    made = dropped.at(version=branch.version, ref="b").create_branch("b")
-    assert ids(made.at(ref="b")) == ids(dropped.at(version=branch.version, ref="b")) == [1, 2, 3, 4]
-    assert ids(made) == [1, 2, 3]
+    dropped_table = branch.drop_branch("b")
+    new_table = dropped_table.at(version=branch.version, ref="b").create_branch("b")
+    assert (
+        ids(new_table.at(ref="b")) == ids(dropped_table.at(version=branch.version, ref="b")) == [1, 2, 3, 4]
+    )
+    assert ids(new_table) == [1, 2, 3]
 
 
 def test_a_tag_of_the_past_does_not_ask_what_happened_since(catalog: Catalog, client: Client) -> None:
@@ -233,40 +235,40 @@ def test_a_tag_of_the_past_does_not_ask_what_happened_since(catalog: Catalog, cl
     branch.drop_branch("b").append(rows(3))
     catalog.drop_table("t")
     client().undrop_table("t")
-    now = client().load_table("t")
-    now.at(version=2).create_tag("x")
-    now.at(version=branch.version, ref="b").create_branch("y")
-    made = client().load_table("t")
-    assert (ids(made.at(ref="x")), ids(made.at(ref="y"))) == ([1], [1, 2])
-    assert list(made.at(version=2).drop_tag("x").refs) == ["y"]
+    current_table = client().load_table("t")
+    current_table.at(version=2).create_tag("x")
+    current_table.at(version=branch.version, ref="b").create_branch("y")
+    new_table = client().load_table("t")
+    assert (ids(new_table.at(ref="x")), ids(new_table.at(ref="y"))) == ([1], [1, 2])
+    assert list(new_table.at(version=2).drop_tag("x").refs) == ["y"]
 
 
 def test_the_past_has_the_refs_of_its_time(table: Table) -> None:
     version = table.create_branch("b").version
     branch = table.refresh().at(ref="b").append(rows(4))
-    now = branch.drop_branch("b")
-    assert not now.refs
-    assert ids(now.at(version=branch.version, ref="b")) == [1, 2, 3, 4]
-    assert ids(now.at(version=version, ref="b")) == [1, 2, 3]
+    current_table = branch.drop_branch("b")
+    assert not current_table.refs
+    assert ids(current_table.at(version=branch.version, ref="b")) == [1, 2, 3, 4]
+    assert ids(current_table.at(version=version, ref="b")) == [1, 2, 3]
     with pytest.raises(NoSuchRef):
-        now.at(version=3, ref="b")
-    assert now.inspect("refs").read_all().to_pylist() == [
-        {"name": "main", "type": "BRANCH", "version": now.version}
+        current_table.at(version=3, ref="b")
+    assert current_table.inspect("refs").read_all().to_pylist() == [
+        {"name": "main", "type": "BRANCH", "version": current_table.version}
     ]
-    then = now.at(version=branch.version)
-    assert [row["name"] for row in then.inspect("refs").read_all().to_pylist()] == ["main", "b"]
+    past_table = current_table.at(version=branch.version)
+    assert [row["name"] for row in past_table.inspect("refs").read_all().to_pylist()] == ["main", "b"]
     with pytest.raises(InvalidInput, match="the past is read-only"):
-        now.at(version=version, ref="b").append(rows(5))
+        current_table.at(version=version, ref="b").append(rows(5))
 
 
 def test_a_branch_goes_back_to_rows_that_it_had(table: Table) -> None:
     table.create_branch("b")
-    before = table.refresh().at(ref="b").append(rows(4))
-    after = before.truncate().set_current_version(before.version)
-    assert ids(after) == [1, 2, 3, 4]
-    assert ids(after.at(ref="main")) == [1, 2, 3]
+    table_before = table.refresh().at(ref="b").append(rows(4))
+    table_after = table_before.truncate().set_current_version(table_before.version)
+    assert ids(table_after) == [1, 2, 3, 4]
+    assert ids(table_after.at(ref="main")) == [1, 2, 3]
     with pytest.raises(InvalidInput, match="by itself"):
-        after.rollback_to_version(before.version)
+        table_after.rollback_to_version(table_before.version)
 
 
 def test_a_table_with_branches_is_not_replaced(table: Table, catalog: Catalog) -> None:
@@ -282,17 +284,17 @@ def test_a_table_with_branches_is_not_replaced(table: Table, catalog: Catalog) -
 
 
 def test_a_rollback_does_not_take_columns_from_a_branch(table: Table) -> None:
-    added = table.alter([{"change": "add-column", "name": ["more"], "type": "long"}])
-    added.create_branch("b")
+    added_table = table.alter([{"change": "add-column", "name": ["more"], "type": "long"}])
+    added_table.create_branch("b")
     with pytest.raises(Unsupported, match="branches"):
-        added.refresh().rollback_to_version(3)
-    assert ids(added.refresh().append(rows(4)).rollback_to_version(added.version)) == [1, 2, 3]
+        added_table.refresh().rollback_to_version(3)
+    assert ids(added_table.refresh().append(rows(4)).rollback_to_version(added_table.version)) == [1, 2, 3]
 
 
 def test_not_null_is_proven_of_branches_too(table: Table) -> None:
     table.create_branch("b")
-    none = pa.table({"id": [None], "region": ["x"], "amount": [1.0]}, schema=rows().schema)
-    table.refresh().at(ref="b").append(none)
+    empty_table = pa.table({"id": [None], "region": ["x"], "amount": [1.0]}, schema=rows().schema)
+    table.refresh().at(ref="b").append(empty_table)
     with pytest.raises(Unsupported, match="branch b"):
         table.refresh().alter([{"change": "update-column-nullability", "name": ["id"], "nullable": False}])
 
@@ -305,8 +307,8 @@ def test_maintenance_keeps_what_tags_and_branches_need(
     client().load_table("t").overwrite(rows(9))
     catalog = client()
     catalog.expire(retain_last=1, dry_run=False)
-    done = catalog.vacuum(older_than=dt.timedelta(0), dry_run=False)
-    assert sum(each.files for each in done) == 0
+    report = catalog.vacuum(older_than=dt.timedelta(0), dry_run=False)
+    assert sum(each.files for each in report) == 0
     assert ids(client().load_table("t", ref="old")) == [1, 2, 3]
     assert ids(client().load_table("t", ref="b")) == [1, 2, 3, 4]
     sound(client)
@@ -315,8 +317,8 @@ def test_maintenance_keeps_what_tags_and_branches_need(
     client().load_table("t").drop_branch("b").drop_tag("old")
     catalog = client()
     catalog.expire(retain_last=1, dry_run=False)
-    done = catalog.vacuum(older_than=dt.timedelta(0), dry_run=False)
-    assert sum(each.files for each in done) == 3
+    report = catalog.vacuum(older_than=dt.timedelta(0), dry_run=False)
+    assert sum(each.files for each in report) == 3
     assert ids(client().load_table("t")) == [9]
     sound(client)
 
@@ -333,7 +335,7 @@ def test_refs_come_through_a_drop_and_an_undrop(catalog: Catalog, table: Table, 
 def test_history_shows_tags_and_branches(table: Table) -> None:
     table.create_branch("b").create_tag("old")
     table.refresh().at(ref="b").append(rows(4)).fast_forward("main", "b").drop_branch("b")
-    entries = [(each.operation, each.details) for each in table.refresh().history(limit=5)]
+    entries = [(entry.operation, entry.details) for entry in table.refresh().history(limit=5)]
     assert [operation for operation, _ in entries] == [
         "drop branch",
         "fast-forward",
@@ -436,15 +438,20 @@ def test_rows_that_a_transaction_adds_to_a_branch_and_joins_have_its_version(
         handle.at(ref="b").append(rows(4))
         tx.load_table("t").fast_forward("main", "b")
     main = client().load_table("t")
-    found = main.scan(row_ids=True).to_arrow().to_pydict()
-    assert dict(zip(found["id"], found["_row_version"], strict=True)) == {1: 2, 2: 2, 3: 3, 4: main.version}
+    columns = main.scan(row_ids=True).to_arrow().to_pydict()
+    assert dict(zip(columns["id"], columns["_row_version"], strict=True)) == {
+        1: 2,
+        2: 2,
+        3: 3,
+        4: main.version,
+    }
     assert row_ids(main) == row_ids(main.at(ref="b"))
     with catalog.transaction() as tx:
         tx.load_table("t").append(rows(5)).create_branch("c")
         tx.load_table("t", ref="c").append(rows(6))
     at_c = client().load_table("t", ref="c")
-    found = at_c.scan(row_ids=True).to_arrow().to_pydict()
-    versions = dict(zip(found["id"], found["_row_version"], strict=True))
+    columns = at_c.scan(row_ids=True).to_arrow().to_pydict()
+    versions = dict(zip(columns["id"], columns["_row_version"], strict=True))
     assert versions[5] == versions[6] == at_c.version
     assert at_c.refs["c"].version == at_c.version
     sound(client)
@@ -454,7 +461,7 @@ def test_rows_that_a_transaction_adds_to_a_branch_and_joins_have_its_version(
 
 
 def test_identity_values_are_given_once_over_all_lines(catalog: Catalog, client: Client) -> None:
-    stage = engine.stage(catalog, "create", "n", numbered())
+    stage = engine.stage(catalog, "create", "n", numbered_schema())
     table = engine.commit_stage(catalog, stage)
     row = pa.table({"x": ["a"]})
     table.append(row).create_branch("b")
@@ -470,7 +477,7 @@ def test_identity_values_are_given_once_over_all_lines(catalog: Catalog, client:
     sound(client)
 
 
-def numbered() -> Schema:
+def numbered_schema() -> Schema:
     from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
     identity = {"identity.start": 1, "identity.step": 1, "identity.allowExplicitInsert": False}
@@ -509,11 +516,13 @@ def test_a_request_that_is_retried_is_one_commit(catalog: Catalog, table: Table,
 def test_columns_are_those_of_the_table_on_every_branch(table: Table, client: Client) -> None:
     table.create_branch("b")
     stale = client().load_table("t", ref="b")
-    changed = table.refresh().alter([{"change": "rename-column", "name": ["amount"], "new_name": "price"}])
+    changed_table = table.refresh().alter(
+        [{"change": "rename-column", "name": ["amount"], "new_name": "price"}]
+    )
     assert client().load_table("t", ref="b").to_arrow().column_names == ["id", "region", "price"]
     assert ids(stale.append(rows(4))) == [1, 2, 3, 4]
     with pytest.raises(InvalidInput, match="by itself"):
-        changed.at(ref="b").alter([{"change": "drop-column", "name": ["price"]}])
+        changed_table.at(ref="b").alter([{"change": "drop-column", "name": ["price"]}])
 
 
 def test_a_snapshot_names_what_lines_have_in_common_once(warehouse: str) -> None:
@@ -526,15 +535,15 @@ def test_a_snapshot_names_what_lines_have_in_common_once(warehouse: str) -> None
     for name in ("x", "y", "z"):
         table = table.create_tag(name)
     table.create_branch("b")
-    loaded = Catalog(warehouse).load_table("t")
-    state = loaded.table_head.view.state
-    named = {
+    loaded_table = Catalog(warehouse).load_table("t")
+    state = loaded_table.table_head.view.state
+    names = {
         manifest.stored.name
         for line in state.lines()
         for manifest in line.files.stored_in().manifests.entries
     }
-    assert len(named) == 1
-    assert ids(loaded.at(ref="z")) == [0, 1, 2, 3, 4]
+    assert len(names) == 1
+    assert ids(loaded_table.at(ref="z")) == [0, 1, 2, 3, 4]
 
 
 def test_a_table_that_never_had_any_is_stored_as_before(table: Table) -> None:
@@ -563,6 +572,6 @@ def test_a_check_finds_a_snapshot_with_other_refs(table: Table) -> None:
         judge.difference(true, replace(true, refs={"b": branch, "x": replace(tag, line=ContentLine())}))
         is None
     )
-    changed = table.refresh().at(ref="b").truncate().table_head.view.state.refs["b"].files
-    other = replace(true, refs={"b": replace(branch, files=changed), "x": tag})
-    assert str(judge.difference(true, other)).startswith("of b: file_count is 0 there, and 2")
+    changed_files = table.refresh().at(ref="b").truncate().table_head.view.state.refs["b"].files
+    other_state = replace(true, refs={"b": replace(branch, files=changed_files), "x": tag})
+    assert str(judge.difference(true, other_state)).startswith("of b: file_count is 0 there, and 2")

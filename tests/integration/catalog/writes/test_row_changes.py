@@ -1,4 +1,4 @@
-"""Deleting and updating rows of files, alone: what is written, and what readers make of it."""
+"""Deleting and updating rows of files: the written files, and the rows that readers get."""
 
 from __future__ import annotations
 
@@ -35,11 +35,15 @@ def ids(table: Table) -> list[int]:
 
 
 def test_deleted_rows_are_gone_and_their_file_stays(table: Table) -> None:
-    after = deleted(table, [3, 4, 12])
-    assert ids(after) == [id for id in range(20) if id not in (3, 4, 12)]
-    assert after.row_count == 17 and after.file_count == 2 and paths_of(after) == paths_of(table)
+    table_after = deleted(table, [3, 4, 12])
+    assert ids(table_after) == [id for id in range(20) if id not in (3, 4, 12)]
+    assert (
+        table_after.row_count == 17
+        and table_after.file_count == 2
+        and paths_of(table_after) == paths_of(table)
+    )
     assert ids(table) == list(range(20)), "an older version keeps its rows"
-    entry = next(iter(after.history()))
+    entry = next(iter(table_after.history()))
     assert entry.operation == "delete"
     assert entry.details == {"changed_files": 2, "deleted_rows": 3}
 
@@ -56,23 +60,23 @@ def test_more_rows_of_the_same_file_can_be_deleted_until_none_is_left(table: Tab
 
 
 def test_an_update_is_a_delete_and_an_add(table: Table) -> None:
-    after = updated(table, [4, 14], "new")
-    assert rows_of(after) == [(id, "new" if id in (4, 14) else f"n{id}") for id in range(20)]
-    assert after.file_count == 3
+    table_after = updated(table, [4, 14], "new")
+    assert rows_of(table_after) == [(id, "new" if id in (4, 14) else f"n{id}") for id in range(20)]
+    assert table_after.file_count == 3
 
 
 def test_a_file_can_be_rewritten(table: Table) -> None:
     first = paths_of(table)[0]
-    after = rewritten(table, "delete", [first], rows(range(1, 10)))
-    assert ids(after) == list(range(1, 20))
-    after = rewritten(after, "update", [paths_of(after)[0]], rows(range(100, 110)))
-    assert len(ids(after)) == 19
+    table_after = rewritten(table, "delete", [first], rows(range(1, 10)))
+    assert ids(table_after) == list(range(1, 20))
+    table_after = rewritten(table_after, "update", [paths_of(table_after)[0]], rows(range(100, 110)))
+    assert len(ids(table_after)) == 19
 
 
 def test_a_compaction_leaves_out_what_is_deleted(table: Table) -> None:
-    after = compacted(deleted(table, [1, 11]))
-    assert ids(after) == [id for id in range(20) if id not in (1, 11)]
-    assert after.file_count == 1 and "deletes" not in after.plan().column_names
+    table_after = compacted(deleted(table, [1, 11]))
+    assert ids(table_after) == [id for id in range(20) if id not in (1, 11)]
+    assert table_after.file_count == 1 and "deletes" not in table_after.plan().column_names
 
 
 def test_scans_with_filters_and_limits_leave_out_what_is_deleted(table: Table) -> None:
@@ -90,14 +94,17 @@ def test_large_vectors_stand_in_one_object_of_the_commit(catalog: Catalog) -> No
         table = table.append(rows(range(first, first + count)))
     write = engine.begin_write(table)
     both = [positions(path, range(0, count, 2)) for path in paths_of(table)]
-    after = engine.commit_rows(table, write, "delete", deletes=both)
-    assert ids(after) == list(range(1, 2 * count, 2))
-    deletes = [file.deletes for file in _files(after)]
+    table_after = engine.commit_rows(table, write, "delete", deletes=both)
+    assert ids(table_after) == list(range(1, 2 * count, 2))
+    deletes = [file.deletes for file in _files(table_after)]
     assert deletes[0] is not None and deletes[1] is not None
     assert deletes[0].path == deletes[1].path and deletes[0].path is not None
     assert deletes[0].path.startswith(f"data/{write.version:020d}-{write.id}-")
     first = len(MAGIC) + HEAD_BYTES
-    assert {each.offset for each in deletes if each} == {first, first + deletes[0].size_bytes + AROUND_BYTES}
+    assert {delete.offset for delete in deletes if delete} == {
+        first,
+        first + deletes[0].size_bytes + AROUND_BYTES,
+    }
 
 
 def test_a_vector_that_is_not_what_was_written_is_an_error(catalog: Catalog) -> None:
@@ -116,12 +123,12 @@ def test_a_vector_that_is_not_what_was_written_is_an_error(catalog: Catalog) -> 
         content = source.read()
     assert deletes.offset is not None
     begin, end = deletes.offset, deletes.offset + deletes.size_bytes
-    for broken in (
+    for broken_content in (
         content[: end - 1],
         content[:begin] + b"\0" + content[begin + 1 :],
         bytes([*content[: begin + 100], content[begin + 100] ^ 1, *content[begin + 101 :]]),
     ):
-        store.put(key, broken)
+        store.put(key, broken_content)
         with pytest.raises(FormatError, match="vector"):
             table.to_arrow()
     store.delete([key])
@@ -132,7 +139,7 @@ def test_a_vector_that_is_not_what_was_written_is_an_error(catalog: Catalog) -> 
 def test_bad_requests_are_refused_and_change_nothing(table: Table) -> None:
     first, second = paths_of(table)
     write = engine.begin_write(table)
-    after = deleted(table, [0])
+    table_after = deleted(table, [0])
     for change, why in (
         ({"deletes": [positions("data/other.parquet", [0])]}, "has no data file"),
         ({"removed": ["data/other.parquet"]}, "has no data file"),
@@ -144,14 +151,16 @@ def test_bad_requests_are_refused_and_change_nothing(table: Table) -> None:
         with pytest.raises(InvalidInput, match=why):
             engine.commit_rows(table, write, "delete", **change)
     with pytest.raises(InvalidInput, match="deleted already"):
-        engine.commit_rows(after, engine.begin_write(after), "delete", deletes=[positions(first, [0])])
+        engine.commit_rows(
+            table_after, engine.begin_write(table_after), "delete", deletes=[positions(first, [0])]
+        )
     with pytest.raises(InvalidInput, match="compaction must preserve rows: removed .*, wrote"):
         rewritten(table, "compact", [first], rows(range(9)))
     with pytest.raises(InvalidInput, match="a delete must not add rows"):
         rewritten(table, "delete", [first], rows(range(11)))
     with pytest.raises(InvalidInput, match="not an operation on rows"):
         engine.commit_rows(table, write, "append", removed=[second])
-    assert table.refresh().version == after.version
+    assert table.refresh().version == table_after.version
 
 
 def test_a_change_that_is_retried_happens_once(table: Table) -> None:

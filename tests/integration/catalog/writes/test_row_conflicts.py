@@ -1,4 +1,4 @@
-"""Changes of rows against what others committed since they were prepared: what goes on, and what fails."""
+"""Changes of rows against commits since they were prepared: some go on, and others fail."""
 
 from __future__ import annotations
 
@@ -41,9 +41,11 @@ def test_disjoint_rows_of_one_file_can_be_deleted_and_updated_at_once(table: Tab
     deleted(table, [1])
     deleted(table, [2], condition=col("id") == 2)
     updated(table, [3, 13], "new", condition=col("id").is_in([3, 13]))
-    now = table.refresh()
-    assert rows_of(now) == [(id, "new" if id in (3, 13) else f"n{id}") for id in EVERY if id not in (1, 2)]
-    assert now.row_count == 18
+    current_table = table.refresh()
+    assert rows_of(current_table) == [
+        (id, "new" if id in (3, 13) else f"n{id}") for id in EVERY if id not in (1, 2)
+    ]
+    assert current_table.row_count == 18
 
 
 def test_a_row_can_be_updated_once_only(table: Table) -> None:
@@ -55,11 +57,11 @@ def test_a_row_can_be_updated_once_only(table: Table) -> None:
 
 def test_the_same_row_can_be_deleted_twice_but_not_updated_and_deleted(table: Table) -> None:
     deleted(table, [3, 4], condition=col("id").is_in([3, 4]))
-    after = deleted(table, [4, 5], condition=col("id").is_in([4, 5]))
-    assert ids(after) == [id for id in EVERY if id not in (3, 4, 5)]
+    table_after = deleted(table, [4, 5], condition=col("id").is_in([4, 5]))
+    assert ids(table_after) == [id for id in EVERY if id not in (3, 4, 5)]
     with pytest.raises(CommitConflict, match="the same rows"):
         updated(table, [3], "new", condition=col("id") == 3)
-    fresh = after.refresh()
+    fresh = table_after.refresh()
     updated(fresh, [6], "new", condition=col("id") == 6)
     # The row is there under the same id, so that a delete by id has to see it.
     with pytest.raises(CommitConflict, match="should have seen"):
@@ -76,8 +78,8 @@ def test_a_delete_of_rows_that_others_have_deleted_makes_no_version(table: Table
 
 def test_a_delete_whose_file_is_gone_with_all_of_its_rows_goes_on(table: Table) -> None:
     table.delete(col("id") < 10)
-    after = deleted(table, [3, 12], condition=col("id").is_in([3, 12]))
-    assert ids(after) == [id for id in range(10, 20) if id != 12]
+    table_after = deleted(table, [3, 12], condition=col("id").is_in([3, 12]))
+    assert ids(table_after) == [id for id in range(10, 20) if id != 12]
 
 
 def test_a_file_that_was_rewritten_has_no_rows_to_be_changed(table: Table) -> None:
@@ -99,22 +101,22 @@ def test_a_file_of_which_rows_were_deleted_is_not_rewritten_with_them(table: Tab
     for operation in ("compact", "update", "merge"):
         with pytest.raises(CommitConflict, match="which this operation rewrites|the same rows"):
             rewritten(table, operation, [first], rows(range(10)))
-    after = rewritten(table, "compact", [second], rows(range(10, 20)))
-    assert ids(after) == [id for id in EVERY if id != 3], "another file is"
+    table_after = rewritten(table, "compact", [second], rows(range(10, 20)))
+    assert ids(table_after) == [id for id in EVERY if id != 3], "another file is"
 
 
 def test_appends_come_later_under_snapshot_isolation_only(table: Table) -> None:
-    everything = col("id") >= 0
+    predicate = col("id") >= 0
     serializable = table.alter(
         [{"change": "set-property", "key": "lakelog.isolation", "value": "serializable"}]
     )
     table.append(rows(range(20, 21)))
     # The property was read on the base.
-    assert ids(updated(table, [3], "new", condition=everything)) == [*EVERY, 20]
+    assert ids(updated(table, [3], "new", condition=predicate)) == [*EVERY, 20]
     with pytest.raises(CommitConflict, match="should have seen"):
-        updated(serializable, [4], "new", condition=everything)
+        updated(serializable, [4], "new", condition=predicate)
     with pytest.raises(CommitConflict, match="should have seen|the same rows"):
-        deleted(serializable, [4], condition=everything)
+        deleted(serializable, [4], condition=predicate)
     elsewhere = serializable.refresh()
     table.refresh().append(rows(range(100, 101)))
     assert len(ids(updated(elsewhere, [5], "new", condition=col("id") < 50))) == 22
@@ -132,36 +134,40 @@ def test_serializable_changes_that_depend_on_rows_fail_where_these_are_gone(tabl
 
 
 def test_rows_that_were_merged_are_seen_even_after_they_were_compacted(table: Table) -> None:
-    def merged(table: Table) -> Table:
+    def merged_table(table: Table) -> Table:
         write = engine.begin_write(table)
         files = files_of(table, write, rows(range(50, 51)))
         return engine.commit_rows(table, write, "merge", files, condition=col("id") == 50)
 
-    compacted(merged(table))
+    compacted(merged_table(table))
     with pytest.raises(CommitConflict, match="should have seen"):
-        merged(table)
+        merged_table(table)
     assert ids(table) == [*EVERY, 50]
 
 
 def test_a_rollback_brings_rows_back_that_a_change_has_not_seen(table: Table) -> None:
-    then = deleted(table, [3])
-    then.rollback_to_version(table.version)
+    later_table = deleted(table, [3])
+    later_table.rollback_to_version(table.version)
     with pytest.raises(CommitConflict, match="came back|should have seen"):
-        deleted(then, [4], condition=col("id") < 10)
+        deleted(later_table, [4], condition=col("id") < 10)
     with pytest.raises(CommitConflict, match="should have seen"):
-        updated(then, [14], "new", condition=col("id") < 50)
+        updated(later_table, [14], "new", condition=col("id") < 50)
     assert ids(table) == EVERY
 
 
 def test_going_back_brings_back_the_rows_of_then_and_no_others(table: Table) -> None:
-    one = deleted(table, [3, 13])
-    two = deleted(one, [4])
+    first_table = deleted(table, [3, 13])
+    two = deleted(first_table, [4])
     three = updated(two, [5], "new")
     for back in (lambda t, v: t.rollback_to_version(v), lambda t, v: t.set_current_version(v)):
-        for version, gone in ((one.version, (3, 13)), (two.version, (3, 4, 13)), (table.version, ())):
+        for version, removed_pair in (
+            (first_table.version, (3, 13)),
+            (two.version, (3, 4, 13)),
+            (table.version, ()),
+        ):
             three = back(three.refresh(), version)
-            assert rows_of(three) == [(id, f"n{id}") for id in EVERY if id not in gone]
-            assert three.row_count == 20 - len(gone)
+            assert rows_of(three) == [(id, f"n{id}") for id in EVERY if id not in removed_pair]
+            assert three.row_count == 20 - len(removed_pair)
 
 
 def test_overwrites_and_replaces_fail_over_changes_of_rows(catalog: Catalog, table: Table) -> None:
@@ -178,12 +184,12 @@ def test_a_check_is_proven_and_held_though_rows_are_deleted(table: Table) -> Non
     over = {"kind": "check", "name": "c", "sql": "id >= 0", "columns": [["id"]],
             "predicate": (col("id") >= 0).to_json()}  # fmt: skip
     add = [{"change": "add-constraint", "constraint": over}]
-    before = table
+    table_before = table
     table.alter(add)
     with pytest.raises(CommitConflict, match="added a CHECK"):
-        updated(before, [3], "new")
-    assert ids(deleted(before, [3])) == [id for id in EVERY if id != 3]
-    assert ids(rewritten(before, "compact", [paths_of(before)[1]], rows(range(10, 20)))) == [
+        updated(table_before, [3], "new")
+    assert ids(deleted(table_before, [3])) == [id for id in EVERY if id != 3]
+    assert ids(rewritten(table_before, "compact", [paths_of(table_before)[1]], rows(range(10, 20)))) == [
         id for id in EVERY if id != 3
     ]
 
@@ -210,13 +216,13 @@ def test_a_row_between_others_is_not_one_of_them(table: Table) -> None:
     assert ids(updated(table, [4], "new", condition=col("id") == 4)) == EVERY
 
 
-def inserted(table: Table, id: int) -> Table:
+def inserted_table(table: Table, id: int) -> Table:
     return table.append(rows(range(id, id + 1)))
 
 
 def inserted_and_moved_in(catalog: Catalog, id: int) -> None:
     with catalog.transaction() as tx:
-        table = inserted(tx.load_table("t"), 50)
+        table = inserted_table(tx.load_table("t"), 50)
         write = engine.begin_write(table)
         files = files_of(table, write, rows(range(id, id + 1)))
         engine.commit_rows(
@@ -229,8 +235,8 @@ def test_under_snapshot_isolation_inserted_rows_come_later_and_others_of_their_v
 ) -> None:
     # The statistics of the second change say from 1 to 5.
     updated(table, [1, 5], "new", condition=BETWEEN)
-    inserted(table, 4)
-    inserted(table, 6).compact(target_size_bytes=1 << 20)
+    inserted_table(table, 4)
+    inserted_table(table, 6).compact(target_size_bytes=1 << 20)
     assert ids(updated(table, [4], "new", condition=col("id") == 4)) == sorted([*EVERY, 4, 6])
     inserted_and_moved_in(catalog, 3)
     with pytest.raises(CommitConflict, match="should have seen"):
@@ -248,8 +254,8 @@ def less_columns(table: Table, monkeypatch: pytest.MonkeyPatch) -> Table:
 
 
 def gone_back(table: Table, monkeypatch: pytest.MonkeyPatch) -> Table:
-    now = updated(table.refresh(), [7], "new", condition=col("id") == 7)
-    now.set_current_version(now.version - 1)
+    current_table = updated(table.refresh(), [7], "new", condition=col("id") == 7)
+    current_table.set_current_version(current_table.version - 1)
     return table
 
 
@@ -264,13 +270,13 @@ def test_what_is_not_certain_is_a_conflict(
 
 
 def test_steps_of_a_transaction_are_judged_by_rows_too(catalog: Catalog, table: Table) -> None:
-    tx, other = catalog.begin(), catalog.begin()
+    tx, other_transaction = catalog.begin(), catalog.begin()
     updated(tx.load_table("t"), [4], "new", condition=col("id") == 4)
-    updated(other.load_table("t"), [5], "other", condition=col("id") == 5)
+    updated(other_transaction.load_table("t"), [5], "other", condition=col("id") == 5)
     updated(table, [1, 5], "new", condition=BETWEEN)
     tx.commit()
     with pytest.raises(CommitConflict):
-        other.commit()
+        other_transaction.commit()
     assert [id for id, name in rows_of(table.refresh()) if name == "new"] == [1, 4, 5]
 
 
@@ -307,8 +313,8 @@ def test_copies_without_ids_bring_no_row_back(table: Table) -> None:
 
 def test_a_transaction_sees_and_commits_its_changes_of_rows(catalog: Catalog, table: Table) -> None:
     with catalog.transaction() as tx:
-        one = deleted(tx.load_table("t"), [1])
-        two = updated(one, [2], "new")
+        first_table = deleted(tx.load_table("t"), [1])
+        two = updated(first_table, [2], "new")
         three = deleted(two, [2, 3])
         assert ids(three) == [id for id in EVERY if id not in (1, 2, 3)]
         deleted(table, [4])
@@ -338,8 +344,8 @@ def test_whole_files_that_a_transaction_removes_are_as_it_saw_them(catalog: Cata
     for remove in (lambda t: t.truncate(), lambda t: t.delete(col("id") < 10)):
         tx = catalog.begin()
         remove(tx.load_table("t"))
-        now = table.refresh()
-        deleted(now, [rows_of(now)[0][0]])
+        current_table = table.refresh()
+        deleted(current_table, [rows_of(current_table)[0][0]])
         with pytest.raises(CommitConflict, match="rows that it deletes were changed"):
             tx.commit()
     assert ids(table) == EVERY[2:]
@@ -350,23 +356,23 @@ def test_serializable_transactions_see_that_rows_were_deleted(catalog: Catalog, 
     read = tx.load_table("t").scan(filter=col("id") < 10).to_arrow().num_rows
     tx.load_table("t").append(rows(range(read + 90, read + 91)))
     deleted(table, [15], condition=col("id") == 15)
-    other = catalog.begin("serializable")
-    other.load_table("t").scan(filter=col("id") < 10).to_arrow()
-    other.load_table("t").append(rows(range(200, 201)))
+    other_transaction = catalog.begin("serializable")
+    other_transaction.load_table("t").scan(filter=col("id") < 10).to_arrow()
+    other_transaction.load_table("t").append(rows(range(200, 201)))
     deleted(table.refresh(), [5], condition=col("id") == 5)
-    for each in (tx, other):
+    for transaction in (tx, other_transaction):
         with pytest.raises(CommitConflict, match="has other rows now"):
-            each.commit()
+            transaction.commit()
 
 
 # By filter
 
 
 def test_a_delete_by_filter_is_prepared_again_over_others(catalog: Catalog, table: Table) -> None:
-    other = Catalog(catalog.warehouse).load_table("t")
-    updated(other, [3], "new", condition=col("id") == 3)
-    after = table.delete(col("id").is_in([3, 4, 12]))
-    assert ids(after) == [id for id in EVERY if id not in (3, 4, 12)]
+    other_table = Catalog(catalog.warehouse).load_table("t")
+    updated(other_table, [3], "new", condition=col("id") == 3)
+    table_after = table.delete(col("id").is_in([3, 4, 12]))
+    assert ids(table_after) == [id for id in EVERY if id not in (3, 4, 12)]
 
 
 def test_a_delete_by_filter_in_a_transaction_fails_over_others(catalog: Catalog, table: Table) -> None:

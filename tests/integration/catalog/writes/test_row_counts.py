@@ -13,7 +13,7 @@ from lakelog.catalog import Catalog, RowCounts, StreamBatch, Table, col, engine
 from lakelog.log.errors import InvalidInput
 
 SCHEMA = pa.schema({"id": pa.int64(), "v": pa.int64()})
-COPYING = {f"lakelog.write.{each}.mode": "copy-on-write" for each in ("delete", "update", "merge")}
+COPYING = {f"lakelog.write.{operation}.mode": "copy-on-write" for operation in ("delete", "update", "merge")}
 NOTHING = RowCounts()
 
 
@@ -46,24 +46,24 @@ def test_each_change_returns_how_many_rows_it_has_changed(table: Table) -> None:
         (lambda t: t.overwrite(rows(8, 9)), RowCounts(inserted=2, deleted=2)),
         (lambda t: t.truncate(), RowCounts(deleted=2)),
     ):  # fmt: skip
-        before, table = table, change(table)
-        found = table.rows_changed
-        assert found == newest(table) == expected, next(table.history()).operation
-        assert found is not None and found.inserted is not None and found.deleted is not None
-        assert table.row_count == before.row_count + found.inserted - found.deleted
+        table_before, table = table, change(table)
+        counts = table.rows_changed
+        assert counts == newest(table) == expected, next(table.history()).operation
+        assert counts is not None and counts.inserted is not None and counts.deleted is not None
+        assert table.row_count == table_before.row_count + counts.inserted - counts.deleted
 
 
 def test_what_changes_nothing_says_so_and_what_moves_rows_says_nothing(table: Table) -> None:
-    for same in (
+    for same_table in (
         table.delete(col("id") == 77),
         table.update({"v": 1}, col("id") == 77),
         table.upsert(rows(), "id"),
         table.upsert(rows(1), "id").truncate().truncate(),
     ):
-        assert same.rows_changed == NOTHING
+        assert same_table.rows_changed == NOTHING
     table = table.append(rows(1)).append(rows(2))
-    moved = table.compact()
-    assert moved.rows_changed is newest(moved) is None
+    moved_table = table.compact()
+    assert moved_table.rows_changed is newest(moved_table) is None
     assert table.rollback_to_version(2).rows_changed is None
     assert table.refresh().rows_changed is table.at(version=1).rows_changed is None
 
@@ -71,22 +71,24 @@ def test_what_changes_nothing_says_so_and_what_moves_rows_says_nothing(table: Ta
 def test_a_delete_that_met_another_one_counts_its_own_rows(
     client: Callable[[], Catalog], table: Table
 ) -> None:
-    mine, other = table, client().load_table("t")
-    other.delete(col("id") <= 2)
-    done = mine.delete(col("id") <= 3)
-    assert done.rows_changed == newest(done) == RowCounts(deleted=1, copied=copied(table, 2))
+    mine, other_table = table, client().load_table("t")
+    other_table.delete(col("id") <= 2)
+    finished_table = mine.delete(col("id") <= 3)
+    assert (
+        finished_table.rows_changed == newest(finished_table) == RowCounts(deleted=1, copied=copied(table, 2))
+    )
 
 
 def test_an_update_that_finds_its_rows_elsewhere_counts_them_all_the_same(
     client: Callable[[], Catalog], table: Table
 ) -> None:
     table = table.append(rows(6, 7))
-    other = client().load_table("t").compact()
-    other.delete(col("id") == 7)
-    done = table.update({"v": 1}, col("id") <= 2)
-    assert done.version == other.version + 2
-    assert done.rows_changed == newest(done) == RowCounts(updated=2)
-    assert done.row_count == 6
+    other_table = client().load_table("t").compact()
+    other_table.delete(col("id") == 7)
+    finished_table = table.update({"v": 1}, col("id") <= 2)
+    assert finished_table.version == other_table.version + 2
+    assert finished_table.rows_changed == newest(finished_table) == RowCounts(updated=2)
+    assert finished_table.row_count == 6
 
 
 def test_steps_of_a_transaction_have_their_numbers_and_the_commit_their_sum(
@@ -98,9 +100,9 @@ def test_steps_of_a_transaction_have_their_numbers_and_the_commit_their_sum(
         step = step.update({"v": 1}, col("id") >= 6)
         assert step.rows_changed == RowCounts(updated=2)
         assert step.delete(col("id") == 7).rows_changed == RowCounts(deleted=1, copied=copied(table, 1))
-    done = table.refresh()
-    assert newest(done) == RowCounts(inserted=2, updated=2, deleted=1, copied=copied(table, 1))
-    assert done.row_count == 6
+    finished_table = table.refresh()
+    assert newest(finished_table) == RowCounts(inserted=2, updated=2, deleted=1, copied=copied(table, 1))
+    assert finished_table.row_count == 6
 
 
 def test_a_retry_says_what_the_first_try_did(catalog: Catalog, table: Table) -> None:
@@ -116,17 +118,17 @@ def test_a_retry_says_what_the_first_try_did(catalog: Catalog, table: Table) -> 
 
 def test_threads_that_share_versions_have_their_own_numbers(catalog: Catalog) -> None:
     catalog.create_table("t", SCHEMA)
-    found: dict[int, RowCounts | None] = {}
+    counts: dict[int, RowCounts | None] = {}
 
     def append(count: int) -> None:
-        found[count] = catalog.load_table("t").append(rows(*range(count))).rows_changed
+        counts[count] = catalog.load_table("t").append(rows(*range(count))).rows_changed
 
     threads = [threading.Thread(target=append, args=(count,)) for count in range(1, 9)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == {count: RowCounts(inserted=count) for count in range(1, 9)}
+    assert counts == {count: RowCounts(inserted=count) for count in range(1, 9)}
     entries = [entry for entry in catalog.load_table("t").history() if entry.rows is not None]
     assert sorted(entry.rows.inserted or 0 for entry in entries if entry.rows) == list(range(1, 9))
 
@@ -157,8 +159,8 @@ def test_numbers_that_cannot_be_are_refused(
 
 def test_an_engine_that_does_not_count_leaves_numbers_unknown(table: Table) -> None:
     file = table.plan().to_pylist()[0]["path"]
-    done = engine.commit_rows(table, engine.begin_write(table), "merge", removed=[file])
-    assert done.rows_changed == RowCounts(inserted=None, updated=None, deleted=None, copied=None)
-    shown = done.inspect("history").read_all().slice(0, 2).to_pylist()
-    names = [f"rows_{each}" for each in ("inserted", "updated", "deleted", "copied")]
-    assert [[row[name] for name in names] for row in shown] == [[None] * 4, [5, 0, 0, 0]]
+    finished_table = engine.commit_rows(table, engine.begin_write(table), "merge", removed=[file])
+    assert finished_table.rows_changed == RowCounts(inserted=None, updated=None, deleted=None, copied=None)
+    rows = finished_table.inspect("history").read_all().slice(0, 2).to_pylist()
+    names = [f"rows_{name}" for name in ("inserted", "updated", "deleted", "copied")]
+    assert [[row[name] for name in names] for row in rows] == [[None] * 4, [5, 0, 0, 0]]

@@ -33,12 +33,14 @@ def rows(*ids: int) -> pa.Table:
 
 def known(table: Table, **scan: object) -> Known:
     """Return the row id and version of each id."""
-    found = table.scan(["id"], row_ids=True, **scan).to_arrow().to_pydict()  # type: ignore[arg-type]
-    return dict(zip(found["id"], zip(found["_row_id"], found["_row_version"], strict=True), strict=True))
+    columns = table.scan(["id"], row_ids=True, **scan).to_arrow().to_pydict()  # type: ignore[arg-type]
+    return dict(
+        zip(columns["id"], zip(columns["_row_id"], columns["_row_version"], strict=True), strict=True)
+    )
 
 
-def copied(table: Table, write: WriteRef, ids: Sequence[int], own: Known, name: str | None) -> DataFile:
-    """Write a file as an engine does that copies rows (or updates them, where they get a name) with their ids."""
+def copied_file(table: Table, write: WriteRef, ids: Sequence[int], own: Known, name: str | None) -> DataFile:
+    """Write a file as an engine does that copies rows (or updates them, if they get a name) with their ids."""
     fields = {field.name: field.physical for field in table.schema.fields}
     data = pa.table(
         {
@@ -73,12 +75,12 @@ def test_copied_rows_keep_both_and_updated_rows_keep_their_id(table: Table) -> N
     table = table.append(rows(1, 2, 3)).append(rows(4))
     own = known(table)
     write = engine.begin_write(table)
-    file = copied(table, write, [1, 2, 3], own, None)
+    file = copied_file(table, write, [1, 2, 3], own, None)
     first = next(path for path in paths_of(table) if "0000000001-" in path)
     table = engine.commit_rows(table, write, "compact", [file], removed=[first])
     assert known(table) == own
     write = engine.begin_write(table)
-    file = copied(table, write, [2], own, "new")
+    file = copied_file(table, write, [2], own, "new")
     table = engine.commit_rows(table, write, "update", [file], deletes=deletes_of(table, [2]))
     assert known(table) == {**own, 2: (1, table.version)}
     assert table.scan(filter=col("name") == "new", row_ids=True).to_arrow().to_pydict() == {
@@ -90,17 +92,17 @@ def test_no_id_is_given_twice(catalog: Catalog, table: Table) -> None:
     seen: set[int | None] = set()
     table = table.append(rows(1, 2))
     seen |= {id for id, _ in known(table).values()}
-    then = table.version
+    past_version = table.version
     for change in (
         lambda: table.overwrite(rows(3, 4)),
         lambda: table.refresh().truncate().append(rows(5)),
-        lambda: table.refresh().rollback_to_version(then).append(rows(6)),
+        lambda: table.refresh().rollback_to_version(past_version).append(rows(6)),
     ):
-        now = change()
-        new = {id for row, (id, _) in known(now).items() if row > 2}
+        current_table = change()
+        new = {id for row, (id, _) in known(current_table).items() if row > 2}
         assert not new & seen and None not in new
         seen |= new
-    assert known(now)[1] == (0, 2), "a rollback brings back the ids of then"
+    assert known(current_table)[1] == (0, 2), "a rollback brings back the ids of then"
     stage = engine.stage(catalog, "replace", "t", table.schema)
     engine.commit_stage(catalog, stage)
     table = catalog.load_table("t").append(rows(7))
@@ -108,9 +110,9 @@ def test_no_id_is_given_twice(catalog: Catalog, table: Table) -> None:
 
 
 def test_appends_that_race_get_different_ids(catalog: Catalog, table: Table) -> None:
-    other = Catalog(catalog.warehouse).load_table("t")
+    other_table = Catalog(catalog.warehouse).load_table("t")
     table.append(rows(1, 2))
-    assert known(other.append(rows(3, 4))) == {1: (0, 2), 2: (1, 2), 3: (2, 3), 4: (3, 3)}
+    assert known(other_table.append(rows(3, 4))) == {1: (0, 2), 2: (1, 2), 3: (2, 3), 4: (3, 3)}
 
 
 def test_transactions_give_ids_and_versions_when_they_commit(catalog: Catalog, table: Table) -> None:
@@ -134,10 +136,10 @@ def test_what_a_transaction_copies_of_its_own_rows_gets_no_id_of_others(
         mine = tx.load_table("t").append(rows(3, 4, 5))
         mine.delete(col("id").is_in([1, 3]))
         table.append(rows(6, 7))
-    found = known(table.refresh())
-    assert found[2] == own[2]
-    assert sorted(found) == [2, 4, 5, 6, 7]
-    assert len({id for id, _ in found.values()}) == 5 and None not in {id for id, _ in found.values()}
+    facts = known(table.refresh())
+    assert facts[2] == own[2]
+    assert sorted(facts) == [2, 4, 5, 6, 7]
+    assert len({id for id, _ in facts.values()}) == 5 and None not in {id for id, _ in facts.values()}
 
 
 def test_ids_are_in_snapshots_and_sidecars(catalog: Catalog, table: Table) -> None:

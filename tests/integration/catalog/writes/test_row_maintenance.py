@@ -63,9 +63,9 @@ def test_vectors_live_as_long_as_a_version_that_can_be_read_names_them(
     assert len(vectors(table)) == 3, "all versions can be read"
     assert rows_of(table.refresh().at(version=second.version)) == rows_of(second)
     catalog.expire(retain_last=1, dry_run=False)
-    found = catalog.vacuum(older_than=NO_TIME, dry_run=False)
+    report = catalog.vacuum(older_than=NO_TIME, dry_run=False)
     # The first one has a vector of a file that was not changed since: none. Of both files there are newer ones.
-    assert sum(each.files for each in found) == 1
+    assert sum(each.files for each in report) == 1
     assert len(vectors(table)) == 2
     assert rows_of(Catalog(catalog.warehouse).load_table("t")) == rows_of(third)
     assert problems(catalog, deep=True, all_versions=True) == []
@@ -96,8 +96,8 @@ def test_fsck_counts_the_rows_that_a_file_has(catalog: Catalog, table: Table) ->
     table = updated(deleted(table, [1, 2, 11]), [3], "new")
     assert problems(catalog, deep=True, all_versions=True) == []
     table.table_head.tracked.store.put(vectors(table)[-1], b"something else altogether")
-    found = fsck.check_warehouse(catalog._logs).of(Severity.DAMAGE)
-    assert {each.kind for each in found} == {"deletion-vector-damaged"}
+    findings = fsck.check_warehouse(catalog._logs).of(Severity.DAMAGE)
+    assert {finding.kind for finding in findings} == {"deletion-vector-damaged"}
     table.table_head.tracked.store.delete(vectors(table))
     assert set(problems(catalog)) == {"deletion-vector-damaged"}
 
@@ -123,10 +123,10 @@ def test_a_table_that_is_registered_keeps_what_is_deleted(catalog: Catalog) -> N
     place = f"{catalog.warehouse}-away/t"
     table = catalog.create_table("away", pa.schema({"id": pa.int64(), "name": pa.string()}), location=place)
     table = deleted(table.append(pa.table({"id": [1, 2], "name": ["a", "b"]})), [1])
-    other = Catalog(f"{catalog.warehouse}-other")
-    other.create_namespace("n")
-    other.register_table("n.t", place, take_over=True)
-    assert ids(other.load_table("n.t")) == [2]
+    other_catalog = Catalog(f"{catalog.warehouse}-other")
+    other_catalog.create_namespace("n")
+    other_catalog.register_table("n.t", place, take_over=True)
+    assert ids(other_catalog.load_table("n.t")) == [2]
 
 
 def test_files_of_others_can_have_deleted_rows(catalog: Catalog, tmp_path: object) -> None:

@@ -139,14 +139,14 @@ def test_batches_of_many_queries_share_versions_and_each_is_there_once(
     put = MemoryStore.put_if_absent
     sharing, met = table.table_head.tracked.log.sharing, threading.Event()
 
-    def held(self: MemoryStore, key: str, data: bytes) -> bool:
+    def held_flag(self: MemoryStore, key: str, data: bytes) -> bool:
         if "/_log/" in key and not met.is_set():
             # The first version waits until another query has a batch for the next one.
             wait_until(lambda: sharing.waiting, "that another query commits")
             met.set()
         return put(self, key, data)
 
-    monkeypatch.setattr(MemoryStore, "put_if_absent", held)
+    monkeypatch.setattr(MemoryStore, "put_if_absent", held_flag)
     together = barrier(queries)
 
     def query(number: int) -> None:
@@ -159,10 +159,10 @@ def test_batches_of_many_queries_share_versions_and_each_is_there_once(
 
     with ThreadPoolExecutor(queries) as threads:
         list(threads.map(query, range(queries)))
-    done = catalog.load_table("t").refresh()
+    finished_table = catalog.load_table("t").refresh()
     assert values(catalog) == [10 * number + i for number in range(queries) for i in range(batches)]
-    assert done.version - 1 < queries * batches
-    entries = [each for each in done.history() if each.operation == "append, stream"]
-    assert sorted((each.details["stream"], each.details["batch"]) for each in entries) == [
+    assert finished_table.version - 1 < queries * batches
+    entries = [entry for entry in finished_table.history() if entry.operation == "append, stream"]
+    assert sorted((entry.details["stream"], entry.details["batch"]) for entry in entries) == [
         (f"q{number}", i) for number in range(queries) for i in range(batches)
     ]

@@ -18,8 +18,8 @@ EVERY = list(range(20))
 def table(request: pytest.FixtureRequest, catalog: Catalog) -> Table:
     return two_files(catalog).alter(
         [
-            {"change": "set-property", "key": f"lakelog.write.{each}.mode", "value": request.param}
-            for each in ("delete", "update", "merge")
+            {"change": "set-property", "key": f"lakelog.write.{operation}.mode", "value": request.param}
+            for operation in ("delete", "update", "merge")
         ]
         + [{"change": "set-property", "key": "lakelog.isolation", "value": "serializable"}]
     )
@@ -30,10 +30,10 @@ def ids(table: Table) -> list[int]:
 
 
 def compact(table: Table) -> Table:
-    after = table.refresh().compact(deleted_ratio=0)
-    [last] = after.history(limit=1)
+    table_after = table.refresh().compact(deleted_ratio=0)
+    [last] = table_after.history(limit=1)
     assert last.operation == "compact"
-    return after
+    return table_after
 
 
 def overwrite_some(table: Table) -> Table:
@@ -77,14 +77,14 @@ def test_a_writer_goes_on_where_a_compaction_has_moved_its_rows(
     if is_step:
         with catalog.transaction() as tx:
             assert ids(write(tx.load_table("t"))) == expected
-            compacted = compact(table)
+            compacted_table = compact(table)
             assert ids(tx.load_table("t")) == expected
-        after = table.refresh()
+        table_after = table.refresh()
     else:
-        compacted = compact(table)
-        after = write(table)
-    assert ids(after) == expected and after.version == compacted.version + 1
-    assert not [each for each in catalog.fsck(deep=True).found if each.kind != "data-file-unused"]
+        compacted_table = compact(table)
+        table_after = write(table)
+    assert ids(table_after) == expected and table_after.version == compacted_table.version + 1
+    assert not [finding for finding in catalog.fsck(deep=True).found if finding.kind != "data-file-unused"]
 
 
 @pytest.mark.parametrize(
@@ -119,16 +119,16 @@ def test_what_others_did_before_or_after_the_compaction_is_in_the_way(
         lambda: deleted(table.refresh(), [ids(table)[0]]),
         lambda: updated(table.refresh(), [ids(table)[1]], "new"),
     ):
-        now = table.refresh()
+        current_table = table.refresh()
         if first:
             change()
         compact(table)
         if not first:
             change()
-        before = rows_of(table.refresh())
+        rows_before = rows_of(table.refresh())
         with pytest.raises(CommitConflict):
-            write(now)
-        assert rows_of(table.refresh()) == before
+            write(current_table)
+        assert rows_of(table.refresh()) == rows_before
 
 
 TAKING: list[Callable[[Table], Table]] = [
@@ -153,10 +153,10 @@ def test_rows_that_a_step_should_have_seen_are_a_conflict_and_no_other_error(
         change()
         if compacts:
             compact(table)
-        before = rows_of(table.refresh())
+        rows_before = rows_of(table.refresh())
         with pytest.raises(CommitConflict):
             tx.commit()
-        assert rows_of(table.refresh()) == before
+        assert rows_of(table.refresh()) == rows_before
 
 
 def test_steps_on_a_branch_go_on_where_a_compaction_of_it_has_moved_their_rows(
@@ -171,11 +171,11 @@ def test_steps_on_a_branch_go_on_where_a_compaction_of_it_has_moved_their_rows(
         branch.delete(col("id") >= 18)
         table.refresh().at(ref="b").compact(deleted_ratio=0)
         compact(table)
-    after = table.refresh()
-    assert ids(after) == EVERY
-    found = rows_of(after.at(ref="b"))
-    assert [id for id, name in found if name == "new"] == [0, 1]
-    assert [id for id, _ in found] == [id for id in EVERY if id not in (2, 18, 19)]
+    table_after = table.refresh()
+    assert ids(table_after) == EVERY
+    found_rows = rows_of(table_after.at(ref="b"))
+    assert [id for id, name in found_rows if name == "new"] == [0, 1]
+    assert [id for id, _ in found_rows] == [id for id in EVERY if id not in (2, 18, 19)]
 
 
 def test_what_others_did_elsewhere_is_not_in_the_way_of_an_overwrite(catalog: Catalog) -> None:
@@ -186,15 +186,15 @@ def test_what_others_did_elsewhere_is_not_in_the_way_of_an_overwrite(catalog: Ca
     mine = table
     table = table.append(rows(range(9, 10)).set_column(1, "name", [["a"]]))
     table = compact(table).delete((col("name") == "a") & (col("id") == 9))
-    after = mine.overwrite(rows(range(5, 6)).set_column(1, "name", [["b"]]), col("name") == "b")
-    assert rows_of(after) == [(0, "a"), (1, "a"), (2, "a"), (5, "b")]
+    table_after = mine.overwrite(rows(range(5, 6)).set_column(1, "name", [["b"]]), col("name") == "b")
+    assert rows_of(table_after) == [(0, "a"), (1, "a"), (2, "a"), (5, "b")]
 
 
 @pytest.mark.parametrize("others", ["nothing", "an append", "a delete", "an append elsewhere"])
 def test_a_serializable_transaction_that_has_read_rows_goes_on_where_they_have_only_moved(
     catalog: Catalog, table: Table, others: str
 ) -> None:
-    other = catalog.create_table("u", table.schema)
+    other_table = catalog.create_table("u", table.schema)
     tx = catalog.begin("serializable")
     assert tx.load_table("t").scan(filter=col("id") < 15).to_arrow().num_rows == 15
     tx.load_table("u").append(rows(range(1)))
@@ -210,7 +210,7 @@ def test_a_serializable_transaction_that_has_read_rows_goes_on_where_they_have_o
             tx.commit()
     else:
         tx.commit()
-    assert other.refresh().row_count == (others in ("nothing", "an append elsewhere"))
+    assert other_table.refresh().row_count == (others in ("nothing", "an append elsewhere"))
 
 
 def test_a_delete_goes_over_a_compaction_of_dates_beyond_those_of_python(catalog: Catalog) -> None:

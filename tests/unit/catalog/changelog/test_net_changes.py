@@ -45,7 +45,7 @@ def test_of_each_row_its_first_and_its_last_state_count(order: tuple[int, ...]) 
     came_and_went: list[Change] = [(5, "insert", 7, 5), (6, "delete", 7, 5)]
     parts = [[*again[::-1], *GONE], [*UPDATE[::-1], *COME], came_and_went[::-1]]
     changes = table([change for part in order for change in parts[part]])
-    left = [(5, "delete", 1, 2), (6, "insert", 1, 6), *GONE, *COME]
-    assert sorted_rows(net(changes, updates=False)) == sorted(left)
-    named = [(5, "update_preimage", 1, 2), (6, "update_postimage", 1, 6), *GONE, *COME]
-    assert sorted_rows(net(changes, updates=True)) == sorted(named)
+    remaining_numbers = [(5, "delete", 1, 2), (6, "insert", 1, 6), *GONE, *COME]
+    assert sorted_rows(net(changes, updates=False)) == sorted(remaining_numbers)
+    named_numbers = [(5, "update_preimage", 1, 2), (6, "update_postimage", 1, 6), *GONE, *COME]
+    assert sorted_rows(net(changes, updates=True)) == sorted(named_numbers)

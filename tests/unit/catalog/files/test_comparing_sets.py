@@ -1,4 +1,4 @@
-"""A replayed set of files and a stored one are compared by what they do not share: as exactly as if whole."""
+"""A replayed set of files and a stored set are compared by their differences, as exactly as if compared in whole."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Objects(dict[str, bytes]):
         return [self[name] for name in names]
 
 
-def dumped(files: FileSet, version: int, objects: Objects) -> FileSet:
+def dumped_set(files: FileSet, version: int, objects: Objects) -> FileSet:
     """Dump a set as its writer does, and return it as a reader of the snapshot has it."""
     root, blobs, kept = files.dump(version)
     objects.update(blobs)
@@ -55,33 +55,33 @@ def test_snapshots_of_a_random_history_are_found_to_be_right_and_altered_ones_wr
     judge = TableJudge(objects.fetch)
     written = replayed = FileSet.empty()
     live: dict[str, DataFile] = {}
-    gone: list[DataFile] = []
-    whole = 0
+    removed_files: list[DataFile] = []
+    whole_number = 0
     for version in range(1, 400):
-        added, removed = list[DataFile](), list[RemovedFile]()
+        added_files, removed = list[DataFile](), list[RemovedFile]()
         kind = chance.random()
         if live and kind < 0.4:
             for path in chance.sample(sorted(live), min(len(live), chance.randrange(1, 12))):
-                gone.append(live.pop(path))
-                removed.append(removed_file(gone[-1]))
-        elif gone and kind < 0.5:
-            added = [gone.pop(chance.randrange(len(gone)))]
+                removed_files.append(live.pop(path))
+                removed.append(removed_file(removed_files[-1]))
+        elif removed_files and kind < 0.5:
+            added_files = [removed_files.pop(chance.randrange(len(removed_files)))]
         else:
-            added = [a_file(version * 100 + number) for number in range(chance.choice((1, 1, 5, 40)))]
-        live |= {file.path: file for file in added}
-        written = written.removed(removed).added(added, SCHEMA, [SPEC])
-        replayed = replayed.removed(removed).added(added, SCHEMA, [SPEC])
+            added_files = [a_file(version * 100 + number) for number in range(chance.choice((1, 1, 5, 40)))]
+        live |= {file.path: file for file in added_files}
+        written = written.removed(removed).added(added_files, SCHEMA, [SPEC])
+        replayed = replayed.removed(removed).added(added_files, SCHEMA, [SPEC])
         if version % 7 or not live:
             continue
-        stored = dumped(written, version, objects)
+        stored = dumped_set(written, version, objects)
         parts = judge.compared.apart(replayed, stored)
-        whole += parts is None
+        whole_number += parts is None
         assert parts is None or different_files(*parts) is None
         assert set(stored.table(objects.fetch)["path"].to_pylist()) == live.keys()
         altered = altered_set(stored, chance, version, objects)
         assert (difference(replayed, altered, judge) is None) == is_same(altered, live, objects)
         assert difference(replayed, stored, judge) is None
-    assert whole < 12, "most of them are compared by their parts"
+    assert whole_number < 12, "most of them are compared by their parts"
 
 
 def altered_set(stored: FileSet, chance: random.Random, version: int, objects: Objects) -> FileSet:
@@ -91,9 +91,9 @@ def altered_set(stored: FileSet, chance: random.Random, version: int, objects: O
     kind = "removed" if stored_in.removed and chance.random() < 0.5 else "manifests"
     lists = stored_in.removed if kind == "removed" else stored_in.entries
     index = chance.randrange(len(lists))
-    was = lists[index].stored
-    read = Manifest(was)
-    read.read(objects[was.name], removed=kind == "removed")
+    was_list = lists[index].stored
+    read = Manifest(was_list)
+    read.read(objects[was_list.name], removed=kind == "removed")
     table = read.columns()
     paths = table["path"].to_pylist()
     live = sorted(stored.table(objects.fetch)["path"].to_pylist())
@@ -102,10 +102,10 @@ def altered_set(stored: FileSet, chance: random.Random, version: int, objects: O
     )
     column = table.column_names.index("path")
     blobs: dict[str, bytes] = {}
-    new = Manifest.new(table.set_column(column, "path", [paths]), version, was.seq, blobs).stored
+    new = Manifest.new(table.set_column(column, "path", [paths]), version, was_list.seq, blobs).stored
     objects.update(blobs)
     stored_lists = [*getattr(root, kind)]
-    stored_lists[index] = msgspec.structs.replace(was, name=new.name, sha256=new.sha256)
+    stored_lists[index] = msgspec.structs.replace(was_list, name=new.name, sha256=new.sha256)
     changes: Any = {kind: stored_lists}
     return FileSet.load(replace(root, **changes))
 
@@ -121,7 +121,7 @@ def test_a_set_that_names_a_manifest_twice_is_found_to_be_wrong() -> None:
     objects = Objects()
     judge = TableJudge(objects.fetch)
     replayed = FileSet.empty().added([a_file(number) for number in range(300)], SCHEMA, [SPEC])
-    stored = dumped(replayed, 1, objects)
+    stored = dumped_set(replayed, 1, objects)
     assert difference(replayed, stored, judge) is None
     root, _, _ = stored.dump(1)
     twice = FileSet.load(replace(root, manifests=root.manifests * 2))
@@ -141,11 +141,11 @@ def test_manifests_are_read_twice_at_most_though_each_snapshot_names_all(
         file = a_file(version)
         written, replayed = (files.added([file], SCHEMA, [SPEC]) for files in (written, replayed))
         if version % 20 == 0:
-            stored = dumped(written, version, objects)
+            stored = dumped_set(written, version, objects)
             assert difference(replayed, stored, judge) is None
             judge.compared.keep([stored])
-    bounded = [each for each in stored.stored_in().manifests.entries if each.bounds is not None]
-    assert bounded and len(objects) == 100 and len(objects.read) <= 3 * len(objects)
+    bounded_entries = [entry for entry in stored.stored_in().manifests.entries if entry.bounds is not None]
+    assert bounded_entries and len(objects) == 100 and len(objects.read) <= 3 * len(objects)
 
 
 def test_lists_of_removed_files_are_joined_like_manifests_and_compared_by_what_is_new(
@@ -157,13 +157,13 @@ def test_lists_of_removed_files_are_joined_like_manifests_and_compared_by_what_i
     first = [a_file(number) for number in range(9000)]
     written = replayed = FileSet.empty().added(first, SCHEMA, [SPEC])
     for version in range(1, 101):
-        some = [removed_file(file) for file in first[version * 10 : version * 10 + 10]]
-        written, replayed = written.removed(some), replayed.removed(some)
-        stored = dumped(written, version, objects)
+        files = [removed_file(file) for file in first[version * 10 : version * 10 + 10]]
+        written, replayed = written.removed(files), replayed.removed(files)
+        stored = dumped_set(written, version, objects)
         assert difference(replayed, stored, judge) is None
         judge.compared.keep([stored])
     lists = stored.stored_in().manifests.removed
-    assert sum(each.stored.entries for each in lists) == 990 and len(lists) < 8
+    assert sum(manifest.stored.entries for manifest in lists) == 990 and len(lists) < 8
     sizes = [len(blob) for name, blob in objects.items() if name not in stored_names(stored, "manifests")]
     assert sum(sizes) < 12 * sum(len(objects[name]) for name in stored_names(stored, "removed"))
     assert max(objects.read.count(name) for name in objects) == 1

@@ -41,25 +41,25 @@ def a_file(number: int, **changes: object) -> DataFile:
 
 def grown(count: int, every: int) -> tuple[FileSet, dict[str, bytes], list[int]]:
     """Return a set that grew file by file with a dump after `every` files, all objects, and the size of each dump."""
-    files, objects, written = FileSet.empty(), dict[str, bytes](), list[int]()
+    files, objects, numbers = FileSet.empty(), dict[str, bytes](), list[int]()
     for number in range(count):
         files = files.added([a_file(number)], SCHEMA, [SPEC])
         if number % every == every - 1:
             _, blobs, kept = files.dump(number)
             files.stored(kept)
             objects |= blobs
-            written.append(sum(decode_files(blob).num_rows for blob in blobs.values()))
-    return files, objects, written
+            numbers.append(sum(decode_files(blob).num_rows for blob in blobs.values()))
+    return files, objects, numbers
 
 
 def test_manifests_are_few_and_entries_are_rewritten_a_logarithmic_number_of_times() -> None:
-    files, _, written = grown(20_000, 100)
+    files, _, numbers = grown(20_000, 100)
     root, blobs, _ = files.dump(20_001)
     assert not blobs
     assert len(root.manifests) <= 9
-    assert sum(written) <= 20_000 * 9
+    assert sum(numbers) <= 20_000 * 9
     # Few of them write much, and none all there is.
-    assert len([size for size in written if size > 4_000]) <= 4 and max(written) <= 15_000
+    assert len([size for size in numbers if size > 4_000]) <= 4 and max(numbers) <= 15_000
 
 
 def test_manifests_that_are_not_in_memory_are_left_alone_unless_they_can_be_read() -> None:
@@ -67,9 +67,9 @@ def test_manifests_that_are_not_in_memory_are_left_alone_unless_they_can_be_read
     root, _, kept = files.dump(201)
     cold = FileSet.load(root).added([a_file(1000)], SCHEMA, [SPEC])
     alone, _, kept = cold.dump(202)
-    merged, _, _ = cold.dump(202, lambda names: [objects[name] for name in names])
+    merged_root, _, _ = cold.dump(202, lambda names: [objects[name] for name in names])
     assert len(alone.manifests) == len(root.manifests) + 1
-    assert len(merged.manifests) == 1
+    assert len(merged_root.manifests) == 1
 
 
 def test_planning_a_loaded_set_reads_all_manifests_in_one_round_and_only_once() -> None:
@@ -99,22 +99,22 @@ def test_a_plan_decodes_the_statistics_that_it_looks_at_and_others_once_they_are
     def columns(files: FileSet, *statistics: int) -> set[str]:
         return {name for chunk in files.chunks(fetch, statistics) for name in chunk.column_names}
 
-    planned, first = {"path", "size", "rows", "spec", "p1000"}, {"nulls1", "lo1", "hi1"}
+    planned_texts, first = {"path", "size", "rows", "spec", "p1000"}, {"nulls1", "lo1", "hi1"}
     second = {"nulls2", "lo2", "hi2"}
     loaded = FileSet.load(root)
-    assert columns(loaded) == planned
-    assert columns(loaded, 1) == planned | first
-    kept = loaded.chunks(fetch, [1])[0]
-    assert loaded.chunks(fetch, [])[0] is kept
+    assert columns(loaded) == planned_texts
+    assert columns(loaded, 1) == planned_texts | first
+    kept_chunk = loaded.chunks(fetch, [1])[0]
+    assert loaded.chunks(fetch, [])[0] is kept_chunk
     # Of what follows, too, and what is known of the set before is used.
-    gone = [RemovedFile(path=a_file(7).path, rows=10, size_bytes=100)]
-    after = loaded.removed(gone).added([a_file(900, stats=stats)], SCHEMA, [SPEC])
-    assert columns(after, 1) == planned | first
+    removed_files = [RemovedFile(path=a_file(7).path, rows=10, size_bytes=100)]
+    after = loaded.removed(removed_files).added([a_file(900, stats=stats)], SCHEMA, [SPEC])
+    assert columns(after, 1) == planned_texts | first
     assert sum(chunk.num_rows for chunk in after.chunks(fetch, [1])) == 300
-    assert columns(after, 2) == planned | first | second
-    whole = after.table(fetch)
-    assert whole.column_names == files.table(fetch).column_names
-    assert columns(after, 2) == set(whole.column_names)
+    assert columns(after, 2) == planned_texts | first | second
+    table = after.table(fetch)
+    assert table.column_names == files.table(fetch).column_names
+    assert columns(after, 2) == set(table.column_names)
     assert len(rounds) == 1
     # After a version with all columns comes one with all.
     assert columns(after.added([a_file(901)], SCHEMA, [SPEC]), 1) >= {"write", *second}
@@ -131,14 +131,14 @@ def test_values_of_a_column_are_checked_when_it_is_decoded() -> None:
 
 
 def test_recent_files_are_found_in_the_manifests_that_were_written_since() -> None:
-    def named(number: int) -> str:
+    def named_text(number: int) -> str:
         return f"data/{number:020d}-{'a' * 26}-0.parquet"
 
     files, objects = FileSet.empty(), dict[str, bytes]()
     for version in range(1, 1501):
-        files = files.added([a_file(version, path=named(version - 1))], SCHEMA, [SPEC])
+        files = files.added([a_file(version, path=named_text(version - 1))], SCHEMA, [SPEC])
         if version in (1200, 1310, 1350):
-            files = files.removed([removed_file(a_file(version, path=named(version - 150)))])
+            files = files.removed([removed_file(a_file(version, path=named_text(version - 150)))])
         if version % 20 == 0:
             _, blobs, kept = files.dump(version)
             files.stored(kept)
@@ -146,25 +146,28 @@ def test_recent_files_are_found_in_the_manifests_that_were_written_since() -> No
     root, blobs, _ = files.dump(1500)
     assert not blobs
     files = files.added([a_file(0, path="data/new.parquet")], SCHEMA, [SPEC])
-    files = files.removed([removed_file(a_file(1, path=named(1499)))])
+    files = files.removed([removed_file(a_file(1, path=named_text(1499)))])
     read: list[str] = []
 
     def fetch(names: Sequence[str]) -> list[bytes]:
         read.extend(names)
         return [objects[name] for name in names]
 
-    def found(*paths: str) -> set[str]:
+    def found_texts(*paths: str) -> set[str]:
         read.clear()
         cold = FileSet.load(root)
         return {path for table in cold.named(fetch, pa.array(paths)) for path in table["path"].to_pylist()}
 
-    everything = len(root.manifests)
-    assert found(named(1498), named(1490)) == {named(1498), named(1490)}
-    assert len(read) - 1 < everything
-    assert found(named(3), named(1490)) == {named(3), named(1490)} and len(read) - 1 == everything
+    count = len(root.manifests)
+    assert found_texts(named_text(1498), named_text(1490)) == {named_text(1498), named_text(1490)}
+    assert len(read) - 1 < count
+    assert (
+        found_texts(named_text(3), named_text(1490)) == {named_text(3), named_text(1490)}
+        and len(read) - 1 == count
+    )
     # One that was removed, or whose name says less, makes it read all.
-    assert found(named(1160), named(1490)) == {named(1490)} and len(read) - 1 == everything
-    tables = files.named(fetch, pa.array([named(1499), "data/new.parquet"]))
+    assert found_texts(named_text(1160), named_text(1490)) == {named_text(1490)} and len(read) - 1 == count
+    tables = files.named(fetch, pa.array([named_text(1499), "data/new.parquet"]))
     assert [table["path"].to_pylist() for table in tables if table.num_rows] == [["data/new.parquet"]]
 
 
@@ -177,12 +180,14 @@ def test_long_lists_are_not_copied_to_be_joined() -> None:
 
 def test_many_removed_files_make_their_manifests_be_rewritten() -> None:
     files, _, _ = grown(8_000, 4_000)
-    removed = [RemovedFile(path=a_file(number).path, rows=10, size_bytes=100) for number in range(3_000)]
-    root, _, kept = files.removed(removed).dump(8_001)
+    removed_files = [
+        RemovedFile(path=a_file(number).path, rows=10, size_bytes=100) for number in range(3_000)
+    ]
+    root, _, kept = files.removed(removed_files).dump(8_001)
     assert root.removed == []
-    assert sum(each.entries for each in root.manifests) == 5_000
-    few, _, _ = files.removed(removed[:500]).dump(8_001)
-    assert [each.entries for each in few.removed] == [500]
+    assert sum(manifest.entries for manifest in root.manifests) == 5_000
+    few, _, _ = files.removed(removed_files[:500]).dump(8_001)
+    assert [list_.entries for list_ in few.removed] == [500]
 
 
 def test_an_altered_manifest_is_refused() -> None:
@@ -286,7 +291,7 @@ def test_a_snapshot_of_an_older_version_than_a_tags_was_stored_with_has_no_file_
     def fetch(names: Sequence[str]) -> list[bytes]:
         return [objects[name] for name in names]
 
-    def dumped(files: FileSet, version: int) -> FileSet:
+    def dumped_set(files: FileSet, version: int) -> FileSet:
         root, blobs, kept = files.dump(version, fetch)
         objects.update(blobs)
         files.stored(kept)
@@ -295,9 +300,9 @@ def test_a_snapshot_of_an_older_version_than_a_tags_was_stored_with_has_no_file_
     tag = FileSet.empty().added([a_file(1), a_file(2)], SCHEMA, [SPEC])
     main = tag.removed([removed_file(a_file(1))]).added([a_file(3)], SCHEMA, [SPEC])
     if comes_back:
-        dumped(main, tagged_at)
+        dumped_set(main, tagged_at)
         main = main.added([a_file(1)], SCHEMA, [SPEC])
     # By another thread, which has read a newer version: its snapshot holds the tag's files too.
-    dumped(tag, tagged_at)
+    dumped_set(tag, tagged_at)
     expected = [a_file(number).path for number in ((1, 2, 3) if comes_back else (2, 3))]
-    assert sorted(dumped(main, 4).table(fetch)["path"].to_pylist()) == expected
+    assert sorted(dumped_set(main, 4).table(fetch)["path"].to_pylist()) == expected

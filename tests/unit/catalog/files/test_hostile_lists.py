@@ -24,32 +24,32 @@ def test_a_hostile_bitmap_is_refused_or_sound() -> None:
     good = [BitMap(range(0, 300, 3)), BitMap([1, 70_000, *range(400_000, 470_000)])]
     good[1].run_optimize()
     blobs = [hostile.damaged(rng.choice(good).serialize(), rng) for _ in range(1_000)]
-    refused = 0
-    for blob in (*blobs, *(make() for what, make in hostile.VECTORS.items() if what != "a run of 2^32")):
+    refused_number = 0
+    for blob in (*blobs, *(make() for label, make in hostile.VECTORS.items() if label != "a run of 2^32")):
         deletes = DeletionVector(rows=0, size_bytes=len(blob), crc=zlib.crc32(blob))
         with contextlib.suppress(ValueError, IndexError):
             deletes = msgspec.structs.replace(deletes, rows=len(BitMap.deserialize(blob)))
         try:
             positions = np.asarray(decoded_vector(deletes, blob, 2**32), dtype=np.int64)
         except FormatError:
-            refused += 1
+            refused_number += 1
             continue
         assert len(positions) == deletes.rows and (np.diff(positions) > 0).all()
-    assert refused > 500 + len(hostile.VECTORS) - 3
+    assert refused_number > 500 + len(hostile.VECTORS) - 3
 
 
 def test_what_a_list_of_files_expands_to_is_known_before() -> None:
     blob = hostile.bomb()
     assert len(blob) < 20_000
     usual = pa.default_memory_pool()
-    counted = pa.proxy_memory_pool(usual)
-    pa.set_memory_pool(counted)
+    proxy_memory_pool = pa.proxy_memory_pool(usual)
+    pa.set_memory_pool(proxy_memory_pool)
     try:
         with pytest.raises(FormatError, match="expands to 400,000,000 bytes"):
             arrow_lists.decode_table(blob)
     finally:
         pa.set_memory_pool(usual)
-    assert counted.max_memory() < 1_000_000
+    assert proxy_memory_pool.max_memory() < 1_000_000
 
 
 def test_a_list_that_would_expand_too_far_is_written_uncompressed() -> None:

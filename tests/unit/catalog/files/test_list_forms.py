@@ -74,12 +74,12 @@ def test_the_document_has_each_column_with_its_type_and_its_member() -> None:
     assert flat == {"p", "lo", "hi", "nulls", "nans"}
     types = {name: row[1].split(",")[0] for name, row in names.items() if "<" not in name}
     assert types == {name: str(type) for name, type in data_file._COLUMNS.items()}
-    required = {name for name, row in names.items() if "never NULL" in row[1]}
-    assert required == set(BASE_SCHEMA.names)
+    required_names = {name for name, row in names.items() if "never NULL" in row[1]}
+    assert required_names == set(BASE_SCHEMA.names)
     members = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row[2])}
-    stored = {field.encode_name for field in msgspec.structs.fields(DataFile)}
+    stored_names = {field.encode_name for field in msgspec.structs.fields(DataFile)}
     of_stats = {field.encode_name for field in msgspec.structs.fields(ColumnStats)}
-    assert members - of_stats == stored and of_stats <= members
+    assert members - of_stats == stored_names and of_stats <= members
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_the_document_has_each_column_with_its_type_and_its_member() -> None:
 )
 def test_a_list_of_another_form_is_refused(change: Any, message: str) -> None:
     table = files_to_arrow([WHOLE], SCHEMA, [SPEC])
-    with pytest.raises(FormatError, match=message) as raised:
+    with pytest.raises(FormatError, match=message) as error:
         decode_files(encode_table(change(table)))
-    assert isinstance(raised.value, UnsupportedFormat) == ("which" in message)
+    assert isinstance(error.value, UnsupportedFormat) == ("which" in message)
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_files_both_in_an_event_and_in_a_sidecar_are_refused(event: str, members
         **{"operation": "append", "branch": "b", "name": "b", "kind": "tag", "id": "b", "of": "main"},
         **{"clone": "c", "location": "c", "version": 1, "source": source | {"ref": "r"}},
     }
-    [known] = [struct for struct in TableEvent.__args__ if struct.__struct_config__.tag == event]
-    names = {"event", *(field.encode_name for field in msgspec.structs.fields(known))}
+    [known_struct] = [struct for struct in TableEvent.__args__ if struct.__struct_config__.tag == event]
+    names = {"event", *(field.encode_name for field in msgspec.structs.fields(known_struct))}
     values = {name: value for name, value in values.items() if name in names}
     file = {"path": "data/x", "rows": 1, "size": 1}
     for member in members:

@@ -49,9 +49,9 @@ class Table:
             new = [self._file(number) for number in range(self.count, self.count + each)]
             self.count, self.version = self.count + each, self.version + 1
             self.plain = self.plain.added(new, SCHEMA, [self.spec])
-            before = set(self.stored.objects)
+            objects_before = set(self.stored.objects)
             self.files = self.stored.stored(self.files.added(new, SCHEMA, [self.spec]), self.version)
-            packs = [name for name in self.stored.objects if name not in before]
+            packs = [name for name in self.stored.objects if name not in objects_before]
             self.sorted_anew += len(packs) > 1
             self.written += sum(len(self.stored.objects[name]) for name in packs)
 
@@ -71,13 +71,17 @@ class Table:
         """Return how many packs a plan reads; it finds what a plan over all entries finds."""
         self.stored.kept.limit_bytes = 0
         self.stored.asked.clear()
-        bound = condition("=", column, value)
-        found = plan_scan(self.stored.loaded(), self.stored.fetch, bound, [self.spec])
-        assert rows_of(found) == rows_of(plan_scan(self.plain, _nothing, bound, [self.spec]))
-        return len({getattr(each, "name", each) for names in self.stored.asked for each in names})
+        bound_condition = condition("=", column, value)
+        found_plan = plan_scan(self.stored.loaded(), self.stored.fetch, bound_condition, [self.spec])
+        assert rows_of(found_plan) == rows_of(
+            plan_scan(self.plain, _empty_data, bound_condition, [self.spec])
+        )
+        return len(
+            {getattr(each_name, "name", each_name) for names in self.stored.asked for each_name in names}
+        )
 
 
-def _nothing(names: Sequence[str]) -> list[bytes]:
+def _empty_data(names: Sequence[str]) -> list[bytes]:
     raise AssertionError("what is in memory is not read")
 
 
@@ -87,18 +91,18 @@ def test_a_partition_is_in_few_packs_though_each_run_has_files_of_all(
 ) -> None:
     chance = random.Random(3)
 
-    def mixed(number: int) -> int | None:
+    def mixed_number(number: int) -> int | None:
         return None if nulls and not number % 7 else chance.randrange(DAYS)
 
-    table = Table(spec, mixed)
+    table = Table(spec, mixed_number)
     table.grow(DEPTH - 1)
-    written = table.written
+    written_number = table.written
     table.grow(15)
     assert max(table.packs_of("day", day) for day in range(0, DAYS, 9)) <= 2 * DEPTH - 2, "of 20 runs"
     for number in range(7, table.count, 331):
-        leaves = [each for each in table.stored.own.entries if isinstance(each, ManifestLeaf)]
+        leaves = [entry for entry in table.stored.own.entries if isinstance(entry, ManifestLeaf)]
         assert table.packs_of("n", number) < len(leaves)
-    assert table.written / table.count < 4 * written / (DEPTH - 1) / RUN
+    assert table.written / table.count < 4 * written_number / (DEPTH - 1) / RUN
 
 
 def test_what_comes_after_is_a_run_of_its_own() -> None:
@@ -108,8 +112,8 @@ def test_what_comes_after_is_a_run_of_its_own() -> None:
     for _ in range(DEPTH):
         table.grow(1)
         entries = table.files.stored_in().manifests.entries
-        last = [each for each in entries if each.stored.seq == entries[-1].stored.seq]
-        assert sum(each.stored.entries for each in last) == RUN
+        last = [entry for entry in entries if entry.stored.seq == entries[-1].stored.seq]
+        assert sum(manifest.stored.entries for manifest in last) == RUN
     assert table.sorted_anew
 
 
@@ -132,7 +136,7 @@ def test_a_partition_of_many_leaves_is_not_written_again_and_again() -> None:
     sorted_anew = table.sorted_anew
     table.grow(3, each=1)
     assert table.sorted_anew == sorted_anew <= DEPTH
-    leaves = [each for each in table.files.stored_in().manifests.entries if isinstance(each, ManifestLeaf)]
+    leaves = [entry for entry in table.files.stored_in().manifests.entries if isinstance(entry, ManifestLeaf)]
     assert overlaps.overlapping(leaves, RUN) == []
 
 
@@ -142,8 +146,8 @@ def test_a_set_that_is_not_to_be_sorted_is_left_alone() -> None:
     for sorts_anew in (False, True):
         more = table.files.added([table._file(9000)], SCHEMA, [BY_DAY])
         _, _, own = more.dump(50, table.stored.fetch, (), None, sorts_anew=sorts_anew)
-        assert {each.version for each in own.entries[:-1]} <= {50, *range(1, DEPTH + 1)}
-        assert any(each.version == 50 for each in own.entries[:-1]) is sorts_anew
+        assert {entry.version for entry in own.entries[:-1]} <= {50, *range(1, DEPTH + 1)}
+        assert any(entry.version == 50 for entry in own.entries[:-1]) is sorts_anew
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
@@ -155,8 +159,8 @@ def test_a_set_is_stored_though_packs_that_are_to_be_sorted_cannot_be_read(is_lo
     def fetch(names: Sequence[str | BlobRange]) -> list[bytes]:
         if is_lost:
             raise NotFound("it is gone")
-        return [bytes(each.size) if isinstance(each, BlobRange) else b"" for each in names]
+        return [bytes(name.size) if isinstance(name, BlobRange) else b"" for name in names]
 
     grown = table.files.added([table._file(number) for number in range(8000, 8000 + RUN)], SCHEMA, [BY_DAY])
     _, _, own = grown.dump(50, fetch)
-    assert set(packs) < {each.stored.name for each in own.entries}
+    assert set(packs) < {entry.stored.name for entry in own.entries}

@@ -121,20 +121,20 @@ class Stored:
 
     def with_first(self, **changes: Any) -> FileSetRoot:
         """Return the root with changes of the first manifest that it names."""
-        first, *others = self.root.manifests
-        return replace(self.root, manifests=[msgspec.structs.replace(first, **changes), *others])
+        first, *other_lists = self.root.manifests
+        return replace(self.root, manifests=[msgspec.structs.replace(first, **changes), *other_lists])
 
     def fetch(self, names: Sequence[str]) -> list[bytes]:
         self.asked.append(list(names))
-        found = [(each, self.objects[each]) for each in names]
-        return [each.of(blob) if isinstance(each, BlobRange) else blob for each, blob in found]
+        found_pairs = [(name, self.objects[name]) for name in names]
+        return [text.of(blob) if isinstance(text, BlobRange) else blob for text, blob in found_pairs]
 
     @property
     def bytes_asked(self) -> int:
         return sum(
-            each.size if isinstance(each, BlobRange) else len(self.objects[each])
-            for some in self.asked
-            for each in some
+            text.size if isinstance(text, BlobRange) else len(self.objects[text])
+            for some_texts in self.asked
+            for text in some_texts
         )
 
 
@@ -142,11 +142,11 @@ def condition(op: str, column: str, *values: int) -> Any:
     return bind(Predicate(op, (Column((column,)), *map(literal, values))), SCHEMA)
 
 
-def added(files: FileSet, numbers: Sequence[int]) -> FileSet:
+def added_set(files: FileSet, numbers: Sequence[int]) -> FileSet:
     return files.added([a_file(number) for number in numbers], SCHEMA, [SPEC])
 
 
-def nothing(names: Sequence[str]) -> list[bytes]:
+def empty_data(names: Sequence[str]) -> list[bytes]:
     raise AssertionError("what is in memory is not read")
 
 
@@ -155,7 +155,7 @@ def by_path(tables: Sequence[pa.Table]) -> dict[str, DataFile]:
 
 
 def rows_of(planned: pa.Table) -> dict[str, dict[str, Any]]:
-    """Return what a plan says of each file, by its path; a column may be missing where it says nothing."""
+    """Return what a plan says of each file, by its path; a column may be missing if it says nothing."""
     rows = planned.to_pylist()
     assert len({row["path"] for row in rows}) == len(rows)
     return {row["path"]: {name: value for name, value in row.items() if value is not None} for row in rows}
@@ -165,69 +165,76 @@ def rows_of(planned: pa.Table) -> dict[str, dict[str, Any]]:
 @settings(max_examples=examples(3, full=300))
 @given(seed=st.integers(0, 10**6), limit=st.sampled_from([0, 3000, 10**9]))
 def test_a_plan_by_ranges_is_a_plan_over_all_entries(few: int, seed: int, limit: int) -> None:
-    chance, stored, expected = random.Random(seed), Stored(PartCache(limit)), dict[int, DataFile]()
+    chance, stored_objects, expected = random.Random(seed), Stored(PartCache(limit)), dict[int, DataFile]()
     files, plain = FileSet.empty(), FileSet.empty()
-    number, gone = 0, list[int]()
+    number, removed_expected = 0, list[int]()
     for version in range(1, 9):
         ahead = number + chance.choice((1, 15, 40, 120))
-        new = [*range(number, ahead), *chance.sample(gone, len(gone) // 2)]
+        new = [*range(number, ahead), *chance.sample(removed_expected, len(removed_expected) // 2)]
         number = ahead
-        files, plain = added(files, new), added(plain, new)
+        files, plain = added_set(files, new), added_set(plain, new)
         expected |= {each: a_file(each) for each in new}
-        gone = chance.sample(sorted(expected), min(len(expected) // 2, chance.choice((0, 2, 60))))
-        files, plain = (each.removed([removed_file(a_file(at)) for at in gone]) for each in (files, plain))
-        expected = {at: file for at, file in expected.items() if at not in gone}
-        files = stored.stored(files, version)
+        removed_expected = chance.sample(sorted(expected), min(len(expected) // 2, chance.choice((0, 2, 60))))
+        files, plain = (
+            each_files.removed([removed_file(a_file(at)) for at in removed_expected])
+            for each_files in (files, plain)
+        )
+        expected = {at: file for at, file in expected.items() if at not in removed_expected}
+        files = stored_objects.stored(files, version)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(file_set, "FEW_LEAVES", few)
         patch.setattr(file_set, "FEW_MANIFESTS", few)
         for _ in range(3):
             op, column = chance.choice(("=", "<", ">=")), chance.choice(("n", "m", "day"))
-            bound = condition(op, column, chance.randrange(number if column == "n" else 100) % 12)
-            for files in (stored.loaded(), stored.loaded()):
+            bound_condition = condition(op, column, chance.randrange(number if column == "n" else 100) % 12)
+            for files in (stored_objects.loaded(), stored_objects.loaded()):
                 patch.setattr(manifests, "SELECTIVE", chance.choice((1, 16)))
-                found = plan_scan(files, stored.fetch, bound, [SPEC], statistics=(1, 2))
-                wanted = plan_scan(plain, nothing, bound, [SPEC], statistics=(1, 2))
-                assert rows_of(found) == rows_of(wanted)
+                plan = plan_scan(files, stored_objects.fetch, bound_condition, [SPEC], statistics=(1, 2))
+                wanted_plan = plan_scan(plain, empty_data, bound_condition, [SPEC], statistics=(1, 2))
+                assert rows_of(plan) == rows_of(wanted_plan)
     paths = pa.array([a_file(at).path for at in range(0, number, 3)])
-    named = {file.path: file for at, file in expected.items() if at % 3 == 0}
-    assert by_path(stored.loaded().named(stored.fetch, paths)) == named
-    assert by_path(list(stored.loaded().parts(stored.fetch))) == {
+    named_files = {file.path: file for at, file in expected.items() if at % 3 == 0}
+    assert by_path(stored_objects.loaded().named(stored_objects.fetch, paths)) == named_files
+    assert by_path(list(stored_objects.loaded().parts(stored_objects.fetch))) == {
         file.path: file for file in expected.values()
     }
-    assert by_path(stored.loaded().chunks(stored.fetch)) == {file.path: file for file in expected.values()}
-    assert stored.kept.bytes <= limit
+    assert by_path(stored_objects.loaded().chunks(stored_objects.fetch)) == {
+        file.path: file for file in expected.values()
+    }
+    assert stored_objects.kept.bytes <= limit
 
 
 def a_pack(count: int = 200) -> tuple[Stored, FileSet]:
-    stored = Stored()
-    files = stored.stored(added(FileSet.empty(), range(count)), 1)
-    return stored, files
+    stored_objects = Stored()
+    files = stored_objects.stored(added_set(FileSet.empty(), range(count)), 1)
+    return stored_objects, files
 
 
 def test_a_day_is_one_range_of_each_pack_and_small_beside_it() -> None:
-    stored, files = a_pack()
-    assert all(isinstance(each, ManifestLeaf) for each in files.stored_in().manifests.entries)
-    found = plan_scan(files, stored.fetch, condition("=", "day", 3), [SPEC])
-    assert found.num_rows == 20
-    assert [len(names) for names in stored.asked] == [1]
-    assert stored.bytes_asked < len(next(iter(stored.objects.values()))) / 5
-    stored.asked.clear()
-    plan_scan(stored.loaded(), stored.fetch, condition("=", "day", 3), [SPEC])
-    assert stored.asked == [], "what was read for another view is known by its hash"
+    stored_objects, files = a_pack()
+    assert all(isinstance(entry, ManifestLeaf) for entry in files.stored_in().manifests.entries)
+    plan = plan_scan(files, stored_objects.fetch, condition("=", "day", 3), [SPEC])
+    assert plan.num_rows == 20
+    assert [len(names) for names in stored_objects.asked] == [1]
+    assert stored_objects.bytes_asked < len(next(iter(stored_objects.objects.values()))) / 5
+    stored_objects.asked.clear()
+    plan_scan(stored_objects.loaded(), stored_objects.fetch, condition("=", "day", 3), [SPEC])
+    assert stored_objects.asked == [], "what was read for another view is known by its hash"
 
 
 def test_a_value_is_looked_for_by_the_statistics_of_its_column_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_set, "FEW_LEAVES", 2)
-    stored, files = a_pack()
+    stored_objects, files = a_pack()
     columns = list[str]()
-    found = plan_scan(files, stored.fetch, condition("=", "m", 50), [SPEC])
-    assert 0 < found.num_rows < 100
-    for each in files.stored_in().manifests.entries:
-        assert isinstance(each, ManifestLeaf)
-        columns += [kind for kind, part in each.parts.items() if stored.kept.get(part.sha256) is not None]
+    plan = plan_scan(files, stored_objects.fetch, condition("=", "m", 50), [SPEC])
+    assert 0 < plan.num_rows < 100
+    for entry in files.stored_in().manifests.entries:
+        assert isinstance(entry, ManifestLeaf)
+        columns += [
+            kind for kind, part in entry.parts.items() if stored_objects.kept.get(part.sha256) is not None
+        ]
     assert set(columns) == {"files", "2"}, "and neither column 1 nor the rest"
-    assert len(stored.asked) == 2
+    assert len(stored_objects.asked) == 2
 
 
 @pytest.mark.parametrize("limit", [0, 10**9])
@@ -236,18 +243,20 @@ def test_statistics_are_read_first_only_if_they_may_save_other_parts(
 ) -> None:
     """Not if bounds leave few leaves, nor for a column without any. Also if nothing that was read is kept."""
     monkeypatch.setattr(file_set, "FEW_LEAVES", 0)
-    stored, _ = a_pack()
+    stored_objects, _ = a_pack()
     for column, value, count in (("day", 3, 20), ("n", 55, 2)):
         rows = {}
         for selective in (16, 1):
             monkeypatch.setattr(manifests, "SELECTIVE", selective)
-            stored.kept = PartCache(limit)
-            stored.asked.clear()
-            bound = condition("=", column, value)
-            rows[selective] = rows_of(plan_scan(stored.loaded(), stored.fetch, bound, [SPEC]))
+            stored_objects.kept = PartCache(limit)
+            stored_objects.asked.clear()
+            bound_condition = condition("=", column, value)
+            rows[selective] = rows_of(
+                plan_scan(stored_objects.loaded(), stored_objects.fetch, bound_condition, [SPEC])
+            )
             assert len(rows[selective]) == count
             is_first = column == "n" and selective == 16
-            assert [len(names) for names in stored.asked] == ([1, 1] if is_first else [1])
+            assert [len(names) for names in stored_objects.asked] == ([1, 1] if is_first else [1])
         assert rows[1] == rows[16]
 
 
@@ -259,69 +268,73 @@ def test_a_file_without_a_value_is_ruled_out_by_statistics_if_bounds_tell(
     """Statistics alone do not say how many rows a file has. Bounds of its leaf say that a value has bounds."""
     monkeypatch.setattr(file_set, "FEW_LEAVES", 0)
     schema = assign_ids([Field(name="n", type=AtomicType("double" if floats else "long"))])
-    one: Any = 1.5 if floats else 1
+    number: Any = 1.5 if floats else 1
     stats = [ColumnStats(nulls=10, nans=0 if floats else None)] * 200
     stats[::8] = [
-        ColumnStats(nulls=5, nans=0 if floats else None, min=at * one, max=at * one) for at in range(25)
+        ColumnStats(nulls=5, nans=0 if floats else None, min=at * number, max=at * number) for at in range(25)
     ]
     if floats:
         stats[1::16] = [ColumnStats(nulls=4, nans=6)] * 13
     entries = [
-        DataFile(path=f"data/{at}", size_bytes=1, rows=10, stats={1: each}) for at, each in enumerate(stats)
+        DataFile(path=f"data/{at}", size_bytes=1, rows=10, stats={1: stat}) for at, stat in enumerate(stats)
     ]
-    stored = Stored()
-    files = stored.stored(FileSet.empty().added(entries, schema, [PartitionSpec()]), 1)
+    stored_objects = Stored()
+    files = stored_objects.stored(FileSet.empty().added(entries, schema, [PartitionSpec()]), 1)
     if not bounded:
-        files = FileSet.load(stored.root, directories=stored.directories, kept=stored.kept)
-    for value, expected in ((24 * one, {192}), (1000 * one, set[int]())):
-        stored.kept.bytes, stored.kept._parts = 0, type(stored.kept._parts)()
-        stored.asked.clear()
-        bound = bind(Predicate("=", (Column(("n",)), literal(value))), schema)
-        paths = plan_scan(files, stored.fetch, bound, [PartitionSpec()])["path"].to_pylist()
+        files = FileSet.load(
+            stored_objects.root, directories=stored_objects.directories, kept=stored_objects.kept
+        )
+    for value, expected in ((24 * number, {192}), (1000 * number, set[int]())):
+        stored_objects.kept.bytes, stored_objects.kept._parts = 0, type(stored_objects.kept._parts)()
+        stored_objects.asked.clear()
+        bound_condition = bind(Predicate("=", (Column(("n",)), literal(value))), schema)
+        paths = plan_scan(files, stored_objects.fetch, bound_condition, [PartitionSpec()])["path"].to_pylist()
         assert set(paths) == {f"data/{at}" for at in expected}
-        files_read = sum(each.parts["files"].sha256 in stored.kept._parts for each in leaves_of(files))
+        files_read = sum(
+            leaf.parts["files"].sha256 in stored_objects.kept._parts for leaf in leaves_of(files)
+        )
         assert files_read == (len(expected) if bounded else 0), "0: all files are read, and no part is kept"
     if floats:
-        bound = bind(Predicate("=", (Column(("n",)), literal(float("nan")))), schema)
-        assert plan_scan(files, stored.fetch, bound, [PartitionSpec()]).num_rows == 13
+        bound_condition = bind(Predicate("=", (Column(("n",)), literal(float("nan")))), schema)
+        assert plan_scan(files, stored_objects.fetch, bound_condition, [PartitionSpec()]).num_rows == 13
 
 
 def leaves_of(files: FileSet) -> list[ManifestLeaf]:
-    return [each for each in files.stored_in().manifests.entries if isinstance(each, ManifestLeaf)]
+    return [entry for entry in files.stored_in().manifests.entries if isinstance(entry, ManifestLeaf)]
 
 
 def test_kept_parts_stay_within_the_limit() -> None:
-    stored = Stored(PartCache(4000))
-    files = stored.stored(added(FileSet.empty(), range(200)), 1)
+    stored_objects = Stored(PartCache(4000))
+    files = stored_objects.stored(added_set(FileSet.empty(), range(200)), 1)
     for day in range(10):
-        assert plan_scan(files, stored.fetch, condition("=", "day", day), [SPEC]).num_rows == 20
-        assert 0 < stored.kept.bytes <= 4000
-    asked = len(stored.asked)
-    plan_scan(files, stored.fetch, condition("=", "day", 9), [SPEC])
-    assert len(stored.asked) == asked
-    plan_scan(files, stored.fetch, condition("=", "day", 0), [SPEC])
-    assert len(stored.asked) == asked + 1, "it was asked for longest ago"
+        assert plan_scan(files, stored_objects.fetch, condition("=", "day", day), [SPEC]).num_rows == 20
+        assert 0 < stored_objects.kept.bytes <= 4000
+    count = len(stored_objects.asked)
+    plan_scan(files, stored_objects.fetch, condition("=", "day", 9), [SPEC])
+    assert len(stored_objects.asked) == count
+    plan_scan(files, stored_objects.fetch, condition("=", "day", 0), [SPEC])
+    assert len(stored_objects.asked) == count + 1, "it was asked for longest ago"
 
 
 @pytest.mark.parametrize("damage", ["altered", "truncated", "empty"])
 def test_a_damaged_range_is_an_error(damage: str) -> None:
-    stored, files = a_pack()
-    name, blob = next(iter(stored.objects.items()))
+    stored_objects, files = a_pack()
+    name, blob = next(iter(stored_objects.objects.items()))
     leaf = files.stored_in().manifests.entries[0]
     assert isinstance(leaf, ManifestLeaf)
     at = leaf.parts["files"].first + leaf.parts["files"].size // 2
-    stored.objects[name] = {
+    stored_objects.objects[name] = {
         "altered": blob[:at] + bytes([blob[at] ^ 1]) + blob[at + 1 :],
         "truncated": blob[:at],
         "empty": b"",
     }[damage]
     with pytest.raises(FormatError, match=f"the manifest {name}: its part files does not have the content"):
-        plan_scan(files, stored.fetch, condition("=", "day", 0), [SPEC])
+        plan_scan(files, stored_objects.fetch, condition("=", "day", 0), [SPEC])
     with pytest.raises(FormatError, match="run lakelog fsck --repair|Run lakelog fsck --repair"):
-        files.chunks(stored.fetch)
+        files.chunks(stored_objects.fetch)
 
 
-def forged(stored: Stored, change: Any) -> FileSet:
+def forged_set(stored: Stored, change: Any) -> FileSet:
     """Return the set whose first leaf has other parts, validly hashed."""
     leaf = stored.own.entries[0]
     assert isinstance(leaf, ManifestLeaf)
@@ -360,9 +373,9 @@ def forged(stored: Stored, change: Any) -> FileSet:
     ],
 )
 def test_a_forged_part_is_an_error(change: Any, message: str) -> None:
-    stored, _ = a_pack()
+    stored_objects, _ = a_pack()
     with pytest.raises(FormatError, match=message):
-        forged(stored, change).chunks(stored.fetch)
+        forged_set(stored_objects, change).chunks(stored_objects.fetch)
 
 
 @pytest.mark.parametrize("extra", [False, True])
@@ -370,14 +383,14 @@ def test_what_is_taken_of_a_forged_leaf_is_an_error_that_names_it(
     monkeypatch: pytest.MonkeyPatch, extra: bool
 ) -> None:
     monkeypatch.setattr(file_set, "FEW_LEAVES", 0)
-    stored, _ = a_pack()
+    stored_objects, _ = a_pack()
 
     def change(of: Mapping[str, pa.Table]) -> tuple[str, pa.Table]:
         files = of["files"].set_column(0, "path", pa.array(["../up"] * 8))
         return "files", files.append_column("p9", pa.nulls(8, pa.int32())) if extra else files
 
     with pytest.raises(FormatError, match=r"the manifest 0.*which is not one of a data file"):
-        plan_scan(forged(stored, change), stored.fetch, condition("<", "day", 3), [SPEC])
+        plan_scan(forged_set(stored_objects, change), stored_objects.fetch, condition("<", "day", 3), [SPEC])
 
 
 @pytest.mark.parametrize("kind", ["files", "1"])
@@ -385,10 +398,10 @@ def test_what_is_taken_of_a_forged_leaf_is_an_error_that_names_it(
 def test_what_files_are_judged_by_in_a_forged_leaf_is_an_error_that_names_it(
     monkeypatch: pytest.MonkeyPatch, kind: str, other_type: bool
 ) -> None:
-    """Also where it has other types than the leaves that it is checked with, or is read with the files."""
+    """Even if it has other types than the leaves that it is checked with, or is read with the files."""
     monkeypatch.setattr(file_set, "FEW_LEAVES", 0)
     monkeypatch.setattr(manifests, "SELECTIVE", 1 if kind == "files" else 16)
-    stored, _ = a_pack()
+    stored_objects, _ = a_pack()
 
     def change(of: Mapping[str, pa.Table]) -> tuple[str, pa.Table]:
         column = "nulls1" if kind == "1" else "rows"
@@ -401,39 +414,39 @@ def test_what_files_are_judged_by_in_a_forged_leaf_is_an_error_that_names_it(
             table = table.set_column(place, name, table[name].cast(pa.int16()))
         return kind, table
 
-    files = forged(stored, change)
+    files = forged_set(stored_objects, change)
     with pytest.raises(FormatError, match=r"the manifest 0.*(a negative number in|no int32 in) its column"):
-        plan_scan(files, stored.fetch, condition("<", "n", 12), [SPEC])
+        plan_scan(files, stored_objects.fetch, condition("<", "n", 12), [SPEC])
 
 
 def test_a_leaf_of_another_length_than_its_snapshot_says_is_an_error_though_its_parts_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(file_set, "FEW_LEAVES", 0)
-    stored, _ = a_pack()
-    known = stored.directories
-    right = FileSet.load(stored.root, directories=known, kept=stored.kept)
-    assert plan_scan(right, stored.fetch, condition("=", "day", 5), [SPEC]).num_rows == 20
-    root = stored.with_first(entries=stored.root.manifests[0].entries - 1)
-    wrong = FileSet.load(root, directories=known, kept=stored.kept)
+    stored_objects, _ = a_pack()
+    known_directories = stored_objects.directories
+    right = FileSet.load(stored_objects.root, directories=known_directories, kept=stored_objects.kept)
+    assert plan_scan(right, stored_objects.fetch, condition("=", "day", 5), [SPEC]).num_rows == 20
+    root = stored_objects.with_first(entries=stored_objects.root.manifests[0].entries - 1)
+    wrong = FileSet.load(root, directories=known_directories, kept=stored_objects.kept)
     with pytest.raises(FormatError, match="it has 8 entries, and its snapshot says 7"):
-        plan_scan(wrong, stored.fetch, condition("=", "day", 5), [SPEC])
+        plan_scan(wrong, stored_objects.fetch, condition("=", "day", 5), [SPEC])
 
 
 def test_many_columns_make_leaves_long_and_roots_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A root says where each part of each leaf is: of 1,000 columns it would be tens of megabytes."""
     monkeypatch.setattr(manifests, "PACK_LEAF_PARTS", 3)
-    stored, files = a_pack()
+    stored_objects, files = a_pack()
     entries = files.stored_in().manifests.entries
-    assert [each.stored.entries for each in entries] == [16] * 12 + [8], "four parts are twice three"
-    assert by_path(files.chunks(stored.fetch)) == {f"data/{at}": a_file(at) for at in range(200)}
+    assert [entry.stored.entries for entry in entries] == [16] * 12 + [8], "four parts are twice three"
+    assert by_path(files.chunks(stored_objects.fetch)) == {f"data/{at}": a_file(at) for at in range(200)}
 
 
 def test_more_columns_than_a_leaf_can_have_parts_are_manifests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "PARTS_MAX", 3)
-    stored, files = a_pack()
+    stored_objects, files = a_pack()
     assert not files.stored_in().manifests.is_packed
-    assert plan_scan(files, stored.fetch, condition("=", "day", 3), [SPEC]).num_rows == 20
+    assert plan_scan(files, stored_objects.fetch, condition("=", "day", 3), [SPEC]).num_rows == 20
 
 
 @pytest.mark.parametrize(
@@ -454,34 +467,36 @@ def test_more_columns_than_a_leaf_can_have_parts_are_manifests(monkeypatch: pyte
     ],
 )
 def test_a_forged_directory_is_an_error(change: dict[str, Any], message: str) -> None:
-    stored, _ = a_pack()
-    [(name, pack)] = msgspec.to_builtins(stored.packs).items()
+    stored_objects, _ = a_pack()
+    [(name, pack)] = msgspec.to_builtins(stored_objects.packs).items()
     with pytest.raises((FormatError, msgspec.ValidationError), match=message):
         directories_in(name, msgspec.convert(pack | change, StoredPack, strict=True))
 
 
 def test_a_leaf_is_named_by_its_parts_and_its_pack() -> None:
     """The same leaf may be in two packs, at other places."""
-    stored, files = a_pack()
-    [(name, pack)] = stored.packs.items()
-    other = f"{2:020d}-{'0' * 64}.pack"
-    moved = msgspec.structs.replace(
+    stored_objects, files = a_pack()
+    [(name, pack)] = stored_objects.packs.items()
+    other_text = f"{2:020d}-{'0' * 64}.pack"
+    moved_pack = msgspec.structs.replace(
         pack,
         places=tuple(tuple((first + 9, size) for first, size in places) for places in pack.places),
     )
-    stored.objects[other] = bytes(9) + stored.objects[name]
-    manifests_there = [msgspec.structs.replace(each, name=other) for each in stored.root.manifests]
-    root = replace(stored.root, manifests=manifests_there)
-    copy = FileSet.load(root, directories=PackLeaves({name: pack, other: moved}).directories)
-    assert by_path(copy.chunks(stored.fetch)) == by_path(files.chunks(stored.fetch))
+    stored_objects.objects[other_text] = bytes(9) + stored_objects.objects[name]
+    manifests_there = [
+        msgspec.structs.replace(manifest, name=other_text) for manifest in stored_objects.root.manifests
+    ]
+    root = replace(stored_objects.root, manifests=manifests_there)
+    copy = FileSet.load(root, directories=PackLeaves({name: pack, other_text: moved_pack}).directories)
+    assert by_path(copy.chunks(stored_objects.fetch)) == by_path(files.chunks(stored_objects.fetch))
 
 
 def test_a_leaf_whose_parts_a_snapshot_does_not_say_is_an_error() -> None:
-    stored, _ = a_pack()
+    stored_objects, _ = a_pack()
     with pytest.raises(FormatError, match="and does not say where it is"):
-        FileSet.load(stored.root)
+        FileSet.load(stored_objects.root)
     with pytest.raises(FormatError, match="and does not say where it is"):
-        PackLeaves({}).root_of(stored.stored_root)
+        PackLeaves({}).root_of(stored_objects.stored_root)
 
 
 @pytest.mark.parametrize(
@@ -498,8 +513,8 @@ def test_a_leaf_whose_parts_a_snapshot_does_not_say_is_an_error() -> None:
     ],
 )
 def test_a_manifest_in_the_form_of_another_kind_is_an_error(manifest: dict[str, Any]) -> None:
-    stored, _ = a_pack()
-    [name] = stored.packs
+    stored_objects, _ = a_pack()
+    [name] = stored_objects.packs
     files = {
         "files": 8,
         "rows": 8,
@@ -507,45 +522,51 @@ def test_a_manifest_in_the_form_of_another_kind_is_an_error(manifest: dict[str, 
         "manifests": [manifest | {"name": manifest["name"].replace("PACK", name)}],
     }
     with pytest.raises(FormatError, match="form of another kind|does not say where it is"):
-        PackLeaves(stored.packs).root_of(msgspec.convert(files, StoredFileSet))
+        PackLeaves(stored_objects.packs).root_of(msgspec.convert(files, StoredFileSet))
 
 
 def test_sets_that_share_leaves_name_them_by_number_in_any_order() -> None:
     """A tag of a large table takes little room in the root, also after some leaves were sorted again."""
-    stored, _ = a_pack()
-    numbers, [first, *others] = PackNumbers(), stored.own.entries
-    mixed = [
-        *others[:3],
+    stored_objects, _ = a_pack()
+    numbers, [first, *other_entries] = PackNumbers(), stored_objects.own.entries
+    mixed_manifest = [
+        *other_entries[:3],
         Manifest(StoredList(name=f"{1:020d}-x.arrow", entries=1, seq=1, sha256="0" * 64)),
         first,
     ]
     sets = [
-        (replace(stored.root, manifests=[each.stored for each in entries]), ManifestSet(tuple(entries)))
-        for entries in (mixed, stored.own.entries)
+        (
+            replace(stored_objects.root, manifests=[entry.stored for entry in entries]),
+            ManifestSet(tuple(entries)),
+        )
+        for entries in (mixed_manifest, stored_objects.own.entries)
     ]
     written = [numbers.stored(root, own) for root, own in sets]
-    assert [each.leaves for each in written[0].manifests] == [(0, 1, 2), (), (3,)]
-    assert [each.leaves for each in written[1].manifests] == [(3, 0, 1, 2, *range(4, 25))]
+    assert [manifest.leaves for manifest in written[0].manifests] == [(0, 1, 2), (), (3,)]
+    assert [manifest.leaves for manifest in written[1].manifests] == [(3, 0, 1, 2, *range(4, 25))]
     assert len(msgspec.json.encode(written[1])) < 400
     packs = PackLeaves(numbers.packs())
     assert [packs.root_of(each) for each in written] == [root for root, _ in sets]
 
 
 def test_a_store_without_ranges_is_read_whole() -> None:
-    stored, files = a_pack()
-    found = plan_scan(
-        files, lambda names: [stored.objects[name] for name in names], condition("=", "day", 3), [SPEC]
+    stored_objects, files = a_pack()
+    plan = plan_scan(
+        files,
+        lambda names: [stored_objects.objects[name] for name in names],
+        condition("=", "day", 3),
+        [SPEC],
     )
-    assert found.num_rows == 20
+    assert plan.num_rows == 20
 
 
 def test_parts_are_read_by_few_ranges_of_an_object() -> None:
     far = [("a", ManifestPart("files", at * 10**6, 10, "")) for at in range(5)]
-    assert [(each.first, each.size) for each in ranges_of(far[:2])] == [(0, 10), (10**6, 10)]
-    assert sum(each.size for each in ranges_of(far)) >= 3 * 10**6 and len(ranges_of(far)) <= 2
+    assert [(range_.first, range_.size) for range_ in ranges_of(far[:2])] == [(0, 10), (10**6, 10)]
+    assert sum(range_.size for range_ in ranges_of(far)) >= 3 * 10**6 and len(ranges_of(far)) <= 2
     near = [("a", ManifestPart("files", 0, 10, "")), ("a", ManifestPart("1", GAP_BYTES, 10, ""))]
-    assert [(each.first, each.size) for each in ranges_of(near)] == [(0, GAP_BYTES + 10)]
-    assert [str(each) for each in ranges_of([*near, ("b", near[0][1])])] == ["a", "b"]
+    assert [(range_.first, range_.size) for range_ in ranges_of(near)] == [(0, GAP_BYTES + 10)]
+    assert [str(range_) for range_ in ranges_of([*near, ("b", near[0][1])])] == ["a", "b"]
 
 
 def test_leaves_of_partitions_that_are_nan_are_read_whole() -> None:
@@ -563,7 +584,7 @@ def test_leaves_of_partitions_that_are_nan_are_read_whole() -> None:
         )
         for number, value in enumerate(values)
     ]
-    stored = Stored()
-    files = stored.stored(FileSet.empty().added(new, schema, [spec]), 1)
-    assert stored.own.is_packed
-    assert by_path(files.chunks(stored.fetch)).keys() == {each.path for each in new}
+    stored_objects = Stored()
+    files = stored_objects.stored(FileSet.empty().added(new, schema, [spec]), 1)
+    assert stored_objects.own.is_packed
+    assert by_path(files.chunks(stored_objects.fetch)).keys() == {file.path for file in new}

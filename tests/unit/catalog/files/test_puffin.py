@@ -21,8 +21,8 @@ def test_vectors_without_room_in_the_log_are_blobs_that_iceberg_reads() -> None:
         "/else/c": BitMap([*range(0, 9_000, 3), 70_000, 2**32 - 1]),
         "data/small": BitMap([1, 2]),
     }
-    found, path, content = packed_vectors(WRITE, vectors, lambda file: f"s3://b/{file}")
-    assert path is not None and path.endswith(".puffin") and found["data/small"].path is None
+    found_vectors, path, content = packed_vectors(WRITE, vectors, lambda file: f"s3://b/{file}")
+    assert path is not None and path.endswith(".puffin") and found_vectors["data/small"].path is None
 
     assert content[:4] == content[-4:] == b"PFA1"
     size, flags = struct.unpack("<ii", content[-12:-4])
@@ -43,7 +43,7 @@ def test_vectors_without_room_in_the_log_are_blobs_that_iceberg_reads() -> None:
         assert (length, magic, bitmaps, key) == (len(bytes_) - 8, b"\xd1\xd3\x39\x64", 1, 0)
         assert struct.unpack(">I", bytes_[-4:]) == (zlib.crc32(bytes_[4:-4]),)
         assert BitMap.deserialize(bytes_[20:-4]) == vectors[file]
-        deletes = found[file]
+        deletes = found_vectors[file]
         assert deletes.offset == blob["offset"] + HEAD_BYTES
         assert deletes.size_bytes == blob["length"] - AROUND_BYTES
     assert end == len(content) - 16 - size

@@ -30,14 +30,14 @@ def test_rows_are_found_by_id_and_by_position(seed: int) -> None:
     rows = {
         id: (at, version) for id, at, version in zip(ids, positions, versions, strict=True) if id != NOT_KNOWN
     }
-    asked = rng.sample(range(-1, first + count + 20), min(50, first + count))
-    here, at, of = index.found(array(asked))
-    assert [id in rows for id in asked] == here.tolist()
-    assert list(zip(at.tolist(), of.tolist(), strict=True)) == [rows[id] for id in asked if id in rows]
-    wanted = sorted(rng.sample(range(start + count + 5), min(20, start + count)))
+    range_ = rng.sample(range(-1, first + count + 20), min(50, first + count))
+    here, at, of = index.found(array(range_))
+    assert [id in rows for id in range_] == here.tolist()
+    assert list(zip(at.tolist(), of.tolist(), strict=True)) == [rows[id] for id in range_ if id in rows]
+    wanted_range = sorted(rng.sample(range(start + count + 5), min(20, start + count)))
     by_position = {at: id for id, (at, _) in rows.items()}
-    known, there = index.at(array(wanted))
-    assert known.tolist() == [at for at in wanted if at in by_position]
+    known, there = index.at(array(wanted_range))
+    assert known.tolist() == [at for at in wanted_range if at in by_position]
     assert there.tolist() == [by_position[at] for at in known.tolist()]
 
 
@@ -50,7 +50,7 @@ def test_rows_that_follow_each_other_take_no_room() -> None:
 
 
 def test_nothing_is_found_where_no_row_has_an_id() -> None:
-    none = array([NOT_KNOWN, NOT_KNOWN])
-    index = RowIndex.of(array([0, 1]), none, none)
+    empty_array = array([NOT_KNOWN, NOT_KNOWN])
+    index = RowIndex.of(array([0, 1]), empty_array, empty_array)
     assert index.rows == 2 and not index.found(array([0, 1, NOT_KNOWN]))[0].any()
     assert not len(index.at(array([0, 1]))[0])

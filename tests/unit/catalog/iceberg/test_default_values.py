@@ -48,14 +48,14 @@ def test_a_default_goes_to_iceberg_and_comes_back(
     type: str, theirs: str, value: Any, json: Any, sql: str
 ) -> None:
     schema = schema_of(type, Default(current=sql, exists=TypedValue(type=type, value=value)))
-    exported = schema_json(schema, 0)
-    (column,) = exported["fields"]
+    exported_schema_json = schema_json(schema, 0)
+    (column,) = exported_schema_json["fields"]
     assert column == {
         "id": 1, "name": "a", "required": False, "type": theirs, "initial-default": json, "write-default": json,
     }  # fmt: skip
-    (again,) = schema_from(exported, 1).fields
+    (again,) = schema_from(exported_schema_json, 1).fields
     assert repr(again.default) == repr(schema.fields[0].default)
-    assert not [each for each in obstacles(schema) if each.effect == "blocks"]
+    assert not [obstacle for obstacle in obstacles(schema) if obstacle.effect == "blocks"]
 
 
 def test_a_default_is_exported_in_its_columns_present_type() -> None:
@@ -68,9 +68,9 @@ def test_a_default_that_json_numbers_lack_blocks_an_export_if_older_rows_have_it
     sql = f"CAST('{value}' AS DOUBLE)"
     (obstacle,) = obstacles(schema_of("double", Default(exists=TypedValue(type="double", value=value))))
     assert obstacle.effect == "blocks" and value in obstacle.why
-    written = schema_of("double", Default(current=sql))
-    assert [each.effect for each in obstacles(written)] == ["lost"]
-    assert "write-default" not in schema_json(written, 0)["fields"][0]
+    schema = schema_of("double", Default(current=sql))
+    assert [obstacle.effect for obstacle in obstacles(schema)] == ["lost"]
+    assert "write-default" not in schema_json(schema, 0)["fields"][0]
 
 
 def test_a_default_of_a_nested_field_comes_from_iceberg() -> None:

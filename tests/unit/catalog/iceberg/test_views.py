@@ -13,7 +13,7 @@ from lakelog.log.errors import InvalidInput, Unsupported
 
 def document(text: str = "SELECT 1", *, functions: tuple[str, ...] = (), **members) -> dict:
     members.setdefault("columns", (ViewColumn(name="id", type="long"),))
-    found = view_document(
+    view = view_document(
         ViewDefinition(text=text, **members),
         name="v",
         id="i" * 26,
@@ -22,7 +22,7 @@ def document(text: str = "SELECT 1", *, functions: tuple[str, ...] = (), **membe
         time_us=1_700_000_000_000_000,
         functions=functions,
     )
-    return json.loads(found.metadata) | {"url": found.url}
+    return json.loads(view.metadata) | {"url": view.url}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_the_engine_says_a_query_uses_counts_too() -> None:
 
 
 def test_a_view_has_columns_properties_and_where_its_names_are_looked_up() -> None:
-    found = document(
+    found_document = document(
         columns=(
             ViewColumn(name="who", type="string", comment="of the order"),
             ViewColumn(name="n", type="decimal(10,2)", nullable=False, metadata={"x": 1}),
@@ -98,18 +98,20 @@ def test_a_view_has_columns_properties_and_where_its_names_are_looked_up() -> No
         catalog="spark_catalog",
         namespace=("default",),
     )
-    who, n, all_of_them = found["schemas"][0]["fields"]
+    who, n, all_of_them = found_document["schemas"][0]["fields"]
     assert (who["id"], who["doc"], who["required"]) == (1, "of the order", False)
     assert (n["type"], n["required"]) == ("decimal(10, 2)", True)
     assert all_of_them["type"]["element"] == "int"
-    assert found["properties"] == {
+    assert found_document["properties"] == {
         "comment": "what counts",
         "spark.query-column-names": "customer,amount,all",
     }
-    (version,) = found["versions"]
+    (version,) = found_document["versions"]
     assert (version["default-catalog"], version["default-namespace"]) == ("spark_catalog", ["default"])
     assert (version["version-id"], version["timestamp-ms"]) == (4, 1_700_000_000_000)
-    assert found["url"] != document()["url"] and found["view-uuid"] == document()["view-uuid"]
+    assert (
+        found_document["url"] != document()["url"] and found_document["view-uuid"] == document()["view-uuid"]
+    )
 
 
 @pytest.mark.parametrize("type", ["interval day to second", "void", "variant"])

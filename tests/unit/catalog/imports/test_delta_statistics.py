@@ -30,8 +30,10 @@ def bounds(type: str, low: str, high: str) -> tuple[Any, Any]:
     """Return the bounds of a column for those of the log, which are JSON."""
     schema = Schema(fields=(Field(id=1, name="a", type=AtomicType(type)),), last_id=1)
     text = f'{{"numRecords": 9, "minValues": {{"a": {low}}}, "maxValues": {{"a": {high}}}}}'
-    found = StatisticsReader(schema, {1: "a"}).of(text, None, has_vector=False).columns.get(1, ColumnStats())
-    return found.min, found.max
+    found_column = (
+        StatisticsReader(schema, {1: "a"}).of(text, None, has_vector=False).columns.get(1, ColumnStats())
+    )
+    return found_column.min, found_column.max
 
 
 @pytest.mark.parametrize(
@@ -147,8 +149,8 @@ def test_fields_of_structs_have_bounds_by_their_names_in_files() -> None:
     inner = StructType((Field(id=2, name="b", type=AtomicType("long")),))
     schema = Schema(fields=(Field(id=1, name="a", type=inner),), last_id=2)
     stats = {"numRecords": 1, "minValues": {"x": {"y": 3}, "a": {"b": 9}}, "nullCount": {"x": {"y": 0}}}
-    found = StatisticsReader(schema, {1: "x", 2: "y"}).of(json.dumps(stats), None, has_vector=False)
-    assert found == FileStatistics(1, {2: ColumnStats(nulls=0, min=3)})
+    statistics = StatisticsReader(schema, {1: "x", 2: "y"}).of(json.dumps(stats), None, has_vector=False)
+    assert statistics == FileStatistics(1, {2: ColumnStats(nulls=0, min=3)})
 
 
 @pytest.mark.parametrize(

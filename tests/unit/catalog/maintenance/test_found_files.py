@@ -12,14 +12,19 @@ def test_files_are_distinguished_by_the_version_in_their_names() -> None:
         for size, version in enumerate((9, 1, 10, 9))
     ]
     table, foreign = own_files([*own, ("n/t/data/other.parquet", 7)], "n/t/")
-    found = FoundFiles([table, table.slice(0, 0)])
-    assert (foreign, found.count, found.size_bytes, found.oldest) == (1, 4, 6, 1)
-    assert list(found.keys("n/t/")) == [key for key, _ in own]
-    assert list(found.before(10).keys("n/t/")) == [own[0][0], own[1][0], own[3][0]]
-    assert found.before(10, {own[1][0].removeprefix("n/t/")}).count == 2
-    assert found.before(11).tables[0] is table, "nothing is copied where all stay"
-    nothing = FoundFiles()
-    assert (nothing.count, nothing.size_bytes, nothing.oldest, list(nothing.before(5).keys(""))) == (
+    files = FoundFiles([table, table.slice(0, 0)])
+    assert (foreign, files.count, files.size_bytes, files.oldest) == (1, 4, 6, 1)
+    assert list(files.keys("n/t/")) == [key for key, _ in own]
+    assert list(files.before(10).keys("n/t/")) == [own[0][0], own[1][0], own[3][0]]
+    assert files.before(10, {own[1][0].removeprefix("n/t/")}).count == 2
+    assert files.before(11).tables[0] is table, "nothing is copied where all stay"
+    empty_files = FoundFiles()
+    assert (
+        empty_files.count,
+        empty_files.size_bytes,
+        empty_files.oldest,
+        list(empty_files.before(5).keys("")),
+    ) == (
         0,
         0,
         0,

@@ -1,4 +1,4 @@
-"""What a check keeps of the files of all versions: enough to check each once, in parts, and to know what is needed."""
+"""The memory of a check for the files of all versions suffices to check each file once, in parts."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def test_files_come_back_in_parts_each_once_with_all_vectors_it_ever_had(
         files.add({f"data/{number}": again})
         files.add({f"data/{number}": DataFileFacts(number, 9, vectors=frozenset([vector(number + 1)]))})
     parts = list(files.parts())
-    found = {path: facts for part in parts for path, facts in part.items()}
-    assert len(parts) == 12 and sum(map(len, parts)) == len(found) == 1000
+    found_facts = {path: facts for part in parts for path, facts in part.items()}
+    assert len(parts) == 12 and sum(map(len, parts)) == len(found_facts) == 1000
     assert max(map(len, parts)) < 200
-    assert found["data/7"] == DataFileFacts(7, 10, crc=7)
+    assert found_facts["data/7"] == DataFileFacts(7, 10, crc=7)
     both = frozenset([vector(20), vector(21)])
-    assert found["data/20"] == DataFileFacts(20, 9, vectors=both), "the last that is said of it"
+    assert found_facts["data/20"] == DataFileFacts(20, 9, vectors=both), "the last that is said of it"
 
 
 def test_all_paths_are_known_and_those_of_vectors_but_not_of_what_was_forgotten() -> None:
@@ -48,6 +48,6 @@ def test_all_paths_are_known_and_those_of_vectors_but_not_of_what_was_forgotten(
     files.forget()
     assert not files
     files.add({"data/1": DataFileFacts(1, 1, vectors=frozenset([vector(3)]))})
-    asked = ["data/1", object_of(3), "data/gone", "data/2"]
-    assert are_among(hashes_of(asked), files.named()).tolist() == [True, True, False, False]
+    asked_texts = ["data/1", object_of(3), "data/gone", "data/2"]
+    assert are_among(hashes_of(asked_texts), files.named()).tolist() == [True, True, False, False]
     assert list(files.parts()) == []

@@ -162,12 +162,12 @@ def test_a_nested_mismatch_is_named_by_its_path() -> None:
 
 
 def test_a_variant_is_the_struct_of_its_binaries() -> None:
-    given = pa.array([{"value": b"v", "metadata": b"m"}, None])
-    assert conform(column(given), schema_of("variant")).column("c").to_pylist() == [
+    array = pa.array([{"value": b"v", "metadata": b"m"}, None])
+    assert conform(column(array), schema_of("variant")).column("c").to_pylist() == [
         {"metadata": b"m", "value": b"v"},
         None,
     ]
-    assert conform(column(given), schema_of("variant")).schema.field("c").type == VARIANT
+    assert conform(column(array), schema_of("variant")).schema.field("c").type == VARIANT
     with pytest.raises(Unsupported, match="variant column c"):
         conform(column(pa.array(["{}"])), schema_of("variant"))
 
@@ -182,15 +182,15 @@ def test_rows_in_the_form_of_the_table_are_taken_as_they_are_and_held_against_no
     schema = assign_ids(
         [Field(name="c", type=LONG, nullable=False), Field(name="d", type=AtomicType("string"))]
     )
-    given = pa.record_batch({"c": pa.array([1, 2]), "d": pa.array(["a", None])})
+    record_batch = pa.record_batch({"c": pa.array([1, 2]), "d": pa.array(["a", None])})
     for _ in range(2):  # what is known of the schema is kept
-        rows = conform(form([given]), schema)
+        rows = conform(form([record_batch]), schema)
         assert rows.schema.equals(schema_to_arrow(schema), check_metadata=True)
-        assert rows.to_pydict() == given.to_pydict()
-        assert rows.column("c").chunk(0).buffers()[1].address == given.column(0).buffers()[1].address
+        assert rows.to_pydict() == record_batch.to_pydict()
+        assert rows.column("c").chunk(0).buffers()[1].address == record_batch.column(0).buffers()[1].address
         with pytest.raises(InvalidInput, match="c is NOT NULL, and the data has 1 NULLs"):
             conform(form([pa.record_batch({"c": pa.array([1, None]), "d": pa.array(["a", "b"])})]), schema)
-    assert conform(form([given.slice(2)]), schema).num_rows == 0
+    assert conform(form([record_batch.slice(2)]), schema).num_rows == 0
 
 
 def test_text_is_held_against_its_length_also_in_the_form_of_the_table() -> None:
@@ -200,8 +200,8 @@ def test_text_is_held_against_its_length_also_in_the_form_of_the_table() -> None
 
 
 def test_nulls_below_null_structs_do_not_count() -> None:
-    required = Field(name="y", type=LONG, nullable=False)
-    inner = StructType((Field(name="x", type=StructType((required,))),))
+    required_field = Field(name="y", type=LONG, nullable=False)
+    inner = StructType((Field(name="x", type=StructType((required_field,))),))
     below = pa.StructArray.from_arrays([pa.array([None, 1])], fields=[pa.field("y", pa.int64(), False)])
     for mask, kept in (([True, False], [None, {"x": {"y": 1}}]), ([False, False], None)):
         rows = column(pa.StructArray.from_arrays([below], ["x"], mask=pa.array(mask)))

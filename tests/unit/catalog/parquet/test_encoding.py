@@ -1,4 +1,4 @@
-"""How rows are encoded: beside what is read and put, and with dictionaries only where they help."""
+"""How rows are encoded: beside what is read and put, and with dictionaries only if they help."""
 
 from __future__ import annotations
 
@@ -71,30 +71,30 @@ def test_an_error_in_the_background_ends_the_write_and_leaves_no_file() -> None:
                 raise StorageError("full", location=key)
             super().put(key, data)
 
-    store, taken = Failing(), list[int]()
+    store, taken_numbers = Failing(), list[int]()
 
     def rows() -> Iterator[pa.RecordBatch]:
         for number, part in enumerate(parts(1000)):
-            taken.append(number)
+            taken_numbers.append(number)
             yield part
 
     with pytest.raises(StorageError, match="full"):
         write(store, rows())
-    assert len(taken) < 1000
+    assert len(taken_numbers) < 1000
     assert not list(store.list_after(""))
 
 
 def test_a_write_that_fails_waits_for_the_file_that_is_being_put_before_it_deletes_what_it_put() -> None:
-    broken = threading.Event()
+    is_broken = threading.Event()
 
     class Slow(MemoryStore):
         def put(self, key: str, data: bytes) -> None:
-            broken.wait(PATIENCE_S)
+            is_broken.wait(PATIENCE_S)
             super().put(key, data)
 
     def rows() -> Iterator[pa.RecordBatch]:
         yield from parts(2)
-        broken.set()
+        is_broken.set()
         raise InvalidInput("the source broke")
 
     store = Slow()
@@ -114,11 +114,11 @@ def test_an_error_of_work_beside_is_raised_once() -> None:
     def fail() -> None:
         raise InvalidInput("no")
 
-    with SideThread("test") as beside:
-        beside.run(fail)
+    with SideThread("test") as nearby_thread:
+        nearby_thread.run(fail)
         with pytest.raises(InvalidInput):
-            beside.wait()
-        beside.wait()
+            nearby_thread.wait()
+        nearby_thread.wait()
 
 
 def test_columns_have_dictionaries_only_where_most_values_come_again() -> None:
@@ -146,9 +146,11 @@ def test_columns_have_dictionaries_only_where_most_values_come_again() -> None:
     schema, store = schema_from_arrow(rows.schema), MemoryStore()
     reader = rows.cast(schema_to_arrow(schema)).to_reader()
     (file,) = write_files(store, "t", WRITE, reader, schema, PartitionSpec(), SortOrder(), properties={})
-    found = pq.ParquetFile(pa.BufferReader(store.get(f"t/{file.path}")))
-    group = found.metadata.row_group(0)
+    found_file = pq.ParquetFile(pa.BufferReader(store.get(f"t/{file.path}")))
+    group = found_file.metadata.row_group(0)
     columns = [group.column(number) for number in range(group.num_columns)]
-    without = {each.path_in_schema.rpartition("_")[0] for each in columns if not each.has_dictionary_page}
+    without = {
+        column.path_in_schema.rpartition("_")[0] for column in columns if not column.has_dictionary_page
+    }
     assert without == plain | {"flag"}
-    assert found.read().rename_columns(rows.schema.names).column("text").equals(rows["text"])
+    assert found_file.read().rename_columns(rows.schema.names).column("text").equals(rows["text"])

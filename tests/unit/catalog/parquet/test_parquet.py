@@ -53,9 +53,9 @@ def written(
     table = data if isinstance(data, pa.Table) else pa.table(data)
     schema = schema_from_arrow(table.schema)
     spec, order = spec_from_transforms(partition_by, schema), sort_order_from(sort_by, schema)
-    named = {f"lakelog.write.{name.replace('_', '-')}": value for name, value in properties.items()}
+    values = {f"lakelog.write.{name.replace('_', '-')}": value for name, value in properties.items()}
     reader = table.cast(schema_to_arrow(schema)).to_reader()
-    return schema, spec, write_files(store, "t", WRITE, reader, schema, spec, order, properties=named)
+    return schema, spec, write_files(store, "t", WRITE, reader, schema, spec, order, properties=values)
 
 
 def read(
@@ -130,7 +130,7 @@ def test_statistics_come_from_the_footer_and_count_nans() -> None:
 def test_floats_with_nan_have_no_bounds_in_a_file_for_readers_to_whom_nan_is_the_largest_number(
     tmp_path: Path,
 ) -> None:
-    """Also where NaN comes after the file was begun, and in nested columns; the log has their bounds."""
+    """Even if NaN comes after the file was begun, and in nested columns; the log has their bounds."""
     nan, n = float("nan"), 3
     parts = [
         {"n": [1, 2, 3], "f": [1.0, 2.0, -0.0], "g": [5.0] * n, "s": [{"x": 1.0, "i": 1}] * n},
@@ -138,9 +138,9 @@ def test_floats_with_nan_have_no_bounds_in_a_file_for_readers_to_whom_nan_is_the
         {"n": [7, 8, 9], "f": [7.0, 2.0, nan], "g": [nan] * n, "s": [{"x": None, "i": 1}] * n},
         {"n": [10, 11, 12], "f": [nan] * n, "g": [None] * n, "s": [{"x": 2.0, "i": 3}] * n},
     ]
-    nested = pa.struct([("x", pa.float64()), ("i", pa.int64())])
-    types = {"n": pa.int64(), "f": pa.float64(), "g": pa.float32(), "s": nested}
-    rows = pa.concat_tables([pa.table(each, schema=pa.schema(types)) for each in parts])
+    nested_struct = pa.struct([("x", pa.float64()), ("i", pa.int64())])
+    types = {"n": pa.int64(), "f": pa.float64(), "g": pa.float32(), "s": nested_struct}
+    rows = pa.concat_tables([pa.table(part, schema=pa.schema(types)) for part in parts])
     schema, store = schema_from_arrow(rows.schema), MemoryStore()
     batches = rows.cast(schema_to_arrow(schema)).combine_chunks().to_batches(n)
     reader = pa.RecordBatchReader.from_batches(schema_to_arrow(schema), batches)
@@ -159,13 +159,13 @@ def test_floats_with_nan_have_no_bounds_in_a_file_for_readers_to_whom_nan_is_the
         path.write_bytes(store.get(f"t/{file.path}"))
     footer = pq.ParquetFile(paths[1]).metadata.row_group(0)
     assert [footer.column(at).statistics is not None for at in range(5)] == [True, False, True, False, True]
-    for condition, found in (
+    for condition, numbers in (
         ("f_2 > 3", [4, 7, 9, 10, 11, 12]),
         ("g_3 = 'nan'::FLOAT", [7, 8, 9]),
         ("s_4.x_5 > 3", [4, 5, 6]),
     ):
-        query = f"SELECT n_1 FROM read_parquet({[str(each) for each in paths]}) WHERE {condition} ORDER BY 1"
-        assert [row for (row,) in duckdb.sql(query).fetchall()] == found, condition
+        query = f"SELECT n_1 FROM read_parquet({[str(path) for path in paths]}) WHERE {condition} ORDER BY 1"
+        assert [row for (row,) in duckdb.sql(query).fetchall()] == numbers, condition
 
 
 def test_bounds_of_floats_are_left_out_where_nans_were_not_counted() -> None:
@@ -284,11 +284,11 @@ def test_an_error_comes_in_its_place(sizes: list[int]) -> None:
         if source == 4:
             raise InvalidInput("four")
 
-    taken: list[int] = []
+    taken_numbers: list[int] = []
     with pytest.raises(InvalidInput, match="four"):
         for item in in_order(range(99), items, 3, sizes=sizes):
-            taken.append(item)
-    assert taken == [0, 1, 2, 3, 4]
+            taken_numbers.append(item)
+    assert taken_numbers == [0, 1, 2, 3, 4]
 
 
 SMALL, HALF, WHOLE = 10, TOGETHER_BYTES_MAX // 2, TOGETHER_BYTES_MAX
@@ -307,15 +307,15 @@ def test_small_sources_are_read_together_where_there_are_many(
         read.append(source)
         yield source
 
-    taken = in_order(range(count), items, 1, sizes=[size] * count)
-    assert next(taken) == 0
+    order = in_order(range(count), items, 1, sizes=[size] * count)
+    assert next(order) == 0
     assert read == list(range(expected)), "these are handed over together"
-    assert [0, *taken] == read == list(range(count))
+    assert [0, *order] == read == list(range(count))
 
 
 def test_leaving_early_ends_the_threads() -> None:
-    before = threading.active_count()
+    active_count_before = threading.active_count()
     reading = in_order(range(9), lambda source: iter(range(1000)), 3)
     assert next(reading) == 0
     reading.close()  # type: ignore[attr-defined]
-    assert threading.active_count() == before
+    assert threading.active_count() == active_count_before

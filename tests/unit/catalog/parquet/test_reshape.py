@@ -37,11 +37,11 @@ def written() -> tuple[pa.Table, Schema]:
     return pq.read_table(io.BytesIO(file.getvalue())), schema
 
 
-def altered(schema: Schema, *changes: dict[str, Any]) -> Schema:
-    before = AlteredDefinition(
+def altered_schema(schema: Schema, *changes: dict[str, Any]) -> Schema:
+    definition_before = AlteredDefinition(
         schema=schema, specs=(PartitionSpec(),), sort_order=SortOrder(), properties={}, comment=None
     )
-    return apply_changes(before, changes_from(changes)).schema
+    return apply_changes(definition_before, changes_from(changes)).schema
 
 
 def test_rows_come_back_from_a_file_as_they_were() -> None:
@@ -96,7 +96,7 @@ def test_slices_are_written_and_read_by_their_own_rows_only() -> None:
 
 def test_old_files_are_read_by_the_new_names_types_and_defaults() -> None:
     file, schema = written()
-    now = altered(
+    current_schema = altered_schema(
         schema,
         {"change": "rename-column", "name": ["id"], "new_name": "key"},
         {"change": "update-column-type", "name": ["key"], "type": "decimal(12,1)"},
@@ -116,7 +116,7 @@ def test_old_files_are_read_by_the_new_names_types_and_defaults() -> None:
         {"change": "delete-column", "name": ["iv"]},
         {"change": "update-column-position", "name": ["m"], "position": "first"},
     )
-    read = to_logical(file, now)
+    read = to_logical(file, current_schema)
     read.validate(full=True)
     day = date(2020, 1, 31)
     assert read.to_pylist() == [
@@ -136,12 +136,12 @@ def test_some_columns_are_read_in_the_order_that_was_asked_for() -> None:
 
 def test_a_default_that_changed_later_does_not_change_old_rows() -> None:
     file, schema = written()
-    now = altered(
+    current_schema = altered_schema(
         schema,
         {"change": "add-column", "name": ["n"], "type": "long", "default": {"current": "1"}},
         {"change": "update-column-default", "name": ["n"], "default": {"current": "2"}},
     )
-    assert to_logical(file, now, ["n"]).column("n").to_pylist() == [1, 1, 1]
+    assert to_logical(file, current_schema, ["n"]).column("n").to_pylist() == [1, 1, 1]
 
 
 def test_a_file_of_another_type_is_refused_by_the_columns_name() -> None:
@@ -155,7 +155,7 @@ def test_a_file_of_another_type_is_refused_by_the_columns_name() -> None:
 
 def test_rows_of_files_with_the_same_columns_are_renamed_and_others_are_made_as_ever() -> None:
     schema = schema_from_arrow(pa.schema([("a", pa.int32()), ("b", pa.string())]))
-    now = altered(
+    current_schema = altered_schema(
         schema,
         {"change": "rename-column", "name": ["a"], "new_name": "c"},
         {"change": "update-column-type", "name": ["c"], "type": "long"},
@@ -163,12 +163,14 @@ def test_rows_of_files_with_the_same_columns_are_renamed_and_others_are_made_as_
     )
     old = pa.record_batch({"a_1": pa.array([1, 2], pa.int32()), "b_2": ["x", None]})
     new = pa.record_batch({"b_2": ["y"], "d_3": ["z"], "a_1": pa.array([3], pa.int64())})
-    own = OwnColumns(now, ["c", "d", "b"])
+    own = OwnColumns(current_schema, ["c", "d", "b"])
     for rows in (new, old, new, new, old, old.slice(1), new):
-        found = own.logical(rows)
-        assert found.equals(to_logical(rows, now, ["c", "d", "b"]))
-        found.validate(full=True)
-    assert own.logical(new).schema.equals(to_logical(new, now, ["c", "d", "b"]).schema, check_metadata=True)
+        logical = own.logical(rows)
+        assert logical.equals(to_logical(rows, current_schema, ["c", "d", "b"]))
+        logical.validate(full=True)
+    assert own.logical(new).schema.equals(
+        to_logical(new, current_schema, ["c", "d", "b"]).schema, check_metadata=True
+    )
 
     nested, schema = written()
     (batch,) = nested.to_batches()

@@ -97,8 +97,8 @@ def test_whatever_a_picture_holds_the_page_is_not_larger_and_says_what_it_leaves
     )
     page = page_of(large)
     assert len(page.encode()) <= SIZE_MAX
-    said = " ".join(data_of(page)["left_out"])
-    assert "definitions are not shown" in said and "logs are not shown" in said
+    text = " ".join(data_of(page)["left_out"])
+    assert "definitions are not shown" in text and "logs are not shown" in text
 
 
 def test_what_others_wrote_stays_text() -> None:
@@ -120,9 +120,9 @@ def test_what_others_wrote_stays_text() -> None:
     assert [tag for tag, _ in Parts(page).elements] == [tag for tag, _ in Parts(plain).elements]
     assert "\u202e" not in page and "\u2066" not in page and "\x1b" not in page
     data = data_of(page)
-    shown = HOSTILE.replace("\u202e", "\\u202e").replace("\u2066", "\\u2066").replace("\x1b", "\\x1b")
-    assert data["name"] == shown and data["definitions"][0]["properties"] == {shown: shown}
-    assert data["changes"]["statement"]["values"] == [shown]
+    text = HOSTILE.replace("\u202e", "\\u202e").replace("\u2066", "\\u2066").replace("\x1b", "\\x1b")
+    assert data["name"] == text and data["definitions"][0]["properties"] == {text: text}
+    assert data["changes"]["statement"]["values"] == [text]
 
 
 def test_nothing_of_a_page_is_fetched_or_handled_inline() -> None:
@@ -144,28 +144,30 @@ def test_nothing_of_a_page_is_fetched_or_handled_inline() -> None:
 
 
 def test_a_frame_for_notebooks_holds_the_page_as_an_attribute() -> None:
-    (tag, given), *rest = Parts(framed(picture([change(1, text=HOSTILE)], name='"><b>'))).elements
-    assert tag == "iframe" and not rest
+    (tag, given), *remaining_pairs = Parts(framed(picture([change(1, text=HOSTILE)], name='"><b>'))).elements
+    assert tag == "iframe" and not remaining_pairs
     assert given["sandbox"] == "allow-scripts" and (given["srcdoc"] or "").startswith("<!doctype html>")
 
 
 def test_folds_keep_the_sums_and_the_damage() -> None:
     changes = [change(version) for version in range(1000, 0, -1)]
     changes[990] = ChangePicture(kind="damage", version=10, text="version 10 is missing")
-    found, count = folded(changes, 100)
-    assert found[:100] == changes[:100] and count == 900
-    assert sum(each.count for each in found) == 999  # without the one that is damaged
-    assert sum(each.added_rows for each in found) == sum(each.added_rows for each in changes)
-    assert [each.text.split(",")[0] for each in found if each.kind == "damage"] == ["version 10 is missing"]
-    assert found[100].version == 900 and found[-1].first_version == 1
+    pictures, count = folded(changes, 100)
+    assert pictures[:100] == changes[:100] and count == 900
+    assert sum(picture.count for picture in pictures) == 999  # without the one that is damaged
+    assert sum(picture.added_rows for picture in pictures) == sum(change.added_rows for change in changes)
+    assert [picture.text.split(",")[0] for picture in pictures if picture.kind == "damage"] == [
+        "version 10 is missing"
+    ]
+    assert pictures[100].version == 900 and pictures[-1].first_version == 1
 
 
 @pytest.mark.parametrize("count", [0, 1, 7])
 def test_columns_hold_what_rows_do(count: int) -> None:
     changes = [change(version) for version in range(count, 0, -1)]
-    found = columns(changes)
-    assert found.pop("length") == count
-    for name, column in found.items():
+    found_columns = columns(changes)
+    assert found_columns.pop("length") == count
+    for name, column in found_columns.items():
         if "steps" in column:
             total, values = 0, []
             for step in column["steps"]:
@@ -173,15 +175,15 @@ def test_columns_hold_what_rows_do(count: int) -> None:
                 values.append(total)
         else:
             values = column.get("values") or [column["of"][place] for place in column["at"]]
-        assert values == [getattr(each, name) for each in changes]
+        assert values == [getattr(change, name) for change in changes]
     left_out = {
         field.name: field.default
         for field in msgspec.structs.fields(ChangePicture)
-        if field.name not in found
+        if field.name not in found_columns
     }
     assert all(
-        getattr(each, name) == default
-        for each in changes
+        getattr(change, name) == default
+        for change in changes
         for name, default in left_out.items()
         if name != "version"
     )

@@ -39,7 +39,7 @@ def drawn(*oldest_first: AuditEntry, of_table: bool = True) -> Any:
 
 
 def test_a_branch_has_a_lane_from_its_first_change_to_its_drop() -> None:
-    found = drawn(
+    picture = drawn(
         entry(1, "create"),
         entry(2, "create branch", details={"name": "b", "kind": "branch", "version": 1}),
         entry(3, "append", details={"branch": "b", "added_rows": 2}),
@@ -48,39 +48,43 @@ def test_a_branch_has_a_lane_from_its_first_change_to_its_drop() -> None:
         entry(6, "drop branch", details={"name": "b", "kind": "branch"}),
         entry(7, "create branch", details={"name": "c", "kind": "branch"}),
     )
-    assert found.lanes == [
+    assert picture.lanes == [
         LanePicture(name="main", kind="main", column=0),
         LanePicture(name="b", kind="branch", column=1, of=0, of_version=1, begun=2, ended=6),
         LanePicture(name="c", kind="branch", column=1, of=0, begun=7),
     ]
-    assert [each.lane for each in found.changes] == [2, 1, 0, 0, 1, 1, 0]
-    assert [each.joins for each in found.changes if each.version == 5] == [1]
+    assert [change.lane for change in picture.changes] == [2, 1, 0, 0, 1, 1, 0]
+    assert [change.joins for change in picture.changes if change.version == 5] == [1]
 
 
 def test_a_branch_from_before_the_picture_has_a_lane_without_a_beginning() -> None:
-    found = drawn(entry(8, "append", details={"branch": "old"}))
-    assert found.lanes[1] == LanePicture(name="old", kind="branch", column=1) and found.changes[0].lane == 1
+    picture = drawn(entry(8, "append", details={"branch": "old"}))
+    assert (
+        picture.lanes[1] == LanePicture(name="old", kind="branch", column=1) and picture.changes[0].lane == 1
+    )
 
 
 def test_a_change_says_its_base_only_where_it_was_rebased_and_whose_it_was() -> None:
     who = {"user": "ada", "engine": "spark"}
-    found = drawn(
+    picture = drawn(
         entry(5, "append", details={"added_rows": 3, "added_bytes": 10}, **who),
         entry(6, "append", base=3, details={"added_rows": 4, "added_bytes": 1}, **who),
         entry(7, "append", user="joan"),
     )
-    assert [each.base for each in found.changes] == [None, 3, None]
-    assert [(each.user, each.changes, each.added_rows, each.added_bytes) for each in found.writers] == [
+    assert [change.base for change in picture.changes] == [None, 3, None]
+    assert [
+        (writer.user, writer.changes, writer.added_rows, writer.added_bytes) for writer in picture.writers
+    ] == [
         ("joan", 1, 0, 0),
         ("ada", 2, 7, 11),
     ]
 
 
 def test_versions_that_no_change_has_are_what_aborted_transactions_left() -> None:
-    found = with_aborted(
+    pictures = with_aborted(
         [change(9), change(8), change(5), ChangePicture(kind="damage", version=3), change(1)]
     )
-    assert [(each.kind, each.version, each.first_version) for each in found] == [
+    assert [(picture.kind, picture.version, picture.first_version) for picture in pictures] == [
         ("commit", 9, None),
         ("commit", 8, None),
         ("aborted", 7, 6),
@@ -92,14 +96,14 @@ def test_versions_that_no_change_has_are_what_aborted_transactions_left() -> Non
 
 
 def test_counts_of_a_faulty_client_are_none() -> None:
-    found = drawn(
+    picture = drawn(
         entry(
             1,
             "append",
             details={"added_rows": "many", "added_files": [1], "removed_rows": -(10**9), "branch": ["b"]},
         )
     )
-    change = found.changes[0]
+    change = picture.changes[0]
     assert change.added_rows == change.added_files == change.removed_rows == 0
 
 
@@ -109,14 +113,14 @@ def test_the_busiest_logs_have_columns_of_their_own() -> None:
         for log in range(LOG_COLUMNS + 5)
         for version in range(1, log + 2)
     ]
-    found = drawn(*entries, of_table=False)
-    assert len(found.lanes) == LOG_COLUMNS + 1 and found.lanes[-1].kind == "others"
-    assert found.lanes[0].name == f"shop.{LOG_COLUMNS + 4}"
-    assert {each.lane for each in found.changes} == set(range(LOG_COLUMNS + 1))
+    picture = drawn(*entries, of_table=False)
+    assert len(picture.lanes) == LOG_COLUMNS + 1 and picture.lanes[-1].kind == "others"
+    assert picture.lanes[0].name == f"shop.{LOG_COLUMNS + 4}"
+    assert {change.lane for change in picture.changes} == set(range(LOG_COLUMNS + 1))
 
 
 def test_the_graph_draws_lanes_joints_and_names() -> None:
-    found = drawn(
+    found_picture = drawn(
         entry(1, "create"),
         entry(2, "create branch", details={"name": "b", "kind": "branch"}),
         entry(3, "append", details={"branch": "b"}),
@@ -124,16 +128,16 @@ def test_the_graph_draws_lanes_joints_and_names() -> None:
         entry(5, "fast-forward", details={"branch": "main", "to": "b"}),
         entry(6, "append", base=4),
     )
-    shown = picture(
-        found.changes,
-        lanes=tuple(found.lanes),
+    shown_picture = picture(
+        found_picture.changes,
+        lanes=tuple(found_picture.lanes),
         refs=(
             RefPicture(name="main", kind="branch", version=6),
             RefPicture(name="b", kind="branch", version=2),
             RefPicture(name="v", kind="tag", version=1),
         ),
     )
-    assert [(line, each.version, names) for line, each, names in graph_lines(shown)] == [
+    assert [(line, picture.version, names) for line, picture, names in graph_lines(shown_picture)] == [
         ("◆ │", 6, "main"),
         ("● ╯", 5, ""),
         ("■ │", 4, ""),

@@ -63,16 +63,18 @@ def test_a_link_names_what_was_linked() -> None:
 
 
 def test_a_change_of_the_schema_names_the_columns_by_what_became_of_them() -> None:
-    before = schema_from_arrow(pa.schema({"a": pa.int32(), "b": pa.string()}))
+    schema_before = schema_from_arrow(pa.schema({"a": pa.int32(), "b": pa.string()}))
     fields = (
-        before.fields[0],
-        type(before.fields[1])(id=2, name="c", physical="b_2", type=before.fields[1].type),
+        schema_before.fields[0],
+        type(schema_before.fields[1])(id=2, name="c", physical="b_2", type=schema_before.fields[1].type),
     )
-    renamed = type(before)(fields=fields, last_id=2)
-    assert words.what(entry("change schema"), before, renamed) == "change schema: renamed b to c"
-    shorter = type(before)(fields=before.fields[:1], last_id=2)
-    assert words.what(entry("change schema"), before, shorter) == "change schema: dropped b"
-    assert words.what(entry("change schema"), shorter, before) == "change schema: added b"
+    renamed_schema = type(schema_before)(fields=fields, last_id=2)
+    assert (
+        words.what(entry("change schema"), schema_before, renamed_schema) == "change schema: renamed b to c"
+    )
+    shorter = type(schema_before)(fields=schema_before.fields[:1], last_id=2)
+    assert words.what(entry("change schema"), schema_before, shorter) == "change schema: dropped b"
+    assert words.what(entry("change schema"), shorter, schema_before) == "change schema: added b"
 
 
 def test_properties_are_shown_with_their_values() -> None:

@@ -1,4 +1,4 @@
-"""What compares bytes does nothing for a column with a collation, also where its files have bounds from before."""
+"""What compares bytes does nothing for a column with a collation, even if its files have bounds from before."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ CONDITIONS = [
 def test_a_comparison_may_match_in_every_file(condition: Predicate) -> None:
     # With bounds from when the column had no collation.
     files = files_to_arrow(FILES, PLAIN, ())
-    bound = bind(condition, COLLATED)
-    assert unknown_parts(bound)
-    assert may_match(files, bound, ()).to_pylist() == [True, True]
+    bound_condition = bind(condition, COLLATED)
+    assert unknown_parts(bound_condition)
+    assert may_match(files, bound_condition, ()).to_pylist() == [True, True]
 
 
 def test_unknown_columns_are_still_found_out_and_nulls_still_choose() -> None:
@@ -70,8 +70,8 @@ def test_no_order_and_no_bound_is_taken_from_bytes() -> None:
     metadata = Metadata(schema=COLLATED, specs=(PartitionSpec(),), sort_order=SortOrder(), properties={})
     for kind in ("min", "max"):
         assert aggregate(files, metadata, [Aggregate(kind, "a")]) is None
-    counted = aggregate(files, metadata, [Aggregate("count", "a")])
-    assert counted is not None and counted.to_pydict() == {"0": [17]}
+    aggregates = aggregate(files, metadata, [Aggregate("count", "a")])
+    assert aggregates is not None and aggregates.to_pydict() == {"0": [17]}
     assert [column.id for column in measured_columns(COLLATED)] == [1]
 
 

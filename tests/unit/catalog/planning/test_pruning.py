@@ -36,7 +36,7 @@ def a_file(
     ids = {field.name: field.id for field in SCHEMA.fields}
     return DataFile(
         path=f"data/{name}", size_bytes=1, rows=10, spec_id=spec.id, partition=partition or {},
-        stats={ids[column]: each for column, each in stats.items()},
+        stats={ids[column]: stat for column, stat in stats.items()},
     )  # fmt: skip
 
 
@@ -44,10 +44,10 @@ def between(low: Any, high: Any, nulls: int | None = 0, **more: Any) -> ColumnSt
     return ColumnStats(min=low, max=high, nulls=nulls, **more)
 
 
-def judged(filter: Any, *files: DataFile, specs: Any = (PLAIN,)) -> list[str]:
+def judged_texts(filter: Any, *files: DataFile, specs: Any = (PLAIN,)) -> list[str]:
     """Return for each file whether all, none or some (perhaps) of its rows match."""
-    table, bound = files_to_arrow(files, SCHEMA, specs), bind(as_predicate(filter), SCHEMA)
-    result, may = match(table, bound, specs), may_match(table, bound, specs).to_pylist()
+    table, bound_condition = files_to_arrow(files, SCHEMA, specs), bind(as_predicate(filter), SCHEMA)
+    result, may = match(table, bound_condition, specs), may_match(table, bound_condition, specs).to_pylist()
     proofs = zip(result.all.to_pylist(), result.none.to_pylist(), strict=True)
     words = ["all" if every else "none" if none else "some" for every, none in proofs]
     assert may == [word != "none" for word in words]
@@ -56,77 +56,81 @@ def judged(filter: Any, *files: DataFile, specs: Any = (PLAIN,)) -> list[str]:
 
 def test_bounds_decide_both_ways() -> None:
     file = a_file(n=between(5, 9))
-    assert judged(col("n") > 4, file) == ["all"]
-    assert judged(col("n") > 9, file) == ["none"]
-    assert judged(col("n") >= 9, file) == ["some"]
-    assert judged(~(col("n") > 4), file) == ["none"]
-    assert judged(col("n").is_in([1, 2]), file) == ["none"]
-    assert judged(col("n") == 7, file, a_file(n=between(7, 7))) == ["some", "all"]
+    assert judged_texts(col("n") > 4, file) == ["all"]
+    assert judged_texts(col("n") > 9, file) == ["none"]
+    assert judged_texts(col("n") >= 9, file) == ["some"]
+    assert judged_texts(~(col("n") > 4), file) == ["none"]
+    assert judged_texts(col("n").is_in([1, 2]), file) == ["none"]
+    assert judged_texts(col("n") == 7, file, a_file(n=between(7, 7))) == ["some", "all"]
 
 
 def test_a_row_whose_result_is_null_is_not_deleted() -> None:
     file = a_file(n=between(5, 9, nulls=1))
-    assert judged(col("n") > 4, file) == ["some"]
-    assert judged(~(col("n") > 9), file) == ["some"]
-    assert judged((col("n") > 4) | col("n").is_null(), a_file(n=between(5, 9))) == ["all"]
-    assert judged(col("n") == None, file) == ["none"]  # noqa: E711
-    assert judged(~col("n").is_in([1, None]), file) == ["none"]
+    assert judged_texts(col("n") > 4, file) == ["some"]
+    assert judged_texts(~(col("n") > 9), file) == ["some"]
+    assert judged_texts((col("n") > 4) | col("n").is_null(), a_file(n=between(5, 9))) == ["all"]
+    assert judged_texts(col("n") == None, file) == ["none"]  # noqa: E711
+    assert judged_texts(~col("n").is_in([1, None]), file) == ["none"]
 
 
 def test_missing_statistics_prove_nothing() -> None:
     assert (
-        judged(col("n") > 4, a_file(), a_file(n=between(5, 9, nulls=None)), a_file(n=ColumnStats(nulls=0)))
+        judged_texts(
+            col("n") > 4, a_file(), a_file(n=between(5, 9, nulls=None)), a_file(n=ColumnStats(nulls=0))
+        )
         == ["some"] * 3
     )
-    assert judged(col("n").is_null(), a_file(n=ColumnStats(nulls=10)), a_file(n=ColumnStats(nulls=0))) == [
+    assert judged_texts(
+        col("n").is_null(), a_file(n=ColumnStats(nulls=10)), a_file(n=ColumnStats(nulls=0))
+    ) == [
         "all",
         "none",
     ]
-    assert judged(col("n") > 4, a_file(n=ColumnStats(nulls=10))) == ["none"]
+    assert judged_texts(col("n") > 4, a_file(n=ColumnStats(nulls=10))) == ["none"]
 
 
 def test_nan_is_greater_than_all_numbers_and_equals_itself() -> None:
     with_nan, without = a_file(f=between(1.0, 2.0, nans=1)), a_file(f=between(1.0, 2.0))
-    assert judged(col("f") > 5.0, with_nan, without) == ["some", "none"]
-    assert judged(col("f") < 5.0, with_nan, without) == ["some", "all"]
-    assert judged(col("f") == float("nan"), with_nan, without) == ["some", "none"]
-    assert judged(col("f") <= float("nan"), with_nan, without) == ["all", "all"]
-    assert judged(col("f") > 5.0, a_file(f=ColumnStats(nulls=0))) == ["some"]
+    assert judged_texts(col("f") > 5.0, with_nan, without) == ["some", "none"]
+    assert judged_texts(col("f") < 5.0, with_nan, without) == ["some", "all"]
+    assert judged_texts(col("f") == float("nan"), with_nan, without) == ["some", "none"]
+    assert judged_texts(col("f") <= float("nan"), with_nan, without) == ["all", "all"]
+    assert judged_texts(col("f") > 5.0, a_file(f=ColumnStats(nulls=0))) == ["some"]
 
 
 def test_the_zeros_are_one() -> None:
     file = a_file(f=between(-0.0, -0.0))
-    assert judged(col("f") == 0.0, file) == ["all"]
-    assert judged(col("f").is_in([0.0]), file) == ["all"]
-    assert judged(col("f") < 0.0, file) == ["none"]
+    assert judged_texts(col("f") == 0.0, file) == ["all"]
+    assert judged_texts(col("f").is_in([0.0]), file) == ["all"]
+    assert judged_texts(col("f") < 0.0, file) == ["none"]
 
 
 def test_equal_bounds_of_a_long_text_are_not_its_value() -> None:
     cut = a_file(k=between("b" * 32, "b" * 32))
-    assert judged(col("k") == "b" * 32, cut) == ["some"]
-    assert judged(col("k") == "b" * 40, cut) == ["some"]
-    assert judged(col("k") == "b", a_file(k=between("b", "b"))) == ["all"]
+    assert judged_texts(col("k") == "b" * 32, cut) == ["some"]
+    assert judged_texts(col("k") == "b" * 40, cut) == ["some"]
+    assert judged_texts(col("k") == "b", a_file(k=between("b", "b"))) == ["all"]
 
 
 def test_text_between_two_that_start_alike_starts_alike() -> None:
     file = a_file(k=between("abc", "abz"))
-    assert judged(col("k").starts_with("ab"), file) == ["all"]
-    assert judged(col("k").starts_with("abcd"), file) == ["some"]
-    assert judged(col("k").starts_with("b"), file) == ["none"]
-    assert judged(col("k").starts_with("aa"), file) == ["none"]
-    assert judged(col("k").contains("q"), a_file(k=between("abc", "abc"))) == ["none"]
+    assert judged_texts(col("k").starts_with("ab"), file) == ["all"]
+    assert judged_texts(col("k").starts_with("abcd"), file) == ["some"]
+    assert judged_texts(col("k").starts_with("b"), file) == ["none"]
+    assert judged_texts(col("k").starts_with("aa"), file) == ["none"]
+    assert judged_texts(col("k").contains("q"), a_file(k=between("abc", "abc"))) == ["none"]
 
 
 def test_identity_partitions_are_known_exactly() -> None:
     spec = spec_from_transforms(["k"], SCHEMA)
     files = [a_file(spec=spec, partition={1000: value}) for value in ("a", "b" * 40, None)]
-    assert judged(col("k") == "b" * 40, *files, specs=[spec]) == ["none", "all", "none"]
-    assert judged(col("k").null_safe_equals("a"), *files, specs=[spec]) == ["all", "none", "none"]
-    assert judged(~col("k").null_safe_equals("a"), *files, specs=[spec]) == ["none", "all", "all"]
-    assert judged(~(col("k") == "a"), *files, specs=[spec]) == ["none", "all", "none"]
-    assert judged(col("k").is_null(), *files, specs=[spec]) == ["none", "none", "all"]
-    assert judged(col("k").is_in(["a", None]), *files, specs=[spec]) == ["all", "none", "none"]
-    assert judged(col("k").ends_with("b"), *files, specs=[spec]) == ["none", "all", "none"]
+    assert judged_texts(col("k") == "b" * 40, *files, specs=[spec]) == ["none", "all", "none"]
+    assert judged_texts(col("k").null_safe_equals("a"), *files, specs=[spec]) == ["all", "none", "none"]
+    assert judged_texts(~col("k").null_safe_equals("a"), *files, specs=[spec]) == ["none", "all", "all"]
+    assert judged_texts(~(col("k") == "a"), *files, specs=[spec]) == ["none", "all", "none"]
+    assert judged_texts(col("k").is_null(), *files, specs=[spec]) == ["none", "none", "all"]
+    assert judged_texts(col("k").is_in(["a", None]), *files, specs=[spec]) == ["all", "none", "none"]
+    assert judged_texts(col("k").ends_with("b"), *files, specs=[spec]) == ["none", "all", "none"]
 
 
 def test_every_file_is_judged_by_the_spec_that_it_was_written_with() -> None:
@@ -137,51 +141,53 @@ def test_every_file_is_judged_by_the_spec_that_it_was_written_with() -> None:
         a_file(spec=second, partition={1001: None}),
     ]  # fmt: skip
     specs = [first, second]
-    assert judged(col("k") == "a", *files, specs=specs) == ["all", "some", "some"]
-    assert judged(col("k").is_null(), *files, specs=specs) == ["none", "some", "some"]
+    assert judged_texts(col("k") == "a", *files, specs=specs) == ["all", "some", "some"]
+    assert judged_texts(col("k").is_null(), *files, specs=specs) == ["none", "some", "some"]
     at_noon = dt.datetime(1970, 1, 1, 12, tzinfo=dt.UTC)
-    assert judged(col("ts") < at_noon, *files, specs=specs) == ["some", "some", "none"]
-    assert judged(col("ts") < at_noon + dt.timedelta(hours=12), *files, specs=specs) == [
+    assert judged_texts(col("ts") < at_noon, *files, specs=specs) == ["some", "some", "none"]
+    assert judged_texts(col("ts") < at_noon + dt.timedelta(hours=12), *files, specs=specs) == [
         "some",
         "all",
         "none",
     ]
-    assert judged(col("ts") >= at_noon + dt.timedelta(hours=12), *files, specs=specs) == [
+    assert judged_texts(col("ts") >= at_noon + dt.timedelta(hours=12), *files, specs=specs) == [
         "some",
         "none",
         "none",
     ]
-    assert judged(col("ts").is_null(), *files, specs=specs) == ["some", "none", "all"]
+    assert judged_texts(col("ts").is_null(), *files, specs=specs) == ["some", "none", "all"]
 
 
 def test_buckets_rule_files_out() -> None:
     spec = spec_from_transforms([{"transform": "bucket", "args": [16], "column": ["n"]}], SCHEMA)
     files = [a_file(spec=spec, partition={1000: bucket}) for bucket in range(16)]
-    assert judged(col("n") == 34, *files, specs=[spec]).count("some") == 1
-    assert judged(col("n") > 34, *files, specs=[spec]) == ["some"] * 16
+    assert judged_texts(col("n") == 34, *files, specs=[spec]).count("some") == 1
+    assert judged_texts(col("n") > 34, *files, specs=[spec]) == ["some"] * 16
     bucket = as_predicate(
         {"op": "=", "args": [{"transform": "bucket", "args": [16, {"col": ["n"]}]}, {"lit": 3}]}
     )
-    assert judged(bucket, *files, specs=[spec]) == ["all" if number == 3 else "none" for number in range(16)]
+    assert judged_texts(bucket, *files, specs=[spec]) == [
+        "all" if number == 3 else "none" for number in range(16)
+    ]
 
 
 def test_an_unknown_condition_may_match_anything_and_deletes_nothing() -> None:
-    files, bound = (
+    files, bound_condition = (
         files_to_arrow([a_file()], SCHEMA, ()),
         bind(as_predicate({"op": "ODD", "args": []}), SCHEMA),
     )
-    assert may_match(files, bound, ()).to_pylist() == [True]
+    assert may_match(files, bound_condition, ()).to_pylist() == [True]
     with pytest.raises(Unsupported, match="ODD"):
-        match(files, bound, ())
+        match(files, bound_condition, ())
 
 
 def test_a_plan_has_the_columns_of_every_partition_field_even_without_files() -> None:
     spec = spec_from_transforms(["k"], SCHEMA)
-    planned = plan_scan(FileSet.empty(), lambda names: [], None, [PLAIN, spec])
-    assert planned.schema.names == ["path", "size", "rows", "spec", "p1000"]
+    plan = plan_scan(FileSet.empty(), lambda names: [], None, [PLAIN, spec])
+    assert plan.schema.names == ["path", "size", "rows", "spec", "p1000"]
     files = FileSet.empty().added([a_file(n=between(1, 2), k=between("a", "b"))], SCHEMA, [PLAIN])
-    planned = plan_scan(files, lambda names: [], None, [PLAIN, spec], statistics=[2])
-    assert planned.schema.names == ["path", "size", "rows", "spec", "lo2", "hi2", "nulls2", "p1000"]
+    plan = plan_scan(files, lambda names: [], None, [PLAIN, spec], statistics=[2])
+    assert plan.schema.names == ["path", "size", "rows", "spec", "lo2", "hi2", "nulls2", "p1000"]
 
 
 def test_a_limit_stops_at_rows_that_match_for_certain() -> None:
@@ -189,15 +195,17 @@ def test_a_limit_stops_at_rows_that_match_for_certain() -> None:
         [a_file(str(number), n=between(number, number + 1)) for number in range(8)], SCHEMA, [PLAIN]
     )
 
-    def planned(filter: Any, limit: int) -> list[str]:
-        bound = None if filter is None else bind(filter, SCHEMA)
-        paths: list[str] = plan_scan(files, lambda names: [], bound, [PLAIN], limit=limit)["path"].to_pylist()
+    def planned_texts(filter: Any, limit: int) -> list[str]:
+        bound_condition = None if filter is None else bind(filter, SCHEMA)
+        paths: list[str] = plan_scan(files, lambda names: [], bound_condition, [PLAIN], limit=limit)[
+            "path"
+        ].to_pylist()
         return [path.removeprefix("data/") for path in paths]
 
-    assert planned(None, 11) == ["0", "1"]
-    assert planned(None, 0) == []
-    assert planned(col("n") >= 2, 10) == ["1", "2"]
-    assert planned(col("n") >= 2, 1000) == ["1", "2", "3", "4", "5", "6", "7"]
+    assert planned_texts(None, 11) == ["0", "1"]
+    assert planned_texts(None, 0) == []
+    assert planned_texts(col("n") >= 2, 10) == ["1", "2"]
+    assert planned_texts(col("n") >= 2, 1000) == ["1", "2", "3", "4", "5", "6", "7"]
 
 
 def test_files_are_decided_without_reading_if_that_is_exact() -> None:
@@ -210,7 +218,7 @@ def test_files_are_decided_without_reading_if_that_is_exact() -> None:
 def test_partition_keys_are_the_same_from_files_and_from_tables() -> None:
     spec = spec_from_transforms(["f", {"transform": "day", "column": ["ts"]}], SCHEMA)
     values = ({1000: "NaN", 1001: 5}, {1000: None}, {1001: -1}, {1000: 1})
-    files = [a_file(spec=spec, partition=each) for each in values]
+    files = [a_file(spec=spec, partition=value) for value in values]
     metadata = Metadata(schema=SCHEMA, specs=(spec,), sort_order=SortOrder(), properties={})
     partitions, known = partition_of_files(files_to_arrow(files, SCHEMA, [spec]), metadata)
     assert keys_of(partitions, len(files)) == [partition_key(file, spec) for file in files]
@@ -231,9 +239,10 @@ def test_transforms_bound_their_column_to_the_last_microsecond_character_and_num
         files = files_to_arrow(
             [DataFile(path="x", size_bytes=1, rows=1, partition={1000: value})], schema, [spec]
         )
-        found = [match(files, bind(each, schema), [spec]) for each in filters]
+        matches = [match(files, bind(filter, schema), [spec]) for filter in filters]
         return [
-            "all" if each.all[0].as_py() else "none" if each.none[0].as_py() else "some" for each in found
+            "all" if match.all[0].as_py() else "none" if match.none[0].as_py() else "some"
+            for match in matches
         ]
 
     hour, us = dt.datetime(1969, 12, 31, 23, tzinfo=dt.UTC), dt.timedelta(microseconds=1)

@@ -36,15 +36,17 @@ SCHEMA = schema_from_arrow(ROWS.schema)
     ],
 )
 def test_it_means_the_same(condition: str) -> None:
-    bound = bind(as_predicate(condition), SCHEMA)
-    said = typed(bound)
-    assert said is not None and all(each.type is not None for each in literals(said))
-    assert evaluate(bind(said, SCHEMA), ROWS).to_pylist() == evaluate(bound, ROWS).to_pylist()
+    bound_condition = bind(as_predicate(condition), SCHEMA)
+    predicate = typed(bound_condition)
+    assert predicate is not None and all(literal.type is not None for literal in literals(predicate))
+    assert evaluate(bind(predicate, SCHEMA), ROWS).to_pylist() == evaluate(bound_condition, ROWS).to_pylist()
 
 
 def literals(predicate: Predicate) -> list[FilterLiteral]:
-    found = [each for each in predicate.args if isinstance(each, FilterLiteral)]
-    return found + [each for part in predicate.args if isinstance(part, Predicate) for each in literals(part)]
+    args = [arg for arg in predicate.args if isinstance(arg, FilterLiteral)]
+    return args + [
+        literal for part in predicate.args if isinstance(part, Predicate) for literal in literals(part)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_a_type_without_a_place_is_refused_with_the_columns_name(arrow: pa.DataT
         schema_from_arrow(pa.schema([("s", pa.struct([("c", arrow)]))]))
 
 
-def nested() -> list[Field]:
+def nested_fields() -> list[Field]:
     point = StructType((Field(name="x", type=AtomicType("float"), nullable=False),))
     return [
         Field(name="a b", type=AtomicType("interval day to second")),
@@ -58,12 +58,12 @@ def nested() -> list[Field]:
 
 
 def test_nested_types_go_to_arrow_and_back() -> None:
-    schema = assign_ids(nested())
+    schema = assign_ids(nested_fields())
     assert schema_from_arrow(schema_to_arrow(schema)) == schema
 
 
 def test_field_ids_stand_at_every_level_and_physical_names_only_in_files() -> None:
-    schema = assign_ids(nested())
+    schema = assign_ids(nested_fields())
     logical, physical = schema_to_arrow(schema), schema_to_arrow(schema, physical=True)
     assert logical.names == ["a b", "l", "m"] and physical.names == ["a_b_1", "l_2", "m_5"]
     assert physical.field("a_b_1").type == pa.int64() and logical.field("a b").type == pa.duration("us")

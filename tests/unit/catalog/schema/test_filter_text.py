@@ -1,4 +1,4 @@
-"""Filters as text: what Spark's SQL means by them, and what is refused by its name."""
+"""Filters as text have the meaning of Spark's SQL, or are refused by name."""
 
 from __future__ import annotations
 
@@ -148,8 +148,8 @@ def test_what_is_wrong_or_cannot_be_said_is_refused_by_its_name(text: str, messa
 
 
 def test_many_conditions_are_one_level_deep() -> None:
-    found = as_predicate(" AND ".join(f"a <> {number}" for number in range(5000)))
-    assert len(found.args) == 5000
+    predicate = as_predicate(" AND ".join(f"a <> {number}" for number in range(5000)))
+    assert len(predicate.args) == 5000
 
 
 def test_texts_stand_in_lists_as_other_filters_do() -> None:

@@ -20,18 +20,18 @@ PAGE = Path(__file__).parents[4] / "docs" / "properties.md"
 SCHEMA = pa.schema({"id": pa.int64()})
 
 
-def spelled(name: str) -> str:
+def spelled_text(name: str) -> str:
     return name.replace("*", "some")
 
 
 @pytest.mark.parametrize("known", FOREIGN, ids=lambda each: each.name)
 def test_a_property_of_another_format_is_never_ignored_in_silence(known):
-    name = spelled(known.name)
+    name = spelled_text(known.name)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         for fine in known.fine:
-            check_properties({name: spelled(fine).upper()})
-            warn_of_foreign({name: spelled(fine).upper()})
+            check_properties({name: spelled_text(fine).upper()})
+            warn_of_foreign({name: spelled_text(fine).upper()})
         assert not heard
         if known.verdict is PropertyVerdict.REFUSED:
             with pytest.raises(

@@ -13,7 +13,7 @@ from lakelog.catalog.core.schema.types import AtomicType, ListType, TypedValue
 from lakelog.log.errors import InvalidInput
 
 
-def typed(type: str, value: Any) -> TypedValue:
+def typed_value(type: str, value: Any) -> TypedValue:
     return TypedValue(type=type, value=value)
 
 
@@ -72,15 +72,15 @@ def test_a_value_that_the_column_cannot_hold_is_none(given: Any, type: str) -> N
 @pytest.mark.parametrize(
     ("stored", "type", "value"),
     [
-        (typed("byte", -128), "long", typed("long", -128)),
-        (typed("integer", 5), "decimal(12,2)", typed("decimal(12,2)", "5.00")),
-        (typed("decimal(5,2)", "1.25"), "decimal(30,4)", typed("decimal(30,4)", "1.2500")),
-        (typed("float", 0.10000000149011612), "double", typed("double", 0.10000000149011612)),
-        (typed("float", "NaN"), "double", typed("double", "NaN")),
-        (typed("date", 18_292), "timestamp_ntz", typed("timestamp_ntz", 1_580_428_800_000_000)),
-        (typed("string", "a  "), "varchar(5)", typed("string", "a  ")),
-        (typed("string", "A"), "string collate UTF8_LCASE", typed("string", "A")),
-        (typed("time(3)", 1000), "time(6)", typed("time(6)", 1000)),
+        (typed_value("byte", -128), "long", typed_value("long", -128)),
+        (typed_value("integer", 5), "decimal(12,2)", typed_value("decimal(12,2)", "5.00")),
+        (typed_value("decimal(5,2)", "1.25"), "decimal(30,4)", typed_value("decimal(30,4)", "1.2500")),
+        (typed_value("float", 0.10000000149011612), "double", typed_value("double", 0.10000000149011612)),
+        (typed_value("float", "NaN"), "double", typed_value("double", "NaN")),
+        (typed_value("date", 18_292), "timestamp_ntz", typed_value("timestamp_ntz", 1_580_428_800_000_000)),
+        (typed_value("string", "a  "), "varchar(5)", typed_value("string", "a  ")),
+        (typed_value("string", "A"), "string collate UTF8_LCASE", typed_value("string", "A")),
+        (typed_value("time(3)", 1000), "time(6)", typed_value("time(6)", 1000)),
     ],
 )
 def test_a_value_becomes_what_its_column_became(stored: TypedValue, type: str, value: TypedValue) -> None:
@@ -90,12 +90,12 @@ def test_a_value_becomes_what_its_column_became(stored: TypedValue, type: str, v
 @pytest.mark.parametrize(
     ("stored", "type"),
     [
-        (typed("long", 5), "integer"),
-        (typed("string", "5"), "integer"),
-        (typed("integer", 1 << 40), "integer"),
-        (typed("decimal(5,2)", "1.255"), "decimal(5,2)"),
-        (typed("binary", "*"), "binary"),
-        (typed("long", 5), "variant"),
+        (typed_value("long", 5), "integer"),
+        (typed_value("string", "5"), "integer"),
+        (typed_value("integer", 1 << 40), "integer"),
+        (typed_value("decimal(5,2)", "1.255"), "decimal(5,2)"),
+        (typed_value("binary", "*"), "binary"),
+        (typed_value("long", 5), "variant"),
     ],
 )
 def test_a_value_of_another_type_is_refused(stored: TypedValue, type: str) -> None:
@@ -119,46 +119,51 @@ def test_a_value_of_another_type_is_refused(stored: TypedValue, type: str) -> No
 )
 def test_a_value_in_another_form_than_its_types_is_refused(type: str, value: Any) -> None:
     with pytest.raises(InvalidInput):
-        typed(type, value)
+        typed_value(type, value)
 
 
 def test_a_column_keeps_a_value_from_elsewhere_in_its_own_type() -> None:
-    assert stored_value(typed("integer", 5), AtomicType("long")) == typed("long", 5)
-    assert stored_value(typed("string", "ab"), AtomicType("char(4)")) == typed("string", "ab  ")
-    assert stored_value(typed("string", "ab  "), AtomicType("varchar(3)")) == typed("string", "ab ")
-    assert stored_value(typed("decimal(5,2)", "1.5"), AtomicType("decimal(5,2)")) == typed(
+    assert stored_value(typed_value("integer", 5), AtomicType("long")) == typed_value("long", 5)
+    assert stored_value(typed_value("string", "ab"), AtomicType("char(4)")) == typed_value("string", "ab  ")
+    assert stored_value(typed_value("string", "ab  "), AtomicType("varchar(3)")) == typed_value(
+        "string", "ab "
+    )
+    assert stored_value(typed_value("decimal(5,2)", "1.5"), AtomicType("decimal(5,2)")) == typed_value(
         "decimal(5,2)", "1.50"
     )
-    assert stored_value(typed("string", None), ListType(element=AtomicType("long"))) is None
+    assert stored_value(typed_value("string", None), ListType(element=AtomicType("long"))) is None
     with pytest.raises(InvalidInput, match="too long"):
-        stored_value(typed("string", "abcd"), AtomicType("varchar(3)"))
+        stored_value(typed_value("string", "abcd"), AtomicType("varchar(3)"))
     with pytest.raises(InvalidInput, match="not a value of the type array<long>"):
-        stored_value(typed("long", 1), ListType(element=AtomicType("long")))
+        stored_value(typed_value("long", 1), ListType(element=AtomicType("long")))
 
 
 @pytest.mark.parametrize(
     ("value", "sql"),
     [
-        (typed("boolean", False), "false"),
-        (typed("long", -(2**63)), "-9223372036854775808"),
-        (typed("float", 1e-45), "1e-45F"),
-        (typed("double", -0.0), "-0.0D"),
-        (typed("double", "-Infinity"), "CAST('-Infinity' AS DOUBLE)"),
-        (typed("decimal(5,2)", "-1.50"), "-1.50"),
-        (typed("string", "it's \\ \n\"ä😀"), "'it\\'s \\\\ \n\"ä😀'"),
-        (typed("binary", "AP8="), "X'00ff'"),
-        (typed("date", -719_529), "DATE '-0001-12-31'"),
-        (typed("date", 2_932_897), "DATE '+10000-01-01'"),
-        (typed("timestamp", -1), "TIMESTAMP '1969-12-31 23:59:59.999999Z'"),
-        (typed("timestamp_ntz", 0), "TIMESTAMP_NTZ '1970-01-01 00:00:00.000000'"),
-        (typed("time(6)", 86_399_999_999), "TIME '23:59:59.999999'"),
-        (typed("interval year", -36), "INTERVAL '-3' YEAR"),
-        (typed("interval year to month", -14), "INTERVAL '-1-2' YEAR TO MONTH"),
-        (typed("interval month", 14), "INTERVAL '14' MONTH"),
-        (typed("interval day", 172_800_000_000), "INTERVAL '2' DAY"),
-        (typed("interval day to second", -93_784_500_000), "INTERVAL '-1 02:03:04.500000' DAY TO SECOND"),
-        (typed("interval hour to minute", 360_060_000_000), "INTERVAL '100:01' HOUR TO MINUTE"),
-        (typed("interval second", 61_000_001), "INTERVAL '61.000001' SECOND"),
+        (typed_value("boolean", False), "false"),
+        (typed_value("long", -(2**63)), "-9223372036854775808"),
+        (typed_value("float", 1e-45), "1e-45F"),
+        (typed_value("double", -0.0), "-0.0D"),
+        (typed_value("double", "-Infinity"), "CAST('-Infinity' AS DOUBLE)"),
+        (typed_value("decimal(5,2)", "-1.50"), "-1.50"),
+        (typed_value("string", "it's \\ \n\"ä😀"), "'it\\'s \\\\ \n\"ä😀'"),
+        (typed_value("binary", "AP8="), "X'00ff'"),
+        (typed_value("date", -719_529), "DATE '-0001-12-31'"),
+        (typed_value("date", 2_932_897), "DATE '+10000-01-01'"),
+        (typed_value("timestamp", -1), "TIMESTAMP '1969-12-31 23:59:59.999999Z'"),
+        (typed_value("timestamp_ntz", 0), "TIMESTAMP_NTZ '1970-01-01 00:00:00.000000'"),
+        (typed_value("time(6)", 86_399_999_999), "TIME '23:59:59.999999'"),
+        (typed_value("interval year", -36), "INTERVAL '-3' YEAR"),
+        (typed_value("interval year to month", -14), "INTERVAL '-1-2' YEAR TO MONTH"),
+        (typed_value("interval month", 14), "INTERVAL '14' MONTH"),
+        (typed_value("interval day", 172_800_000_000), "INTERVAL '2' DAY"),
+        (
+            typed_value("interval day to second", -93_784_500_000),
+            "INTERVAL '-1 02:03:04.500000' DAY TO SECOND",
+        ),
+        (typed_value("interval hour to minute", 360_060_000_000), "INTERVAL '100:01' HOUR TO MINUTE"),
+        (typed_value("interval second", 61_000_001), "INTERVAL '61.000001' SECOND"),
     ],
 )
 def test_a_value_is_written_as_sparks_literal(value: TypedValue, sql: str) -> None:
@@ -166,5 +171,5 @@ def test_a_value_is_written_as_sparks_literal(value: TypedValue, sql: str) -> No
 
 
 def test_years_of_iso_have_four_digits_or_a_sign() -> None:
-    texts = [moment_text(typed("date", days)) for days in (-719_528, -719_529, 2_932_896, 2_932_897)]
+    texts = [moment_text(typed_value("date", days)) for days in (-719_528, -719_529, 2_932_896, 2_932_897)]
     assert texts == ["0000-01-01", "-0001-12-31", "9999-12-31", "+10000-01-01"]

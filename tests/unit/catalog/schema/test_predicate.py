@@ -46,9 +46,9 @@ def matching(filter: Any, **column: list[Any]) -> list[bool | None]:
 
 
 def test_the_three_ways_to_write_a_filter_mean_the_same() -> None:
-    written = (col("a") > 5) & ~col("Text").is_in(["x", "y"])
-    assert as_predicate([("a", ">", 5), ("Text", "not in", ["x", "y"])]) == written
-    assert as_predicate(written.to_json()) == written
+    predicate = (col("a") > 5) & ~col("Text").is_in(["x", "y"])
+    assert as_predicate([("a", ">", 5), ("Text", "not in", ["x", "y"])]) == predicate
+    assert as_predicate(predicate.to_json()) == predicate
     assert as_predicate([[("a", "==", 1)], [("a", "!=", 2)]]) == (col("a") == 1) | (col("a") != 2)
     assert as_predicate(("a", "<=", 1)) == (col("a") <= 1)
 
@@ -102,12 +102,12 @@ def test_beside_a_double_numbers_are_compared_as_doubles() -> None:
     assert matching(col("price") >= 0.1, price=prices) == [False, True, True, None]
     assert matching(col("price").is_in([0.1, None]), price=prices) == [None, True, None, None]
     large = [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, None]
-    for value, found in (
+    for value, found_flags in (
         (2.0**53, [False, True, True, False, None]),
         (2.0**53 + 2, [False, False, False, True, None]),
     ):
-        assert matching(col("p.q") == value, **{"p.q": large}) == found
-        assert matching(col("p.q").is_in([value]), **{"p.q": large}) == found
+        assert matching(col("p.q") == value, **{"p.q": large}) == found_flags
+        assert matching(col("p.q").is_in([value]), **{"p.q": large}) == found_flags
     assert matching(col("p.q") < 2.0**53, **{"p.q": large}) == [True, False, False, False, None]
 
 
@@ -120,8 +120,11 @@ def test_a_literal_that_the_type_cannot_hold_is_never_rounded() -> None:
         True,
         False,
     ]
-    bound = bind(col("a") > 5.5, SCHEMA)
-    assert isinstance(bound, CompareCondition) and (bound.op, bound.value.as_py()) == (">=", 6)
+    bound_condition = bind(col("a") > 5.5, SCHEMA)
+    assert isinstance(bound_condition, CompareCondition) and (
+        bound_condition.op,
+        bound_condition.value.as_py(),
+    ) == (">=", 6)
     assert isinstance(bind(col("a") > 2**40, SCHEMA), KnownCondition)
 
 
@@ -196,13 +199,13 @@ def test_python_words_between_filters_are_refused() -> None:
 
 
 def test_an_unknown_condition_is_kept_by_name_and_refused_on_rows() -> None:
-    bound = bind(as_predicate({"op": "AND", "args": [
+    bound_condition = bind(as_predicate({"op": "AND", "args": [
         {"op": "=", "args": [{"col": ["a"]}, {"lit": 1}]},
         {"op": "SOUNDS_LIKE", "args": [{"col": ["Text"]}, {"lit": "x"}]},
     ]}), SCHEMA)  # fmt: skip
-    assert unknown_parts(bound) == ["SOUNDS_LIKE(Text, 'x')"]
+    assert unknown_parts(bound_condition) == ["SOUNDS_LIKE(Text, 'x')"]
     with pytest.raises(Unsupported, match="SOUNDS_LIKE"):
-        evaluate(bound, pa.table({"a": [1], "Text": ["x"]}))
+        evaluate(bound_condition, pa.table({"a": [1], "Text": ["x"]}))
     with pytest.raises(NoSuchColumn):
         bind(as_predicate({"op": "SOUNDS_LIKE", "args": [{"col": ["b"]}]}), SCHEMA)
     assert unknown_parts(bind(col("a") == col("s.x"), SCHEMA)) == ["a = `s.x`"]

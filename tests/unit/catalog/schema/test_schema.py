@@ -15,7 +15,7 @@ def column(name: str, type: Type = LONG) -> Field:
     return Field(name=name, type=type)
 
 
-def nested() -> Schema:
+def nested_schema() -> Schema:
     point = StructType((column("x"), column("y")))
     return assign_ids(
         [
@@ -28,7 +28,7 @@ def nested() -> Schema:
 
 
 def test_ids_are_given_to_parents_before_their_parts_and_the_last_one_is_remembered() -> None:
-    schema = nested()
+    schema = nested_schema()
     assert {".".join(path): id for id, path in schema.paths.items()} == {
         "id": 1, "p": 2, "p.x": 3, "p.y": 4, "ps": 5, "ps.element": 6, "ps.element.x": 7, "ps.element.y": 8,
         "m": 9, "m.key": 10, "m.value": 11, "m.value.x": 12, "m.value.y": 13,
@@ -43,11 +43,11 @@ def test_ids_go_on_after_those_of_an_earlier_schema() -> None:
 def test_physical_names_are_plain_short_and_unique_by_their_id() -> None:
     assert physical_name("Straße 1/2", 7) == "Stra_e_1_2_7"
     assert physical_name("x" * 200, 12) == "x" * 48 + "_12"
-    assert nested().field_by_id(8).physical == "y_8"
+    assert nested_schema().field_by_id(8).physical == "y_8"
 
 
 def test_a_field_is_found_by_exact_name_first_and_then_without_regard_to_case() -> None:
-    schema = nested()
+    schema = nested_schema()
     assert schema.find(["PS", "Element", "X"]).id == 7
     assert schema.get(["P", "x"], case_sensitive=True) is None
     assert schema.field_by_id(11).name == "value"
@@ -55,7 +55,7 @@ def test_a_field_is_found_by_exact_name_first_and_then_without_regard_to_case() 
 
 def test_a_missing_column_is_named_with_those_that_are_there() -> None:
     with pytest.raises(NoSuchColumn, match=r"there is no column p\.z; the columns are id, p, ps, m"):
-        nested().find(["p", "z"])
+        nested_schema().find(["p", "z"])
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "a\x00", "\x7f", "x" * 256, "\ud800"])
@@ -98,7 +98,7 @@ def test_a_map_is_refused_in_the_key_of_a_map_at_any_depth_but_not_in_its_value(
 
 
 def test_a_schema_survives_json() -> None:
-    schema = nested()
+    schema = nested_schema()
     assert msgspec.json.decode(msgspec.json.encode(schema), type=Schema) == schema
 
 

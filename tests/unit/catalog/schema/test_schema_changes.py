@@ -60,44 +60,51 @@ def names(altered: AlteredDefinition, *path: str) -> list[str]:
 
 
 def test_a_column_is_added_last_first_or_after_another() -> None:
-    altered = alter(
+    altered_definition = alter(
         table(),
         change("add-column", "z", type="long"),
         change("add-column", "a", type="long", position="first"),
         change("add-column", "b", type="long", position={"after": "ID"}),
         change("add-column", "p.w", type="long", position={"after": "x"}),
     )
-    assert names(altered) == ["a", "id", "b", "name", "day", "p", "ps", "m", "z"]
-    assert names(altered, "p") == ["x", "w", "y"]
-    assert altered.schema.find(["z"]).id == table().schema.last_id + 1
-    assert altered.schema.last_id == table().schema.last_id + 4
+    assert names(altered_definition) == ["a", "id", "b", "name", "day", "p", "ps", "m", "z"]
+    assert names(altered_definition, "p") == ["x", "w", "y"]
+    assert altered_definition.schema.find(["z"]).id == table().schema.last_id + 1
+    assert altered_definition.schema.last_id == table().schema.last_id + 4
 
 
 def test_columns_are_added_inside_arrays_map_keys_and_map_values() -> None:
-    altered = alter(
+    altered_definition = alter(
         table(),
         change("add-column", "ps.element.z", type=POINT),
         change("add-column", "m.key.z", type="string"),
     )
-    assert altered.schema.find(["ps", "element", "z", "y"]).id == altered.schema.last_id - 1
-    assert names(altered, "m", "key") == ["x", "y", "z"]
+    assert (
+        altered_definition.schema.find(["ps", "element", "z", "y"]).id
+        == altered_definition.schema.last_id - 1
+    )
+    assert names(altered_definition, "m", "key") == ["x", "y", "z"]
 
 
 def test_a_column_that_is_dropped_and_added_again_is_another_column() -> None:
-    altered = alter(table(), change("delete-column", "name"), change("add-column", "name", type="string"))
-    before, after = table().schema.find(["name"]), altered.schema.find(["name"])
-    assert after.id > table().schema.last_id >= before.id
-    assert after.physical != before.physical
+    altered_definition = alter(
+        table(), change("delete-column", "name"), change("add-column", "name", type="string")
+    )
+    field_before, field_after = table().schema.find(["name"]), altered_definition.schema.find(["name"])
+    assert field_after.id > table().schema.last_id >= field_before.id
+    assert field_after.physical != field_before.physical
 
 
 def test_a_renamed_column_keeps_its_id_its_physical_name_and_its_partitioning() -> None:
-    before = table(partition_by=("day",))
-    altered = alter(
-        before, change("rename-column", "day", new_name="date"), change("rename-column", "p.x", new_name="X")
+    table_before = table(partition_by=("day",))
+    altered_definition = alter(
+        table_before,
+        change("rename-column", "day", new_name="date"),
+        change("rename-column", "p.x", new_name="X"),
     )
-    assert altered.schema.find(["date"]).physical == before.schema.find(["day"]).physical
-    assert altered.spec == before.spec
-    assert names(altered, "p") == ["X", "y"]
+    assert altered_definition.schema.find(["date"]).physical == table_before.schema.find(["day"]).physical
+    assert altered_definition.spec == table_before.spec
+    assert names(altered_definition, "p") == ["X", "y"]
 
 
 @pytest.mark.parametrize(
@@ -109,8 +116,8 @@ def test_a_renamed_column_keeps_its_id_its_physical_name_and_its_partitioning() 
     ],
 )  # fmt: skip
 def test_a_type_is_widened_at_every_level(path: str, type: str) -> None:
-    altered = alter(table(), change("update-column-type", path, type=type))
-    assert str(altered.schema.find(path.split(".")).type) == type
+    altered_definition = alter(table(), change("update-column-type", path, type=type))
+    assert str(altered_definition.schema.find(path.split(".")).type) == type
 
 
 @pytest.mark.parametrize(
@@ -129,21 +136,21 @@ def test_a_change_to_the_same_type_is_none() -> None:
 
 
 def test_the_source_of_a_partition_is_widened_only_where_its_values_stay() -> None:
-    before = table(partition_by=({"transform": "bucket", "args": [8], "column": ["id"]}, "name", "day"))
-    assert alter(before, change("update-column-type", "id", type="long")).spec == before.spec
-    widened = alter(before, change("update-column-type", "name", type="string"))
-    assert widened.spec.fields[1].result.name == "string"
+    table_before = table(partition_by=({"transform": "bucket", "args": [8], "column": ["id"]}, "name", "day"))
+    assert alter(table_before, change("update-column-type", "id", type="long")).spec == table_before.spec
+    widened_definition = alter(table_before, change("update-column-type", "name", type="string"))
+    assert widened_definition.spec.fields[1].result.name == "string"
     for path, type in (("id", "decimal(20,0)"), ("id", "double"), ("day", "timestamp_ntz")):
         with pytest.raises(Unsupported, match="the source of the partition field"):
-            alter(before, change("update-column-type", path, type=type))
+            alter(table_before, change("update-column-type", path, type=type))
 
 
 def test_a_column_of_a_former_partitioning_can_be_dropped_and_its_values_keep_their_type() -> None:
-    altered = alter(
+    altered_definition = alter(
         table(partition_by=("day",)), change("set-partitioning", fields=[]), change("delete-column", "day")
     )
-    assert [spec.fields[0].result.name for spec in altered.specs if spec.fields] == ["date"]
-    assert altered.spec.fields == ()
+    assert [spec.fields[0].result.name for spec in altered_definition.specs if spec.fields] == ["date"]
+    assert altered_definition.spec.fields == ()
 
 
 def test_a_column_in_use_cannot_be_dropped_nor_can_the_struct_around_it() -> None:
@@ -166,11 +173,11 @@ def test_parts_of_types_and_last_fields_and_keys_cannot_be_dropped() -> None:
 
 def test_all_columns_may_be_replaced_by_others_at_once() -> None:
     definition = table()
-    dropped = [change("delete-column", field.name) for field in definition.schema.fields]
+    dropped_changes = [change("delete-column", field.name) for field in definition.schema.fields]
     with pytest.raises(InvalidInput, match="last column of the table"):
-        alter(definition, *dropped)
-    added = change("add-column", definition.schema.fields[0].name, type="integer")
-    (field,) = alter(definition, *dropped, added).schema.fields
+        alter(definition, *dropped_changes)
+    added_change = change("add-column", definition.schema.fields[0].name, type="integer")
+    (field,) = alter(definition, *dropped_changes, added_change).schema.fields
     assert field.id > definition.schema.last_id
 
 
@@ -195,16 +202,19 @@ def test_names_stay_apart_when_columns_are_added_and_renamed() -> None:
 
 
 def test_null_may_be_allowed_and_forbidden_but_not_allowed_in_keys() -> None:
-    altered = alter(
+    altered_definition = alter(
         table(),
         change("update-column-nullability", "id", nullable=True),
         change("update-column-nullability", "ps.element", nullable=True),
         change("update-column-nullability", "m.value", nullable=True),
     )
-    assert altered.schema.find(["m", "value"]).nullable and altered.schema.find(["id"]).nullable
+    assert (
+        altered_definition.schema.find(["m", "value"]).nullable
+        and altered_definition.schema.find(["id"]).nullable
+    )
     # Whether the rows are so is not the schema's business (see `proofs`).
-    altered = alter(table(), change("update-column-nullability", "name", nullable=False))
-    assert not altered.schema.find(["name"]).nullable
+    altered_definition = alter(table(), change("update-column-nullability", "name", nullable=False))
+    assert not altered_definition.schema.find(["name"]).nullable
     with pytest.raises(InvalidInput, match="never NULL"):
         alter(table(), change("update-column-nullability", "m.key", nullable=True))
 
@@ -214,8 +224,12 @@ def test_a_not_null_column_needs_a_default_to_be_added() -> None:
         alter(table(), change("add-column", "n", type="long", nullable=False))
     with pytest.raises(InvalidInput, match="without a default"):
         alter(table(), change("add-column", "n", type="long", nullable=False, default={"current": "NULL"}))
-    added = alter(table(), change("add-column", "n", type="long", nullable=False, default={"current": "7"}))
-    assert added.schema.find(["n"]).default == Default(current="7", exists=TypedValue(type="long", value=7))
+    added_definition = alter(
+        table(), change("add-column", "n", type="long", nullable=False, default={"current": "7"})
+    )
+    assert added_definition.schema.find(["n"]).default == Default(
+        current="7", exists=TypedValue(type="long", value=7)
+    )
 
 
 def test_the_default_for_rows_that_are_there_is_a_value_and_stays_when_the_other_one_changes() -> None:
@@ -224,28 +238,30 @@ def test_the_default_for_rows_that_are_there_is_a_value_and_stays_when_the_other
     with pytest.raises(InvalidInput, match="not a value of the type long"):
         alter(table(), change("add-column", "n", type="long", default={"current": "'x'"}))
     two = {"type": "integer", "value": 2}
-    added = alter(
+    added_definition = alter(
         table(), change("add-column", "n", type="long", default={"current": "1 + 1", "exists": two})
     )
-    kept = TypedValue(type="long", value=2)
-    changed = alter(added, change("update-column-default", "n", default={"current": "rand()"}))
-    assert changed.schema.find(["n"]).default == Default(current="rand()", exists=kept)
-    dropped = alter(changed, change("update-column-default", "n", default=None))
-    assert dropped.schema.find(["n"]).default == Default(exists=kept)
+    kept_value = TypedValue(type="long", value=2)
+    changed_definition = alter(
+        added_definition, change("update-column-default", "n", default={"current": "rand()"})
+    )
+    assert changed_definition.schema.find(["n"]).default == Default(current="rand()", exists=kept_value)
+    dropped_definition = alter(changed_definition, change("update-column-default", "n", default=None))
+    assert dropped_definition.schema.find(["n"]).default == Default(exists=kept_value)
     assert alter(table(), change("update-column-default", "name", default={"current": "'x'"})).schema.find(
         ["name"]
     ).default == Default(current="'x'")
 
 
 def test_columns_move_within_their_struct() -> None:
-    altered = alter(
+    altered_definition = alter(
         table(),
         change("update-column-position", "m", position="first"),
         change("update-column-position", "id", position={"after": "p"}),
         change("update-column-position", "ps.element.x", position={"after": "y"}),
     )
-    assert names(altered) == ["m", "name", "day", "p", "id", "ps"]
-    assert names(altered, "ps", "element") == ["y", "x"]
+    assert names(altered_definition) == ["m", "name", "day", "p", "id", "ps"]
+    assert names(altered_definition, "ps", "element") == ["y", "x"]
     with pytest.raises(InvalidInput, match="no such column beside it"):
         alter(table(), change("update-column-position", "p.x", position={"after": "id"}))
 
@@ -261,12 +277,12 @@ def test_partitioning_evolves_and_an_old_spec_is_taken_up_again() -> None:
 
 
 def test_properties_and_the_comment_are_set_and_removed() -> None:
-    altered = alter(
+    altered_definition = alter(
         table(), change("set-property", key="b", value="2"), change("set-property", key="comment", value="hello"),
         change("remove-property", key="a"), change("remove-property", key="never there"),
     )  # fmt: skip
-    assert (altered.properties, altered.comment) == ({"b": "2"}, "hello")
-    assert alter(altered, change("remove-property", key="comment")).comment is None
+    assert (altered_definition.properties, altered_definition.comment) == ({"b": "2"}, "hello")
+    assert alter(altered_definition, change("remove-property", key="comment")).comment is None
 
 
 @pytest.mark.parametrize(
@@ -280,10 +296,10 @@ def test_a_property_that_would_be_ignored_is_refused(key: str, value: str, match
 
 
 def test_one_bad_change_undoes_the_whole_list() -> None:
-    before = table()
+    table_before = table()
     with pytest.raises(NoSuchColumn):
-        alter(before, change("add-column", "n", type="long"), change("delete-column", "nope"))
-    assert before == table()
+        alter(table_before, change("add-column", "n", type="long"), change("delete-column", "nope"))
+    assert table_before == table()
 
 
 @pytest.mark.parametrize(
@@ -301,8 +317,8 @@ def test_json_that_is_no_change_is_refused(json: dict[str, Any]) -> None:
 
 
 def test_comments_of_columns_are_set_and_taken_away() -> None:
-    altered = alter(table(), change("update-column-comment", "p.x", comment="east"))
-    assert schema_to_spark(altered.schema)["fields"][3]["type"]["fields"][0]["metadata"] == {
+    altered_definition = alter(table(), change("update-column-comment", "p.x", comment="east"))
+    assert schema_to_spark(altered_definition.schema)["fields"][3]["type"]["fields"][0]["metadata"] == {
         "comment": "east"
     }
-    assert alter(altered, change("update-column-comment", "p.x", comment="")) == table()
+    assert alter(altered_definition, change("update-column-comment", "p.x", comment="")) == table()

@@ -116,7 +116,7 @@ def test_collations_are_kept_at_every_level_as_spark_writes_them_and_as_it_reads
             field("m", named, __COLLATIONS={"m.value.element": "icu.UNICODE_CI_RTRIM"}),
         )
     )
-    found = {path: str(each.type) for path, each in schema.walk() if isinstance(each.type, AtomicType)}
+    found = {path: str(node.type) for path, node in schema.walk() if isinstance(node.type, AtomicType)}
     assert found == {
         ("a",): "string collate UTF8_LCASE",
         ("s", "x"): "string collate de_CI_AI",

@@ -45,9 +45,9 @@ from lakelog.log.errors import InvalidInput
     ],
 )  # fmt: skip
 def test_a_literal_is_read_as_its_type_holds_it(sql: str, type: str, value: Any) -> None:
-    parsed = parse_literal(sql, AtomicType(type))
-    assert parsed == TypedValue(type=re.sub(r"(var)?char\(\d\)", "string", type), value=value)
-    assert parsed.value.__class__ is value.__class__
+    parsed_literal = parse_literal(sql, AtomicType(type))
+    assert parsed_literal == TypedValue(type=re.sub(r"(var)?char\(\d\)", "string", type), value=value)
+    assert parsed_literal.value.__class__ is value.__class__
 
 
 @pytest.mark.parametrize("sql", ["NULL", "null", "CAST(NULL AS INT)"])

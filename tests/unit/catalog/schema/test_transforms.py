@@ -85,16 +85,18 @@ def test_the_other_transforms_round_down(transform: str, type: str, value: Any, 
 def test_slices_chunks_and_empty_columns_are_transformed_too() -> None:
     source, bucket = AtomicType("string"), Transform("bucket", 64)
     words = pa.array(["zero", None, "two", "", "a much longer word than the others"])
-    whole = apply_transform(bucket, words, source)
-    assert apply_transform(bucket, words.slice(2, 2), source) == whole.slice(2, 2)
-    chunked = pa.chunked_array([words.slice(0, 1), words.slice(1, 4)])
-    assert apply_transform(bucket, chunked, source) == whole
-    assert apply_transform(bucket, words.dictionary_encode(), source) == whole
+    whole_transform = apply_transform(bucket, words, source)
+    assert apply_transform(bucket, words.slice(2, 2), source) == whole_transform.slice(2, 2)
+    chunked_array = pa.chunked_array([words.slice(0, 1), words.slice(1, 4)])
+    assert apply_transform(bucket, chunked_array, source) == whole_transform
+    assert apply_transform(bucket, words.dictionary_encode(), source) == whole_transform
     assert len(apply_transform(bucket, pa.chunked_array([], pa.string()), source)) == 0
     decimals = pa.array([Decimal("1.5"), Decimal("-2.5"), None], pa.decimal128(9, 2))
     for transform in (bucket, Transform("truncate", 7)):
-        whole = apply_transform(transform, decimals, AtomicType("decimal(9,2)"))
-        assert apply_transform(transform, decimals.slice(1), AtomicType("decimal(9,2)")) == whole.slice(1)
+        whole_transform = apply_transform(transform, decimals, AtomicType("decimal(9,2)"))
+        assert apply_transform(
+            transform, decimals.slice(1), AtomicType("decimal(9,2)")
+        ) == whole_transform.slice(1)
         assert len(apply_transform(transform, decimals.slice(3), AtomicType("decimal(9,2)"))) == 0
 
 

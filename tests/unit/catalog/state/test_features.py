@@ -63,5 +63,5 @@ def test_what_files_use_is_found_in_events_and_in_lists(
         format=1, log_id="l", version=2, commit_id="c", attempt_id="a", base=1, prev="", time_us=1,
         events=encode([event]),
     )  # fmt: skip
-    used = features.used_by(commit, blobs)
-    assert used == FeatureNames(frozenset(expected))
+    used_names = features.used_by(commit, blobs)
+    assert used_names == FeatureNames(frozenset(expected))

@@ -1,4 +1,4 @@
-"""What a commit did, from its events: also where a faulty client wrote them."""
+"""What a commit did, from its events: even if a faulty client wrote them."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def commit(*events: dict[str, Any]) -> Commit:
 def test_events_that_cannot_be_hide_nothing_of_others(event: dict[str, Any]) -> None:
     sound = {"event": "entry-linked", "kind": "table", "name": "a"}
     assert isinstance(details_of(commit(event)), dict)
-    done = commit(sound, event)
-    assert operations_of(done)[0] == "link" and "a" in str(details_of(done))
+    finished_commit = commit(sound, event)
+    assert operations_of(finished_commit)[0] == "link" and "a" in str(details_of(finished_commit))

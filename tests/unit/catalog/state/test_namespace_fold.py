@@ -49,7 +49,7 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_a_commit_of_many_links_copies_the_names_once(copied: list[int]) -> None:
-    before = apply_all(NamespaceState(), [linked(f"a{n}") for n in range(1000)], 1)
+    state_before = apply_all(NamespaceState(), [linked(f"a{n}") for n in range(1000)], 1)
     del copied[:]
     names = [f"b{n}" for n in range(1000)]
     events: list[NamespaceEvent] = [linked(name) for name in names]
@@ -60,8 +60,8 @@ def test_a_commit_of_many_links_copies_the_names_once(copied: list[int]) -> None
     events += [
         EntryUnlinked(space=RELATION, name=name, id=f"id-{name}", dropped=True) for name in names[500:]
     ]
-    after = apply_all(before, events, 2)
-    assert len(after.entries[RELATION]) == 1500 and len(after.dropped) == 500
+    state_after = apply_all(state_before, events, 2)
+    assert len(state_after.entries[RELATION]) == 1500 and len(state_after.dropped) == 500
     assert sum(copied) == 1000
 
 
@@ -114,15 +114,15 @@ def test_a_commit_folds_as_its_events_one_by_one_and_leaves_the_version_before_a
 ) -> None:
     state = NamespaceState()
     for time_us, events in enumerate(commits, 1):
-        before, single = copy.deepcopy(state), state
+        state_before, single = copy.deepcopy(state), state
         try:
             for event in events:
                 single = apply(single, event, time_us)
         except KeyError:
             with pytest.raises(KeyError):
                 apply_all(state, events, time_us)
-            assert state == before
+            assert state == state_before
             continue
-        folded = apply_all(state, events, time_us)
-        assert folded == single and state == before
-        state = folded
+        folded_state = apply_all(state, events, time_us)
+        assert folded_state == single and state == state_before
+        state = folded_state

@@ -188,9 +188,9 @@ def test_a_state_of_pages_is_that_of_a_full_replay(
             looked_at = data.draw(st.sampled_from(sorted(states)))
             assert_same(states[looked_at], truth[looked_at])
             last = max(states)
-            dumped = NamespaceProjection(store).load(store.dump(reader, states[last], last))
-            assert_same(dumped, truth[last])
-            assert names_digest(dumped, store.read) == names_digest(truth[last], store.read)
+            dumped_state = NamespaceProjection(store).load(store.dump(reader, states[last], last))
+            assert_same(dumped_state, truth[last])
+            assert names_digest(dumped_state, store.read) == names_digest(truth[last], store.read)
 
 
 def assert_same(state: NamespaceState, truth: NamespaceState) -> None:
@@ -209,23 +209,25 @@ def assert_same(state: NamespaceState, truth: NamespaceState) -> None:
 def test_pages_are_read_when_a_name_of_them_is_asked_for_and_folding_reads_none(small: None) -> None:
     store, state, root = paged(100)
     reader = NamespaceProjection(store)
-    loaded = reader.load(root)
+    loaded_state = reader.load(root)
     events: list[NamespaceEvent] = [
         linked("n0005"),
         EntryRenamed(space=RELATION, name="n010", id="id-n010", new_name="n0105"),
         EntryUnlinked(space=RELATION, name="n020", id="id-n020", dropped=True),
         EntryUnlinked(space=RELATION, name="n030", id="id-n030"),
     ]
-    after = reader.apply(loaded, commit_of(2, events), ())
+    state_after = reader.apply(loaded_state, commit_of(2, events), ())
     assert store.rounds == []
-    assert after.entry(RELATION, "n0005") is not None and not after.is_taken(RELATION, "n030")
-    assert after.is_taken(RELATION, "n0105") and not after.is_taken(RELATION, "n010")
+    assert state_after.entry(RELATION, "n0005") is not None and not state_after.is_taken(RELATION, "n030")
+    assert state_after.is_taken(RELATION, "n0105") and not state_after.is_taken(RELATION, "n010")
     assert store.rounds == [1]
-    dropped = after.dropped_log("id-n020")
-    assert dropped is not None and dropped.entry.location == "t-id-n020"
-    assert loaded.entry(RELATION, "n010") is not None and after.entry(RELATION, "n009") is not None
+    dropped_log = state_after.dropped_log("id-n020")
+    assert dropped_log is not None and dropped_log.entry.location == "t-id-n020"
+    assert (
+        loaded_state.entry(RELATION, "n010") is not None and state_after.entry(RELATION, "n009") is not None
+    )
     assert store.rounds == [1, 1], "the pages of two names that were given up, which have neighbours"
-    assert len(after.names(RELATION, TABLE)) == 99
+    assert len(state_after.names(RELATION, TABLE)) == 99
     assert store.rounds == [1, 1, 23], "and the others in one round"
 
 
@@ -242,7 +244,9 @@ def test_folding_reads_no_page_for_views_either(small: None) -> None:
     state = reader.apply(reader.load(root), commit_of(2, events), ())
     assert store.rounds == []
     assert state.definition(RELATION, "w") is not None
-    assert [(each.name, each.entry.id) for each in state.dropped_definitions()] == [("v020", "id20")]
+    assert [(definition.name, definition.entry.id) for definition in state.dropped_definitions()] == [
+        ("v020", "id20")
+    ]
 
 
 def paged(count: int) -> tuple[Store, NamespaceState, Json]:
@@ -288,23 +292,23 @@ def test_pages_that_expiry_has_replaced_are_read_anew_at_the_version(small: None
     store, _, root = paged(40)
     reader = NamespaceProjection(store)
     events: list[NamespaceEvent] = [linked("x"), EntryUnlinked(space=RELATION, name="n001", id="id-n001")]
-    known = reader.apply(reader.load(root), commit_of(2, events), ())
+    known_state = reader.apply(reader.load(root), commit_of(2, events), ())
     store.states[2] = with_other_pages(store, apply_all(NamespaceState(), [*many(40), *events], 2))
     # What a transaction has done since is in no version.
-    own = reader.apply(known, msgspec.structs.replace(commit_of(3, [linked("own")]), commit_id=""), ())
+    own = reader.apply(known_state, msgspec.structs.replace(commit_of(3, [linked("own")]), commit_id=""), ())
     assert own.entry(RELATION, "n002") is not None and own.entry(RELATION, "n001") is None
     assert own.entry(RELATION, "x") is not None and own.entry(RELATION, "own") is not None
-    assert len(own.names(RELATION, TABLE)) == 41 and len(known.names(RELATION, TABLE)) == 40
+    assert len(own.names(RELATION, TABLE)) == 41 and len(known_state.names(RELATION, TABLE)) == 40
 
 
 def test_an_expired_version_whose_pages_are_gone_is_an_error(small: None) -> None:
     store, _, root = paged(40)
-    loaded = NamespaceProjection(store).load(root)
+    loaded_state = NamespaceProjection(store).load(root)
     store.blobs.clear()
     with pytest.raises(NotFound):
-        loaded.entry(RELATION, "n001")
+        loaded_state.entry(RELATION, "n001")
     with pytest.raises(NotFound):
-        loaded.names(RELATION, TABLE)
+        loaded_state.names(RELATION, TABLE)
 
 
 def with_other_pages(store: Store, state: NamespaceState) -> NamespaceState:
@@ -343,17 +347,17 @@ def with_other_pages(store: Store, state: NamespaceState) -> NamespaceState:
         (lambda table: table.set_column(1, "kind", pa.array(["view"] * 4)), "not of its form"),
         (lambda table: table.set_column(4, "definition", pa.array([DEFINITION] * 4)), "not of its form"),
         (lambda table: table.set_column(4, "definition", pa.array(["{"] * 4)), "not of its form"),
-        (lambda table: defining(table, "view", '{"kind":"view"}'), "not of its form"),
-        (lambda table: defining(table, "function", DEFINITION), "not of its form"),
-        (lambda table: defining(table, "table", DEFINITION), "not of its form"),
+        (lambda table: defining_table(table, "view", '{"kind":"view"}'), "not of its form"),
+        (lambda table: defining_table(table, "function", DEFINITION), "not of its form"),
+        (lambda table: defining_table(table, "table", DEFINITION), "not of its form"),
     ],
 )  # fmt: skip
 def test_a_forged_page_is_an_error(small: None, change: Callable[[pa.Table], pa.Table], said: str) -> None:
     store, state, root = paged(40)
-    forged = encode_table(change(decode_table(store.blobs[first_page(root)])))
-    loaded = NamespaceProjection(store).load(naming(root, forged))
-    store.blobs[first_page(naming(root, forged))] = forged
-    for look in (lambda: loaded.entry(RELATION, "n001"), lambda: names_difference(state, loaded)):
+    forged_table = encode_table(change(decode_table(store.blobs[first_page(root)])))
+    loaded_state = NamespaceProjection(store).load(naming(root, forged_table))
+    store.blobs[first_page(naming(root, forged_table))] = forged_table
+    for look in (lambda: loaded_state.entry(RELATION, "n001"), lambda: names_difference(state, loaded_state)):
         with pytest.raises(FormatError, match=said):
             look()
 
@@ -361,7 +365,7 @@ def test_a_forged_page_is_an_error(small: None, change: Callable[[pa.Table], pa.
 DEFINITION = '{"kind":"view","text":"SELECT 1","columns":[]}'
 
 
-def defining(table: pa.Table, kind: str, definition: str) -> pa.Table:
+def defining_table(table: pa.Table, kind: str, definition: str) -> pa.Table:
     """Return a page whose names have a definition in place of a location."""
     columns = {"kind": pa.array([kind] * 4), "location": pa.nulls(4, pa.string())}
     columns["definition"] = pa.array([definition] * 4)
@@ -372,15 +376,15 @@ def defining(table: pa.Table, kind: str, definition: str) -> pa.Table:
 
 def test_a_page_of_views_is_read_as_a_root_has_them(small: None) -> None:
     store, _, root = paged(40)
-    views = encode_table(defining(decode_table(store.blobs[first_page(root)]), "view", DEFINITION))
-    loaded = NamespaceProjection(store).load(naming(root, views))
+    views = encode_table(defining_table(decode_table(store.blobs[first_page(root)]), "view", DEFINITION))
+    loaded_state = NamespaceProjection(store).load(naming(root, views))
     store.blobs[first_page(naming(root, views))] = views
-    view = loaded.definition(RELATION, "n001")
+    view = loaded_state.definition(RELATION, "n001")
     assert view is not None and view.definition == ViewDefinition(text="SELECT 1", columns=())
-    assert loaded.entry(RELATION, "n001") is None
-    assert [name for name, _ in loaded.definitions(RELATION)] == loaded.names(RELATION, VIEW)
-    assert [name for name, _ in loaded.logs(RELATION)] == loaded.names(RELATION, TABLE)
-    assert len(loaded.names(RELATION, VIEW)) == 4 and len(loaded.names(RELATION, TABLE)) == 36
+    assert loaded_state.entry(RELATION, "n001") is None
+    assert [name for name, _ in loaded_state.definitions(RELATION)] == loaded_state.names(RELATION, VIEW)
+    assert [name for name, _ in loaded_state.logs(RELATION)] == loaded_state.names(RELATION, TABLE)
+    assert len(loaded_state.names(RELATION, VIEW)) == 4 and len(loaded_state.names(RELATION, TABLE)) == 36
 
 
 @pytest.mark.parametrize(
@@ -424,9 +428,9 @@ def first_page(root: Any) -> str:
 
 def naming(root: Json, blob: bytes) -> Any:
     """Return a root that names another first page."""
-    forged: Any = copy.deepcopy(root)
-    forged["paged"][0]["pages"][0][3] = hash_of(blob)
-    return forged
+    forged_root: Any = copy.deepcopy(root)
+    forged_root["paged"][0]["pages"][0][3] = hash_of(blob)
+    return forged_root
 
 
 def test_an_altered_page_is_an_error(small: None) -> None:
@@ -476,11 +480,11 @@ def test_a_name_that_a_forged_commit_gave_up_is_an_error_where_it_is_asked_for(s
 def test_what_a_step_of_a_transaction_drops_stays_dropped_on_newer_pages(small: None) -> None:
     store = Store()
     writer, projection = NamespaceProjection(store), NamespaceProjection(store)
-    written = writer.apply(writer.initial(), commit_of(1, many(20)), ())
-    state = projection.load(store.dump(writer, written, 1))
+    written_state = writer.apply(writer.initial(), commit_of(1, many(20)), ())
+    state = projection.load(store.dump(writer, written_state, 1))
     assert "n001" in state.entries[RELATION]  # its page is read
-    created = commit_of(2, [linked("n001x")])
-    state = projection.apply(state, created, ())
+    created_commit = commit_of(2, [linked("n001x")])
+    state = projection.apply(state, created_commit, ())
     drop = EntryUnlinked(space=RELATION, name="n001x", id="id-n001x", dropped=False)
     state = projection.apply(state, msgspec.structs.replace(commit_of(3, [drop]), commit_id=""), ())
     # Expiry replaces the pages by those of version 2, one of which has the name.

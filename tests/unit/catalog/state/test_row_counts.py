@@ -51,14 +51,14 @@ def test_numbers_of_one_change(event: FilesChanged | RowsAppended, expected: Row
 
 
 def test_numbers_of_several_statements_are_added_up_as_far_as_they_are_known() -> None:
-    appended, updated = (
+    appended_change, updated_change = (
         change("append", added_rows=3),
         change("update", added_rows=2, updated_rows=2, deleted_rows=2),
     )
-    unknown, moved = change("update", added_rows=2, deleted_rows=2), change("compact", added_rows=5)
-    assert counted(appended, moved, updated) == RowCounts(inserted=3, updated=2)
-    assert counted(appended, unknown) == RowCounts(inserted=3, updated=None, copied=None)
-    assert counted() is counted(moved) is None
+    unknown, moved_change = change("update", added_rows=2, deleted_rows=2), change("compact", added_rows=5)
+    assert counted(appended_change, moved_change, updated_change) == RowCounts(inserted=3, updated=2)
+    assert counted(appended_change, unknown) == RowCounts(inserted=3, updated=None, copied=None)
+    assert counted() is counted(moved_change) is None
 
 
 @pytest.mark.parametrize("forged", ["many", [1], {"a": 1}, -1, 1 << 63])

@@ -1,4 +1,4 @@
-"""Versions of a mapping that share what they have in common are what dicts would be, and stay so."""
+"""Versions of a mapping that share their common part equal dicts, and stay equal."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def test_each_version_is_and_stays_what_a_dict_would_be(
     with patch.object(shared_map, "DIFFERENT_MIN", limit):
         for changes, read in commits:
             version, plain = versions[-1]
-            made, expected = ChangingMap(version), dict(plain)
+            map_, expected = ChangingMap(version), dict(plain)
             for key, value in changes:
                 if value is not None:
-                    made[key] = expected[key] = value
+                    map_[key] = expected[key] = value
                 elif key in expected:
-                    assert made.pop(key) == expected.pop(key)
+                    assert map_.pop(key) == expected.pop(key)
                 else:
                     with pytest.raises(KeyError):
-                        del made[key]
-                check(made, expected, whole=read)
-            versions.append((made.shared(), expected))
+                        del map_[key]
+                check(map_, expected, whole=read)
+            versions.append((map_.shared(), expected))
             check(*versions[-1], whole=read)
     for version, expected in versions:
         check(version, expected, whole=False)

@@ -59,10 +59,10 @@ def test_literals_and_comments_go_and_the_rest_stays(text: str, expected: str) -
 
 def test_a_long_statement_is_cut_between_tokens_with_a_mark() -> None:
     text = "SELECT " + ", ".join(f"`spalte {i} ü`" for i in range(1000))
-    found = normalized(text)
-    assert found.endswith(CUT) and len(found.encode()) <= NORMALIZED_LIMIT_BYTES
-    assert found.removesuffix(CUT) == text[: len(found) - len(CUT)]
-    assert normalized(found) == found
+    found_text = normalized(text)
+    assert found_text.endswith(CUT) and len(found_text.encode()) <= NORMALIZED_LIMIT_BYTES
+    assert found_text.removesuffix(CUT) == text[: len(found_text) - len(CUT)]
+    assert normalized(found_text) == found_text
     assert normalized("x" * 5000) == CUT
 
 
@@ -76,8 +76,8 @@ def test_the_setting_says_what_is_kept() -> None:
 
 
 def test_a_full_text_is_limited_and_valid_utf_8() -> None:
-    found = kept("ü" * FULL_LIMIT_BYTES + "\udfff", "full")
-    assert found is not None and found.endswith(CUT) and len(found.encode()) <= FULL_LIMIT_BYTES
+    text = kept("ü" * FULL_LIMIT_BYTES + "\udfff", "full")
+    assert text is not None and text.endswith(CUT) and len(text.encode()) <= FULL_LIMIT_BYTES
     assert kept("a\ud800b\n", "full") == "a\ufffdb\n"
 
 

@@ -1,4 +1,4 @@
-"""States that snapshots hold: what another kind of log has, and what newer clients write."""
+"""States in snapshots: members of other kinds of logs, and members that newer clients write."""
 
 from __future__ import annotations
 

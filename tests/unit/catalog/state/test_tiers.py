@@ -27,36 +27,36 @@ def table(sizes: list[int]) -> pa.Table:
     )
 
 
-def planned(sizes: list[int]) -> list[list[int]]:
+def planned_numbers(sizes: list[int]) -> list[list[int]]:
     files, groups = plan_compaction(table(sizes), METADATA, GOAL, until=1 << 40, limit_bytes=1 << 60)
-    left, found = iter(files["size"].to_pylist()), []
+    remaining_rows, found = iter(files["size"].to_pylist()), []
     for group in groups:
-        found.append([next(left) for _ in range(group.files)])
+        found.append([next(remaining_rows) for _ in range(group.files)])
     return found
 
 
 def test_a_large_file_is_not_rewritten_for_a_few_small_ones() -> None:
-    assert planned([500_000] + [1_000] * 7) == []
-    assert planned([500_000] + [1_000] * 8) == [[1_000] * 8]
+    assert planned_numbers([500_000] + [1_000] * 7) == []
+    assert planned_numbers([500_000] + [1_000] * 8) == [[1_000] * 8]
 
 
 def test_files_that_fill_one_are_joined_however_few_they_are() -> None:
-    assert planned([400_000, 500_000]) == [[400_000, 500_000]]
-    assert planned([300_000, 300_000]) == []
+    assert planned_numbers([400_000, 500_000]) == [[400_000, 500_000]]
+    assert planned_numbers([300_000, 300_000]) == []
 
 
 @settings(max_examples=10, deadline=None)
 @given(st.lists(st.integers(1_000, 4_000), min_size=200, max_size=400))
 def test_however_often_it_runs_a_row_is_rewritten_about_once_for_each_size(commits: list[int]) -> None:
     live: list[int] = []
-    written = 0
+    number = 0
     for size in commits:
         live.append(size)
-        for group in planned(live):
-            for each in group:
-                live.remove(each)
+        for group in planned_numbers(live):
+            for each_number in group:
+                live.remove(each_number)
             live.append(sum(group))
-            written += sum(group)
+            number += sum(group)
     # From 1,000 bytes to 1 MiB there are four sizes.
-    assert written <= 5 * sum(commits)
+    assert number <= 5 * sum(commits)
     assert len(live) <= 4 * 8 + sum(commits) // (TARGET // 2)

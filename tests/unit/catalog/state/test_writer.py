@@ -44,7 +44,7 @@ def test_a_statement_is_added_as_the_setting_says() -> None:
 
 
 def test_the_application_is_the_script_or_the_module(tmp_path: Path) -> None:
-    def said(*arguments: str) -> str:
+    def said_text(*arguments: str) -> str:
         run = subprocess.run(
             [sys.executable, *arguments], capture_output=True, text=True, check=True, cwd=tmp_path
         )
@@ -53,7 +53,7 @@ def test_the_application_is_the_script_or_the_module(tmp_path: Path) -> None:
     (tmp_path / "nightly_load.py").write_text(PRINT)
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "__main__.py").write_text(PRINT)
-    assert said("nightly_load.py") == "nightly_load.py"
-    assert said("-m", "jobs") == "jobs"
-    assert said("-m", "nightly_load") == "nightly_load"
-    assert said("-c", PRINT) == "None"
+    assert said_text("nightly_load.py") == "nightly_load.py"
+    assert said_text("-m", "jobs") == "jobs"
+    assert said_text("-m", "nightly_load") == "nightly_load"
+    assert said_text("-c", PRINT) == "None"

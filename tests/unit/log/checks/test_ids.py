@@ -24,12 +24,12 @@ def version(number: int, *ids: str, refused: str = "") -> Commit:
 
 def test_a_change_that_two_versions_decide_is_found() -> None:
     ids = RecentIds()
-    for each in (version(2, "a", "b", refused="b"), version(3, "c"), version(4, "d", "e")):
-        assert list(ids.passed(each)) == []
-    [applied] = ids.passed(version(5, "a", "f"))
-    assert applied == "applies change a, which version 2 applies already"
-    found = list(ids.passed(version(6, "b", "v3", refused="v3")))
-    assert found == [
+    for commit in (version(2, "a", "b", refused="b"), version(3, "c"), version(4, "d", "e")):
+        assert list(ids.passed(commit)) == []
+    [applied_text] = ids.passed(version(5, "a", "f"))
+    assert applied_text == "applies change a, which version 2 applies already"
+    texts = list(ids.passed(version(6, "b", "v3", refused="v3")))
+    assert texts == [
         "applies change b, which version 2 refuses already",
         "refuses change v3, which version 3 applies already",
     ]

@@ -30,7 +30,7 @@ def test_an_overlay_is_like_a_store_and_leaves_the_one_below_alone(seed: int) ->
     for key in choose.sample(KEYS, 5):
         below.put(key, b"below")
         alike.put(key, b"below")
-    before, overlay = seen(below), StoreOverlay(below)
+    state_before, overlay = seen(below), StoreOverlay(below)
     for n in range(30):
         key, data = choose.choice(KEYS), str(n).encode() * 3
         match choose.choice(("put", "delete", "put if absent")):
@@ -43,11 +43,11 @@ def test_an_overlay_is_like_a_store_and_leaves_the_one_below_alone(seed: int) ->
             case _:
                 assert overlay.put_if_absent(key, data) == alike.put_if_absent(key, data)
         assert seen(overlay) == seen(alike)
-        for each in KEYS:
-            expected = alike.get(each)
+        for each_key in KEYS:
+            expected = alike.get(each_key)
             if expected is None:
                 with pytest.raises(NotFound):
-                    overlay.open_input(each)
+                    overlay.open_input(each_key)
             else:
-                assert overlay.open_input(each).read() == expected
-    assert seen(below) == before
+                assert overlay.open_input(each_key).read() == expected
+    assert seen(below) == state_before

@@ -78,7 +78,7 @@ def define(
     check_name(name, kind)
     new_id = tree.logs.new_id()
 
-    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         present = _of_kind(view.state, kind, name)
         if present is None and not create:
             raise_missing(tree, kind, identifier)
@@ -111,7 +111,7 @@ def drop_definition(tree: NameTree, kind: str, identifier: Identifier, token: To
     if was_applied_elsewhere(tree.logs, namespace.tracked, token):
         return True
 
-    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         present = _of_kind(view.state, kind, name)
         if present is None:
             raise_missing(tree, kind, identifier)
@@ -153,12 +153,12 @@ def _rename(tree: NameTree, kind: str, old: Identifier, new: Identifier, token: 
             raise_missing(tree, kind, old)
         return present
 
-    def within(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def within(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         check_free(view.state, kind, new)
         rename_event = EntryRenamed(space=space, name=old[-1], id=check(view).id, new_name=new[-1])
         return Draft(events=encode([rename_event]))
 
-    def unlink(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def unlink(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         if check(view).definition != definition.definition:
             raise CommitConflict(
                 f"the {kind} {quoted(old)} was changed while it was renamed: rename it again",
@@ -166,7 +166,7 @@ def _rename(tree: NameTree, kind: str, old: Identifier, new: Identifier, token: 
             )
         return Draft(events=encode([EntryUnlinked(space=space, name=old[-1], id=definition.id)]))
 
-    def define_there(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def define_there(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         check_free(view.state, kind, new)
         define_event = EntryDefined(
             space=space, name=new[-1], id=definition.id, definition=definition.definition
@@ -209,13 +209,13 @@ def undrop_definition(
                 f"{quoted(identifier)} was restored or purged by another client meanwhile: look it up again"
             )
 
-    def link(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def link(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         if is_same:
             check(view)
         check_free(view.state, kind, target)
         return Draft(events=encode([define_event]))
 
-    def forget(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def forget(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         check(view)
         return Draft(events=encode([EntryPurged(id=entry.id)]))
 

@@ -106,7 +106,7 @@ def _drop_table(tree: NameTree, identifier: Identifier, token: Token | None, onl
 def _drop_name_alone(
     tree: NameTree,
     identifier: Identifier,
-    unlinking: JointLogChange[Any],
+    unlinking_change: JointLogChange[Any],
     tracked: TrackedLog[TableState],
     entry: NamespaceEntry,
     token: Token | None,
@@ -117,7 +117,7 @@ def _drop_name_alone(
     name first, as every restore has to, and then the log is read again.
     """
     if tree.logs.is_a_cut:
-        commit_changes(tree.logs, [unlinking], token)
+        commit_changes(tree.logs, [unlinking_change], token)
         return
 
     def check_gone() -> None:
@@ -129,7 +129,7 @@ def _drop_name_alone(
             raise no_such_table(identifier)
 
     commit_id = None if token is None else token.commit_id
-    tree.logs.commit_together([unlinking], commit_id=commit_id, validate=check_gone)
+    tree.logs.commit_together([unlinking_change], commit_id=commit_id, validate=check_gone)
 
 
 def _drop_name(
@@ -347,7 +347,7 @@ def _unlinking(
     event = EntryUnlinked(space=space, name=name, id=entry.id, dropped=can_return)
     unlink_draft = Draft(events=encode([event]))
 
-    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         if view.state.entry(space, name) != entry:
             raise no_such_table((name,)) if space == RELATION else no_such_namespace((name,))
         return unlink_draft
@@ -368,7 +368,7 @@ def _sealing_table(
     """Return the change that seals a table if its name is `link`, or in any case without a `link`."""
     seal_draft = Draft(events=encode([TableDropped()]), seals=True)
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         # A table may have been renamed. Then the dropped name no longer leads to it.
         if view.log_id != entry.id or (link is not None and view.state.link != link):
             raise no_such_table(identifier)
@@ -395,12 +395,12 @@ def _sealing_namespace(
     ]
     seal_draft = Draft(events=encode([*events, NamespaceDropped(cascade=cascade)]), seals=True)
 
-    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         if not cascade and not view.state.is_empty:
             for space in (RELATION, NAMESPACE):
                 tracked.transaction.note_name_read(space, None)
             raise _not_empty(namespace, view.state)
-        if cascade and (_linked(view.state) != links or _linked_after(links_version, passed)):
+        if cascade and (_linked(view.state) != links or _linked_after(links_version, passed_commits)):
             raise CommitConflict(
                 f"names were added to {quoted(namespace)}, or removed from it, after its contents were listed for "
                 "the drop. Nothing was changed: drop it again",
@@ -422,14 +422,14 @@ def _linked(state: NamespaceState) -> set[tuple[str, str, NamespaceEntry]]:
     return set(state.all_logs())
 
 
-def _linked_after(version: int, passed: Sequence[Commit]) -> bool:
+def _linked_after(version: int, passed_commits: Sequence[Commit]) -> bool:
     """Return whether a name was linked after a version.
 
     It may lead to a listed object that was dropped and restored.
     """
     return any(
         isinstance(event, EntryLinked)
-        for commit in passed
+        for commit in passed_commits
         if commit.version > version
         for event in namespace_events(commit)
     )

@@ -58,7 +58,7 @@ def _create(
     entry = _created(tree, parent, name, properties, token)
     link_event = EntryLinked(space=NAMESPACE, name=name, kind=NAMESPACE, id=entry.id, location=entry.location)
 
-    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         if view.state.entry(NAMESPACE, name) is not None:
             raise _exists(namespace)
         check_not_forgotten(view.state, entry.id, quoted(namespace))
@@ -120,7 +120,7 @@ def alter_namespace(
         return
     draft = Draft(events=encode([NamespaceAltered(set=dict(set_), removed=tuple(removed))]))
 
-    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         other_properties = {key: value for key, value in view.state.properties.items() if key not in removed}
         check_policy({**other_properties, **set_})
         return draft

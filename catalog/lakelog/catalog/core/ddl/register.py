@@ -53,8 +53,8 @@ def register_table(
             f"the table at {location} was dropped, and cannot be restored in a transaction: register it before or after"
         )
 
-    def link(now: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
-        staging.check_free(now.state, identifier)
+    def link(current_view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
+        staging.check_free(current_view.state, identifier)
         link_event = EntryLinked(
             space=RELATION,
             name=identifier[-1],
@@ -64,8 +64,12 @@ def register_table(
         )
         return Draft(events=encode([link_event]))
 
-    def move(now: LogView[TableState], passed: Sequence[Commit]) -> Draft:
-        if now.log_id != view.log_id or now.sealed != view.sealed or _is_linked(passed):
+    def move(current_view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
+        if (
+            current_view.log_id != view.log_id
+            or current_view.sealed != view.sealed
+            or _is_linked(passed_commits)
+        ):
             raise TableExists(
                 f"the table at {location} was registered, dropped or moved by another client meanwhile: look it up "
                 "again"
@@ -136,7 +140,7 @@ def _state_of(namespace: TrackedLog[NamespaceState]) -> NamespaceState | None:
         return None
 
 
-def _is_linked(passed: Sequence[Commit]) -> bool:
+def _is_linked(passed_commits: Sequence[Commit]) -> bool:
     """Return whether any of these commits gave the table a name."""
-    events: list[TableEvent] = [event for commit in passed for event in table_events(commit)]
+    events: list[TableEvent] = [event for commit in passed_commits for event in table_events(commit)]
     return any(isinstance(event, TableCreated | TableMoved | TableRestored) for event in events)

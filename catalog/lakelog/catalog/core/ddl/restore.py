@@ -198,7 +198,7 @@ def _restoring(
         raise NotFound(f"{title} cannot be restored: its log is missing ({error})") from error
     seen_version = view.version
 
-    def decide(view: LogView[Any], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[Any], passed_commits: Sequence[Commit]) -> Draft:
         if view.log_id != id:
             raise NotFound(f"{title} cannot be restored: another table was created at its place since")
         if view.purged:
@@ -244,7 +244,7 @@ def _linking(
     link_event = EntryLinked(space=space, name=name, kind=entry.kind, id=entry.id, location=entry.location)
     is_same = source.tracked.location == goal.tracked.location
 
-    def link(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def link(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         if is_same:
             check(view)
         if space == RELATION:
@@ -255,7 +255,7 @@ def _linking(
             )
         return Draft(events=encode([link_event]))
 
-    def forget(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def forget(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         check(view)
         return Draft(events=encode([EntryPurged(id=entry.id)]))
 

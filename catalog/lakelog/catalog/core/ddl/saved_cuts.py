@@ -138,7 +138,7 @@ def save_cut(tree: NameTree, name: str, namespace: Identifier, token: Token | No
 
 
 def _check_kept(
-    tree: NameTree, saving: TrackedLog[NamespaceState], name: str, versions: Mapping[str, int]
+    tree: NameTree, namespace_log: TrackedLog[NamespaceState], name: str, versions: Mapping[str, int]
 ) -> None:
     """Raise CommitConflict for a cut if any of its versions has expired since it was collected.
 
@@ -148,7 +148,7 @@ def _check_kept(
     known_logs: list[TrackedLog[Any]] = [
         tracked_log
         for location in versions
-        if location != saving.location
+        if location != namespace_log.location
         for tracked_log in (
             *(() if is_elsewhere(location) else (tree.logs.namespace(location),)),
             tree.logs.table(location),

@@ -269,8 +269,8 @@ def _replace(logs: LogCache, stage: StagedTable, files: Sequence[DataFile]) -> F
     table_log = logs.table(stage.location)
     write_facts = OperationFacts(stage.replaced, stage.schema, no_files)
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
-        check_conflicts(OperationKind.REPLACE, view, passed, write_facts, stage.title)
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
+        check_conflicts(OperationKind.REPLACE, view, passed_commits, write_facts, stage.title)
         check_no_branches(view.state.branches, stage.title, "replaced")
         replace_event = TableReplaced(
             schema=stage.schema,
@@ -481,7 +481,7 @@ def _link(stage: StagedTable, namespace: FoundLog[NamespaceState]) -> None:
         space=RELATION, name=identifier[-1], kind=TABLE, id=stage.table_id, location=stage.location
     )
 
-    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         check_free(view.state, identifier)
         check_not_forgotten(view.state, stage.table_id, stage.title)
         return Draft(events=encode([link_event]))

@@ -297,7 +297,7 @@ def _rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | Non
     if tree.is_taken(new):
         raise staging.table_exists(new)
 
-    def move(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def move(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         return Draft(events=encode([TableMoved(namespace=goal.tracked.location, name=new[-1])]))
 
     entries = (
@@ -317,7 +317,7 @@ def _rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | Non
 
 
 def _renaming(found: FoundLog[TableState], old: Identifier, new: Identifier) -> Decide[NamespaceState]:
-    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         entry = _entry_of(view, found, old)
         staging.check_free(view.state, new)
         rename_event = EntryRenamed(space=RELATION, name=old[-1], id=entry.id, new_name=new[-1])
@@ -327,7 +327,7 @@ def _renaming(found: FoundLog[TableState], old: Identifier, new: Identifier) -> 
 
 
 def _unlinking(found: FoundLog[TableState], old: Identifier) -> Decide[NamespaceState]:
-    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         entry = _entry_of(view, found, old)
         return Draft(events=encode([EntryUnlinked(space=RELATION, name=old[-1], id=entry.id)]))
 
@@ -335,7 +335,7 @@ def _unlinking(found: FoundLog[TableState], old: Identifier) -> Decide[Namespace
 
 
 def _linking(found: FoundLog[TableState], new: Identifier) -> Decide[NamespaceState]:
-    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         staging.check_free(view.state, new)
         if found.tracked.transaction.creates_log:
             # The same transaction had linked it elsewhere, and here it becomes visible.

@@ -40,14 +40,14 @@ class ManifestComparison:
         self._short: dict[StoredList, pa.Table] = {}
         self._bounds: dict[StoredList, BoundsAt] = {}
 
-    def apart(self, replayed: FileSet, stored: FileSet) -> tuple[pa.Table, pa.Table] | None:
+    def apart(self, replayed_set: FileSet, stored_set: FileSet) -> tuple[pa.Table, pa.Table] | None:
         """Return the files of both sets that are not in manifests that both go back to.
 
         If these are the same, so are the sets. None if all files are needed to know that. Raises FormatError
         for a manifest that was altered.
         """
-        own_manifests, new_tables, removed_paths = replayed.since_manifests()
-        stored_manifests, more, less = stored.since_manifests()
+        own_manifests, new_tables, removed_paths = replayed_set.since_manifests()
+        stored_manifests, more, less = stored_set.since_manifests()
         if more or less:
             return None  # it differs from the form in snapshots
         if any(
@@ -74,9 +74,11 @@ class ManifestComparison:
         right = [_live_of(entry, table, removals[1]) for entry, table in self._read(theirs)]
         return joined([*own_tables, *new_tables]), joined(right)
 
-    def with_wrong_bounds(self, stored: FileSet) -> str | None:
+    def with_wrong_bounds(self, stored_set: FileSet) -> str | None:
         """Return the name of a manifest whose bounds leave out values that may be in it, if there is any."""
-        bounded_entries = [entry for entry in stored.since_manifests()[0].entries if entry.bounds is not None]
+        bounded_entries = [
+            entry for entry in stored_set.since_manifests()[0].entries if entry.bounds is not None
+        ]
         same = self._with_known_bounds(bounded_entries)
         for manifest, table in self._read([entry for entry in bounded_entries if entry.stored not in same]):
             assert manifest.bounds is not None, "these have bounds"
@@ -85,9 +87,9 @@ class ManifestComparison:
         self._bounds |= {entry.stored: entry.bounds for entry in bounded_entries if entry.bounds is not None}
         return None
 
-    def keep(self, stored: Iterable[FileSet]) -> None:
+    def keep(self, stored_sets: Iterable[FileSet]) -> None:
         """Forget all manifests that these sets do not have."""
-        manifest_sets = [files.since_manifests()[0] for files in stored]
+        manifest_sets = [files.since_manifests()[0] for files in stored_sets]
         entries = {stored_list.stored for manifests in manifest_sets for stored_list in manifests.entries}
         lists = {stored_list.stored for manifests in manifest_sets for stored_list in manifests.removed}
         self._paths = {
@@ -130,26 +132,32 @@ class ManifestComparison:
         return [self._lists[manifest.stored] for manifest in manifests.removed]
 
     def _have_same_left(
-        self, shared: Sequence[Entries], one: ManifestSet, other: ManifestSet, removed: Collection[str]
+        self,
+        shared_entries: Sequence[Entries],
+        first_set: ManifestSet,
+        other_set: ManifestSet,
+        removed: Collection[str],
     ) -> bool:
-        """Return whether the same entries of the `shared` manifests are live in both sets, as far as known.
+        """Return whether the same entries of the `shared_entries` manifests are live in both sets, as far as known.
 
-        That is known from the lists of removed paths. `removed` are paths that are gone from all of `one`.
+        That is known from the lists of removed paths. `removed` are paths that are gone from all of `first_set`.
         """
-        in_both = {entry.stored for entry in one.removed} & {entry.stored for entry in other.removed}
+        in_both = {entry.stored for entry in first_set.removed} & {
+            entry.stored for entry in other_set.removed
+        }
         apart = [
             _pairs(self._lists[entry.stored] for entry in of.removed if entry.stored not in in_both)
-            for of in (one, other)
+            for of in (first_set, other_set)
         ]
         suspects = sorted({path for path, _ in apart[0] ^ apart[1]} | set(removed))
-        if not suspects or not shared:
+        if not suspects or not shared_entries:
             return True
         hashes = hashes_of(suspects)
-        for _ in self._read([entry for entry in shared if entry.stored not in self._paths]):
+        for _ in self._read([entry for entry in shared_entries if entry.stored not in self._paths]):
             continue  # of a base, from which the check began
-        masks = [(entry, are_among(hashes, self._paths[entry.stored])) for entry in shared]
+        masks = [(entry, are_among(hashes, self._paths[entry.stored])) for entry in shared_entries]
         hit = [suspects[at] for at in np.flatnonzero(np.any([mask for _, mask in masks], axis=0))]
-        last = [self._last_of(hit, of) for of in (one, other)]
+        last = [self._last_of(hit, of) for of in (first_set, other_set)]
         for manifest, mask in masks:
             for at in np.flatnonzero(mask):
                 path = suspects[at]
@@ -170,9 +178,9 @@ class ManifestComparison:
                 last[path] = max(seq, last.get(path, 0))
         return last
 
-    def _with_known_bounds(self, bounded: Sequence[Entries]) -> set[StoredList]:
+    def _with_known_bounds(self, bounded_entries: Sequence[Entries]) -> set[StoredList]:
         """Return the manifests whose present bounds were found to hold before."""
-        again = [entry for entry in bounded if entry.stored in self._bounds]
+        again = [entry for entry in bounded_entries if entry.stored in self._bounds]
         tables = (
             [
                 bounds_table([bounds for entry in again if (bounds := of(entry)) is not None])

@@ -434,34 +434,36 @@ class FileSet:
         assert isinstance(manifests, ManifestSet), "every set goes back to manifests"
         return manifests, new_tables, removed_paths
 
-    def rest_on(self, stored: FileSet) -> None:
-        """Go back to the manifests of a stored set that was found to be the same, as after `stored`."""
-        if isinstance(stored._origin, ManifestSet):
-            self._origin = stored._origin
+    def rest_on(self, stored_set: FileSet) -> None:
+        """Go back to the manifests of a stored set that was found to be the same, as after `stored_set`."""
+        if isinstance(stored_set._origin, ManifestSet):
+            self._origin = stored_set._origin
 
     @staticmethod
     def load(
         root: FileSetRoot,
-        known: dict[StoredList, Entries] | None = None,
+        known_entries: dict[StoredList, Entries] | None = None,
         bounds: Mapping[str, BoundsAt] | None = None,
         directories: Directories | None = None,
         kept: PartCache | None = None,
     ) -> FileSet:
         """Return the set that `dump` described; its manifests are read on demand.
 
-        Sets that are loaded with the same `known` share the manifests that they have in common. `bounds` are
+        Sets that are loaded with the same `known_entries` share the manifests that they have in common. `bounds` are
         those of manifests, by their names, and `directories` those of leaves. Parts that were read are `kept`.
         """
-        entries_by_list = {} if known is None else known
+        entries_by_list = {} if known_entries is None else known_entries
 
-        def entries_of(each: StoredList) -> Entries:
-            entries = entries_by_list.get(each)
+        def entries_of(each_list: StoredList) -> Entries:
+            entries = entries_by_list.get(each_list)
             if entries is None:
-                own = (bounds or {}).get(bounds_key(each))
+                own = (bounds or {}).get(bounds_key(each_list))
                 entries = (
-                    leaf_of(each, directories or {}, own) if each.is_leaf else Manifest(each, bounds=own)
+                    leaf_of(each_list, directories or {}, own)
+                    if each_list.is_leaf
+                    else Manifest(each_list, bounds=own)
                 )
-                entries_by_list[each] = entries
+                entries_by_list[each_list] = entries
             return entries
 
         removal_lists = [entries_of(entry) for entry in root.removed]
@@ -494,9 +496,9 @@ class FileSet:
         return base, _to_tables(reversed(changes)), removed_paths
 
 
-def _are_few(chosen: Sequence[Entries]) -> bool:
-    leaves = sum(isinstance(entry, ManifestLeaf) for entry in chosen)
-    return leaves <= FEW_LEAVES and len(chosen) - leaves <= FEW_MANIFESTS
+def _are_few(chosen_entries: Sequence[Entries]) -> bool:
+    leaves = sum(isinstance(entry, ManifestLeaf) for entry in chosen_entries)
+    return leaves <= FEW_LEAVES and len(chosen_entries) - leaves <= FEW_MANIFESTS
 
 
 def _narrowed(table: pa.Table, statistics: Collection[int]) -> pa.Table:

@@ -45,8 +45,10 @@ class ManifestLeaf:
 
     __slots__ = ("stored", "bounds", "directory", "_parts")
 
-    def __init__(self, stored: StoredList, directory: LeafDirectory, bounds: BoundsAt | None = None) -> None:
-        self.stored = stored
+    def __init__(
+        self, stored_list: StoredList, directory: LeafDirectory, bounds: BoundsAt | None = None
+    ) -> None:
+        self.stored = stored_list
         self.bounds = bounds
         self.directory = directory
         self._parts: dict[str, ManifestPart] | None = None
@@ -254,13 +256,17 @@ class LeafReadRound:
     """A round that reads parts of leaves: `ranges` are requested, and `read` adds the answers to `held`."""
 
     def __init__(
-        self, leaves: Iterable[ManifestLeaf], wanted: LeafQuery, kept: PartCache, held: Held | None = None
+        self,
+        leaves: Iterable[ManifestLeaf],
+        wanted_query: LeafQuery,
+        kept: PartCache,
+        held: Held | None = None,
     ) -> None:
         self._kept = kept
         self.held: Held = {} if held is None else held
         self._missing: list[tuple[ManifestLeaf, ManifestPart]] = []
         for leaf in leaves:
-            for kind in wanted.kinds(leaf):
+            for kind in wanted_query.kinds(leaf):
                 part = leaf.parts[kind]
                 part_content = self.held.get(part.sha256)
                 part_content = kept.get(part.sha256) if part_content is None else part_content
@@ -268,7 +274,9 @@ class LeafReadRound:
                     self._missing.append((leaf, part))
                 else:
                     self.held[part.sha256] = part_content
-        self.ranges = ranges_of(((leaf.stored.name, part) for leaf, part in self._missing), wanted.ranges)
+        self.ranges = ranges_of(
+            ((leaf.stored.name, part) for leaf, part in self._missing), wanted_query.ranges
+        )
 
     def read(self, blobs: Sequence[bytes], *, keep: bool) -> None:
         """Take the parts from the ranges. Raises FormatError for other bytes than directories name."""
@@ -289,12 +297,13 @@ class LeafReadRound:
                 self._kept.put(part.sha256, table)
 
 
-def leaf_of(stored: StoredList, directories: Directories, bounds: BoundsAt | None) -> ManifestLeaf:
+def leaf_of(stored_list: StoredList, directories: Directories, bounds: BoundsAt | None) -> ManifestLeaf:
     """Return the leaf that a root names. Raises FormatError if the root has no directory of it."""
-    directory = directories.get((stored.name, stored.sha256))
+    directory = directories.get((stored_list.name, stored_list.sha256))
     if directory is None:
         raise FormatError(
-            f"a snapshot names a part of {stored.name}, and does not say where it is: another program wrote it. Run "
+            f"a snapshot names a part of {stored_list.name}, and does not say where it is: another program wrote it. "
+            "Run "
             "lakelog fsck --repair, which writes it anew where the log allows that"
         )
-    return ManifestLeaf(stored, directory, bounds)
+    return ManifestLeaf(stored_list, directory, bounds)

@@ -23,13 +23,13 @@ class LiveRows:
     file.
     """
 
-    def __init__(self, group_rows: Sequence[int], groups: Sequence[int], deleted: BitMap | None) -> None:
+    def __init__(self, group_rows: Sequence[int], groups: Sequence[int], deleted_map: BitMap | None) -> None:
         counts = np.asarray(group_rows, dtype=np.int64)
         group_numbers = np.asarray(groups, dtype=np.int64)
         self._starts = (np.cumsum(counts) - counts)[group_numbers]
         self._ends = np.cumsum(counts[group_numbers])
         self._before = self._ends - counts[group_numbers]
-        self._deleted = None if deleted is None else self._places(np.asarray(deleted, dtype=np.int64))
+        self._deleted = None if deleted_map is None else self._places(np.asarray(deleted_map, dtype=np.int64))
 
     @property
     def count(self) -> int:

@@ -29,9 +29,9 @@ class Manifest:
     __slots__ = ("stored", "bounds", "_read")
 
     def __init__(
-        self, stored: StoredList, table: pa.Table | None = None, bounds: BoundsAt | None = None
+        self, stored_list: StoredList, table: pa.Table | None = None, bounds: BoundsAt | None = None
     ) -> None:
-        self.stored = stored
+        self.stored = stored_list
         self.bounds = bounds
         # Replaced in a single assignment, as threads share a manifest.
         self._read: pa.Table | _Partly | None = table

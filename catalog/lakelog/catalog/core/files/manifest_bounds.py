@@ -226,11 +226,11 @@ def _has(bounds: pa.Table, name: str) -> bool:
     return name in bounds.column_names and bounds[name].null_count == 0
 
 
-def _within(said: pa.Table, least: pa.Table, lo: str, hi: str, may: str) -> bool:
-    if may not in least.column_names or least[may][0].as_py() & ~said[may][0].as_py():
+def _within(claimed_table: pa.Table, least: pa.Table, lo: str, hi: str, may: str) -> bool:
+    if may not in least.column_names or least[may][0].as_py() & ~claimed_table[may][0].as_py():
         return False
     for name, is_wider in ((lo, pc.less_equal), (hi, pc.greater_equal)):
-        if not _has(said, name):
+        if not _has(claimed_table, name):
             continue
         if not _has(least, name):
             # Without another value, there is nothing to bound.
@@ -238,7 +238,7 @@ def _within(said: pa.Table, least: pa.Table, lo: str, hi: str, may: str) -> bool
                 return False
             continue
         try:
-            if not is_wider(said[name][0], least[name][0].cast(said[name].type)).as_py():
+            if not is_wider(claimed_table[name][0], least[name][0].cast(claimed_table[name].type)).as_py():
                 return False
         except pa.ArrowException:
             return False

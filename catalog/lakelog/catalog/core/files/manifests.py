@@ -163,15 +163,15 @@ class ManifestSet:
 
     def live_in(
         self,
-        chosen: Sequence[Entries],
+        chosen_entries: Sequence[Entries],
         fetch: Fetch,
         statistics: Collection[int] | None,
         held: Held | None = None,
     ) -> list[pa.Table]:
         """Return `live` for some of the manifests. Reads no other manifests, and no parts that are `held`."""
-        content = self._load(chosen, fetch, LeafQuery.columns(statistics), held=held)
+        content = self._load(chosen_entries, fetch, LeafQuery.columns(statistics), held=held)
         tables = []
-        for manifest in chosen:
+        for manifest in chosen_entries:
             files = content[manifest].columns(statistics)
             if self.removed:
                 if manifest not in self._staying:
@@ -192,7 +192,11 @@ class ManifestSet:
         return bool(self._searches) and self.is_read
 
     def matching_in(
-        self, chosen: Sequence[Entries], fetch: Fetch, statistics: Collection[int] | None, choice: FileChoice
+        self,
+        chosen_entries: Sequence[Entries],
+        fetch: Fetch,
+        statistics: Collection[int] | None,
+        choice: FileChoice,
     ) -> list[pa.Table] | None:
         """Return `live_in` of the chosen files.
 
@@ -201,28 +205,31 @@ class ManifestSet:
         """
         # If bounds leave few manifests, most of these have such files: the columns that a plan returns are
         # read at once. So they are if there are no statistics that could rule files out.
-        looked_at, leaves = choice.looked_at, [entry for entry in chosen if isinstance(entry, ManifestLeaf)]
-        at_once = len(chosen) * SELECTIVE <= len(self.entries) or not any(
+        looked_at, leaves = (
+            choice.looked_at,
+            [entry for entry in chosen_entries if isinstance(entry, ManifestLeaf)],
+        )
+        at_once = len(chosen_entries) * SELECTIVE <= len(self.entries) or not any(
             leaf.statistics(looked_at) for leaf in leaves
         )
         columns = LeafQuery.columns({*(statistics or ()), *looked_at})
         cache: Held = {}
         content_of = self._load(
-            chosen, fetch, columns if at_once else LeafQuery.statistics(looked_at), held=cache
+            chosen_entries, fetch, columns if at_once else LeafQuery.statistics(looked_at), held=cache
         )
         decode_statistics(
             (content for content in content_of.values() if isinstance(content, LeafContent)), looked_at
         )
-        judged_tables = grouped(content_of[manifest].judged(looked_at) for manifest in chosen)
+        judged_tables = grouped(content_of[manifest].judged(looked_at) for manifest in chosen_entries)
         is_match = pa.chunked_array([choice.files(table) for table in judged_tables], pa.bool_())
         if 2 * pc.sum(is_match, min_count=0).as_py() > len(is_match):
-            return self.live_in(chosen, fetch, statistics, cache) if at_once else None
-        self._searches.append(len(chosen))
+            return self.live_in(chosen_entries, fetch, statistics, cache) if at_once else None
+        self._searches.append(len(chosen_entries))
         rows, first = [], 0
-        for manifest in chosen:
+        for manifest in chosen_entries:
             rows.append(pc.indices_nonzero(is_match.slice(first, manifest.stored.entries)))
             first += manifest.stored.entries
-        return self._live_rows(chosen, rows, fetch, statistics, cache)
+        return self._live_rows(chosen_entries, rows, fetch, statistics, cache)
 
     def named(self, paths: pa.Array, fetch: Fetch) -> list[pa.Table]:
         """Return `live` of the files of these paths.
@@ -382,12 +389,12 @@ class ManifestSet:
         self,
         manifests: Sequence[Entries],
         fetch: Fetch,
-        wanted: LeafQuery,
+        wanted_query: LeafQuery,
         *,
         keep: bool = True,
         held: Held | None = None,
     ) -> dict[Entries, Content]:
-        """Read the `wanted` parts that are not in memory, and the lists of removed paths, in a single round.
+        """Read the `wanted_query` parts that are not in memory, and the lists of removed paths, in a single round.
 
         With `keep`, parts of leaves are kept as far as there is room. `held` parts are not read, whatever
         room there is.
@@ -399,7 +406,7 @@ class ManifestSet:
         ]
         parts = LeafReadRound(
             (entry for entry in manifests if isinstance(entry, ManifestLeaf)),
-            wanted,
+            wanted_query,
             self.kept,
             held,
         )
@@ -577,9 +584,9 @@ def _packs(files: pa.Table, version: int, seq: int, blobs: dict[str, bytes]) -> 
             yield ManifestLeaf(stored_list, directory, bounds_of(bounds_key(stored_list), leaf))
 
 
-def bounds_key(stored: StoredList) -> str:
+def bounds_key(stored_list: StoredList) -> str:
     """Return the name of a manifest, or of a leaf, in a table of bounds."""
-    return f"{stored.name}/{stored.sha256[:16]}" if stored.is_leaf else stored.name
+    return f"{stored_list.name}/{stored_list.sha256[:16]}" if stored_list.is_leaf else stored_list.name
 
 
 _EVERYTHING = LeafQuery(lambda leaf: leaf.parts, ranges=16)

@@ -106,8 +106,8 @@ class LineLog(TrackedLog[TableState]):
         base: int | None = None,
         shared: bool = False,
     ) -> CommittedChange[TableState]:
-        def decide_here(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
-            draft = decide(self._here(view), [self.seen_here(commit) for commit in passed])
+        def decide_here(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
+            draft = decide(self._here(view), [self.seen_here(commit) for commit in passed_commits])
             return replace(draft, events=self._as_of_branch(draft.events))
 
         result = self.under.commit(

@@ -180,7 +180,7 @@ def is_final(tracked: TrackedLog[Any], token: Token | None, refusal: LakelogErro
     if known_view is None or known_view.sealed or PROPOSALS not in known_view.writer_features:
         return True
 
-    def refuse(view: LogView[Any], passed: Sequence[Commit]) -> Draft:
+    def refuse(view: LogView[Any], passed_commits: Sequence[Commit]) -> Draft:
         raise refusal
 
     raised_at = refusal.__traceback__
@@ -288,19 +288,19 @@ def no_files(change: ChangeKind) -> bool:
 def check_conflicts(
     operation: OperationKind,
     view: LogView[TableState],
-    passed: Sequence[Commit],
-    written: OperationFacts,
+    passed_commits: Sequence[Commit],
+    operation_facts: OperationFacts,
     name: str,
 ) -> None:
     """Check `operation` against all commits since its base.
 
     Raises CommitConflict, which names the other commit and its author.
     """
-    for commit in passed:
-        if commit.version > written.version and not says_only(commit, RowsAppended):
+    for commit in passed_commits:
+        if commit.version > operation_facts.version and not says_only(commit, RowsAppended):
             for event in table_events(commit):
                 for change in changes(event):
-                    _check(rule(operation, change), operation, change, commit, view, written, name)
+                    _check(rule(operation, change), operation, change, commit, view, operation_facts, name)
 
 
 def _check(
@@ -309,7 +309,7 @@ def _check(
     change: ChangeKind,
     commit: Commit,
     view: LogView[TableState],
-    written: OperationFacts,
+    operation_facts: OperationFacts,
     name: str,
 ) -> None:
     match verdict:
@@ -317,23 +317,23 @@ def _check(
             return
         case ConflictRule.CHECK_SCHEMA:
             schema = view.state.current.schema
-            misfit = None if written.schema is None else _misfit(written.schema, schema)
+            misfit = None if operation_facts.schema is None else _misfit(operation_facts.schema, schema)
             if misfit is not None:
                 raise conflict(operation, change, commit, name, misfit)
         case ConflictRule.CHECK_FILES:
-            if written.replaced(change):
+            if operation_facts.replaced(change):
                 raise conflict(operation, change, commit, name, "with rows that this operation may replace")
         case ConflictRule.CHECK_ROWS:
-            why = written.touched(change)
+            why = operation_facts.touched(change)
             if why is not None:
                 raise conflict(operation, change, commit, name, why)
         case ConflictRule.CHECK_VALUES:
-            taken_text = _gone(view.state, written.values)
+            taken_text = _gone(view.state, operation_facts.values)
             if taken_text is not None:
                 raise ValuesGone(
                     str(conflict(operation, change, commit, name, taken_text)),
                     version=commit.version,
-                    is_for_good=_is_for_good(written.values),
+                    is_for_good=_is_for_good(operation_facts.values),
                 )
         case ConflictRule.FAIL:
             raise conflict(operation, change, commit, name, None)

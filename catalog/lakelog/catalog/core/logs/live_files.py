@@ -45,15 +45,15 @@ def all_files(tracked: TrackedLog[TableState], view: LogView[TableState]) -> pa.
 
 
 def files_only_in(
-    tracked: TrackedLog[TableState], here: LogView[TableState], there: LogView[TableState]
+    tracked: TrackedLog[TableState], own_view: LogView[TableState], other_view: LogView[TableState]
 ) -> pa.Table:
     """Return the files of a view that the other view lacks, or has with another write or vector.
 
     Another write may have other columns, and another vector other deleted rows.
     """
-    if here.state.files is there.state.files:
+    if own_view.state.files is other_view.state.files:
         return empty()
-    return _less(all_files(tracked, here), all_files(tracked, there))
+    return _less(all_files(tracked, own_view), all_files(tracked, other_view))
 
 
 def replaced_files(

@@ -415,8 +415,8 @@ class NameTree:
         was_seen = not self.logs.table(entry.location).transaction.creates_log
         unlink_event = EntryUnlinked(space=RELATION, name=name, id=entry.id, dropped=was_seen)
 
-        def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
-            events = (event for commit in passed for event in namespace_events(commit))
+        def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
+            events = (event for commit in passed_commits for event in namespace_events(commit))
             if any(isinstance(event, EntryLinked) and event.id == entry.id for event in events):
                 raise CommitConflict(
                     f"the table {quoted(identifier)} had been dropped, and was restored while its name was given to "
@@ -446,7 +446,7 @@ class NameTree:
             if view.log_id == entry.id and not view.sealed:
                 raise _AlreadyDone
 
-        def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
             if view.state.entry(space, name) != entry:
                 raise _AlreadyDone
             unlink_event = EntryUnlinked(space=space, name=name, id=entry.id, dropped=True)

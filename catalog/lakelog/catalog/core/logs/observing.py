@@ -157,8 +157,8 @@ class _Parts(Iterator[T]):
     It ends the operation, even if no item is taken. A generator could not do that.
     """
 
-    def __init__(self, watched: WatchedOperation, items: Iterator[T]) -> None:
-        self._watched = watched
+    def __init__(self, watched_operation: WatchedOperation, items: Iterator[T]) -> None:
+        self._watched = watched_operation
         self._items = items
 
     def __next__(self) -> T:

@@ -319,9 +319,9 @@ class TableHead:
         """Return the live files in a single Arrow table."""
         return all_files(self.tracked, self.view)
 
-    def files_only_here(self, there: LogView[TableState]) -> pa.Table:
+    def files_only_here(self, other_view: LogView[TableState]) -> pa.Table:
         """Return the files that another view does not have, or has differently (see `files_only_in`)."""
-        return files_only_in(self.tracked, self.view, there)
+        return files_only_in(self.tracked, self.view, other_view)
 
     def replaced_by(self, then: LogView[TableState]) -> tuple[pa.Table, pa.Table]:
         """Return the files to add and to remove, so that this version's become those of `then`."""
@@ -365,7 +365,7 @@ class TableHead:
         return self.plan_bound(condition_bound, top=top)
 
     def plan_bound(
-        self, bound: Bound | None, *, limit: int | None = None, top: TopRows | None = None
+        self, bound_condition: Bound | None, *, limit: int | None = None, top: TopRows | None = None
     ) -> pa.Table:
         """Return `plan` of a condition whose columns are bound.
 
@@ -375,7 +375,7 @@ class TableHead:
         return self.tracked.read(
             self.view,
             lambda view: plan_scan(
-                view.state.files, fetch, bound, specs, limit=limit, top=top, schema=schema
+                view.state.files, fetch, bound_condition, specs, limit=limit, top=top, schema=schema
             ),
         )
 
@@ -398,7 +398,7 @@ class TableHead:
         """
         return Token(commit_id=write.id, bases={self.tracked.location: write.version})
 
-    def check_own_steps(self, operation: OperationKind, written: OperationFacts) -> None:
+    def check_own_steps(self, operation: OperationKind, operation_facts: OperationFacts) -> None:
         """Raise CommitConflict if an own change of the transaction after this version conflicts.
 
         A handle from before an earlier step does not know that step, but has to be checked against it all the
@@ -406,7 +406,7 @@ class TableHead:
         """
         own = self.tracked.transaction.own_since(self.view)
         if own:
-            unversioned_facts = replace(written, version=-1)
+            unversioned_facts = replace(operation_facts, version=-1)
             check_conflicts(operation, self.tracked.current(), own, unversioned_facts, self.name)
 
     def commit(
@@ -428,9 +428,9 @@ class TableHead:
         start = self.at_least(self.version)
         last_draft: list[Draft] = []
 
-        def decide_by_name(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+        def decide_by_name(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
             self.check_name(view)
-            last_draft[:] = [decide(view, passed)]
+            last_draft[:] = [decide(view, passed_commits)]
             return last_draft[0]
 
         times = self.logs.write_times

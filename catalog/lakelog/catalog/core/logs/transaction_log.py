@@ -207,8 +207,8 @@ class TransactionLog(TrackedLog[S]):
                     f"{self.log.location} was restored in the same transaction: roll the transaction back instead"
                 )
 
-            def decide_after(view: LogView[S], passed: Sequence[Commit]) -> Draft:
-                return decide(view, (*earlier_commits, *passed))
+            def decide_after(view: LogView[S], passed_commits: Sequence[Commit]) -> Draft:
+                return decide(view, (*earlier_commits, *passed_commits))
 
             self.steps.append(TransactionStep(decide_after, draft, facts_now(), commit_id))
             self._view = folded(self.log, current_view, draft)
@@ -226,7 +226,7 @@ class TransactionLog(TrackedLog[S]):
             return ()
         start = self.start
 
-        def never(view: LogView[S], passed: Sequence[Commit]) -> Draft:
+        def never(view: LogView[S], passed_commits: Sequence[Commit]) -> Draft:
             raise AssertionError("a commit that is only looked up is not decided")
 
         cursor = self.log.cursor(start, never, commit_id or self._logs.new_id(), base)
@@ -239,15 +239,15 @@ class TransactionLog(TrackedLog[S]):
 
     # At the end
 
-    def decide_all(self, view: LogView[S], passed: Sequence[Commit]) -> Draft:
+    def decide_all(self, view: LogView[S], passed_commits: Sequence[Commit]) -> Draft:
         """Decide all changes again, each on the state after the one before, and return them as one draft."""
-        self._logs.validate_written(self, view, passed)
+        self._logs.validate_written(self, view, passed_commits)
         write_as(self.all_facts())
         self._decided = drafts = []
         for step in self.steps:
             self.transaction.is_moved = False
             try:
-                draft = step.decide(view, passed)
+                draft = step.decide(view, passed_commits)
             except (NothingToDo, BatchCommitted):
                 # Another client did the same, perhaps with other ids than later steps refer to.
                 draft = Draft()
@@ -256,13 +256,13 @@ class TransactionLog(TrackedLog[S]):
                 draft,
                 alone=len(self.steps) == 1,
                 moved=self.transaction.is_moved,
-                went_back=goes_back(passed),
+                went_back=goes_back(passed_commits),
                 title=self._logs.title_of(self),
                 version=view.version,
-                by=author_of(passed[-1] if passed else None),
+                by=author_of(passed_commits[-1] if passed_commits else None),
             )
             drafts.append(draft)
-            passed = met_by_joined(passed, draft)
+            passed_commits = met_by_joined(passed_commits, draft)
             view = folded(self.log, view, draft)
         return merged_drafts(drafts)
 
@@ -491,9 +491,9 @@ class TransactionLogs(LogCache):
                 raise
 
 
-def _valid(seen: TransactionLog[Any], view: LogView[Any], passed: Sequence[Commit]) -> None:
+def _valid(seen: TransactionLog[Any], view: LogView[Any], passed_commits: Sequence[Commit]) -> None:
     """Validate nothing, for snapshot isolation: rows that were read may have changed since."""
 
 
-def _decided_already(view: LogView[Any], passed: Sequence[Commit]) -> Draft:
+def _decided_already(view: LogView[Any], passed_commits: Sequence[Commit]) -> Draft:
     raise AssertionError("a transaction that has ended decides nothing")

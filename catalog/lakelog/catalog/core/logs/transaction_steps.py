@@ -111,12 +111,12 @@ def check_same(
     )
 
 
-def goes_back(passed: Sequence[Commit]) -> bool:
+def goes_back(passed_commits: Sequence[Commit]) -> bool:
     """Return whether any of these commits took a table back to an older version, or moved a branch."""
     return any(
         event.get("event") in ("rolled-back", "fast-forwarded")
         or event.get("operation") == "set-current-version"
-        for commit in passed
+        for commit in passed_commits
         for event in commit.events
     )
 
@@ -150,7 +150,7 @@ def _metadata(draft: Draft) -> list[Json]:
     return [msgspec.json.decode(msgspec.json.encode(event)) for event in metadata_events]
 
 
-def met_by_joined(passed: Sequence[Commit], draft: Draft) -> Sequence[Commit]:
+def met_by_joined(passed_commits: Sequence[Commit], draft: Draft) -> Sequence[Commit]:
     """Return other clients' commits as they are seen by the steps after a step that was decided on them.
 
     A branch that the step makes, or fast-forwards, includes other clients' changes of the line that it comes
@@ -159,16 +159,16 @@ def met_by_joined(passed: Sequence[Commit], draft: Draft) -> Sequence[Commit]:
     """
     pairs = [pair for event in draft.events if (pair := _joined(event)) is not None]
     for source, target in pairs:
-        passed = [
+        passed_commits = [
             msgspec.structs.replace(
                 commit,
                 events=tuple(
                     seen_event for event in commit.events for seen_event in _on_both(event, source, target)
                 ),
             )
-            for commit in passed
+            for commit in passed_commits
         ]
-    return passed
+    return passed_commits
 
 
 def _joined(event: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -37,6 +37,7 @@ from lakelog.catalog.core.schema.transforms import apply_transform
 from lakelog.catalog.core.schema.type_widening import is_widening
 from lakelog.catalog.core.schema.types import (
     AtomicType,
+    ColumnPath,
     Default,
     Field,
     ListType,
@@ -56,8 +57,6 @@ _TIMES = ("date", "timestamp", "timestamp_ntz")
 NOT_THERE = "__not_in_this_file"
 """The suffix of the names under which Spark's reader searches for columns that a file does not have."""
 
-Path = tuple[str, ...]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFile:
@@ -74,19 +73,19 @@ class FoundFile:
     rows: int
     columns: StructType
     partition: Mapping[str, Any] = field(default_factory=dict)
-    stats: Mapping[Path, ColumnStats] = field(default_factory=dict)
+    stats: Mapping[ColumnPath, ColumnStats] = field(default_factory=dict)
     footer_crc: int | None = None
     old_calendar: bool = False
 
 
 def data_files(
-    found: Sequence[FoundFile],
+    found_files: Sequence[FoundFile],
     metadata: Metadata,
     location: str | None,
     *,
     ignore_extra_columns: bool = False,
 ) -> list[DataFile]:
-    """Return entries for `found` in the table at `location`, None for a table without a place yet.
+    """Return entries for `found_files` in the table at `location`, None for a table without a place yet.
 
     Raises InvalidInput if any of them does not fit the table.
     """
@@ -99,9 +98,9 @@ def data_files(
             "writers' files: insert their rows by a query, or set the property to on-demand"
         )
     refuse_identity(metadata.schema, "insert the files' rows by a query, rather than adding them")
-    if len({file.path for file in found}) < len(found):
+    if len({file.path for file in found_files}) < len(found_files):
         raise InvalidInput("the list of files to add has a file twice: name each file once")
-    files = [_Fitting(file, metadata, location, ignore_extra_columns).entry() for file in found]
+    files = [_Fitting(file, metadata, location, ignore_extra_columns).entry() for file in found_files]
     _check_conditions(files, metadata)
     return files
 
@@ -196,7 +195,7 @@ class _Fitting:
             self._stats[column.id] = _stats_of(value, type, self._file.rows)
 
     def _match(
-        self, fields: Sequence[Field], parts: Sequence[Field], path: Path, in_file: Path | None
+        self, fields: Sequence[Field], parts: Sequence[Field], path: ColumnPath, in_file: ColumnPath | None
     ) -> None:
         """Find `fields`, siblings of the table, among `parts`, siblings in the file, and their nested fields.
 
@@ -229,7 +228,7 @@ class _Fitting:
                 f"has {names}, which the table does not have: add the columns first, or set ignore_extra_columns"
             )
 
-    def _check_missing(self, field_: Field, path: Path) -> None:
+    def _check_missing(self, field_: Field, path: ColumnPath) -> None:
         default = field_.default or Default()
         if not field_.nullable and default.exists is None:
             self._refuse(f"lacks the column {dotted(path)}, which is NOT NULL")
@@ -238,7 +237,7 @@ class _Fitting:
                 f"lacks the column {dotted(path)}, whose default {default.current} is for new rows alone"
             )
 
-    def _fit(self, field_: Field, part: Field, path: Path, in_file: Path | None) -> None:
+    def _fit(self, field_: Field, part: Field, path: ColumnPath, in_file: ColumnPath | None) -> None:
         stats = None if in_file is None else self._file.stats.get(in_file)
         if not field_.nullable and part.nullable and (stats is None or stats.nulls != 0):
             nulls = "may hold" if stats is None or stats.nulls is None else f"holds {stats.nulls:,}"
@@ -256,16 +255,21 @@ class _Fitting:
             case _:
                 self._mismatch(field_.type, part.type, path)
 
-    def _check_atomic(self, wanted: AtomicType, there: AtomicType, path: Path) -> None:
-        if wanted.family in ("char", "varchar"):
+    def _check_atomic(
+        self, wanted_atomic_type: AtomicType, atomic_type: AtomicType, path: ColumnPath
+    ) -> None:
+        if wanted_atomic_type.family in ("char", "varchar"):
             self._refuse(
-                f"has {there} for {dotted(path)}, which is {wanted}: a footer does not show whether the texts fit"
+                f"has {atomic_type} for {dotted(path)}, which is {wanted_atomic_type}: "
+                "a footer does not show whether the texts fit"
             )
-        if wanted.family == "variant" or not is_widening(there, wanted):
-            self._mismatch(wanted, there, path)
+        if wanted_atomic_type.family == "variant" or not is_widening(atomic_type, wanted_atomic_type):
+            self._mismatch(wanted_atomic_type, atomic_type, path)
 
-    def _mismatch(self, wanted: Type, there: Type, path: Path) -> None:
-        self._refuse(f"has {there} for {dotted(path)}, which is {wanted} and cannot be read from {there}")
+    def _mismatch(self, wanted_type: Type, other_type: Type, path: ColumnPath) -> None:
+        self._refuse(
+            f"has {other_type} for {dotted(path)}, which is {wanted_type} and cannot be read from {other_type}"
+        )
 
     # Partitions
 
@@ -317,13 +321,15 @@ def _stats_of(value: Any, type: AtomicType, rows: int) -> ColumnStats:
     return ColumnStats(nulls=0, min=value, max=value)
 
 
-def converted_stats(stats: ColumnStats, there: AtomicType, wanted: AtomicType) -> ColumnStats:
+def converted_stats(
+    stats: ColumnStats, atomic_type: AtomicType, wanted_atomic_type: AtomicType
+) -> ColumnStats:
     """Return statistics of a file's column as those of the table's column.
 
     Bounds are kept only if they mean the same.
     """
-    both_whole = there.name in _INTEGERS and wanted.name in _INTEGERS
-    if (there == wanted or both_whole) and there.name not in _FLOATS:
+    both_whole = atomic_type.name in _INTEGERS and wanted_atomic_type.name in _INTEGERS
+    if (atomic_type == wanted_atomic_type or both_whole) and atomic_type.name not in _FLOATS:
         return stats
     return ColumnStats(nulls=stats.nulls)
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.core.parquet.reshape import Path, repeated, reshape_columns, variant
+from lakelog.catalog.core.parquet.reshape import repeated, reshape_columns, variant
 from lakelog.catalog.core.schema.arrow_types import schema_to_arrow, type_to_arrow
 from lakelog.catalog.core.schema.schema import Schema, dotted
 from lakelog.catalog.core.schema.sql_literals import parse_literal
-from lakelog.catalog.core.schema.types import COLLATED, AtomicType, Field, Type
+from lakelog.catalog.core.schema.types import COLLATED, AtomicType, ColumnPath, Field, Type
 from lakelog.log.errors import InvalidInput
 from lakelog.log.once import of_the_last
 
@@ -105,7 +105,7 @@ def _simple_of(schema: Schema) -> _Simple | None:
 class _Conform:
     physical = False
 
-    def pick(self, names: Sequence[str], fields: Sequence[Field], path: Path) -> list[int | None]:
+    def pick(self, names: Sequence[str], fields: Sequence[Field], path: ColumnPath) -> list[int | None]:
         where = f"the struct {dotted(path)}" if path else "the table"
         places: dict[str, int] = {}
         for index, name in enumerate(names):
@@ -124,7 +124,7 @@ class _Conform:
             )
         return [places.get(field.name.lower()) for field in fields]
 
-    def missing(self, field: Field, length: int, path: Path) -> pa.Array:
+    def missing(self, field: Field, length: int, path: ColumnPath) -> pa.Array:
         current = None if field.default is None else field.default.current
         try:
             value = None if current is None else parse_literal(current, field.type)
@@ -140,7 +140,7 @@ class _Conform:
             )
         return values
 
-    def check(self, array: pa.Array, field: Field, owners: pa.Array | None, path: Path) -> None:
+    def check(self, array: pa.Array, field: Field, owners: pa.Array | None, path: ColumnPath) -> None:
         if field.nullable or array.null_count == 0:
             return
         nulls = array.is_null()
@@ -152,7 +152,7 @@ class _Conform:
                 f"the column {dotted(path)} is NOT NULL, and the data has {count} NULLs in it: replace them by values"
             )
 
-    def atomic(self, array: pa.Array, type: AtomicType, path: Path) -> pa.Array:
+    def atomic(self, array: pa.Array, type: AtomicType, path: ColumnPath) -> pa.Array:
         target = type_to_arrow(type)
         if _is.is_null(array.type):
             return pa.nulls(len(array), target)
@@ -162,12 +162,12 @@ class _Conform:
             array = self._cast(array, type, target, path)
         return _within_length(array, type, path) if type.family in ("char", "varchar") else array
 
-    def mismatch(self, found: pa.DataType, type: Type, path: Path) -> Exception:
+    def mismatch(self, data_type: pa.DataType, type: Type, path: ColumnPath) -> Exception:
         return InvalidInput(
-            f"the column {dotted(path)} is of type {type}, and the data has {found}: convert it"
+            f"the column {dotted(path)} is of type {type}, and the data has {data_type}: convert it"
         )
 
-    def _cast(self, array: pa.Array, type: AtomicType, target: pa.DataType, path: Path) -> pa.Array:
+    def _cast(self, array: pa.Array, type: AtomicType, target: pa.DataType, path: ColumnPath) -> pa.Array:
         if not _ACCEPTED[type.family](array.type):
             raise self.mismatch(array.type, type, path)
         try:
@@ -180,7 +180,7 @@ class _Conform:
             ) from None
 
 
-def _within_length(array: pa.Array, type: AtomicType, path: Path) -> pa.Array:
+def _within_length(array: pa.Array, type: AtomicType, path: ColumnPath) -> pa.Array:
     """Cut blanks beyond the length, as Spark does, and pad a char with blanks."""
     lengths = pc.utf8_length(array)
     if (pc.max(lengths).as_py() or 0) > type.length:

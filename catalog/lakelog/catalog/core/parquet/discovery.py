@@ -19,14 +19,12 @@ from lakelog.catalog.core.schema.arrow_types import type_from_arrow
 from lakelog.catalog.core.schema.literals import value_type
 from lakelog.catalog.core.schema.schema import Schema
 from lakelog.catalog.core.schema.types import AtomicType, Field, StructType
-from lakelog.log import canonical_url
+from lakelog.log import OpenUrl, canonical_url
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
 from lakelog.log.parallel import in_threads
 from lakelog.log.stores import ObjectStore
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-
-OpenUrl = Callable[[str], tuple[ObjectStore, str]]
 
 
 def found_files(
@@ -173,12 +171,12 @@ def read_footer(
 
 
 @lru_cache(maxsize=1024)
-def _shape(serialized: bytes) -> tuple[StructType, str | None, bool]:
+def _shape(serialized_data: bytes) -> tuple[StructType, str | None, bool]:
     """Return the columns of an Arrow schema, the first with nanoseconds, and whether any are timestamps.
 
     Most files of a folder have the same schema, which is read once.
     """
-    arrow = pa.ipc.read_schema(pa.py_buffer(serialized))
+    arrow = pa.ipc.read_schema(pa.py_buffer(serialized_data))
     fine = next((column.name for column in arrow if _has(_is_fine, column.type)), None)
     columns = [
         Field(name=column.name, type=type_from_arrow(column.type, (column.name,)), nullable=column.nullable)

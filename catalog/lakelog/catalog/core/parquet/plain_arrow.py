@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from lakelog.catalog.core.schema.arrow_types import is_list, storage_of
 from lakelog.catalog.core.schema.schema import DEPTH_LIMIT, dotted, too_deep
+from lakelog.catalog.core.schema.types import ColumnPath
 from lakelog.log.errors import InvalidInput, LakelogError, Unsupported
 
-Path = tuple[str, ...]
 Ints = NDArray[np.int64]
 
 _is = pa.types
@@ -89,7 +89,7 @@ def without_columns(rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_struct_array(pa.repeat(pa.scalar({}, pa.struct([])), rows))
 
 
-def plain_type(type: pa.DataType, path: Path) -> pa.DataType:
+def plain_type(type: pa.DataType, path: ColumnPath) -> pa.DataType:
     """Return the plain type of values of Arrow's `type`.
 
     Raises Unsupported, with the column, if there is none.
@@ -133,7 +133,9 @@ def with_parts(type: pa.DataType, of: Callable[[pa.Field], pa.DataType]) -> pa.D
     return type
 
 
-def recast(array: pa.Array | pa.ChunkedArray, type: pa.DataType, path: Path) -> pa.Array | pa.ChunkedArray:
+def recast(
+    array: pa.Array | pa.ChunkedArray, type: pa.DataType, path: ColumnPath
+) -> pa.Array | pa.ChunkedArray:
     """Return values in another form: a plain type, or a type of the same parts with other atomic types.
 
     Raises InvalidInput, with the column, for a value that `type` cannot hold.
@@ -162,7 +164,7 @@ def _is_settled(type: pa.DataType) -> bool:
 class _Form:
     """Brings values of a column into their plain form."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: ColumnPath) -> None:
         self._path = path
         self._parts: dict[str, _Form] = {}
         self._dictionary: tuple[pa.Array, pa.Array] | None = None

@@ -30,6 +30,7 @@ from lakelog.catalog.core.files.data_file import (
     names_from_json,
 )
 from lakelog.catalog.core.files.deletion_vectors import DeletionVector, deletes_from_json
+from lakelog.catalog.core.files.file_set import Specs
 from lakelog.catalog.core.files.live_rows import LiveRows, Numbers
 from lakelog.catalog.core.files.row_ids import ROW_ID, ROW_VERSION, UNCOMMITTED
 from lakelog.catalog.core.files.statistics import MeasuredColumn, footer_statistics
@@ -38,7 +39,7 @@ from lakelog.catalog.core.parquet.opening import open_parquet
 from lakelog.catalog.core.parquet.read_ahead import in_order
 from lakelog.catalog.core.parquet.reshape import OwnColumns, to_logical
 from lakelog.catalog.core.planning.bound import Bound, terms
-from lakelog.catalog.core.planning.pruning import Specs, may_match
+from lakelog.catalog.core.planning.pruning import may_match
 from lakelog.catalog.core.planning.row_filter import evaluate
 from lakelog.catalog.core.schema.arrow_types import schema_to_arrow, type_from_arrow
 from lakelog.catalog.core.schema.literals import value_type
@@ -47,6 +48,7 @@ from lakelog.catalog.core.schema.types import (
     AtomicType,
     TypedValue,
 )
+from lakelog.log import OpenUrl
 from lakelog.log.errors import FormatError, NotFound, StorageError, Unsupported
 from lakelog.log.stores import ObjectStore
 
@@ -54,9 +56,6 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 Taken = TypeVar("Taken")
-
-OpenUrl = Callable[[str], tuple[ObjectStore, str]]
-"""Finds the store of an object by its URL or absolute path, and its key there."""
 
 ID_FIELDS = (pa.field("_row_id", pa.int64()), pa.field("_row_version", pa.int64()))
 """The columns of a row's id, and of the version that wrote it last; NULL if they are not known."""
@@ -397,12 +396,12 @@ class _Reading:
         mask = may_match(files_to_arrow(parts, self._as_written(columns), ()), self._predicate, ())
         return [group for group, keep in zip(groups, mask.to_pylist(), strict=True) if keep]
 
-    def _measured(self, written: pa.Schema) -> list[MeasuredColumn]:
+    def _measured(self, schema: pa.Schema) -> list[MeasuredColumn]:
         """Return the needed columns that may have statistics, with the types that they have in the file."""
         columns: list[MeasuredColumn] = []
         for field in self._fields:
-            if isinstance(field.type, AtomicType) and field.physical in written.names:
-                type = type_from_arrow(written.field(field.physical).type, (field.name,))
+            if isinstance(field.type, AtomicType) and field.physical in schema.names:
+                type = type_from_arrow(schema.field(field.physical).type, (field.name,))
                 if isinstance(type, AtomicType) and value_type(type) is not None:
                     columns.append(MeasuredColumn(field.id, field.physical, type))
         return columns

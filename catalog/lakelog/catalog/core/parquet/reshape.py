@@ -19,6 +19,7 @@ from lakelog.catalog.core.schema.literals import arrow_value, widened
 from lakelog.catalog.core.schema.schema import Schema, dotted
 from lakelog.catalog.core.schema.types import (
     AtomicType,
+    ColumnPath,
     Field,
     ListType,
     MapType,
@@ -29,8 +30,6 @@ from lakelog.catalog.core.schema.types import (
 )
 from lakelog.log.errors import FormatError, Unsupported
 
-Path = tuple[str, ...]
-
 
 class ReshapingRules(Protocol):
     """The rules of a kind of reshaping. `path` names the field in messages."""
@@ -38,19 +37,19 @@ class ReshapingRules(Protocol):
     physical: bool
     """Whether the result has physical names and types."""
 
-    def pick(self, names: Sequence[str], fields: Sequence[Field], path: Path) -> list[int | None]:
+    def pick(self, names: Sequence[str], fields: Sequence[Field], path: ColumnPath) -> list[int | None]:
         """Return which of the parts named `names` stands for each of `fields`; None if it is missing."""
 
-    def missing(self, field: Field, length: int, path: Path) -> pa.Array:
+    def missing(self, field: Field, length: int, path: ColumnPath) -> pa.Array:
         """Return the values of a field that the source does not have."""
 
-    def atomic(self, array: pa.Array, type: AtomicType, path: Path) -> pa.Array:
+    def atomic(self, array: pa.Array, type: AtomicType, path: ColumnPath) -> pa.Array:
         """Return atomic values converted to `type`."""
 
-    def check(self, array: pa.Array, field: Field, owners: pa.Array | None, path: Path) -> None:
+    def check(self, array: pa.Array, field: Field, owners: pa.Array | None, path: ColumnPath) -> None:
         """Check the values of a field before they are converted; `owners` are the structs that hold them."""
 
-    def mismatch(self, found: pa.DataType, type: Type, path: Path) -> Exception:
+    def mismatch(self, data_type: pa.DataType, type: Type, path: ColumnPath) -> Exception:
         """Return the error for a value that is not the expected struct, list or map."""
 
 
@@ -136,7 +135,7 @@ def repeated(value: TypedValue | None, type: Type, length: int, *, physical: boo
     return pa.repeat(arrow_value(widened(value, type)).cast(target)[0], length)
 
 
-def reshape(array: pa.Array, type: Type, path: Path, rules: ReshapingRules) -> pa.Array:
+def reshape(array: pa.Array, type: Type, path: ColumnPath, rules: ReshapingRules) -> pa.Array:
     """Return `array` as `type`."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
@@ -153,7 +152,7 @@ def reshape(array: pa.Array, type: Type, path: Path, rules: ReshapingRules) -> p
             return _map(array, type, path, rules)
 
 
-def variant(array: pa.Array, path: Path) -> pa.Array:
+def variant(array: pa.Array, path: ColumnPath) -> pa.Array:
     """Return the two binaries of variants, whichever of them comes first.
 
     Raises Unsupported for shredded variants.
@@ -168,13 +167,13 @@ def variant(array: pa.Array, path: Path) -> pa.Array:
 
 
 def _field_values(
-    array: pa.Array, field: Field, owners: pa.Array | None, path: Path, rules: ReshapingRules
+    array: pa.Array, field: Field, owners: pa.Array | None, path: ColumnPath, rules: ReshapingRules
 ) -> pa.Array:
     rules.check(array, field, owners, path)
     return reshape(array, field.type, path, rules)
 
 
-def _struct(array: pa.Array, type: StructType, path: Path, rules: ReshapingRules) -> pa.Array:
+def _struct(array: pa.Array, type: StructType, path: ColumnPath, rules: ReshapingRules) -> pa.Array:
     if not pa.types.is_struct(array.type):
         raise rules.mismatch(array.type, type, path)
     parts = []
@@ -194,7 +193,7 @@ def _struct(array: pa.Array, type: StructType, path: Path, rules: ReshapingRules
     return pa.StructArray.from_arrays(parts, fields=fields, mask=_mask(array))
 
 
-def _list(array: pa.Array, type: ListType, path: Path, rules: ReshapingRules) -> pa.Array:
+def _list(array: pa.Array, type: ListType, path: ColumnPath, rules: ReshapingRules) -> pa.Array:
     if not is_list(array.type):
         raise rules.mismatch(array.type, type, path)
     (element,) = children(type)
@@ -204,7 +203,7 @@ def _list(array: pa.Array, type: ListType, path: Path, rules: ReshapingRules) ->
     return pa.ListArray.from_arrays(_offsets(lengths), values, type=target, mask=_mask(array))
 
 
-def _map(array: pa.Array, type: MapType, path: Path, rules: ReshapingRules) -> pa.Array:
+def _map(array: pa.Array, type: MapType, path: ColumnPath, rules: ReshapingRules) -> pa.Array:
     if not pa.types.is_map(array.type):
         raise rules.mismatch(array.type, type, path)
     offsets = array.offsets.to_numpy(zero_copy_only=False) if len(array) else np.zeros(1, dtype=np.int32)
@@ -252,15 +251,15 @@ class _FromFile:
 
     physical = False
 
-    def pick(self, names: Sequence[str], fields: Sequence[Field], path: Path) -> list[int | None]:
+    def pick(self, names: Sequence[str], fields: Sequence[Field], path: ColumnPath) -> list[int | None]:
         places = {name: index for index, name in enumerate(names)}
         return [places.get(field.physical) for field in fields]
 
-    def missing(self, field: Field, length: int, path: Path) -> pa.Array:
+    def missing(self, field: Field, length: int, path: ColumnPath) -> pa.Array:
         exists = None if field.default is None else field.default.exists
         return repeated(exists, field.type, length, physical=self.physical)
 
-    def atomic(self, array: pa.Array, type: AtomicType, path: Path) -> pa.Array:
+    def atomic(self, array: pa.Array, type: AtomicType, path: ColumnPath) -> pa.Array:
         if type.family == "variant":
             return variant(array, path)
         target = type_to_arrow(type, physical=self.physical)
@@ -274,12 +273,12 @@ class _FromFile:
                 f"{error}; was the file written by a program other than lakelog?"
             ) from None
 
-    def check(self, array: pa.Array, field: Field, owners: pa.Array | None, path: Path) -> None:
+    def check(self, array: pa.Array, field: Field, owners: pa.Array | None, path: ColumnPath) -> None:
         pass
 
-    def mismatch(self, found: pa.DataType, type: Type, path: Path) -> Exception:
+    def mismatch(self, data_type: pa.DataType, type: Type, path: ColumnPath) -> Exception:
         return FormatError(
-            f"the column {dotted(path)} is {found} in a data file and {type} in the table's schema"
+            f"the column {dotted(path)} is {data_type} in a data file and {type} in the table's schema"
         )
 
 
@@ -290,7 +289,7 @@ class _FromNamedFile(_FromFile):
         self._names = names
         self._constants = constants
 
-    def pick(self, names: Sequence[str], fields: Sequence[Field], path: Path) -> list[int | None]:
+    def pick(self, names: Sequence[str], fields: Sequence[Field], path: ColumnPath) -> list[int | None]:
         places = {name: index for index, name in enumerate(names)}
         names_by_id = self._names
         file_names = [
@@ -301,7 +300,7 @@ class _FromNamedFile(_FromFile):
             for name, field in zip(file_names, fields, strict=True)
         ]
 
-    def missing(self, field: Field, length: int, path: Path) -> pa.Array:
+    def missing(self, field: Field, length: int, path: ColumnPath) -> pa.Array:
         constant = self._constants.get(field.id)
         if constant is None:
             return super().missing(field, length, path)
@@ -313,7 +312,7 @@ class _ToFile(_FromFile):
 
     physical = True
 
-    def pick(self, names: Sequence[str], fields: Sequence[Field], path: Path) -> list[int | None]:
+    def pick(self, names: Sequence[str], fields: Sequence[Field], path: ColumnPath) -> list[int | None]:
         assert list(names) == [field.name for field in fields], "rows are conformed before they are written"
         return list(range(len(names)))
 

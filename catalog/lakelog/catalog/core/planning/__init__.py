@@ -5,6 +5,7 @@ Rule: pure, and never a guess. "May match" keeps a file that cannot be judged, "
 It must not know events, logs or stores: it gets metadata and Arrow tables of files, and returns such tables.
 """
 
+from lakelog.catalog.core.files.file_set import Specs
 from lakelog.catalog.core.planning.aggregates import Aggregate, aggregate, decided
 from lakelog.catalog.core.planning.binding import bind
 from lakelog.catalog.core.planning.bound import (
@@ -25,7 +26,7 @@ from lakelog.catalog.core.planning.partitions import (
     renamed_columns,
     with_values,
 )
-from lakelog.catalog.core.planning.pruning import Specs, match, may_fail, may_match
+from lakelog.catalog.core.planning.pruning import match, may_fail, may_match
 from lakelog.catalog.core.planning.row_filter import evaluate
 from lakelog.catalog.core.planning.scan_plan import left_out_by_partition
 from lakelog.catalog.core.planning.top_rows import TopRows

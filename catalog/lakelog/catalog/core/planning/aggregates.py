@@ -53,36 +53,47 @@ class _Column:
 
 
 def aggregate(
-    chunks: Sequence[pa.Table], metadata: Metadata, wanted: Sequence[Aggregate], group_by: Sequence[str] = ()
+    chunks: Sequence[pa.Table],
+    metadata: Metadata,
+    wanted_aggregates: Sequence[Aggregate],
+    group_by: Sequence[str] = (),
 ) -> pa.Table | None:
     """Return the aggregates of all rows, or a row for each group.
 
-    Columns are the values of `group_by`, then those of `wanted`; they are called 0, 1 and so on. None if rows
-    have to be read. `chunks` are those of `FileSet.chunks`; columns are named as the schema has them.
+    Columns are the values of `group_by`, then those of `wanted_aggregates`; they are called 0, 1 and so on. None if
+    rows have to be read. `chunks` are those of `FileSet.chunks`; columns are named as the schema has them.
     """
     fields = {
-        name: _field(metadata, name) for name in {*group_by, *(item.column for item in wanted if item.column)}
+        name: _field(metadata, name)
+        for name in {*group_by, *(item.column for item in wanted_aggregates if item.column)}
     }
     if not all(fields.values()):
         return None
     types = [value_type(fields[name].type) for name in group_by]  # type: ignore[union-attr]
-    types += [pa.int64() if item.kind == COUNT else value_type(fields[item.column].type) for item in wanted]  # type: ignore[index,union-attr]
+    types += [
+        pa.int64() if item.kind == COUNT else value_type(fields[item.column].type)  # type: ignore[index,union-attr]
+        for item in wanted_aggregates
+    ]
     if None in types:
         # Structs have an order in Spark, and none here; not even if there are no rows.
         return None
     file_parts = []
     for chunk in chunks:
         of_files = _of_files(
-            chunk.filter(pc.greater(chunk["rows"], 0)).combine_chunks(), metadata, wanted, group_by, fields
+            chunk.filter(pc.greater(chunk["rows"], 0)).combine_chunks(),
+            metadata,
+            wanted_aggregates,
+            group_by,
+            fields,
         )
         if of_files is None:
             return None
         file_parts.append(of_files)
-    names = [str(place) for place in range(len(group_by) + len(wanted))]
+    names = [str(place) for place in range(len(group_by) + len(wanted_aggregates))]
     schema = pa.schema(list(zip(names, types, strict=True)))
     files = joined([schema.empty_table(), *file_parts])
     keys, values = names[: len(group_by)], names[len(group_by) :]
-    how = ["sum" if item.kind == COUNT else item.kind for item in wanted]
+    how = ["sum" if item.kind == COUNT else item.kind for item in wanted_aggregates]
     if not keys:
         totals = [_total(files.column(name), item) for name, item in zip(values, how, strict=True)]
         # Not through Python's values: its times begin with the year 1 and end with the year 9999.
@@ -96,14 +107,14 @@ def aggregate(
 
 
 def decided(
-    chunks: Sequence[pa.Table], bound: Bound, specs: Sequence[PartitionSpec]
+    chunks: Sequence[pa.Table], bound_condition: Bound, specs: Sequence[PartitionSpec]
 ) -> list[pa.Table] | None:
     """Return the files all of whose rows match; None if some rows of a file match and others do not."""
-    if unknown_parts(bound):
+    if unknown_parts(bound_condition):
         return None
     matching_files = []
     for chunk in chunks:
-        result = match(chunk, bound, specs)
+        result = match(chunk, bound_condition, specs)
         is_certain = pc.or_(pc.or_(result.all, result.none), pc.equal(chunk["rows"], 0))
         if not pc.all(is_certain, min_count=0).as_py():
             return None
@@ -122,7 +133,7 @@ def _total(values: pa.ChunkedArray, how: str) -> pa.Scalar:
 def _of_files(
     files: pa.Table,
     metadata: Metadata,
-    wanted: Sequence[Aggregate],
+    wanted_aggregates: Sequence[Aggregate],
     group_by: Sequence[str],
     fields: Mapping[str, Field | None],
 ) -> pa.Table | None:
@@ -134,7 +145,7 @@ def _of_files(
             return None
         arrays.append(key)
     columns: dict[str, _Column] = {}
-    for item in wanted:
+    for item in wanted_aggregates:
         if item.column is None:
             arrays.append(array_of(files, "rows"))
             continue

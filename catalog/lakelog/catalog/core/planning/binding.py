@@ -130,8 +130,8 @@ class _Binder:
             case _:
                 return OpaqueCondition(str(operand))
 
-    def _comparison(self, op: str, left: Operand, right: Operand, whole: Operand) -> Bound:
-        term = self._term(left)
+    def _comparison(self, op: str, left_operand: Operand, right: Operand, whole: Operand) -> Bound:
+        term = self._term(left_operand)
         if term is None or is_collated(term.source) or not isinstance(right, FilterLiteral):
             self._check_columns(whole)
             return OpaqueCondition(str(whole))

@@ -133,63 +133,63 @@ Bound: TypeAlias = (
 )
 
 
-def leaves(bound: Bound) -> Iterator[Bound]:
+def leaves(bound_condition: Bound) -> Iterator[Bound]:
     """Yield the parts that have no parts themselves."""
-    match bound:
+    match bound_condition:
         case AndCondition() | OrCondition():
-            for part in bound.parts:
+            for part in bound_condition.parts:
                 yield from leaves(part)
         case NotCondition() | IsTrue():
-            yield from leaves(bound.part)
+            yield from leaves(bound_condition.part)
         case _:
-            yield bound
+            yield bound_condition
 
 
-def terms(bound: Bound) -> Iterator[BoundTerm]:
+def terms(bound_condition: Bound) -> Iterator[BoundTerm]:
     """Yield the terms of all leaves, duplicates too."""
-    for leaf in leaves(bound):
+    for leaf in leaves(bound_condition):
         if isinstance(leaf, CompareCondition | InCondition | TextTest | IsNull | KnownCondition):
             yield leaf.term
 
 
-def unknown_parts(bound: Bound) -> list[str]:
-    """Return the parts of `bound` that cannot be evaluated."""
-    return [leaf.text for leaf in leaves(bound) if isinstance(leaf, OpaqueCondition)]
+def unknown_parts(bound_condition: Bound) -> list[str]:
+    """Return the parts of `bound_condition` that cannot be evaluated."""
+    return [leaf.text for leaf in leaves(bound_condition) if isinstance(leaf, OpaqueCondition)]
 
 
-def of_columns(bound: Bound, ids: Collection[int]) -> Bound:
-    """Return `bound` for the columns with these ids: parts about other columns may have any result."""
-    match bound:
+def of_columns(bound_condition: Bound, ids: Collection[int]) -> Bound:
+    """Return `bound_condition` for the columns with these ids: parts about other columns may have any result."""
+    match bound_condition:
         case AndCondition():
-            return AndCondition(tuple(of_columns(part, ids) for part in bound.parts))
+            return AndCondition(tuple(of_columns(part, ids) for part in bound_condition.parts))
         case OrCondition():
-            return OrCondition(tuple(of_columns(part, ids) for part in bound.parts))
+            return OrCondition(tuple(of_columns(part, ids) for part in bound_condition.parts))
         case NotCondition():
-            return NotCondition(of_columns(bound.part, ids))
+            return NotCondition(of_columns(bound_condition.part, ids))
         case IsTrue():
-            return IsTrue(of_columns(bound.part, ids))
+            return IsTrue(of_columns(bound_condition.part, ids))
         case ConstantCondition() | OpaqueCondition():
-            return bound
+            return bound_condition
         case _:
-            return bound if bound.term.column_id in ids else OpaqueCondition("")
+            return bound_condition if bound_condition.term.column_id in ids else OpaqueCondition("")
 
 
-def possible(bound: Bound) -> Bound:
-    """Return a condition that can be evaluated, and is true for every row for which `bound` may be true."""
-    return _without_unknown(bound, True)
+def possible(bound_condition: Bound) -> Bound:
+    """Return a condition that can be evaluated, and is true for every row for which `bound_condition` may be true."""
+    return _without_unknown(bound_condition, True)
 
 
-def _without_unknown(bound: Bound, instead: bool) -> Bound:
-    match bound:
+def _without_unknown(bound_condition: Bound, instead: bool) -> Bound:
+    match bound_condition:
         case AndCondition():
-            return AndCondition(tuple(_without_unknown(part, instead) for part in bound.parts))
+            return AndCondition(tuple(_without_unknown(part, instead) for part in bound_condition.parts))
         case OrCondition():
-            return OrCondition(tuple(_without_unknown(part, instead) for part in bound.parts))
+            return OrCondition(tuple(_without_unknown(part, instead) for part in bound_condition.parts))
         case NotCondition():
-            return NotCondition(_without_unknown(bound.part, not instead))
+            return NotCondition(_without_unknown(bound_condition.part, not instead))
         case IsTrue():
-            return IsTrue(_without_unknown(bound.part, instead))
+            return IsTrue(_without_unknown(bound_condition.part, instead))
         case OpaqueCondition():
             return ConstantCondition(instead)
         case _:
-            return bound
+            return bound_condition

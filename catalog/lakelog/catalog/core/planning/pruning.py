@@ -12,7 +12,6 @@ are only compared with bounds.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -20,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelog.catalog.core.files.file_set import Specs
 from lakelog.catalog.core.planning.binding import is_nan
 from lakelog.catalog.core.planning.bound import (
     AndCondition,
@@ -48,14 +48,11 @@ from lakelog.catalog.core.planning.file_facts import (
     partition_values,
     specs_list,
 )
-from lakelog.catalog.core.schema.partitioning import PartitionSpec
 from lakelog.catalog.core.schema.transforms import apply_transform
 from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.log.errors import Unsupported
 
 _LOOKED_UP_ONE_BY_ONE = 64
-
-Specs = Mapping[int, PartitionSpec] | Sequence[PartitionSpec]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,37 +73,39 @@ class _Possible:
     null: pa.Array
 
 
-def may_match(files: Judged, bound: Bound, specs: Specs) -> pa.Array:
+def may_match(files: Judged, bound_condition: Bound, specs: Specs) -> pa.Array:
     """Return for each file, or manifest of files, whether a row may match.
 
     False is a proof that none does.
     """
-    return _Evaluation(files, specs).possible(bound).true
+    return _Evaluation(files, specs).possible(bound_condition).true
 
 
-def may_fail(files: pa.Table, bound: Bound, specs: Specs) -> pa.Array:
+def may_fail(files: pa.Table, bound_condition: Bound, specs: Specs) -> pa.Array:
     """Return for each file whether the condition may be false for a row; NULL is not false.
 
     False is a proof. A file without rows stands for an empty partition, and has no row for which the
     condition could be false.
     """
-    return pc.and_(_Evaluation(files, specs).possible(bound).false, pc.greater(array_of(files, "rows"), 0))
+    return pc.and_(
+        _Evaluation(files, specs).possible(bound_condition).false, pc.greater(array_of(files, "rows"), 0)
+    )
 
 
-def match(files: pa.Table, bound: Bound, specs: Specs, *, in_part: bool = False) -> FileMatch:
+def match(files: pa.Table, bound_condition: Bound, specs: Specs, *, in_part: bool = False) -> FileMatch:
     """Return the proofs for each file.
 
     A row matches if the condition is true, and not if it is NULL. Raises Unsupported for a condition that
     lakelog does not know, by name, unless it may be known `in_part`. Then its other parts may have any
     result.
     """
-    unknown = unknown_parts(bound)
+    unknown = unknown_parts(bound_condition)
     if unknown and not in_part:
         raise Unsupported(
             f"the condition {unknown[0]} is not supported for deleting or overwriting whole files: lakelog does not "
             "know exactly which rows it matches"
         )
-    possible = _Evaluation(files, specs).possible(bound)
+    possible = _Evaluation(files, specs).possible(bound_condition)
     return FileMatch(all=pc.invert(pc.or_(possible.false, possible.null)), none=pc.invert(possible.true))
 
 
@@ -120,42 +119,44 @@ class _Evaluation:
         self._no = pa.repeat(pa.scalar(False), files.num_rows)
         self._yes = pa.repeat(pa.scalar(True), files.num_rows)
 
-    def possible(self, bound: Bound) -> _Possible:
-        match bound:
+    def possible(self, bound_condition: Bound) -> _Possible:
+        match bound_condition:
             case AndCondition():
-                return functools.reduce(_and, map(self.possible, bound.parts))
+                return functools.reduce(_and, map(self.possible, bound_condition.parts))
             case OrCondition():
-                return _not(functools.reduce(_and, (_not(self.possible(part)) for part in bound.parts)))
+                return _not(
+                    functools.reduce(_and, (_not(self.possible(part)) for part in bound_condition.parts))
+                )
             case NotCondition():
-                return _not(self.possible(bound.part))
+                return _not(self.possible(bound_condition.part))
             case IsTrue():
-                part = self.possible(bound.part)
+                part = self.possible(bound_condition.part)
                 return _Possible(part.true, pc.or_(part.false, part.null), self._no)
             case ConstantCondition():
                 no, yes = self._no, self._yes
                 return {
                     True: _Possible(yes, no, no), False: _Possible(no, yes, no), None: _Possible(no, no, yes)
-                }[bound.result]  # fmt: skip
+                }[bound_condition.result]  # fmt: skip
             case OpaqueCondition():
                 return _Possible(self._yes, self._yes, self._yes)
             case IsNull():
-                facts = self._of(bound.term)
+                facts = self._of(bound_condition.term)
                 return _Possible(facts.may_null, pc.or_(facts.may_value, facts.may_nan), self._no)
             case KnownCondition():
-                facts = self._of(bound.term)
+                facts = self._of(bound_condition.term)
                 has_value = pc.or_(facts.may_value, facts.may_nan)
                 return _Possible(
-                    has_value if bound.result else self._no,
-                    self._no if bound.result else has_value,
+                    has_value if bound_condition.result else self._no,
+                    self._no if bound_condition.result else has_value,
                     facts.may_null,
                 )
             case CompareCondition():
-                return self._compare(bound, self._of(bound.term))
+                return self._compare(bound_condition, self._of(bound_condition.term))
             case InCondition():
-                return self._in(bound, self._of(bound.term))
+                return self._in(bound_condition, self._of(bound_condition.term))
             case TextTest():
-                return self._text_test(bound, self._of(bound.term))
-        assert_never(bound)
+                return self._text_test(bound_condition, self._of(bound_condition.term))
+        assert_never(bound_condition)
 
     def _of(self, term: BoundTerm) -> ValueFacts:
         if term not in self._facts:
@@ -269,13 +270,13 @@ def _outside(lo: pa.Array, hi: pa.Array, value: pa.Scalar) -> pa.Array:
     return pc.or_kleene(pc.greater(lo, value), pc.less(hi, value))
 
 
-def _some_between(lo: pa.Array, hi: pa.Array, ordered: pa.Array) -> pa.Array:
+def _some_between(lo: pa.Array, hi: pa.Array, ordered_array: pa.Array) -> pa.Array:
     """Return whether any of the ordered values may be between the bounds. Numbers are looked up."""
-    within = _not_proven(pc.or_kleene(pc.greater(lo, ordered[-1]), pc.less(hi, ordered[0])))
-    if not (pa.types.is_integer(ordered.type) or pa.types.is_floating(ordered.type)):
+    within = _not_proven(pc.or_kleene(pc.greater(lo, ordered_array[-1]), pc.less(hi, ordered_array[0])))
+    if not (pa.types.is_integer(ordered_array.type) or pa.types.is_floating(ordered_array.type)):
         return within
     has_bounds = pc.and_(pc.is_valid(lo), pc.is_valid(hi))
-    numbers = np.asarray(ordered)
+    numbers = np.asarray(ordered_array)
     first = np.searchsorted(numbers, np.asarray(pc.fill_null(lo, 0)), side="left")
     end = np.searchsorted(numbers, np.asarray(pc.fill_null(hi, 0)), side="right")
     return pc.and_(within, pc.or_(pc.invert(has_bounds), pa.array(first < end)))

@@ -32,38 +32,39 @@ _COMPARE = {"=": pc.equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, "
 _TEXT = {"STARTS_WITH": pc.starts_with, "ENDS_WITH": pc.ends_with, "CONTAINS": pc.match_substring}
 
 
-def evaluate(bound: Bound, rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
+def evaluate(bound_condition: Bound, rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
     """Return true, false or NULL for each row; the columns of `rows` have their logical names.
 
     Raises Unsupported for a condition that lakelog does not know.
     """
-    match bound:
+    match bound_condition:
         case AndCondition():
-            return functools.reduce(pc.and_kleene, [evaluate(part, rows) for part in bound.parts])
+            return functools.reduce(pc.and_kleene, [evaluate(part, rows) for part in bound_condition.parts])
         case OrCondition():
-            return functools.reduce(pc.or_kleene, [evaluate(part, rows) for part in bound.parts])
+            return functools.reduce(pc.or_kleene, [evaluate(part, rows) for part in bound_condition.parts])
         case NotCondition():
-            return pc.invert(evaluate(bound.part, rows))
+            return pc.invert(evaluate(bound_condition.part, rows))
         case IsTrue():
-            return pc.fill_null(evaluate(bound.part, rows), False)
+            return pc.fill_null(evaluate(bound_condition.part, rows), False)
         case ConstantCondition():
-            return pa.array([bound.result], pa.bool_()).take(pa.repeat(0, rows.num_rows))
+            return pa.array([bound_condition.result], pa.bool_()).take(pa.repeat(0, rows.num_rows))
         case KnownCondition():
-            return _known(values_of(bound.term, rows), bound.result)
+            return _known(values_of(bound_condition.term, rows), bound_condition.result)
         case IsNull():
-            return pc.is_null(values_of(bound.term, rows))
+            return pc.is_null(values_of(bound_condition.term, rows))
         case CompareCondition():
-            return compare(bound.op, values_of(bound.term, rows), bound.value)
+            return compare(bound_condition.op, values_of(bound_condition.term, rows), bound_condition.value)
         case InCondition():
-            return _is_in(values_of(bound.term, rows), bound)
+            return _is_in(values_of(bound_condition.term, rows), bound_condition)
         case TextTest():
-            return _TEXT[bound.op](values_of(bound.term, rows), bound.text)
+            return _TEXT[bound_condition.op](values_of(bound_condition.term, rows), bound_condition.text)
         case OpaqueCondition():
             raise Unsupported(
-                f"the condition {bound.text} is not supported when rows are read: filter the result instead, or use "
+                f"the condition {bound_condition.text} is not supported when rows are read: "
+                "filter the result instead, or use "
                 "comparisons, IN, NULL tests and text tests of columns"
             )
-    assert_never(bound)
+    assert_never(bound_condition)
 
 
 def compare(op: str, values: pa.Array | pa.ChunkedArray, value: pa.Scalar) -> pa.Array | pa.ChunkedArray:

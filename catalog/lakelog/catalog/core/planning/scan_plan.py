@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.core.files.data_file import BASE_SCHEMA, DataFile, is_planned
-from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.files.file_set import FileSet, Specs
 from lakelog.catalog.core.files.file_tables import joined
 from lakelog.catalog.core.files.leaves import Fetch
 from lakelog.catalog.core.files.manifests import FileChoice
 from lakelog.catalog.core.planning.bound import Bound, ConstantCondition, of_columns, terms, unknown_parts
 from lakelog.catalog.core.planning.file_facts import ManifestFacts, array_of, partition_values, specs_list
-from lakelog.catalog.core.planning.pruning import Specs, match, may_match
+from lakelog.catalog.core.planning.pruning import match, may_match
 from lakelog.catalog.core.planning.top_rows import TopRows, may_be_first
 from lakelog.catalog.core.schema.literals import from_arrow, to_arrow, value_type
 from lakelog.catalog.core.schema.partitioning import PartitionField, PartitionSpec
@@ -27,7 +27,7 @@ from lakelog.catalog.core.schema.schema import Schema
 def plan_scan(
     files: FileSet,
     fetch: Fetch,
-    bound: Bound | None,
+    bound_condition: Bound | None,
     specs: Specs,
     *,
     limit: int | None = None,
@@ -47,18 +47,20 @@ def plan_scan(
     """
     file_parts: list[pa.Table] = []
     rows_to_find = limit
-    by_order = top if schema is not None and bound in (None, ConstantCondition(True)) else None
-    looked_at = {*statistics, *(term.column_id for term in terms(bound or ConstantCondition(True)))}
+    by_order = top if schema is not None and bound_condition in (None, ConstantCondition(True)) else None
+    looked_at = {*statistics, *(term.column_id for term in terms(bound_condition or ConstantCondition(True)))}
     if by_order is not None and schema is not None:
         looked_at |= {field.id for field in schema.fields if field.name == by_order.column}
-    chunks = files.chunks(fetch, looked_at, choosing(bound, specs))
+    chunks = files.chunks(fetch, looked_at, choosing(bound_condition, specs))
     if by_order is not None and schema is not None:
         masks = may_be_first(chunks, by_order, schema, specs)
         chunks = [_filtered(chunk, mask) for chunk, mask in zip(chunks, masks, strict=True)]
     for chunk in chunks:
-        candidates = chunk if bound is None else _filtered(chunk, may_match(chunk, bound, specs))
+        candidates = (
+            chunk if bound_condition is None else _filtered(chunk, may_match(chunk, bound_condition, specs))
+        )
         if rows_to_find is not None:
-            certain = _certain_rows(candidates, bound, specs)
+            certain = _certain_rows(candidates, bound_condition, specs)
             stop = pc.index(pc.greater_equal(pc.cumulative_sum(certain), rows_to_find), True).as_py()
             if stop >= 0 or rows_to_find == 0:
                 file_parts.append(
@@ -74,32 +76,34 @@ def plan_scan(
     return plan
 
 
-def choosing(bound: Bound | None, specs: Specs) -> FileChoice | None:
+def choosing(bound_condition: Bound | None, specs: Specs) -> FileChoice | None:
     """Return how files and manifests are chosen for a filter: those that may hold matching rows."""
-    if bound is None or isinstance(bound, ConstantCondition):
+    if bound_condition is None or isinstance(bound_condition, ConstantCondition):
         return None
     return FileChoice(
-        manifests=lambda bounds: may_match(ManifestFacts(bounds), bound, specs),
-        files=lambda files: may_match(files, bound, specs),
-        looked_at=frozenset(term.column_id for term in terms(bound)),
+        manifests=lambda bounds: may_match(ManifestFacts(bounds), bound_condition, specs),
+        files=lambda files: may_match(files, bound_condition, specs),
+        looked_at=frozenset(term.column_id for term in terms(bound_condition)),
     )
 
 
-def left_out_by_partition(files: FileSet, bound: Bound | None, specs: Specs, left_out: int) -> int | None:
+def left_out_by_partition(
+    files: FileSet, bound_condition: Bound | None, specs: Specs, left_out: int
+) -> int | None:
     """Return how many of the files that a plan leaves out are ruled out by conditions on partitioned columns.
 
     The rest is ruled out by statistics of other columns. Reads nothing. None if a read would be needed, or if
     many files would have to be checked again.
     """
     sources = {field.source_id for spec in specs_list(specs) for field in spec.fields}
-    column_ids = {term.column_id for term in terms(bound or ConstantCondition(True))}
-    if bound is None or not left_out or not column_ids & sources:
+    column_ids = {term.column_id for term in terms(bound_condition or ConstantCondition(True))}
+    if bound_condition is None or not left_out or not column_ids & sources:
         return 0
     if column_ids <= sources:
         return left_out
     if files.file_count > _COUNTED_MAX:
         return None
-    weaker = of_columns(bound, sources)
+    weaker = of_columns(bound_condition, sources)
     try:
         chunks = files.chunks(_read_nothing, column_ids & sources, choosing(weaker, specs))
     except _NotRead:
@@ -134,13 +138,13 @@ def _normal(value: object, field: PartitionField) -> object:
     return from_arrow(to_arrow([value], value_type(field.result)))[0]
 
 
-def _certain_rows(files: pa.Table, bound: Bound | None, specs: Specs) -> pa.Array:
+def _certain_rows(files: pa.Table, bound_condition: Bound | None, specs: Specs) -> pa.Array:
     rows = array_of(files, "rows") if files.num_rows else pa.array([], pa.int64())
-    if bound is None or bound == ConstantCondition(True):
+    if bound_condition is None or bound_condition == ConstantCondition(True):
         return rows
-    if unknown_parts(bound):
+    if unknown_parts(bound_condition):
         return pc.multiply(rows, 0)
-    return pc.if_else(match(files, bound, specs).all, rows, 0)
+    return pc.if_else(match(files, bound_condition, specs).all, rows, 0)
 
 
 def _filtered(files: pa.Table, mask: pa.Array) -> pa.Table:

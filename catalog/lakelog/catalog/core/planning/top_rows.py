@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelog.catalog.core.files.file_set import Specs
 from lakelog.catalog.core.planning.bound import BoundTerm
 from lakelog.catalog.core.planning.file_facts import array_of, facts_of, specs_list
-from lakelog.catalog.core.planning.pruning import Specs
 from lakelog.catalog.core.schema.literals import value_type
 from lakelog.catalog.core.schema.schema import Schema
 from lakelog.catalog.core.schema.types import AtomicType

@@ -37,57 +37,60 @@ _NULL = FilterLiteral(None, "integer")
 _TRUE = Predicate("ALWAYS_TRUE")
 
 
-def typed(bound: Bound) -> Predicate | None:
-    """Return the predicate that has the same results as `bound`; None if an engine may differ."""
-    if any(_kind(term) is None or term.transform is not None for term in terms(bound)):
+def typed(bound_condition: Bound) -> Predicate | None:
+    """Return the predicate that has the same results as `bound_condition`; None if an engine may differ."""
+    if any(_kind(term) is None or term.transform is not None for term in terms(bound_condition)):
         return None
-    return _typed(bound)
+    return _typed(bound_condition)
 
 
-def _typed(bound: Bound) -> Predicate | None:
-    match bound:
+def _typed(bound_condition: Bound) -> Predicate | None:
+    match bound_condition:
         case AndCondition() | OrCondition():
-            parts = [_typed(part) for part in bound.parts]
+            parts = [_typed(part) for part in bound_condition.parts]
             predicates = tuple(part for part in parts if part is not None)
             if len(predicates) < len(parts):
                 return None
-            return Predicate("AND" if isinstance(bound, AndCondition) else "OR", predicates)
+            return Predicate("AND" if isinstance(bound_condition, AndCondition) else "OR", predicates)
         case NotCondition():
-            part = _typed(bound.part)
+            part = _typed(bound_condition.part)
             return None if part is None else Predicate("NOT", (part,))
         case IsTrue():
-            part = _typed(bound.part)
+            part = _typed(bound_condition.part)
             return None if part is None else Predicate("<=>", (part, _TRUE))
         case ConstantCondition(result=None):
             return Predicate("=", (_NULL, _NULL))
         case ConstantCondition():
-            return _TRUE if bound.result else Predicate("ALWAYS_FALSE")
+            return _TRUE if bound_condition.result else Predicate("ALWAYS_FALSE")
         case CompareCondition():
-            return Predicate(bound.op, (_column(bound.term), _literal(bound.term, bound.value)))
+            return Predicate(
+                bound_condition.op,
+                (_column(bound_condition.term), _literal(bound_condition.term, bound_condition.value)),
+            )
         case InCondition():
-            return _in(bound)
+            return _in(bound_condition)
         case TextTest():
-            kind = pa.binary() if isinstance(bound.text, bytes) else pa.string()
-            text = _literal(bound.term, pa.scalar(bound.text, kind))
-            return Predicate(bound.op, (_column(bound.term), text))
+            kind = pa.binary() if isinstance(bound_condition.text, bytes) else pa.string()
+            text = _literal(bound_condition.term, pa.scalar(bound_condition.text, kind))
+            return Predicate(bound_condition.op, (_column(bound_condition.term), text))
         case IsNull():
-            return Predicate("IS_NULL", (_column(bound.term),))
+            return Predicate("IS_NULL", (_column(bound_condition.term),))
         case KnownCondition():
             # Equal to itself unless it is NULL, NaN too.
-            column = _column(bound.term)
+            column = _column(bound_condition.term)
             same = Predicate("=", (column, column))
-            return same if bound.result else Predicate("NOT", (same,))
+            return same if bound_condition.result else Predicate("NOT", (same,))
         case _:
             return None
 
 
-def _in(bound: InCondition) -> Predicate:
-    values: list[FilterLiteral] = [_literal(bound.term, value) for value in bound.values]
-    if bound.nan:
-        values.append(_literal(bound.term, pa.scalar(float("nan"), pa.float64())))
-    if bound.null:
-        values.append(FilterLiteral(None, _kind(bound.term)))
-    return Predicate("IN", (_column(bound.term), *values)) if values else Predicate("ALWAYS_FALSE")
+def _in(bound_condition: InCondition) -> Predicate:
+    values: list[FilterLiteral] = [_literal(bound_condition.term, value) for value in bound_condition.values]
+    if bound_condition.nan:
+        values.append(_literal(bound_condition.term, pa.scalar(float("nan"), pa.float64())))
+    if bound_condition.null:
+        values.append(FilterLiteral(None, _kind(bound_condition.term)))
+    return Predicate("IN", (_column(bound_condition.term), *values)) if values else Predicate("ALWAYS_FALSE")
 
 
 def _column(term: BoundTerm) -> Column:

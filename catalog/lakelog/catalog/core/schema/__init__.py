@@ -131,6 +131,7 @@ from lakelog.catalog.core.schema.type_widening import is_text, is_widening
 from lakelog.catalog.core.schema.types import (
     DECIMAL_PRECISION_LIMIT,
     AtomicType,
+    ColumnPath,
     Default,
     Field,
     Generated,
@@ -159,6 +160,7 @@ __all__ = [
     "COMPRESSION_CODEC",
     "CheckConstraint",
     "Column",
+    "ColumnPath",
     "Constraint",
     "ClusteringCurve",
     "DECIMAL_PRECISION_LIMIT",

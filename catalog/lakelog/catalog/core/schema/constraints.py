@@ -16,7 +16,7 @@ from lakelog.catalog.core.schema.expression import Expression
 from lakelog.catalog.core.schema.predicate import Predicate
 from lakelog.catalog.core.schema.schema import Schema, dotted
 from lakelog.catalog.core.schema.stored_types import ready
-from lakelog.catalog.core.schema.types import StructType, Type, children, is_collated, walk
+from lakelog.catalog.core.schema.types import ColumnPath, StructType, Type, children, is_collated, walk
 from lakelog.catalog.errors import ConstraintExists, MultiplePrimaryKeys, NoSuchColumn, NoSuchConstraint
 from lakelog.catalog.names import check_name
 from lakelog.log.errors import InvalidInput, Unsupported
@@ -24,8 +24,6 @@ from lakelog.log.grammar import Int32
 
 SQL_LIMIT_BYTES = 64 * 1024
 LIMIT = 1000
-
-Path: TypeAlias = tuple[str, ...]
 
 
 class _Constraint(
@@ -70,7 +68,7 @@ class StatedConstraint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     kind: Literal["check", "primary-key", "unique", "foreign-key"]
     name: str
-    columns: tuple[Path, ...]
+    columns: tuple[ColumnPath, ...]
     rely: bool = False
     sql: str | None = None
     predicate: Expression | None = None
@@ -81,14 +79,14 @@ class StatedConstraint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 ready(StatedConstraint)
 
 
-def stated_from(asked: StatedConstraint | Mapping[str, Any]) -> StatedConstraint:
-    """Return `asked` as a struct. Raises InvalidInput for JSON that is not a constraint."""
-    if isinstance(asked, StatedConstraint):
-        return asked
+def stated_from(asked_constraint: StatedConstraint | Mapping[str, Any]) -> StatedConstraint:
+    """Return `asked_constraint` as a struct. Raises InvalidInput for JSON that is not a constraint."""
+    if isinstance(asked_constraint, StatedConstraint):
+        return asked_constraint
     try:
-        return msgspec.convert(dict(asked), StatedConstraint)
+        return msgspec.convert(dict(asked_constraint), StatedConstraint)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
-        raise InvalidInput(f"{asked!r} is not a constraint: {error}") from None
+        raise InvalidInput(f"{asked_constraint!r} is not a constraint: {error}") from None
 
 
 def find(constraints: Sequence[Constraint], name: str) -> Constraint | None:
@@ -99,7 +97,7 @@ def find(constraints: Sequence[Constraint], name: str) -> Constraint | None:
 
 def with_all(
     constraints: tuple[Constraint, ...],
-    asked: Sequence[StatedConstraint | Mapping[str, Any]],
+    constraint: Sequence[StatedConstraint | Mapping[str, Any]],
     schema: Schema,
     *,
     case_sensitive: bool = False,
@@ -108,7 +106,7 @@ def with_all(
 
     Raises ConstraintExists, MultiplePrimaryKeys, NoSuchColumn or InvalidInput.
     """
-    for statement in asked:
+    for statement in constraint:
         constraints = _with(constraints, stated_from(statement), schema, case_sensitive)
     return constraints
 
@@ -131,17 +129,20 @@ def _listed(constraints: Sequence[Constraint]) -> str:
 
 
 def _with(
-    constraints: tuple[Constraint, ...], asked: StatedConstraint, schema: Schema, case_sensitive: bool
+    constraints: tuple[Constraint, ...],
+    asked_constraint: StatedConstraint,
+    schema: Schema,
+    case_sensitive: bool,
 ) -> tuple[Constraint, ...]:
-    check_name(asked.name, "constraint")
-    same_name = find(constraints, asked.name)
+    check_name(asked_constraint.name, "constraint")
+    same_name = find(constraints, asked_constraint.name)
     if same_name is not None:
         raise ConstraintExists(
             f"there is a constraint {same_name.name} already: drop it first, or choose another name"
         )
     if len(constraints) >= LIMIT:
         raise InvalidInput(f"the table has {LIMIT} constraints already, which is the limit: drop one first")
-    new_constraint = _bound(asked, schema, case_sensitive)
+    new_constraint = _bound(asked_constraint, schema, case_sensitive)
     primary_key = next((constraint for constraint in constraints if isinstance(constraint, PrimaryKey)), None)
     if isinstance(new_constraint, PrimaryKey) and primary_key is not None:
         raise MultiplePrimaryKeys(
@@ -150,43 +151,48 @@ def _with(
     return (*constraints, new_constraint)
 
 
-def _bound(asked: StatedConstraint, schema: Schema, case_sensitive: bool) -> Constraint:
-    if asked.kind == "check":
-        return _check(asked, schema, case_sensitive)
-    if not asked.columns:
-        raise InvalidInput(f"the constraint {asked.name} names no columns: name at least one")
-    fields = [schema.find(path, case_sensitive) for path in asked.columns]
-    for path, field in zip(asked.columns, fields, strict=True):
-        _refuse_collated(asked.name, path, field.type)
+def _bound(asked_constraint: StatedConstraint, schema: Schema, case_sensitive: bool) -> Constraint:
+    if asked_constraint.kind == "check":
+        return _check(asked_constraint, schema, case_sensitive)
+    if not asked_constraint.columns:
+        raise InvalidInput(f"the constraint {asked_constraint.name} names no columns: name at least one")
+    fields = [schema.find(path, case_sensitive) for path in asked_constraint.columns]
+    for path, field in zip(asked_constraint.columns, fields, strict=True):
+        _refuse_collated(asked_constraint.name, path, field.type)
     columns = tuple(field.id for field in fields)
-    match asked.kind:
+    match asked_constraint.kind:
         case "primary-key":
-            return PrimaryKey(name=asked.name, columns=columns, rely=asked.rely)
+            return PrimaryKey(name=asked_constraint.name, columns=columns, rely=asked_constraint.rely)
         case "unique":
-            return UniqueConstraint(name=asked.name, columns=columns, rely=asked.rely)
+            return UniqueConstraint(name=asked_constraint.name, columns=columns, rely=asked_constraint.rely)
         case "foreign-key":
-            if not asked.table or not asked.referenced or len(asked.referenced) != len(columns):
+            if (
+                not asked_constraint.table
+                or not asked_constraint.referenced
+                or len(asked_constraint.referenced) != len(columns)
+            ):
                 raise InvalidInput(
-                    f"the foreign key {asked.name} must reference a table, and as many columns of it as it has"
+                    f"the foreign key {asked_constraint.name} must reference a table, "
+                    "and as many columns of it as it has"
                 )
             return ForeignKey(
-                name=asked.name,
+                name=asked_constraint.name,
                 columns=columns,
-                rely=asked.rely,
-                table=asked.table,
-                referenced=asked.referenced,
+                rely=asked_constraint.rely,
+                table=asked_constraint.table,
+                referenced=asked_constraint.referenced,
             )
-    assert_never(asked.kind)
+    assert_never(asked_constraint.kind)
 
 
-def refuse_collated_keys(constraints: Sequence[Constraint], id: int, path: Path, type: Type) -> None:
+def refuse_collated_keys(constraints: Sequence[Constraint], id: int, path: ColumnPath, type: Type) -> None:
     """Raise Unsupported if `id` is a column of a key, and `type` cannot be in a key."""
     for constraint in constraints:
         if not isinstance(constraint, CheckConstraint) and id in constraint.columns:
             _refuse_collated(constraint.name, path, type)
 
 
-def _refuse_collated(name: str, path: Path, type: Type) -> None:
+def _refuse_collated(name: str, path: ColumnPath, type: Type) -> None:
     if is_collated(type):
         raise Unsupported(
             f"the key {name} cannot have the column {dotted(path)}, which is {type}: keys are compared by their bytes; "
@@ -194,26 +200,27 @@ def _refuse_collated(name: str, path: Path, type: Type) -> None:
         )
 
 
-def _check(asked: StatedConstraint, schema: Schema, case_sensitive: bool) -> CheckConstraint:
-    if not asked.sql:
-        raise InvalidInput(f"the constraint {asked.name} has no condition: give its SQL")
-    if len(asked.sql.encode()) > SQL_LIMIT_BYTES:
+def _check(asked_constraint: StatedConstraint, schema: Schema, case_sensitive: bool) -> CheckConstraint:
+    if not asked_constraint.sql:
+        raise InvalidInput(f"the constraint {asked_constraint.name} has no condition: give its SQL")
+    if len(asked_constraint.sql.encode()) > SQL_LIMIT_BYTES:
         raise InvalidInput(
-            f"the condition of the constraint {asked.name} is longer than {SQL_LIMIT_BYTES} bytes: shorten it"
+            f"the condition of the constraint {asked_constraint.name} is longer than {SQL_LIMIT_BYTES} bytes: "
+            "shorten it"
         )
-    if asked.predicate is not None:
-        Predicate.from_json(asked.predicate)
-    columns = dict.fromkeys(_meant(path, schema, case_sensitive) for path in asked.columns)
+    if asked_constraint.predicate is not None:
+        Predicate.from_json(asked_constraint.predicate)
+    columns = dict.fromkeys(_meant(path, schema, case_sensitive) for path in asked_constraint.columns)
     return CheckConstraint(
-        name=asked.name,
+        name=asked_constraint.name,
         columns=tuple(columns),
-        rely=asked.rely,
-        sql=asked.sql,
-        predicate=msgspec.json.decode(msgspec.json.encode(asked.predicate)),
+        rely=asked_constraint.rely,
+        sql=asked_constraint.sql,
+        predicate=msgspec.json.decode(msgspec.json.encode(asked_constraint.predicate)),
     )
 
 
-def _meant(path: Path, schema: Schema, case_sensitive: bool) -> int:
+def _meant(path: ColumnPath, schema: Schema, case_sensitive: bool) -> int:
     """Return the id of the column or struct field that a name in a condition leads to: the last field along
     structs.
 
@@ -238,7 +245,7 @@ def _meant(path: Path, schema: Schema, case_sensitive: bool) -> int:
 def refuse_dependent(
     constraints: Sequence[Constraint],
     schema: Schema,
-    path: Path,
+    path: ColumnPath,
     what: str,
     *,
     case_sensitive: bool,

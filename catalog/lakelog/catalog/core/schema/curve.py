@@ -250,14 +250,14 @@ def bounds_from(sample: pa.Array, id: int, type: AtomicType, bits: int) -> Bound
     return bounds
 
 
-def _chosen(distinct: pa.Array, ordered: pa.Array, most: int) -> pa.Array:
+def _chosen(distinct: pa.Array, ordered_array: pa.Array, most: int) -> pa.Array:
     """Return at most `most` values as boundaries. The lowest value is no boundary, because nothing is below
     it."""
     if len(distinct) <= most + 1:
         boundaries = distinct.slice(1)
     else:
-        places = np.unique(np.arange(1, most + 1) * len(ordered) // (most + 1))
-        boundaries = pc.unique(ordered.take(pa.array(places)))
+        places = np.unique(np.arange(1, most + 1) * len(ordered_array) // (most + 1))
+        boundaries = pc.unique(ordered_array.take(pa.array(places)))
         boundaries = boundaries.filter(pc.not_equal(boundaries, distinct[0]))
     if not (pa.types.is_string(boundaries.type) or pa.types.is_binary(boundaries.type)):
         return boundaries
@@ -280,14 +280,14 @@ def _common(one: Any, other: Any) -> int:
     return bisect_left(lengths, True, key=lambda length: one[:length] != other[:length])
 
 
-def _stored(chosen: pa.Array, id: int, type: AtomicType, stored: pa.DataType) -> Bounds:
-    if pa.types.is_string(stored) and len(chosen):
-        texts: list[str] = chosen.to_pylist()
+def _stored(chosen_array: pa.Array, id: int, type: AtomicType, stored_data_type: pa.DataType) -> Bounds:
+    if pa.types.is_string(stored_data_type) and len(chosen_array):
+        texts: list[str] = chosen_array.to_pylist()
         prefix = texts[0][: _common(texts[0], texts[-1])] if len(texts) > 1 else ""
         return Bounds(
             id=id, type=type.name, prefix=prefix, values=tuple(text[len(prefix) :] for text in texts)
         )
-    return Bounds(id=id, type=type.name, values=tuple(from_arrow(chosen)))
+    return Bounds(id=id, type=type.name, values=tuple(from_arrow(chosen_array)))
 
 
 def clustering_from(

@@ -28,7 +28,6 @@ from lakelog.catalog.core.schema.table_changes import (
     DeleteColumn,
     DropConstraint,
     DropPartitionField,
-    Path,
     Position,
     RemoveProperty,
     RenameColumn,
@@ -45,7 +44,7 @@ from lakelog.catalog.core.schema.table_changes import (
     UpdateColumnType,
     changes_from,
 )
-from lakelog.catalog.core.schema.types import Default, Type
+from lakelog.catalog.core.schema.types import ColumnPath, Default, Type
 from lakelog.catalog.names import Name, check_list, identifier
 from lakelog.log.errors import InvalidInput
 
@@ -262,7 +261,7 @@ class DefinitionMethods(ABC):
         )
 
 
-def _path(name: str | Sequence[str]) -> Path:
+def _path(name: str | Sequence[str]) -> ColumnPath:
     """Return the parts of a column's path: `"a.b"` (backticks around parts with dots) or the parts
     themselves."""
     if not isinstance(name, str | list | tuple) or not name:
@@ -279,7 +278,7 @@ def _plain_name(name: str, what: str) -> str:
     return name
 
 
-def _spark_type(type: pa.DataType | SparkType, path: Path) -> SparkType:
+def _spark_type(type: pa.DataType | SparkType, path: ColumnPath) -> SparkType:
     """Return a type in Spark's JSON. Raises InvalidInput or Unsupported, which name the column at `path`."""
     if isinstance(type, pa.DataType):
         return type_to_spark(type_from_arrow(type, path))
@@ -296,7 +295,7 @@ def _spark_type(type: pa.DataType | SparkType, path: Path) -> SparkType:
     return type_to_spark(checked_type(type, path))
 
 
-def _default(value: Any, type: Type, path: Path) -> Default:
+def _default(value: Any, type: Type, path: ColumnPath) -> Default:
     """Return a column's value as its default. Raises InvalidInput if the column cannot hold it."""
     column_value = value_of(value, type)
     if column_value is None:
@@ -307,19 +306,19 @@ def _default(value: Any, type: Type, path: Path) -> Default:
     return Default(current=literal_of(column_value), exists=column_value)
 
 
-def _flag(value: bool, word: str, path: Path) -> bool:
+def _flag(value: bool, word: str, path: ColumnPath) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(f"{word} of the column {dotted(path)} is {value!r}: give True or False")
     return value
 
 
-def _comment(value: str | None, path: Path) -> str | None:
+def _comment(value: str | None, path: ColumnPath) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InvalidInput(f"the comment of the column {dotted(path)} is {value!r}: give text")
     return value
 
 
-def _position(after: str | None, path: Path, *, first: bool) -> Position | None:
+def _position(after: str | None, path: ColumnPath, *, first: bool) -> Position | None:
     if after is not None and first:
         raise InvalidInput(f"the column {dotted(path)} cannot be first and after {after}: give one of them")
     if after is not None:

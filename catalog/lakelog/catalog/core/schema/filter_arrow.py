@@ -186,16 +186,20 @@ class _Reading:
                 return self._compared(_COMPARISONS[name], left, right)
         _refuse(name)
 
-    def _compared(self, op: str, left: Operand, right: Operand) -> Predicate:
-        if isinstance(left, FilterLiteral) and not isinstance(right, FilterLiteral):
-            left, op, right = right, _MIRRORED[op], left
-        test = Predicate(op, (left, right))
+    def _compared(self, op: str, left_operand: Operand, right: Operand) -> Predicate:
+        if isinstance(left_operand, FilterLiteral) and not isinstance(right, FilterLiteral):
+            left_operand, op, right = right, _MIRRORED[op], left_operand
+        test = Predicate(op, (left_operand, right))
         if self._nan_is_largest or not isinstance(right, FilterLiteral) or right.type not in _NUMBERS:
             return test
         if right.value == _NAN.value:
-            never = Predicate("AND", (_is_nan(left), Predicate("NOT", (_is_nan(left),))))
+            never = Predicate("AND", (_is_nan(left_operand), Predicate("NOT", (_is_nan(left_operand),))))
             return Predicate("NOT", (never,)) if op == "<>" else never
-        return Predicate("AND", (test, Predicate("NOT", (_is_nan(left),)))) if op in (">", ">=") else test
+        return (
+            Predicate("AND", (test, Predicate("NOT", (_is_nan(left_operand),))))
+            if op in (">", ">=")
+            else test
+        )
 
 
 def _column(operand: Operand, function: str) -> Column:

@@ -84,13 +84,13 @@ def _operand(node: Any) -> Operand:
     _refuse(_name_of(node))
 
 
-def _binary(op: str, left: Operand, right: Operand) -> Predicate:
+def _binary(op: str, left_operand: Operand, right: Operand) -> Predicate:
     if op in _CHAINS:
-        return Predicate(_CHAINS[op], (condition_of(left, _WHAT), condition_of(right, _WHAT)))
+        return Predicate(_CHAINS[op], (condition_of(left_operand, _WHAT), condition_of(right, _WHAT)))
     if op in _COMPARISONS:
-        return Predicate(_COMPARISONS[op], (left, right))
+        return Predicate(_COMPARISONS[op], (left_operand, right))
     if op == "NotEqValidity":
-        return Predicate("NOT", (Predicate("<=>", (left, right)),))
+        return Predicate("NOT", (Predicate("<=>", (left_operand, right)),))
     _refuse(op)
 
 

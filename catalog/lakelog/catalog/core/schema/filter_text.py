@@ -125,7 +125,7 @@ class _Parser:
             return left
         return self._single(Predicate("NOT", (predicate,)) if negates else predicate)
 
-    def _single(self, found: Predicate) -> Predicate:
+    def _single(self, predicate: Predicate) -> Predicate:
         token = self._tokens.now
         if (
             token.text in _COMPARISONS
@@ -133,37 +133,40 @@ class _Parser:
             or token.word in ("IS", "IN", "BETWEEN", "LIKE")
         ):
             self._tokens.refuse(token, "tests the result of a test", "combine tests by AND, OR and NOT")
-        return found
+        return predicate
 
-    def _compared(self, op: str, left: Operand, right: Operand, start: FilterToken) -> Predicate:
-        for side in (left, right):
+    def _compared(self, op: str, left_operand: Operand, right: Operand, start: FilterToken) -> Predicate:
+        for side in (left_operand, right):
             if isinstance(side, Predicate):
                 self._tokens.refuse(
                     start, f"compares a condition by {op}", "combine conditions by AND, OR and NOT"
                 )
-        if isinstance(left, FilterLiteral) and isinstance(right, FilterLiteral):
+        if isinstance(left_operand, FilterLiteral) and isinstance(right, FilterLiteral):
             self._tokens.refuse(start, "compares two literals", "compare a column with a literal")
-        return Predicate(op, (left, right))
+        return Predicate(op, (left_operand, right))
 
-    def _is(self, left: Operand, start: FilterToken) -> Predicate:
-        if isinstance(left, Predicate):
+    def _is(self, left_operand: Operand, start: FilterToken) -> Predicate:
+        if isinstance(left_operand, Predicate):
             self._tokens.refuse(start, "tests a condition by IS", "test a column")
         negates, token = self._tokens.took("NOT"), self._tokens.next()
         match token.word:
             case "NULL":
-                return Predicate("IS_NOT_NULL" if negates else "IS_NULL", (left,))
+                return Predicate("IS_NOT_NULL" if negates else "IS_NULL", (left_operand,))
             case "UNKNOWN":
-                predicate = Predicate("IS_NULL", (self._column(left, start),))
+                predicate = Predicate("IS_NULL", (self._column(left_operand, start),))
             case "TRUE" | "FALSE" as truth:
-                predicate = Predicate("<=>", (self._column(left, start), literal(truth == "TRUE")))
+                predicate = Predicate("<=>", (self._column(left_operand, start), literal(truth == "TRUE")))
             case "DISTINCT" if self._tokens.took("FROM"):
-                predicate, negates = self._compared("<=>", left, self._value(), start), not negates
+                predicate, negates = (
+                    self._compared("<=>", left_operand, self._value(), start),
+                    not negates,
+                )
             case _:
                 self._tokens.unexpected("NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM", token)
         return Predicate("NOT", (predicate,)) if negates else predicate
 
-    def _in(self, left: Operand, start: FilterToken) -> Predicate:
-        column = self._column(left, start)
+    def _in(self, left_operand: Operand, start: FilterToken) -> Predicate:
+        column = self._column(left_operand, start)
         if not self._tokens.took("("):
             self._tokens.unexpected("(, and the values of IN")
         values: list[FilterLiteral] = []
@@ -179,8 +182,8 @@ class _Parser:
             self._tokens.unexpected("a comma or )")
         return Predicate("IN", (column, *values))
 
-    def _like(self, left: Operand, start: FilterToken) -> Predicate:
-        column, token = self._column(left, start), self._tokens.now
+    def _like(self, left_operand: Operand, start: FilterToken) -> Predicate:
+        column, token = self._column(left_operand, start), self._tokens.now
         pattern = self._value()
         escape = "\\"
         if self._tokens.took("ESCAPE"):

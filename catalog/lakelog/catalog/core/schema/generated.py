@@ -44,14 +44,14 @@ def check_defined(schema: Schema) -> None:
                 )
 
 
-def check_kept(before: Schema, after: Schema) -> None:
+def check_kept(schema_before: Schema, schema_after: Schema) -> None:
     """Raise InvalidInput if changes of a table break the source of a generated column.
 
     The existing values were computed from the source columns as they were, and the expression names these
     columns.
     """
-    for field in generated_fields(after):
-        old_field = before.field_by_id(field.id)
+    for field in generated_fields(schema_after):
+        old_field = schema_before.field_by_id(field.id)
         name, generation = dotted((field.name,)), field.generated
         assert generation is not None
         if field.default != old_field.default:
@@ -63,8 +63,8 @@ def check_kept(before: Schema, after: Schema) -> None:
                 f"cannot change the type of {name}: its values are generated from {generation.sql}"
             )
         for source in generation.columns:
-            old_source = before.find((source,), case_sensitive=True)
-            new_source = after.get((source,), case_sensitive=True)
+            old_source = schema_before.find((source,), case_sensitive=True)
+            new_source = schema_after.get((source,), case_sensitive=True)
             if (
                 new_source is None
                 or new_source.id != old_source.id

@@ -183,10 +183,10 @@ def check_identity(definition: IdentityUses) -> None:
             )
 
 
-def check_identity_kept(before: Schema, after: Schema) -> None:
+def check_identity_kept(schema_before: Schema, schema_after: Schema) -> None:
     """Raise InvalidInput if changes of a table would change an identity column."""
-    for field, identity in identity_fields(after):
-        old = before.field_by_id(field.id)
+    for field, identity in identity_fields(schema_after):
+        old = schema_before.field_by_id(field.id)
         assert old.identity == identity, "no change is about it"
         if not same_shape(old.type, field.type):
             raise InvalidInput(

@@ -307,20 +307,20 @@ def stated(written: Written) -> StatedField:
         raise InvalidInput(f"{written!r} is not a column, nor a transform of one: {error}") from None
 
 
-def _read(asked: StatedField) -> tuple[Transform, tuple[str, ...]]:
-    columns = asked.columns
+def _read(field: StatedField) -> tuple[Transform, tuple[str, ...]]:
+    columns = field.columns
     if columns is None:
-        columns = () if asked.column is None else (asked.column,)
+        columns = () if field.column is None else (field.column,)
     if len(columns) != 1:
         raise Unsupported(
-            f"the transform {asked.transform} of {len(columns)} columns is not supported: partition by transforms of "
+            f"the transform {field.transform} of {len(columns)} columns is not supported: partition by transforms of "
             "one column each"
         )
-    if len(asked.args) > 1:
+    if len(field.args) > 1:
         raise Unsupported(
-            f"the transform {asked.transform} with the arguments {list(asked.args)!r} is not supported"
+            f"the transform {field.transform} with the arguments {list(field.args)!r} is not supported"
         )
-    transform = Transform.parse(f"{asked.transform}[{asked.args[0]}]" if asked.args else asked.transform)
+    transform = Transform.parse(f"{field.transform}[{field.args[0]}]" if field.args else field.transform)
     column = columns[0]
     return transform, (column,) if isinstance(column, str) else column
 

@@ -59,7 +59,6 @@ from lakelog.catalog.core.schema.table_changes import (
     DeleteColumn,
     DropConstraint,
     DropPartitionField,
-    Path,
     Position,
     RemoveProperty,
     RenameColumn,
@@ -84,6 +83,7 @@ from lakelog.catalog.core.schema.type_widening import (
 from lakelog.catalog.core.schema.types import (
     KEY,
     AtomicType,
+    ColumnPath,
     Default,
     Field,
     ListType,
@@ -271,7 +271,7 @@ _Edit = Callable[[tuple[Field, ...], int, Type | None], tuple[Field, ...]]
 
 
 def _edited(
-    fields: tuple[Field, ...], path: Path, edit: _Edit, case_sensitive: bool, parent: Type | None = None
+    fields: tuple[Field, ...], path: ColumnPath, edit: _Edit, case_sensitive: bool, parent: Type | None = None
 ) -> tuple[Field, ...]:
     """Return `fields` with `edit` applied to the field at `path`, which must exist."""
     field = find_in(fields, path[0], case_sensitive)
@@ -388,7 +388,7 @@ def _placed(
     return (*fields[:index], field, *fields[index:])
 
 
-def _deleted(path: Path) -> _Edit:
+def _deleted(path: ColumnPath) -> _Edit:
     def edit(fields: tuple[Field, ...], index: int, parent: Type | None) -> tuple[Field, ...]:
         _refuse_part(parent, path, "dropped")
         if len(fields) == 1 and len(path) > 1:
@@ -409,7 +409,7 @@ def _renamed(change: RenameColumn) -> _Edit:
     return edit
 
 
-def _retyped(table: AlteredDefinition, path: Path, json: SparkType) -> _Edit:
+def _retyped(table: AlteredDefinition, path: ColumnPath, json: SparkType) -> _Edit:
     new = checked_type(json, path)
 
     def edit(fields: tuple[Field, ...], index: int, parent: Type | None) -> tuple[Field, ...]:
@@ -436,7 +436,9 @@ def _retyped(table: AlteredDefinition, path: Path, json: SparkType) -> _Edit:
     return edit
 
 
-def _refuse_moving_partitions(table: AlteredDefinition, field: Field, new: AtomicType, path: Path) -> None:
+def _refuse_moving_partitions(
+    table: AlteredDefinition, field: Field, new: AtomicType, path: ColumnPath
+) -> None:
     assert isinstance(field.type, AtomicType)
     for spec in table.specs:
         for part in spec.fields:
@@ -497,7 +499,7 @@ def _redefaulted(change: UpdateColumnDefault) -> _Edit:
     return edit
 
 
-def _refuse_part(parent: Type | None, path: Path, verb: str) -> None:
+def _refuse_part(parent: Type | None, path: ColumnPath, verb: str) -> None:
     if isinstance(parent, ListType | MapType):
         raise InvalidInput(
             f"{dotted(path)} cannot be {verb}: it is a part of the type {parent}; change the column that "
@@ -505,7 +507,7 @@ def _refuse_part(parent: Type | None, path: Path, verb: str) -> None:
         )
 
 
-def _refuse_used(table: AlteredDefinition, field: Field, path: Path) -> None:
+def _refuse_used(table: AlteredDefinition, field: Field, path: ColumnPath) -> None:
     dropped_ids = {field.id, *(part.id for _, part in walk(children(field.type)))}
     for part in table.spec.fields:
         if part.source_id in dropped_ids:
@@ -524,14 +526,14 @@ def _refuse_used(table: AlteredDefinition, field: Field, path: Path) -> None:
 
 
 def _refuse_needed(
-    table: AlteredDefinition, path: Path, what: str, case_sensitive: bool, *, checks_only: bool = False
+    table: AlteredDefinition, path: ColumnPath, what: str, case_sensitive: bool, *, checks_only: bool = False
 ) -> None:
     refuse_dependent(
         table.constraints, table.schema, path, what, case_sensitive=case_sensitive, checks_only=checks_only
     )
 
 
-def _refuse_in_key(schema: Schema, path: Path, case_sensitive: bool) -> None:
+def _refuse_in_key(schema: Schema, path: ColumnPath, case_sensitive: bool) -> None:
     for length in range(1, len(path) - 1):
         holder = schema.find(path[:length], case_sensitive)
         if isinstance(holder.type, MapType) and path[length].lower() == KEY:

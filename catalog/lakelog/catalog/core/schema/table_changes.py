@@ -15,11 +15,8 @@ from lakelog.catalog.core.schema.constraints import StatedConstraint
 from lakelog.catalog.core.schema.partitioning import StatedField
 from lakelog.catalog.core.schema.spark_types import SparkType
 from lakelog.catalog.core.schema.stored_types import ready
-from lakelog.catalog.core.schema.types import Default
+from lakelog.catalog.core.schema.types import ColumnPath, Default
 from lakelog.log.errors import InvalidInput
-
-Path: TypeAlias = tuple[str, ...]
-"""The path of a column, through structs and the parts `element`, `key` and `value`."""
 
 
 class AfterColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,7 +47,7 @@ class AddColumn(_Change, frozen=True, tag="add-column"):
     A `default` without `exists` is a literal, which existing rows have too. A NULL in `exists` has any type.
     """
 
-    name: Path
+    name: ColumnPath
     type: SparkType
     nullable: bool = True
     comment: str | None = None
@@ -59,39 +56,39 @@ class AddColumn(_Change, frozen=True, tag="add-column"):
 
 
 class RenameColumn(_Change, frozen=True, tag="rename-column"):
-    name: Path
+    name: ColumnPath
     new_name: str
 
 
 class UpdateColumnType(_Change, frozen=True, tag="update-column-type"):
-    name: Path
+    name: ColumnPath
     type: SparkType
 
 
 class UpdateColumnNullability(_Change, frozen=True, tag="update-column-nullability"):
-    name: Path
+    name: ColumnPath
     nullable: bool
 
 
 class UpdateColumnComment(_Change, frozen=True, tag="update-column-comment"):
-    name: Path
+    name: ColumnPath
     comment: str | None
 
 
 class UpdateColumnPosition(_Change, frozen=True, tag="update-column-position"):
-    name: Path
+    name: ColumnPath
     position: Position
 
 
 class UpdateColumnDefault(_Change, frozen=True, tag="update-column-default"):
     """Changes the default of new rows. None removes it. Existing rows keep their values."""
 
-    name: Path
+    name: ColumnPath
     default: Default | None
 
 
 class DeleteColumn(_Change, frozen=True, tag="delete-column"):
-    name: Path
+    name: ColumnPath
     if_exists: bool = False
 
 
@@ -141,7 +138,7 @@ class DropConstraint(_Change, frozen=True, tag="drop-constraint"):
 class SetClustering(_Change, frozen=True, tag="set-clustering"):
     """Clusters new rows by these columns. An empty list ends it."""
 
-    columns: tuple[Path, ...]
+    columns: tuple[ColumnPath, ...]
 
 
 TableChange: TypeAlias = (

@@ -38,6 +38,9 @@ COLLATED = "collated string"
 """The family of strings that are compared by a collation. Equal values may have different bytes."""
 BINARY_COLLATION = "UTF8_BINARY"
 
+ColumnPath: TypeAlias = tuple[str, ...]
+"""The names that lead from a column of a table to a part of it."""
+
 Scalar: TypeAlias = bool | int | float | str | None
 """A value in its JSON form (see `literals`)."""
 _COLLATED = re.compile(r"string collate (\w+)")
@@ -265,9 +268,9 @@ def walk(fields: tuple[Field, ...], path: tuple[str, ...] = ()) -> Iterator[tupl
         yield from walk(children(field.type), field_path)
 
 
-def same_shape(one: Type, other: Type) -> bool:
+def same_shape(first_type: Type, other_type: Type) -> bool:
     """Return whether two types are equal, ignoring ids, physical names, comments, defaults and metadata."""
-    return list(_shape(one)) == list(_shape(other))
+    return list(_shape(first_type)) == list(_shape(other_type))
 
 
 def _shape(type: Type) -> Iterator[object]:

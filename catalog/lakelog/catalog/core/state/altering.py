@@ -22,33 +22,33 @@ from lakelog.catalog.core.state.events import (
 from lakelog.catalog.core.state.property_changes import COMMENT
 
 
-def events_of(metadata: Metadata, altered: AlteredDefinition) -> list[TableEvent]:
-    """Return the events that turn `metadata` into `altered`."""
-    check_iceberg(altered.schema, altered.properties)
-    check_policy(altered.properties)
+def events_of(metadata: Metadata, altered_definition: AlteredDefinition) -> list[TableEvent]:
+    """Return the events that turn `metadata` into `altered_definition`."""
+    check_iceberg(altered_definition.schema, altered_definition.properties)
+    check_policy(altered_definition.properties)
     events: list[TableEvent] = []
-    if altered.schema != metadata.schema:
-        events.append(SchemaChanged(schema=altered.schema))
-    if altered.spec != with_schema(metadata.spec, altered.schema):
-        events.append(PartitioningChanged(spec=altered.spec))
-    if altered.sort_order != metadata.sort_order:
-        events.append(SortOrderChanged(sort_order=altered.sort_order))
+    if altered_definition.schema != metadata.schema:
+        events.append(SchemaChanged(schema=altered_definition.schema))
+    if altered_definition.spec != with_schema(metadata.spec, altered_definition.schema):
+        events.append(PartitioningChanged(spec=altered_definition.spec))
+    if altered_definition.sort_order != metadata.sort_order:
+        events.append(SortOrderChanged(sort_order=altered_definition.sort_order))
     # The same changes may drop a constraint and add a new constraint of the same name.
     events.extend(
         ConstraintDropped(name=constraint.name)
         for constraint in metadata.constraints
-        if constraint not in altered.constraints
+        if constraint not in altered_definition.constraints
     )
     events.extend(
         ConstraintAdded(constraint=constraint)
-        for constraint in altered.constraints
+        for constraint in altered_definition.constraints
         if constraint not in metadata.constraints
     )
-    if altered.clustering != metadata.clustering:
-        events.append(ClusteringChanged(columns=altered.clustering))
+    if altered_definition.clustering != metadata.clustering:
+        events.append(ClusteringChanged(columns=altered_definition.clustering))
     old_properties, new_properties = (
         _properties(metadata.properties, metadata.comment),
-        _properties(altered.properties, altered.comment),
+        _properties(altered_definition.properties, altered_definition.comment),
     )
     if old_properties != new_properties:
         set_ = {key: value for key, value in new_properties.items() if old_properties.get(key) != value}

@@ -150,14 +150,14 @@ class NamePage(Generic[T]):
     __slots__ = ("layout", "first", "entries", "stored", "_table", "__weakref__")
 
     def __init__(
-        self, layout: PageLayout[T], stored: StoredPage | None, table: pa.Table | None = None
+        self, layout: PageLayout[T], stored_page: StoredPage | None, table: pa.Table | None = None
     ) -> None:
-        assert stored is not None or table is not None, "a page is stored or in memory"
+        assert stored_page is not None or table is not None, "a page is stored or in memory"
         self.layout = layout
-        self.stored = stored
+        self.stored = stored_page
         self._table = table
-        self.first: str = keys_of(table)[0].as_py() if stored is None else stored.first
-        self.entries: int = table.num_rows if stored is None and table is not None else stored.entries  # type: ignore[union-attr]
+        self.first: str = keys_of(table)[0].as_py() if stored_page is None else stored_page.first
+        self.entries: int = table.num_rows if stored_page is None else stored_page.entries  # type: ignore[union-attr]
 
     @property
     def is_read(self) -> bool:

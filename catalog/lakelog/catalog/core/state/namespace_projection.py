@@ -183,11 +183,11 @@ class NamespaceProjection:
         different = {**dict.fromkeys(stored.gone, RemovedKey), **dict(inline.items())}
         return PagedMap(pages, different, version, (name, space))
 
-    def _page(self, name: str, stored: StoredPage) -> NamePage[Any]:
+    def _page(self, name: str, stored_page: StoredPage) -> NamePage[Any]:
         """Return a page, or the same page in memory. Most pages stay the same from version to version."""
-        page = self._known.get((name, stored))
+        page = self._known.get((name, stored_page))
         if page is None:
-            page = self._known[name, stored] = NamePage(LAYOUTS[name], stored)
+            page = self._known[name, stored_page] = NamePage(LAYOUTS[name], stored_page)
         return page
 
 
@@ -197,17 +197,17 @@ def pages_in(root: Json) -> dict[str, str]:
     return {page.name: page.sha256 for page_list in pagings for page in page_list.pages}
 
 
-def names_difference(one: NamespaceState, other: NamespaceState) -> str | None:
+def names_difference(state: NamespaceState, other_state: NamespaceState) -> str | None:
     """Return the parts in which two states differ, or None if they are equal.
 
     Reads all pages. Raises FormatError for a page whose values are not of their form.
     """
-    for _, mapping in other.mappings():
+    for _, mapping in other_state.mappings():
         if isinstance(mapping, PagedMap):
             for _ in mapping.rows():  # this checks each row
                 pass
     names = NamespaceState.__dataclass_fields__
-    return ", ".join(name for name in names if getattr(one, name) != getattr(other, name)) or None
+    return ", ".join(name for name in names if getattr(state, name) != getattr(other_state, name)) or None
 
 
 def names_digest(state: NamespaceState, read: Callable[[Sequence[str]], list[bytes]]) -> str:

@@ -276,9 +276,9 @@ class ChangingPages(Generic[T]):
 
     __slots__ = ("_before", "_pages", "_was", "_different")
 
-    def __init__(self, before: PagedMap[T]) -> None:
-        self._before = before
-        self._pages, self._was = before.based()
+    def __init__(self, map_before: PagedMap[T]) -> None:
+        self._before = map_before
+        self._pages, self._was = map_before.based()
         self._different = dict(self._was)
 
     def _now(self) -> PagedMap[T]:

@@ -60,9 +60,9 @@ class ContentLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         """For a tag, the id of the line that once had its contents, if it is known and still exists."""
         return next(iter(self.contains), None)
 
-    def has_all_of(self, id: str, other: ContentLine) -> bool:
+    def has_all_of(self, id: str, other_line: ContentLine) -> bool:
         """Return whether the other line would lose nothing if it became this line."""
-        return self.contains.get(id) == other.changes
+        return self.contains.get(id) == other_line.changes
 
 
 ready(ContentLine)

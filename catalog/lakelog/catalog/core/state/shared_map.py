@@ -82,8 +82,10 @@ class ChangingMap(MutableMapping[str, T], Generic[T]):
 
     __slots__ = ("_whole", "_different", "_len")
 
-    def __init__(self, before: Mapping[str, T]) -> None:
-        version: SharedMap[T] = before if isinstance(before, SharedMap) else SharedMap(dict(before))
+    def __init__(self, mapping_before: Mapping[str, T]) -> None:
+        version: SharedMap[T] = (
+            mapping_before if isinstance(mapping_before, SharedMap) else SharedMap(dict(mapping_before))
+        )
         self._whole, different = version._parts
         self._different = copied(different)
         self._len = len(version)

@@ -23,7 +23,8 @@ from lakelog.log.errors import InvalidInput
 MEMORY_MB = 1024
 """DuckDB's limit of memory. Data beyond it is kept in a temporary folder during the query."""
 
-BATCH_ROWS = 16 * 1024
+BATCH_ROWS = 64
+"""The rows that are in memory at once on the way from DuckDB. Each may have cells of megabytes."""
 
 _SETTINGS: dict[str, str | int | bool] = {
     "memory_limit": f"{MEMORY_MB}MB",
@@ -53,12 +54,16 @@ def answer_of(
     query: str,
     load: Callable[[Identifier], NamedRows],
     began: Callable[[Callable[[], None]], None] = lambda interrupt: None,
+    *,
+    rows_max: int | None = None,
+    cell_max: int | None = None,
 ) -> Iterator[pa.RecordBatchReader]:
-    """Return the answer to a single SELECT of DuckDB. `load` returns its tables by name.
+    """Return the answer to a single SELECT of DuckDB, in batches of few rows. `load` returns its tables by name.
 
     A name of more than three parts is a single quoted name, in the catalog's own form: `"a.b.c.t"`. `began` is given a
-    function that interrupts DuckDB from any thread. Raises InvalidInput if the text is not a query or has a mistake.
-    Raises the errors of `load`.
+    function that interrupts DuckDB from any thread. DuckDB ends the answer after `rows_max` rows. It cuts each string
+    or binary to its first `cell_max` characters or bytes, but not those in a list, struct or map. Raises InvalidInput
+    if the text is not a query or has a mistake. Raises the errors of `load`.
     """
     duckdb = package("duckdb", "lakelog sql", "duckdb", "sql")
     with temporary_folder("sql") as folder:
@@ -72,15 +77,30 @@ def answer_of(
                 for name, value in _SETTINGS.items():
                     connection.execute(f"SET {name} = ?", [value]).fetchall()
                 connection.execute("SET lock_configuration = true").fetchall()
-                answer = connection.sql(_text(connection, query, tree, names)).arrow(BATCH_ROWS)
-            yield pa.RecordBatchReader.from_batches(answer.schema, _batches(duckdb, answer))
+                relation = connection.sql(_text(connection, query, tree, names))
+                answer = _bounded(relation, rows_max, cell_max).arrow(BATCH_ROWS)
+            # Columns of a query may have the same name, which DuckDB changes in a query around it.
+            renamed = zip(answer.schema, relation.columns, strict=True)
+            schema = pa.schema([field.with_name(name) for field, name in renamed])
+            yield pa.RecordBatchReader.from_batches(schema, _batches(duckdb, answer, schema))
         finally:
             connection.close()
 
 
-def _batches(duckdb: Any, answer: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+def _bounded(relation: Any, rows_max: int | None, cell_max: int | None) -> Any:
+    """Return a query around a query, so that DuckDB makes no more rows and no longer cells than these."""
+    bounded_relation = relation if rows_max is None else relation.limit(rows_max)
+    if cell_max is None:
+        return bounded_relation
+    cuts = {"VARCHAR": f"left(#{{}}, {cell_max})", "BLOB": f"array_slice(#{{}}, 1, {cell_max})"}
+    columns = [cuts.get(str(of), "#{}").format(number) for number, of in enumerate(relation.types, 1)]
+    return bounded_relation.project(", ".join(columns))
+
+
+def _batches(duckdb: Any, answer: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     with _as_own(duckdb):
-        yield from answer
+        for batch in answer:
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
 
 @contextmanager

@@ -44,9 +44,9 @@ def alter(
     checked_view = None if looked_at is None else looked_at.view
     head.check_own_steps(OperationKind.ALTER, written_base)
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         metadata = view.state.current
-        check_conflicts(OperationKind.ALTER, view, passed, written_base, head.name)
+        check_conflicts(OperationKind.ALTER, view, passed_commits, written_base, head.name)
         definition = apply_changes(metadata, table_changes)
         events = events_of(metadata, definition)
         if not events:
@@ -61,9 +61,9 @@ def set_statistics(head: TableHead, estimates: TableEstimates, token: Token | No
     """Commit `estimates`, with the rows that were added since their computation, and return the newest
     version."""
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         written_base = OperationFacts(head.version, head.schema, no_files)
-        check_conflicts(OperationKind.COMPUTE_STATISTICS, view, passed, written_base, head.name)
+        check_conflicts(OperationKind.COMPUTE_STATISTICS, view, passed_commits, written_base, head.name)
         if view.state.erased > estimates.version:
             raise CommitConflict(
                 f"rows of {head.name} were erased while its statistics were computed, which may have their values: "

@@ -143,12 +143,14 @@ class _Groups:
         self._paths = {path for group in groups for path in group.removed}
         base.check_own_steps(OperationKind.COMPACT, self._written(lambda kind: "rows were changed"))
 
-    def decide(self, view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(self, view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         head = self._base.at(view)
         if self._unless_branched and view.state.branches:
             raise NothingToDo("the table has branches, which would need space for the same rows")
-        check_conflicts(OperationKind.COMPACT, view, passed, self._written(lambda kind: None), head.name)
-        since = [commit for commit in passed if commit.version > self._base.version]
+        check_conflicts(
+            OperationKind.COMPACT, view, passed_commits, self._written(lambda kind: None), head.name
+        )
+        since = [commit for commit in passed_commits if commit.version > self._base.version]
         entries = head.entries(self._paths) if since else None
         rebases = [RowRebase(change, head, since, entries) for change in self._prepared]
         verdicts = [(rebase, rebase.touched(ChangeKind.REMOVED_FILES)) for rebase in rebases]

@@ -140,7 +140,7 @@ class TargetRows:
             files_ahead=COPIED_FILES_AHEAD,
         )
 
-    def positions(self, found: Iterable[pa.RecordBatch]) -> dict[str, BitMap]:
+    def positions(self, batches: Iterable[pa.RecordBatch]) -> dict[str, BitMap]:
         """Return places by paths, from file numbers and positions.
 
         It costs least if the rows of each file mostly arrive together. Files are in the order of the plan.
@@ -148,7 +148,7 @@ class TargetRows:
         from pyroaring import BitMap
 
         places: dict[str, BitMap] = {}
-        for batch in found:
+        for batch in batches:
             files, positions = (np.asarray(column) for column in batch.columns)
             order = np.argsort(files, kind="stable")
             files, positions = files[order], positions[order]
@@ -158,10 +158,10 @@ class TargetRows:
         return {path: places[path] for path in self._paths if path in places}
 
 
-def _some(placed: PlacedRows, mask: np.ndarray) -> PlacedRows:
+def _some(placed_rows: PlacedRows, mask: np.ndarray) -> PlacedRows:
     if mask.all():
-        return placed
-    return PlacedRows(placed.path, placed.positions[mask], placed.rows.filter(pa.array(mask)))
+        return placed_rows
+    return PlacedRows(placed_rows.path, placed_rows.positions[mask], placed_rows.rows.filter(pa.array(mask)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,10 +192,10 @@ def _commit(
     partial = _partial_files(base, change, condition, write)
     step: FirstReplaced | None = None
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         nonlocal step
         current = base.at(view)
-        since = FilesSince(base, current, passed)
+        since = FilesSince(base, current, passed_commits)
         if change.batch is not None:
             check_new(current.state.streams, change.batch, base.name)
         write_base = OperationFacts(
@@ -204,7 +204,7 @@ def _commit(
             lambda kind: _is_replaced(base, current, change, condition, kind, since),
             values=change.values,
         )
-        check_conflicts(change.operation, view, passed, write_base, base.name)
+        check_conflicts(change.operation, view, passed_commits, write_base, base.name)
         _check_not_there(current, change.files)
         identity_events = taken_events(view, change.values, base.name)
         batch = [] if change.batch is None else [change.batch.event()]
@@ -281,18 +281,20 @@ def _check_not_there(current: TableHead, files: Sequence[DataFile]) -> None:
 
 
 def _file_drafts(
-    change: ContentsChange, current: TableHead, copied: RebasedFiles, rest: RebasedFiles
+    change: ContentsChange, current: TableHead, copied_files: RebasedFiles, remaining_files: RebasedFiles
 ) -> Iterator[Draft]:
     """Yield the changes of files: first the rewritten files, if any, which add no rows, and then the rest."""
     metadata, text = current.metadata, _kept(change.filter_text)
-    files = with_ids([*copied.added, *rest.added], current.state.next_row)
-    copies, new = files[: len(copied.added)], files[len(copied.added) :]
-    if not copied.is_nothing:
+    files = with_ids([*copied_files.added, *remaining_files.added], current.state.next_row)
+    copies, new = files[: len(copied_files.added)], files[len(copied_files.added) :]
+    if not copied_files.is_nothing:
         event, blobs = files_event(
-            OperationKind.DELETE_ROWS, copies, copied.removed, metadata, text, copied.changed
+            OperationKind.DELETE_ROWS, copies, copied_files.removed, metadata, text, copied_files.changed
         )
         yield Draft(events=encode([event]), blobs=blobs)
-    event, blobs = files_event(change.operation, new, rest.removed, metadata, text, rest.changed)
+    event, blobs = files_event(
+        change.operation, new, remaining_files.removed, metadata, text, remaining_files.changed
+    )
     event = msgspec.structs.replace(event, of_changes=len(change.carries))
     yield Draft(events=encode([event]), blobs=blobs)
 
@@ -304,20 +306,22 @@ def _kept(filter_text: str | None) -> str | None:
 
 
 def _replaced_files(
-    current: TableHead, change: ContentsChange, bound: Bound | None
+    current: TableHead, change: ContentsChange, bound_condition: Bound | None
 ) -> tuple[pa.Table, pa.Table]:
     """Return the files that `change` removes, and the files in which it may replace some rows."""
     with naming(current.tracked.log.location):
-        return _matching(current, change, bound)
+        return _matching(current, change, bound_condition)
 
 
-def _matching(current: TableHead, change: ContentsChange, bound: Bound | None) -> tuple[pa.Table, pa.Table]:
+def _matching(
+    current: TableHead, change: ContentsChange, bound_condition: Bound | None
+) -> tuple[pa.Table, pa.Table]:
     match change.operation:
         case OperationKind.TRUNCATE:
             return with_rows(current.all_files()), empty()
         case OperationKind.OVERWRITE | OperationKind.DELETE:
-            assert bound is not None, "these have a filter"
-            whole, partial = matching_files(current, bound, in_part=change.deletes is not None)
+            assert bound_condition is not None, "these have a filter"
+            whole, partial = matching_files(current, bound_condition, in_part=change.deletes is not None)
             return (with_rows(whole) if change.keeps_partitions else whole), partial
         case OperationKind.OVERWRITE_PARTITIONS:
             whole, unsure_parts = [], []
@@ -331,7 +335,7 @@ def _matching(current: TableHead, change: ContentsChange, bound: Bound | None) -
 
 
 def _partial_files(
-    base: TableHead, change: ContentsChange, bound: Bound | None, write: WriteRef | None
+    base: TableHead, change: ContentsChange, bound_condition: Bound | None, write: WriteRef | None
 ) -> PartialFiles | None:
     """Return the rows that `change` replaces in files with other rows too, or None if it replaces only whole
     files."""
@@ -341,8 +345,8 @@ def _partial_files(
         raise InvalidInput("an overwrite needs the id of a write, for the names of its files: begin one")
 
     def find() -> tuple[pa.Table, Bound]:
-        _, partial_table = _replaced_files(base, change, bound)
-        return partial_table, bound or _bound_of_partitions(change.files, base.metadata)
+        _, partial_table = _replaced_files(base, change, bound_condition)
+        return partial_table, bound_condition or _bound_of_partitions(change.files, base.metadata)
 
     return PartialFiles(base, write, find, change.deletes, change.copies)
 
@@ -375,7 +379,7 @@ def _is_replaced(
     base: TableHead,
     current: TableHead,
     change: ContentsChange,
-    bound: Bound | None,
+    bound_condition: Bound | None,
     kind: ChangeKind,
     since: FilesSince,
 ) -> bool:
@@ -390,32 +394,38 @@ def _is_replaced(
     else:
         new_side, old_side = (current, base) if adds_files else (base, current)
         file_tables = [new_side.files_only_here(old_side.view)]
-    return any(_may_replace(files, change, bound, current.metadata) for files in file_tables)
+    return any(_may_replace(files, change, bound_condition, current.metadata) for files in file_tables)
 
 
 def _came_or_went(
-    base: TableHead, current: TableHead, change: ContentsChange, bound: Bound | None, since: FilesSince
+    base: TableHead,
+    current: TableHead,
+    change: ContentsChange,
+    bound_condition: Bound | None,
+    since: FilesSince,
 ) -> bool:
     """Return whether others have added or removed rows that `change` replaces, so that it cannot simply go
     on."""
     kinds = (ChangeKind.ADDED_FILES, ChangeKind.REMOVED_FILES)
-    return any(_is_replaced(base, current, change, bound, kind, since) for kind in kinds)
+    return any(_is_replaced(base, current, change, bound_condition, kind, since) for kind in kinds)
 
 
-def _may_replace(files: pa.Table, change: ContentsChange, bound: Bound | None, metadata: Metadata) -> bool:
+def _may_replace(
+    files: pa.Table, change: ContentsChange, bound_condition: Bound | None, metadata: Metadata
+) -> bool:
     if change.operation is OperationKind.TRUNCATE:
         return bool(files.num_rows)
     if change.operation is OperationKind.OVERWRITE_PARTITIONS:
         inside, unsure = _touched(files, change.files, metadata)
         return bool(pc.any(pc.or_(inside, unsure), min_count=0).as_py())
-    assert bound is not None, "an overwrite has a filter"
-    return bool(pc.any(may_match(files, bound, metadata.specs), min_count=0).as_py())
+    assert bound_condition is not None, "an overwrite has a filter"
+    return bool(pc.any(may_match(files, bound_condition, metadata.specs), min_count=0).as_py())
 
 
 def changed_rows(
-    base: TableHead, current: TableHead, bound: Bound | None, passed: Callable[[], Iterable[Commit]]
+    base: TableHead, current: TableHead, bound_condition: Bound | None, passed: Callable[[], Iterable[Commit]]
 ) -> bool:
-    """Return whether matching rows may have been added or removed between two versions. With `bound` None,
+    """Return whether matching rows may have been added or removed between two versions. With `bound_condition` None,
     all rows match.
 
     `passed` returns the commits between them. If there were compactions, these commits show the changes of
@@ -424,9 +434,9 @@ def changed_rows(
     specs = current.metadata.specs
 
     def may_hold(files: pa.Table) -> bool:
-        if bound is None:
+        if bound_condition is None:
             return bool(files.num_rows)
-        return bool(pc.any(may_match(files, bound, specs), min_count=0).as_py())
+        return bool(pc.any(may_match(files, bound_condition, specs), min_count=0).as_py())
 
     different_files = [
         one_head.files_only_here(other_head.view)

@@ -52,10 +52,10 @@ class FilesSince:
     """The changes of files between `base` and `head`, of a single line. It reads the parts that commits do
     not contain."""
 
-    def __init__(self, base: TableHead, head: TableHead, passed: Sequence[Commit]) -> None:
+    def __init__(self, base: TableHead, head: TableHead, passed_commits: Sequence[Commit]) -> None:
         self._base = base
         self._head = head
-        self.commits = [commit for commit in passed if commit.version > base.version]
+        self.commits = [commit for commit in passed_commits if commit.version > base.version]
         events = [
             (commit, event)
             for commit in self.commits
@@ -134,11 +134,11 @@ class FilesSince:
         return blobs
 
 
-def _has_all_of(now: Schema, then: Schema) -> bool:
-    """Return whether columns were only added, renamed or moved. Columns of `then` still have their values and
+def _has_all_of(schema: Schema, past_schema: Schema) -> bool:
+    """Return whether columns were only added, renamed or moved. Columns of `past_schema` still have their values and
     types."""
-    types = {field.id: field.type for field in now.fields}
-    return all(types.get(field.id) == field.type for field in then.fields)
+    types = {field.id: field.type for field in schema.fields}
+    return all(types.get(field.id) == field.type for field in past_schema.fields)
 
 
 def _moves(event: FilesChanged) -> bool:
@@ -322,11 +322,11 @@ def _without(files: pa.Table, paths: Collection[str]) -> pa.Table:
     return files.filter(pc.invert(pc.is_in(files["path"], value_set=pa.array(sorted(paths), pa.string()))))
 
 
-def only_moved(passed: Sequence[Commit], version: int, lines: Collection[str] = (MAIN,)) -> bool:
+def only_moved(passed_commits: Sequence[Commit], version: int, lines: Collection[str] = (MAIN,)) -> bool:
     """Return whether others did something to these lines since a version, and only moved rows."""
     events = [
         event
-        for commit in passed
+        for commit in passed_commits
         if commit.version > version
         for event in table_events(commit)
         if any(_is_of(event, name) for name in lines)

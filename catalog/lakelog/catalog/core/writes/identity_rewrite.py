@@ -93,7 +93,7 @@ def reserved(head: TableHead, values: Sequence[ValuesTaken]) -> list[ValuesTaken
     fields_by_id = {field.id: field for field, _ in identity_fields(schema)}
     result: list[ValuesTaken] = []
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         if log is head.tracked:
             # A transaction may have renamed the table, which other clients do not see yet.
             head.check_name(view)

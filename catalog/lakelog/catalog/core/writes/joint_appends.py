@@ -147,11 +147,11 @@ def _compatible(waiting: Sequence[_Append]) -> list[_Append]:
     return group
 
 
-def _is_alike(one: TableHead, other: TableHead) -> bool:
+def _is_alike(head: TableHead, other_head: TableHead) -> bool:
     return (
-        one.id == other.id
-        and one.found_by == other.found_by
-        and one.metadata.generation == other.metadata.generation
+        head.id == other_head.id
+        and head.found_by == other_head.found_by
+        and head.metadata.generation == other_head.metadata.generation
     )
 
 

@@ -173,10 +173,10 @@ def _key(field: Field, source: pa.Schema, name: str) -> MatchKey:
     return MatchKey(field, column_expression(SOURCE, source_name))
 
 
-def _is_alike(field: Field, found: pa.DataType) -> bool:
+def _is_alike(field: Field, data_type: pa.DataType) -> bool:
     """Return whether values of both types are compared in their own form, and not after a cast."""
     # NULL is equal to nothing.
-    return pa.types.is_null(found) or _kind_of(field) == _kind(found)
+    return pa.types.is_null(data_type) or _kind_of(field) == _kind(data_type)
 
 
 def _kind_of(field: Field) -> str | None:

@@ -36,11 +36,11 @@ class FirstReplaced:
 
     def on(
         self,
-        now: TableHead,
+        head: TableHead,
         operation: OperationKind,
         write: WriteRef,
         files: Sequence[DataFile],
-        passed: Sequence[Commit],
+        passed_commits: Sequence[Commit],
     ) -> tuple[RebasedFiles, RebasedFiles]:
         """Return the changes that take the same rows away in a later state.
 
@@ -67,13 +67,13 @@ class FirstReplaced:
         def after(change: RowChange, earlier: RebasedFiles | None) -> RebasedFiles:
             if change.is_empty:
                 return RebasedFiles()
-            rebase = RowRebase(PreparedChange(self.head, change, write, reader), now, passed)
+            rebase = RowRebase(PreparedChange(self.head, change, write, reader), head, passed_commits)
             why = rebase.disturbance()
             if why is not None:
-                raise moved_conflict(operation, now, why)
+                raise moved_conflict(operation, head, why)
             return made([rebase], earlier)
 
-        now.tracked.transaction.note_moved()
+        head.tracked.transaction.note_moved()
         first = after(copy_change, None)
         return first, after(main_change, first)
 
@@ -87,9 +87,9 @@ class FirstReplaced:
         return result
 
 
-def moved_conflict(operation: OperationKind, now: TableHead, why: str) -> CommitConflict:
+def moved_conflict(operation: OperationKind, head: TableHead, why: str) -> CommitConflict:
     return CommitConflict(
-        f"the {operation.word} of {now.name} conflicts with another change: {why}. Nothing was changed: run the "
+        f"the {operation.word} of {head.name} conflicts with another change: {why}. Nothing was changed: run the "
         "transaction again",
-        version=now.version,
+        version=head.version,
     )

@@ -49,29 +49,29 @@ class DisturbedFile:
 
 
 def moves(
-    disturbed: Sequence[DisturbedFile],
-    written: pa.Table,
+    disturbed_files: Sequence[DisturbedFile],
+    written_table: pa.Table,
     reader: RowReader,
     since: RowsSince,
     *,
     only_deletes: bool = False,
     only_copies: bool = False,
 ) -> RowMoves | None:
-    """Return how a change that has `written` files can be made, or None if others have changed a row that it
+    """Return how a change that has `written_table` files can be made, or None if others have changed a row that it
     changes.
 
     With `only_deletes`, the change writes only copies, so both changes may delete the same row. With
     `only_copies`, it does not delete any row either. Raises RowsUnclear if rows that may have moved, or the
     copies of a delete, have no ids.
     """
-    copies = _Copies(reader, written if any(file.taken is None for file in disturbed) else None)
+    copies = _Copies(reader, written_table if any(file.taken is None for file in disturbed_files) else None)
     if only_deletes:
         copies.check_all()
     deletes: dict[str, BitMap] = {}
-    for ids in _ids(reader, _taken(disturbed)):
+    for ids in _ids(reader, _taken(disturbed_files)):
         if not _add(deletes, since.places(ids)):
             return None
-    rewritten = [file for file in disturbed if file.taken is None]
+    rewritten = [file for file in disturbed_files if file.taken is None]
     for is_gone in (True, False):
         for ids in _ids(
             reader, ((file.file, file.died) for file in rewritten if (file.died is None) is is_gone)
@@ -87,9 +87,9 @@ def moves(
     return RowMoves(deletes, copies.dead)
 
 
-def _taken(disturbed: Sequence[DisturbedFile]) -> Iterator[tuple[DataFile, BitMap]]:
+def _taken(disturbed_files: Sequence[DisturbedFile]) -> Iterator[tuple[DataFile, BitMap]]:
     """Yield the rows that a change deletes by their positions, and that are no longer there."""
-    for file in disturbed:
+    for file in disturbed_files:
         if file.taken is not None:
             rows = file.taken if file.died is None else file.taken & file.died
             if rows:

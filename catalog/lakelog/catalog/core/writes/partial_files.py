@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 
-def matching_files(head: TableHead, bound: Bound, *, in_part: bool = False) -> tuple[pa.Table, pa.Table]:
+def matching_files(
+    head: TableHead, bound_condition: Bound, *, in_part: bool = False
+) -> tuple[pa.Table, pa.Table]:
     """Return the files whose rows certainly all match, and the files in which some rows may match.
 
     Raises Unsupported for a condition that lakelog does not know. With `in_part` it may know only a part,
@@ -44,8 +46,10 @@ def matching_files(head: TableHead, bound: Bound, *, in_part: bool = False) -> t
     specs = head.metadata.specs
     whole, partial_files = [], []
     # With an unknown condition, no file is left out, so that it is refused.
-    for chunk in head.chunks(bound=None if unknown_parts(bound) and not in_part else bound):
-        match_masks = match(chunk, bound, specs, in_part=in_part)
+    for chunk in head.chunks(
+        bound=None if unknown_parts(bound_condition) and not in_part else bound_condition
+    ):
+        match_masks = match(chunk, bound_condition, specs, in_part=in_part)
         whole.append(chunk.filter(match_masks.all))
         has_rows = pc.greater(chunk["rows"].combine_chunks(), 0)
         partial_files.append(

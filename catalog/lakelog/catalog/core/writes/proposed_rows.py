@@ -48,14 +48,14 @@ class _TableChanged(Exception):
 
 
 def append_proposed(
-    head: TableHead, rows: pa.Table, given: Token | None, by_itself: Callable[[Token | None], TableHead]
+    head: TableHead, rows: pa.Table, given_token: Token | None, by_itself: Callable[[Token | None], TableHead]
 ) -> TableHead:
-    """Append rows by a proposal, under the `given` token, if any. Return the newest version.
+    """Append rows by a proposal, under the `given_token` token, if any. Return the newest version.
 
     `by_itself` appends them without a proposal, also as a retry after a proposal. Raises the errors of an
     append.
     """
-    if was_applied_elsewhere(head.logs, head.tracked, given):
+    if was_applied_elsewhere(head.logs, head.tracked, given_token):
         return head.refreshed()
     base = head.newest_known()
     schema, log = base.schema, base.tracked
@@ -64,10 +64,10 @@ def append_proposed(
     checks = RowChecks(base.metadata, IdentityNumbering(schema, known_taken(base)))
     data = encoded_rows(checks.proposed(rows))
     if len(data) > ROWS_PROPOSED_MAX:
-        return by_itself(given)
-    token = given or Token(commit_id=log.log.options.new_id(), bases={log.location: base.version})
+        return by_itself(given_token)
+    token = given_token or Token(commit_id=log.log.options.new_id(), bases={log.location: base.version})
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         base.check_name(view)
         if view.state.current.schema != schema or view.state.current.generation != base.metadata.generation:
             raise _TableChanged
@@ -76,7 +76,7 @@ def append_proposed(
     since = min(base.version, token.base(log))
     with gone_as_no_such_table(base.name):
         proposal_result = log.log.propose(
-            base.view, decide, commit_id=token.commit_id, base=since, retried=given is not None
+            base.view, decide, commit_id=token.commit_id, base=since, retried=given_token is not None
         )
     if proposal_result is not None:
         log.offer_committed(proposal_result.view)
@@ -121,9 +121,9 @@ def gathered_rows(
     write = WriteRef(id=options.new_id(), version=view.version)
     files = rows_written_in(store, prefix, options, metadata, write, parts) if parts else []
 
-    def again(now: LogView[TableState]) -> Draft | None:
-        state = now.state
-        if now.fence > write.version or state.current != metadata or state.identities != identities:
+    def again(view: LogView[TableState]) -> Draft | None:
+        state = view.state
+        if view.fence > write.version or state.current != metadata or state.identities != identities:
             return None
         event, blobs = files_event(OperationKind.APPEND, with_ids(files, state.next_row), (), metadata)
         identity_events: list[TableEvent] = [
@@ -148,28 +148,28 @@ _Checked: TypeAlias = tuple[IdentityNumbering, list[pa.Table], list[int | None]]
 
 
 def _checked_at_once(
-    metadata: Metadata, identities: Mapping[int, int], given: Sequence[pa.Table | None]
+    metadata: Metadata, identities: Mapping[int, int], given_table: Sequence[pa.Table | None]
 ) -> _Checked | None:
     """Return the rows of all appends, far faster than one by one. Returns None if some do not fit."""
     identity_numbers = IdentityNumbering(metadata.schema, identities)
     checks = RowChecks(metadata, identity_numbers)
-    if not given or any(table is None for table in given):
+    if not given_table or any(table is None for table in given_table):
         return None
     try:
-        rows = checks.new(pa.concat_tables(given).combine_chunks())
+        rows = checks.new(pa.concat_tables(given_table).combine_chunks())
     except Exception:
         return None  # the append with the error is found one by one
-    return identity_numbers, [rows], [table.num_rows for table in given if table is not None]
+    return identity_numbers, [rows], [table.num_rows for table in given_table if table is not None]
 
 
 def _checked_each(
-    metadata: Metadata, identities: Mapping[int, int], given: Sequence[pa.Table | None]
+    metadata: Metadata, identities: Mapping[int, int], given_table: Sequence[pa.Table | None]
 ) -> _Checked:
     identity_numbers = IdentityNumbering(metadata.schema, identities)
     checks = RowChecks(metadata, identity_numbers)
     parts: list[pa.Table] = []
     counts: list[int | None] = []
-    for table in given:
+    for table in given_table:
         try:
             part = None if table is None else checks.new(table)
         except Exception:

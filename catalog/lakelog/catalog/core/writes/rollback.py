@@ -37,18 +37,20 @@ back."""
 
 
 def go_back(
-    head: TableHead, operation: OperationKind, then: LogView[TableState], token: Token | None
+    head: TableHead, operation: OperationKind, past_view: LogView[TableState], token: Token | None
 ) -> TableHead:
-    """Make the table (ROLLBACK), or its rows (SET_CURRENT), equal to `then`, and return the newest version.
+    """Make the table (ROLLBACK), or its rows (SET_CURRENT), equal to `past_view`, and return the newest version.
 
-    Raises NotFound if `then` expires before the commit, and InvalidInput if its rows do not fit the present
+    Raises NotFound if `past_view` expires before the commit, and InvalidInput if its rows do not fit the present
     table.
     """
-    version, metadata_then, name = then.version, then.state.current, head.name
+    version, metadata_then, name = past_view.version, past_view.state.current, head.name
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         metadata_now = view.state.current
-        check_conflicts(operation, view, passed, OperationFacts(head.version, head.schema, no_files), name)
+        check_conflicts(
+            operation, view, passed_commits, OperationFacts(head.version, head.schema, no_files), name
+        )
         if view.state.expired > version:
             raise NotFound(f"{name} cannot be rolled back to version {version}: the version has expired")
         metadata = None
@@ -56,10 +58,10 @@ def go_back(
             metadata = _restored(metadata_now, metadata_then)
             if any(getattr(metadata, part) != getattr(metadata_now, part) for part in _SHARED):
                 check_no_branches(view.state.branches, name, "rolled back to other columns")
-        files_to_add, files_to_remove = head.at(view).replaced_by(then)
+        files_to_add, files_to_remove = head.at(view).replaced_by(past_view)
         if operation is not OperationKind.ROLLBACK:
             check_fits(metadata_now, metadata_then, files_to_add, version, name)
-        if only_moved(passed, head.version):
+        if only_moved(passed_commits, head.version):
             # The same rows are replaced as when a transaction made this step, but in other files.
             head.tracked.transaction.note_moved()
         if not files_to_add.num_rows and not files_to_remove.num_rows and metadata in (None, metadata_now):
@@ -74,76 +76,84 @@ def go_back(
     return head.commit_or_refresh(decide, token)
 
 
-def check_fits(now: Metadata, then: Metadata, added: pa.Table, version: int, name: str) -> None:
+def check_fits(metadata: Metadata, past_metadata: Metadata, added: pa.Table, version: int, name: str) -> None:
     """Raise InvalidInput unless the rows of a version fit the present table. `added` are those that are not
     live now."""
-    _check_rows_fit(now, then, version, name)
-    _check_conditions(added, now, then, version, name)
+    _check_rows_fit(metadata, past_metadata, version, name)
+    _check_conditions(added, metadata, past_metadata, version, name)
 
 
-def _restored(now: Metadata, then: Metadata) -> Metadata:
-    """Return `then` as the table's metadata again. Ids that were assigned since are never assigned again."""
-    spec_ids = {spec.id for spec in then.specs}
-    schema = msgspec.structs.replace(then.schema, last_id=max(now.schema.last_id, then.schema.last_id))
+def _restored(current_metadata: Metadata, past_metadata: Metadata) -> Metadata:
+    """Return `past_metadata` as the table's metadata again. Ids that were assigned since are never assigned again."""
+    spec_ids = {spec.id for spec in past_metadata.specs}
+    schema = msgspec.structs.replace(
+        past_metadata.schema, last_id=max(current_metadata.schema.last_id, past_metadata.schema.last_id)
+    )
     return msgspec.structs.replace(
-        then,
+        past_metadata,
         schema=schema,
-        specs=(*(spec for spec in now.specs if spec.id not in spec_ids), *then.specs),
-        own_location=now.own_location,
-        generation=now.generation if now.generation == then.generation else 0,
+        specs=(*(spec for spec in current_metadata.specs if spec.id not in spec_ids), *past_metadata.specs),
+        own_location=current_metadata.own_location,
+        generation=current_metadata.generation
+        if current_metadata.generation == past_metadata.generation
+        else 0,
     )
 
 
-def _check_rows_fit(now: Metadata, then: Metadata, version: int, name: str) -> None:
+def _check_rows_fit(metadata: Metadata, past_metadata: Metadata, version: int, name: str) -> None:
     back = "roll back all of the table with rollback_to_version, or keep its present rows"
-    if now.generation != then.generation:
+    if metadata.generation != past_metadata.generation:
         raise InvalidInput(
             f"{name} was replaced after version {version}, whose rows have none of its present columns: {back}"
         )
-    misfit = _missing_value(then.schema, now.schema) or wider_type(then.schema, now.schema)
+    misfit = _missing_value(past_metadata.schema, metadata.schema) or wider_type(
+        past_metadata.schema, metadata.schema
+    )
     if misfit is not None:
         raise InvalidInput(f"the rows of version {version} do not fit {name} as it is now: {misfit}; {back}")
 
 
-def _check_conditions(added: pa.Table, now: Metadata, then: Metadata, version: int, name: str) -> None:
+def _check_conditions(
+    added: pa.Table, metadata: Metadata, past_metadata: Metadata, version: int, name: str
+) -> None:
     """Raise InvalidInput unless the restored rows are proven to satisfy the CHECKs that were added since."""
-    for requirement in new_checks(then, now):
-        if pc.any(may_fail(added, requirement.condition, now.specs), min_count=0).as_py():
+    for requirement in new_checks(past_metadata, metadata):
+        if pc.any(may_fail(added, requirement.condition, metadata.specs), min_count=0).as_py():
             raise InvalidInput(
                 f"rows of version {version} may violate {requirement.words}, which {name} did not have then: drop that "
                 "constraint, or roll back all of the table with rollback_to_version"
             )
 
 
-def _missing_value(then: Schema, now: Schema) -> str | None:
-    """Return the column that must have values now, but may lack some in rows of `then`. Returns None if there
+def _missing_value(past_schema: Schema, schema: Schema) -> str | None:
+    """Return the column that must have values now, but may lack some in rows of `past_schema`. Returns None if there
     is none."""
-    generated_field = not_generated(then, now)
+    generated_field = not_generated(past_schema, schema)
     if generated_field is not None:
         return f"the column {dotted((generated_field.name,))} is generated now, and was not then"
-    parents = {path: field.id for path, field in now.walk()}
-    for path, field in now.walk():
+    parents = {path: field.id for path, field in schema.walk()}
+    for path, field in schema.walk():
         if field.nullable:
             continue
-        if not then.has_id(field.id):
+        if not past_schema.has_id(field.id):
             parent = parents.get(path[:-1])
             has_default = field.default is not None and field.default.exists is not None
-            if not has_default and (parent is None or then.has_id(parent)):
+            if not has_default and (parent is None or past_schema.has_id(parent)):
                 return f"the column {dotted(path)} is required now, and did not exist then"
-        elif then.field_by_id(field.id).nullable:
+        elif past_schema.field_by_id(field.id).nullable:
             return f"the column {dotted(path)} is NOT NULL now, and was not then"
     return None
 
 
-def wider_type(then: Schema, now: Schema) -> str | None:
+def wider_type(past_schema: Schema, schema: Schema) -> str | None:
     """Return the column that may have values too wide for its present type, or None.
 
     Types only widen, but a rollback restores earlier types. Rows that were written in between have the wider
     types.
     """
-    for path, field in now.walk():
-        if isinstance(field.type, AtomicType) and then.has_id(field.id):
-            old = then.field_by_id(field.id).type
+    for path, field in schema.walk():
+        if isinstance(field.type, AtomicType) and past_schema.has_id(field.id):
+            old = past_schema.field_by_id(field.id).type
             if not isinstance(old, AtomicType) or not is_widening(old, field.type):
                 return (
                     f"the column {dotted(path)} is of type {field.type} now, and was of the wider type {old}"

@@ -99,18 +99,20 @@ def _commit(base: TableHead, change: RowChange, write: WriteRef, token: Token | 
     return base.commit(partial(_decide, prepared_change), token)
 
 
-def _decide(prepared: PreparedChange, current: LogView[TableState], passed: Sequence[Commit]) -> Draft:
-    base, change = prepared.base, prepared.change
-    since = [commit for commit in passed if commit.version > base.version]
-    rebase = RowRebase(prepared, base.at(current), since)
-    schema = base.schema if prepared.files else None
+def _decide(
+    prepared_change: PreparedChange, current: LogView[TableState], passed_commits: Sequence[Commit]
+) -> Draft:
+    base, change = prepared_change.base, prepared_change.change
+    since = [commit for commit in passed_commits if commit.version > base.version]
+    rebase = RowRebase(prepared_change, base.at(current), since)
+    schema = base.schema if prepared_change.files else None
     write_base = OperationFacts(base.version, schema, no_files, rebase.touched, change.values)
-    check_conflicts(change.operation, current, passed, write_base, prepared.name)
+    check_conflicts(change.operation, current, passed_commits, write_base, prepared_change.name)
     # The matrix saw no conflict in the commits since the base, but the files may differ all the same.
     why = rebase.touched(ChangeKind.REMOVED_FILES)
     if why is not None:
         raise CommitConflict(
-            f"the {change.operation.word} of {prepared.name} conflicts with another change: {why}. Nothing was "
+            f"the {change.operation.word} of {prepared_change.name} conflicts with another change: {why}. Nothing was "
             "changed: run the statement again",
             version=current.version,
         )

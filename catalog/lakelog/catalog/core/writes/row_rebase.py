@@ -402,7 +402,9 @@ def draft_of(rebases: Sequence[RowRebase]) -> Draft:
 
 
 def _without_dead(
-    own: Mapping[str, DataFile], emptied: Sequence[RemovedFile], changed: Sequence[tuple[DataFile, DataFile]]
+    own: Mapping[str, DataFile],
+    emptied_files: Sequence[RemovedFile],
+    changed: Sequence[tuple[DataFile, DataFile]],
 ) -> list[DataFile]:
     """Return the files that a change has written, as they are added. A file without a live row is not
     added."""
@@ -410,7 +412,7 @@ def _without_dead(
         **own,
         **{file_before.path: file_after for file_before, file_after in changed if file_before.path in own},
     }
-    for file in emptied:
+    for file in emptied_files:
         live.pop(file.path, None)
     return list(live.values())
 

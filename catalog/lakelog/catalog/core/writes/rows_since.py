@@ -42,36 +42,36 @@ class RowsSince:
     """The fate of the rows of `base` by the state `now`, with the same schema. All answers may raise
     Unclear."""
 
-    def __init__(self, reader: RowReader, base: TableHead, now: TableHead) -> None:
+    def __init__(self, reader: RowReader, base: TableHead, head: TableHead) -> None:
         self._reader = reader
         self._base = base
-        self._now = now
+        self._now = head
         self._vectors: dict[str, BitMap] = {}
 
-    def brought(self, bound: Bound, later: Collection[int]) -> bool:
+    def brought(self, bound_condition: Bound, later: Collection[int]) -> bool:
         """Return whether rows that were added or changed since may match, apart from rows of the versions
         `later`."""
-        files = _matching(self._came, bound, self._base)
-        for rows in self._reader.rows(files, _columns(bound)):
+        files = _matching(self._came, bound_condition, self._base)
+        for rows in self._reader.rows(files, _columns(bound_condition)):
             versions = known(rows.rows["_row_version"])
             fresh = self._is_fresh(versions)
             fresh &= ~are_among(versions, np.fromiter(later, dtype=np.int64, count=len(later)))
-            if (fresh & _may_be_true(bound, rows.rows)).any():
+            if (fresh & _may_be_true(bound_condition, rows.rows)).any():
                 return True
         return False
 
-    def took(self, bound: Bound) -> bool:
+    def took(self, bound_condition: Bound) -> bool:
         """Return whether rows that may have matched on the base are gone since, or were changed."""
         removed_files, marked_files = (
-            _matching(files, bound, self._base) for files in (self._gone, self._marked)
+            _matching(files, bound_condition, self._base) for files in (self._gone, self._marked)
         )
         ids = []
-        for rows in self._reader.rows(marked_files, _columns(bound)):
+        for rows in self._reader.rows(marked_files, _columns(bound_condition)):
             dead_mask = are_among(rows.positions, numbers_of(self._died(rows.path)))
-            ids.append(known(rows.rows["_row_id"])[dead_mask & _may_be_true(bound, rows.rows)])
+            ids.append(known(rows.rows["_row_id"])[dead_mask & _may_be_true(bound_condition, rows.rows)])
         ids += [
-            known(rows.rows["_row_id"])[_may_be_true(bound, rows.rows)]
-            for rows in self._reader.rows(removed_files, _columns(bound))
+            known(rows.rows["_row_id"])[_may_be_true(bound_condition, rows.rows)]
+            for rows in self._reader.rows(removed_files, _columns(bound_condition))
         ]
         matching_ids = np.concatenate([np.empty(0, dtype=np.int64), *ids])
         if (matching_ids == NOT_KNOWN).any():
@@ -150,17 +150,17 @@ def _keys(files: pa.Table) -> pa.Array:
     return pc.binary_join_element_wise(files["path"].combine_chunks(), files["write"].combine_chunks(), "\n")
 
 
-def _matching(files: pa.Table, bound: Bound, head: TableHead) -> pa.Table:
+def _matching(files: pa.Table, bound_condition: Bound, head: TableHead) -> pa.Table:
     files = files.filter(pc.greater(files["rows"], 0))
-    return files.filter(may_match(files, bound, head.metadata.specs)) if files.num_rows else files
+    return files.filter(may_match(files, bound_condition, head.metadata.specs)) if files.num_rows else files
 
 
-def _columns(bound: Bound) -> set[str]:
-    return {term.path[0] for term in terms(bound)}
+def _columns(bound_condition: Bound) -> set[str]:
+    return {term.path[0] for term in terms(bound_condition)}
 
 
-def _may_be_true(bound: Bound, rows: pa.Table) -> Mask:
-    mask = pc.fill_null(evaluate(possible(bound), rows), False)
+def _may_be_true(bound_condition: Bound, rows: pa.Table) -> Mask:
+    mask = pc.fill_null(evaluate(possible(bound_condition), rows), False)
     return np.asarray(mask, dtype=bool)
 
 

@@ -146,18 +146,18 @@ def _hash_of(head: TableHead, version: int) -> str:
     return (head.view.hash if version == head.version else head.hash_of(version))[:HASH_DIGITS]
 
 
-def check_takes(prepared: Metadata, now: Metadata, name: str) -> None:
-    """Raise CommitConflict unless rows that were prepared for the metadata `prepared` can be committed
+def check_takes(prepared_metadata: Metadata, current_metadata: Metadata, name: str) -> None:
+    """Raise CommitConflict unless rows that were prepared for the metadata `prepared_metadata` can be committed
     now."""
     why = None
-    if prepared.generation != now.generation:
-        why = f"it was replaced in version {now.generation}"
+    if prepared_metadata.generation != current_metadata.generation:
+        why = f"it was replaced in version {current_metadata.generation}"
     elif any(
-        isinstance(constraint, CheckConstraint) and constraint not in prepared.constraints
-        for constraint in now.constraints
+        isinstance(constraint, CheckConstraint) and constraint not in prepared_metadata.constraints
+        for constraint in current_metadata.constraints
     ):
         why = "it has a CHECK now that the rows are not checked against"
-    elif form_of(prepared.schema, to_write=True) != form_of(now.schema, to_write=True):
+    elif form_of(prepared_metadata.schema, to_write=True) != form_of(current_metadata.schema, to_write=True):
         why = "it has other columns now"
     if why is not None:
         raise CommitConflict(

@@ -60,9 +60,9 @@ def set_ref(
         raise InvalidInput(f"the {kind} {name} cannot be both replaced and left as it is: choose one of both")
     check_same = _SameRefs(title)
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         check_conflicts(
-            OperationKind.SET_REF, view, passed, OperationFacts(head.version, None, no_files), title
+            OperationKind.SET_REF, view, passed_commits, OperationFacts(head.version, None, no_files), title
         )
         existing_ref = view.state.refs.get(name)
         if existing_ref is not None and if_not_exists and existing_ref.kind == kind:
@@ -117,25 +117,25 @@ def _commit(head: TableHead, decide: Decide[TableState], is_past: bool, token: T
     return table.commit_or_refresh(decide, token)
 
 
-def _origin(state: TableState, then: TableState) -> str | None:
-    """Return the line that once had the contents of `then`, or None if it was dropped or is not known.
+def _origin(state: TableState, past_state: TableState) -> str | None:
+    """Return the line that once had the contents of `past_state`, or None if it was dropped or is not known.
 
     For a line, it is the line itself. For a tag, it is the line from which the tag was created.
     """
-    ref = then.refs.get(then.line)
+    ref = past_state.refs.get(past_state.line)
     id = MAIN if ref is None else ref.line.origin if ref.kind == TAG else ref.id
     return next((name for name in (MAIN, *state.branches) if line_of(state, name)[0] == id), None)
 
 
-def _as_it_will_be(view: LogView[TableState], then: LogView[TableState]) -> LogView[TableState]:
-    """Return `then` as it will be at the commit. A tag that the transaction itself has created may have
+def _as_it_will_be(view: LogView[TableState], past_view: LogView[TableState]) -> LogView[TableState]:
+    """Return `past_view` as it will be at the commit. A tag that the transaction itself has created may have
     changed.
 
     Raises NoSuchRef if such a tag was dropped.
     """
-    name, ref = then.state.line, then.state.refs.get(then.state.line)
+    name, ref = past_view.state.line, past_view.state.refs.get(past_view.state.line)
     if ref is None or ref.kind != TAG or ref.version != UNCOMMITTED:
-        return then
+        return past_view
     return seen_on(view, name, ref.id)
 
 
@@ -159,9 +159,9 @@ def drop_ref(
     title = head.name
     check_same = _SameRefs(title)
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         check_conflicts(
-            OperationKind.SET_REF, view, passed, OperationFacts(head.version, None, no_files), title
+            OperationKind.SET_REF, view, passed_commits, OperationFacts(head.version, None, no_files), title
         )
         ref = view.state.refs.get(name)
         if ref is None and if_exists:
@@ -215,9 +215,13 @@ def fast_forward(head: TableHead, branch: str, to: str, *, is_past: bool, token:
     title = head.name
     check_same = _SameRefs(title)
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         check_conflicts(
-            OperationKind.FAST_FORWARD, view, passed, OperationFacts(head.version, None, no_files), title
+            OperationKind.FAST_FORWARD,
+            view,
+            passed_commits,
+            OperationFacts(head.version, None, no_files),
+            title,
         )
         for name in (branch, to):
             if name != MAIN and (ref := seen_on(view, name).state.refs[name]).kind != BRANCH:
@@ -236,7 +240,7 @@ def fast_forward(head: TableHead, branch: str, to: str, *, is_past: bool, token:
             files_to_add, files_to_remove = keeping(
                 head.whole, branch, id, moves, files_to_add, files_to_remove
             )
-        if only_moved(passed, head.version, (branch, to)):
+        if only_moved(passed_commits, head.version, (branch, to)):
             head.whole.tracked.transaction.note_moved()
         events: list[TableEvent] = []
         blobs: tuple[bytes, ...] = ()

@@ -131,16 +131,20 @@ class _Exporter:
                 pass  # objects of the older export have expired, or were altered: begin anew
         return self._export(base, None)
 
-    def _export(self, base: _Base, continued: Document | None) -> tuple[Exported, bytes] | None:
+    def _export(self, base: _Base, continued_document: Document | None) -> tuple[Exported, bytes] | None:
         tree = ExportTree(
             location=self.head.url,
             folder=f"{self.location}/{FOLDER}",
             version=self.head.version,
             read=self._read,
         )
-        document = self._document(tree, continued)
+        document = self._document(tree, continued_document)
         if base.number:
-            log = [] if continued is None else [*continued["metadata-log"], self._logged(base)]
+            log = (
+                []
+                if continued_document is None
+                else [*continued_document["metadata-log"], self._logged(base)]
+            )
             document |= {"metadata-log": log[-self.listed :]}
         for path, data in tree.made.items():
             self.store.put(self._key(path), data)
@@ -155,13 +159,13 @@ class _Exporter:
         objects = {**tree.made, "": data}
         return self._exported(_Base(number, data, document), objects)
 
-    def _exported(self, base: _Base, made: dict[str, bytes]) -> tuple[Exported, bytes]:
+    def _exported(self, base: _Base, new_data: dict[str, bytes]) -> tuple[Exported, bytes]:
         result = Exported(
             url=f"{self.location}/{metadata_path(base.number)}",
             number=base.number,
             version=int(base.document["properties"][VERSION]),
-            objects=len(made),
-            size_bytes=sum(map(len, made.values())),
+            objects=len(new_data),
+            size_bytes=sum(map(len, new_data.values())),
         )
         return result, base.data
 
@@ -243,15 +247,17 @@ class _Exporter:
 
     # Contents of an export
 
-    def _document(self, tree: ExportTree, continued: Document | None) -> Document:
-        first = self._first() if continued is None else int(continued["properties"][VERSION])
+    def _document(self, tree: ExportTree, continued_document: Document | None) -> Document:
+        first = (
+            self._first() if continued_document is None else int(continued_document["properties"][VERSION])
+        )
         previous: _At | None = None
-        if continued is not None:
+        if continued_document is not None:
             previous = self._at(first, self.head.tracked.view_at(first))
-            if metadata_json.is_partitioned_by_others(continued, self.head.metadata.schema):
+            if metadata_json.is_partitioned_by_others(continued_document, self.head.metadata.schema):
                 raise ExportMismatch("a column was dropped that older files are partitioned by")
-        document = continued or metadata_json.empty_document(self.location, self.head.id)
-        heads: dict[str, Document] = {} if continued is None else _heads(continued)
+        document = continued_document or metadata_json.empty_document(self.location, self.head.id)
+        heads: dict[str, Document] = {} if continued_document is None else _heads(continued_document)
         snapshots: list[Document] = []
         for version_state in self._versions(first, previous):
             try:
@@ -367,7 +373,7 @@ class _Exporter:
         name: str,
         old: TableState | None,
         heads: dict[str, Document],
-        after: dict[str, Document],
+        documents_after: dict[str, Document],
         contents: dict[str, LineContents],
         seen: TableState,
     ) -> tuple[Document | None, LineContents | None]:
@@ -375,11 +381,11 @@ class _Exporter:
         if old is not None and name in heads:
             _, schema = metadata_json.with_schema(document, old.current)
             return heads[name], self._contents(old, schema)
-        if name != MAIN and MAIN in after:
+        if name != MAIN and MAIN in documents_after:
             if MAIN not in contents:
                 main = seen.on(MAIN)
                 contents[MAIN] = self._contents(main, metadata_json.with_schema(document, main.current)[1])
-            return after[MAIN], contents[MAIN]
+            return documents_after[MAIN], contents[MAIN]
         return None, None
 
     def _contents(self, state: TableState, schema: Document) -> LineContents:
@@ -434,12 +440,12 @@ class _At:
         )
 
 
-def _same_line(before: TableState, now: TableState, name: str) -> TableState | None:
+def _same_line(state_before: TableState, current_state: TableState, name: str) -> TableState | None:
     """Return the previous state of a line, if it is the same line."""
     if name == MAIN:
-        return before
-    old = before.refs.get(name)
-    return before.on(name) if old is not None and old.id == now.refs[name].id else None
+        return state_before
+    old = state_before.refs.get(name)
+    return state_before.on(name) if old is not None and old.id == current_state.refs[name].id else None
 
 
 def _heads(document: Document) -> dict[str, Document]:

@@ -22,7 +22,7 @@ from lakelog.catalog.formats.iceberg.values import as_number, bound
 
 FILES_MAX = 2_000
 
-Entry = Mapping[str, Any]
+ManifestEntry = Mapping[str, Any]
 
 
 class ExportMismatch(Exception):
@@ -61,7 +61,7 @@ class KeyedEntry:
     """The entry of a file whose first row has this id."""
 
     first_row: int
-    entry: Entry
+    entry: ManifestEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +103,23 @@ class ManifestWriter:
     version: int
     fresh_from: int
     schema: Mapping[str, Any]
-    read: Callable[[StoredManifest], Sequence[Entry]]
+    read: Callable[[StoredManifest], Sequence[ManifestEntry]]
     first_rows: Callable[[Sequence[str]], Sequence[int | None]]
 
     def changed(
-        self, stored: Sequence[StoredManifest], change: SnapshotChange, spec: PartitionSpec, content: int
+        self,
+        stored_manifests: Sequence[StoredManifest],
+        change: SnapshotChange,
+        spec: PartitionSpec,
+        content: int,
     ) -> list[StoredManifest]:
         """Return the manifests of one content and partitioning after a change.
 
-        `stored` are the manifests before.
+        `stored_manifests` are the manifests before.
         """
         parts = [
             _Part(manifest.start, manifest)
-            for manifest in sorted(stored, key=lambda manifest: manifest.start)
+            for manifest in sorted(stored_manifests, key=lambda manifest: manifest.start)
             if manifest.live
         ]
         starts = [part.start for part in parts]
@@ -198,9 +202,15 @@ class ManifestWriter:
         return StoredManifest(self._record(path, len(data), entries, spec, content, part))
 
     def _record(
-        self, path: str, length: int, entries: Sequence[Entry], spec: PartitionSpec, content: int, part: _Part
+        self,
+        path: str,
+        length: int,
+        entries: Sequence[ManifestEntry],
+        spec: PartitionSpec,
+        content: int,
+        part: _Part,
     ) -> dict[str, Any]:
-        def of(status: int) -> list[Entry]:
+        def of(status: int) -> list[ManifestEntry]:
             return [entry for entry in entries if entry["status"] == status]
 
         counts: dict[str, int] = {}
@@ -223,7 +233,7 @@ class ManifestWriter:
         }
 
 
-def _path(entry: Entry) -> str:
+def _path(entry: ManifestEntry) -> str:
     """Return the data file that an entry belongs to."""
     file = entry["data_file"]
     return str(file["referenced_data_file"] or file["file_path"])
@@ -234,7 +244,7 @@ def _index(starts: Sequence[int], first_row: int) -> int:
     return max(0, bisect_right(starts, first_row) - 1)
 
 
-def _partition_summary(entries: Sequence[Entry], field: PartitionField) -> dict[str, Any]:
+def _partition_summary(entries: Sequence[ManifestEntry], field: PartitionField) -> dict[str, Any]:
     """Return the bounds of the files' partition values."""
     name, type = avro_name(field.name), field.result
     raw = [entry["data_file"]["partition"][name] for entry in entries]

@@ -109,10 +109,10 @@ def with_schema(document: Document, metadata: Metadata) -> tuple[Document, Docum
     return document | {"schemas": [*document["schemas"], new_schema]}, new_schema
 
 
-def with_specs(document: Document, exported: Mapping[int, PartitionSpec]) -> Document:
+def with_specs(document: Document, exported_specs: Mapping[int, PartitionSpec]) -> Document:
     """Return the document with these partitionings too."""
     specs = {json_spec["spec-id"]: json_spec for json_spec in document["partition-specs"]}
-    specs |= {spec.id: spec_json(spec) for spec in exported.values()}
+    specs |= {spec.id: spec_json(spec) for spec in exported_specs.values()}
     return document | {"partition-specs": [specs[id] for id in sorted(specs)]}
 
 

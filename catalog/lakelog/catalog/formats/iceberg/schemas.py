@@ -120,12 +120,12 @@ def exported_specs(metadata: Metadata, columns: Schema) -> dict[int, PartitionSp
     return specs
 
 
-def _shown(spec: PartitionSpec, left: tuple[PartitionField, ...]) -> PartitionSpec:
-    if left == spec.fields:
+def _shown(spec: PartitionSpec, remaining_fields: tuple[PartitionField, ...]) -> PartitionSpec:
+    if remaining_fields == spec.fields:
         return spec
-    numbers = ",".join(str(number) for number in (spec.id, *(field.id for field in left)))
+    numbers = ",".join(str(number) for number in (spec.id, *(field.id for field in remaining_fields)))
     # Any id that the table itself does not give; the same fields have the same id.
-    return PartitionSpec(id=(1 << 30) + crc32(numbers.encode()) % (1 << 29), fields=left)
+    return PartitionSpec(id=(1 << 30) + crc32(numbers.encode()) % (1 << 29), fields=remaining_fields)
 
 
 def early_fields(spec: PartitionSpec, columns: Schema) -> tuple[PartitionField, ...]:

@@ -33,8 +33,8 @@ from lakelog.catalog.formats.iceberg.avro_files import DATA
 from lakelog.catalog.formats.iceberg.avro_files import DELETES as VECTORS
 from lakelog.catalog.formats.iceberg.entries import EntryWriter, VectorBlob, blob_of
 from lakelog.catalog.formats.iceberg.manifests import (
-    Entry,
     KeyedEntry,
+    ManifestEntry,
     ManifestWriter,
     SnapshotChange,
     StoredManifest,
@@ -142,10 +142,16 @@ def with_early_files_apart(
     return table.set_column(table.column_names.index("spec"), "spec", numbers), all_specs
 
 
-def difference(before: LineContents | None, after: LineContents) -> FileSetDifference:
+def difference(contents_before: LineContents | None, contents_after: LineContents) -> FileSetDifference:
     """Return the difference between two sets of files, as readers see them."""
-    old_files, new_files = after.table.slice(0, 0) if before is None else before.table, after.table
-    old, new = _keys(old_files, after if before is None else before), _keys(new_files, after)
+    old_files, new_files = (
+        contents_after.table.slice(0, 0) if contents_before is None else contents_before.table,
+        contents_after.table,
+    )
+    old, new = (
+        _keys(old_files, contents_after if contents_before is None else contents_before),
+        _keys(new_files, contents_after),
+    )
     old_vectors, new_vectors = _vector_keys(old_files, old), _vector_keys(new_files, new)
     return FileSetDifference(
         came=_only(new_files, new, old),
@@ -174,10 +180,10 @@ def _vector_keys(files: pa.Table, keys: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(keys, files[DELETES].combine_chunks(), "\n")
 
 
-def _only(files: pa.Table, keys: pa.Array, others: pa.Array) -> pa.Table:
+def _only(files: pa.Table, keys: pa.Array, other_arrays: pa.Array) -> pa.Table:
     if not files.num_rows:
         return files
-    return files.filter(pc.and_(pc.is_valid(keys), pc.invert(pc.is_in(keys, value_set=others))))
+    return files.filter(pc.and_(pc.is_valid(keys), pc.invert(pc.is_in(keys, value_set=other_arrays))))
 
 
 def snapshot_of(
@@ -185,51 +191,53 @@ def snapshot_of(
     moment: ExportedVersion,
     line: int,
     parent: Mapping[str, Any] | None,
-    before: LineContents | None,
-    after: LineContents,
-    changed: FileSetDifference,
+    contents_before: LineContents | None,
+    contents_after: LineContents,
+    changed_difference: FileSetDifference,
 ) -> dict[str, Any]:
-    """Return the snapshot of a line that changes from `before`, the contents of `parent`, to `after`."""
+    """Return the snapshot of a line that changes from `contents_before`, those of `parent`, to `contents_after`."""
     snapshot_id = moment.version | (line << LINE_BITS)
-    writer = EntryWriter(tree.location, after.metadata.schema, after.specs, snapshot_id, moment.version)
+    writer = EntryWriter(
+        tree.location, contents_after.metadata.schema, contents_after.specs, snapshot_id, moment.version
+    )
     old_manifests = [] if parent is None else manifests_of(tree, parent)
-    old_specs = after.specs if before is None else before.specs
-    specs_by_id = {spec.id: spec for spec in (*old_specs.values(), *after.specs.values())}
-    both = [manifest.table for manifest in (before, after) if manifest is not None]
+    old_specs = contents_after.specs if contents_before is None else contents_before.specs
+    specs_by_id = {spec.id: spec for spec in (*old_specs.values(), *contents_after.specs.values())}
+    both = [manifest.table for manifest in (contents_before, contents_after) if manifest is not None]
 
-    def read(each: StoredManifest) -> Sequence[Entry]:
-        return avro_files.read(tree.bytes_of(each.path))
+    def read(manifest: StoredManifest) -> Sequence[ManifestEntry]:
+        return avro_files.read(tree.bytes_of(manifest.path))
 
     maker = ManifestWriter(
         put=tree.add,
         snapshot_id=snapshot_id,
         version=moment.version,
         fresh_from=moment.first_row if parent is not None else 0,
-        schema=after.schema,
+        schema=contents_after.schema,
         read=read,
         first_rows=lambda paths: _first_rows(both, tree.location, paths),
     )
     changes: dict[tuple[int, int], SnapshotChange] = {}
 
     def change(
-        content: int, file: DataFile, specs: Mapping[int, PartitionSpec] = after.specs
+        content: int, file: DataFile, specs: Mapping[int, PartitionSpec] = contents_after.specs
     ) -> SnapshotChange:
         return changes.setdefault((content, specs[file.spec_id].id), SnapshotChange())
 
-    new_files = _files(changed.came)
+    new_files = _files(changed_difference.came)
     for file in new_files:
         change(DATA, file).came.append(
             KeyedEntry(file.first_row or 0, writer.data(file, is_new=parent is not None))
         )
-    gone_files = _files(changed.gone)
+    gone_files = _files(changed_difference.gone)
     for file in gone_files:
         change(DATA, file, old_specs).gone[writer.absolute(file.path)] = file.first_row or 0
-    with_vectors = _files(changed.vectors_came)
+    with_vectors = _files(changed_difference.vectors_came)
     blobs = _blobs(tree, with_vectors, writer)
     for file in with_vectors:
         entry = writer.vector(file, blobs[file.path], is_new=parent is not None)
         change(VECTORS, file).came.append(KeyedEntry(file.first_row or 0, entry))
-    without = _files(changed.vectors_gone)
+    without = _files(changed_difference.vectors_gone)
     for file in without:
         change(VECTORS, file, old_specs).gone[writer.absolute(file.path)] = file.first_row or 0
 
@@ -251,10 +259,10 @@ def snapshot_of(
         **({} if parent is None else {"parent-snapshot-id": parent["snapshot-id"]}),
         "sequence-number": moment.version,
         "timestamp-ms": moment.time_ms,
-        "schema-id": after.schema["schema-id"],
+        "schema-id": contents_after.schema["schema-id"],
         "first-row-id": moment.first_row,
         "added-rows": moment.next_row - moment.first_row,
-        "summary": _summary(moment, after.table, new_files, gone_files, with_vectors, without),
+        "summary": _summary(moment, contents_after.table, new_files, gone_files, with_vectors, without),
     }
     data = avro_files.manifest_list([manifest.record for manifest in manifests], snapshot)
     snapshot["manifest-list"] = tree.add(f"snap-{snapshot_id}", "avro", data)

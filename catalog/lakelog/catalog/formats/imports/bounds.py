@@ -12,12 +12,12 @@ from lakelog.catalog.core.schema import AtomicType, Field, Schema
 _INTEGERS = ("byte", "short", "integer", "long")
 
 
-def with_bounds_of(files: Iterable[DataFile], then: Schema, now: Schema) -> Iterator[DataFile]:
-    """Yield the files, with only those bounds of the columns `then` that have the same meaning in `now`.
+def with_bounds_of(files: Iterable[DataFile], past_schema: Schema, schema: Schema) -> Iterator[DataFile]:
+    """Yield the files, with only those bounds of the columns `past_schema` that have the same meaning in `schema`.
 
     A bound is read by the type of its column. With another type, days would be read as microseconds.
     """
-    changed_ids = {field.id for _, field in then.walk() if not _has_same_values(field, now)}
+    changed_ids = {field.id for _, field in past_schema.walk() if not _has_same_values(field, schema)}
     for file in files:
         if changed_ids.isdisjoint(file.stats):
             yield file
@@ -29,10 +29,10 @@ def with_bounds_of(files: Iterable[DataFile], then: Schema, now: Schema) -> Iter
         yield msgspec.structs.replace(file, stats=stats)
 
 
-def _has_same_values(field: Field, now: Schema) -> bool:
-    if not now.has_id(field.id):
+def _has_same_values(field: Field, schema: Schema) -> bool:
+    if not schema.has_id(field.id):
         return True
-    new_type = now.field_by_id(field.id).type
+    new_type = schema.field_by_id(field.id).type
     if not isinstance(field.type, AtomicType) or not isinstance(new_type, AtomicType):
         return True
     return field.type == new_type or (field.type.family in _INTEGERS and new_type.family in _INTEGERS)

@@ -111,41 +111,41 @@ def imported_files(head: TableHead) -> dict[str, DataFile]:
 
 
 def catch_up(
-    head: TableHead, source: ImportSource, now: SourceVersion, write: WriteRef | None = None
+    head: TableHead, source: ImportSource, version: SourceVersion, write: WriteRef | None = None
 ) -> TableHead:
-    """Commit the source's changes from the last import to `now`. Commits nothing if there are none.
+    """Commit the source's changes from the last import to `version`. Commits nothing if there are none.
 
     `write` is the write that copied the files, if they are copied. Raises SourceDiverged, naming files, if
     rows could be lost or come back. Raises CommitConflict if another import was first.
     """
-    return head.commit_or_refresh(_deciding(head, source, now, write or head.begin_write()), None)
+    return head.commit_or_refresh(_deciding(head, source, version, write or head.begin_write()), None)
 
 
-def changes_table(head: TableHead, source: ImportSource, now: SourceVersion, write: WriteRef) -> bool:
+def changes_table(head: TableHead, source: ImportSource, version: SourceVersion, write: WriteRef) -> bool:
     """Return whether `catch_up` would commit anything. Raises as that does."""
     try:
-        _deciding(head, source, now, write)(head.view, ())
+        _deciding(head, source, version, write)(head.view, ())
     except NothingToDo:
         return False
     return True
 
 
 def _deciding(
-    head: TableHead, source: ImportSource, now: SourceVersion, write: WriteRef
+    head: TableHead, source: ImportSource, current_version: SourceVersion, write: WriteRef
 ) -> Decide[TableState]:
     last = last_import(head, source)
     ref = head.logs.new_id()
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         own_write = OperationFacts(head.version, head.schema, no_files)
-        check_conflicts(OperationKind.IMPORT, view, passed, own_write, head.name)
+        check_conflicts(OperationKind.IMPORT, view, passed_commits, own_write, head.name)
         current = head.at(view)
         if view.state.source != last:
             raise CommitConflict(
                 f"{head.name} was imported by another client at the same time: import it again",
                 version=view.version,
             )
-        return _CatchingUp(current, source, now, write, ref).draft(imported_files(current))
+        return _CatchingUp(current, source, current_version, write, ref).draft(imported_files(current))
 
     return decide
 
@@ -212,31 +212,33 @@ class _CatchingUp:
 
     # Columns
 
-    def _definition(self, then: Metadata) -> tuple[list[TableEvent], TableState, Metadata]:
-        """Return the source's changes of columns and partitionings since `then`, and the results.
+    def _definition(self, past_metadata: Metadata) -> tuple[list[TableEvent], TableState, Metadata]:
+        """Return the source's changes of columns and partitionings since `past_metadata`, and the results.
 
         The second result is the state of the table, and the third is the source's metadata without the
         table's own changes. Raises SourceDiverged if both sides changed columns or partitionings.
         """
         state, ours = self.head.state, self.head.metadata
-        columns = columns_of(self.now, then.schema)
+        columns = columns_of(self.now, past_metadata.schema)
         specs = specs_of(self.now, columns)
-        check_partitionings(self.head.name, self.source.url, specs, then)
-        new = [spec for spec in specs if spec.id not in then.specs_by_id]
-        is_ours = ours.schema != then.schema or ours.specs != then.specs
+        check_partitionings(self.head.name, self.source.url, specs, past_metadata)
+        new = [spec for spec in specs if spec.id not in past_metadata.specs_by_id]
+        is_ours = ours.schema != past_metadata.schema or ours.specs != past_metadata.specs
         if not is_ours:
             check_constraints(self.head.name, self.source.url, columns, ours)
             events = definition_events(self.now, ours)
             for event in events:
                 state = apply(state, event, self.head.version + 1, ())
-            theirs = msgspec.structs.replace(then, schema=state.current.schema, specs=state.current.specs)
+            theirs = msgspec.structs.replace(
+                past_metadata, schema=state.current.schema, specs=state.current.specs
+            )
             return events, state, theirs
-        if columns != then.schema or new:
+        if columns != past_metadata.schema or new:
             raise SourceDiverged(
                 f"the columns or the partitioning of {self.head.name} were changed, and so were those of its source "
                 f"{self.source.url}: import the source as another table"
             )
-        return [], state, then
+        return [], state, past_metadata
 
     # Files
 

@@ -54,17 +54,17 @@ IMPORTED = "imported"
 """The tag that has exactly the files and rows of the source at its last import."""
 
 
-def columns_of(version: SourceVersion, known: Schema | None) -> Schema:
-    """Return the columns of a version as the table's, whose columns were `known` before.
+def columns_of(version: SourceVersion, known_schema: Schema | None) -> Schema:
+    """Return the columns of a version as the table's, whose columns were `known_schema` before.
 
     Raises Unsupported for a type as which older files cannot be read. Raises ColumnExists or InvalidInput for
     names that lakelog does not accept.
     """
     check_fields(version.schema.fields)
-    refuse_names_of_spark(set(version.schema.names) - set(() if known is None else known.names))
-    older = {} if known is None else {field.id: (path, field) for path, field in known.walk()}
+    refuse_names_of_spark(set(version.schema.names) - set(() if known_schema is None else known_schema.names))
+    older = {} if known_schema is None else {field.id: (path, field) for path, field in known_schema.walk()}
     fields = tuple(_column(field, older) for field in version.schema.fields)
-    last_id = max(version.schema.last_id, 0 if known is None else known.last_id)
+    last_id = max(version.schema.last_id, 0 if known_schema is None else known_schema.last_id)
     return Schema(fields=fields, last_id=last_id)
 
 
@@ -204,8 +204,8 @@ def numbered(files: Sequence[DataFile], next_row: int) -> list[DataFile]:
     return new_files
 
 
-def is_same_object(one: DataFile, other: DataFile) -> bool:
+def is_same_object(file: DataFile, other_file: DataFile) -> bool:
     """Return whether two entries of a path have the same bytes, as far as that is known."""
-    return one.size_bytes == other.size_bytes and (
-        one.footer_crc is None or other.footer_crc is None or one.footer_crc == other.footer_crc
+    return file.size_bytes == other_file.size_bytes and (
+        file.footer_crc is None or other_file.footer_crc is None or file.footer_crc == other_file.footer_crc
     )

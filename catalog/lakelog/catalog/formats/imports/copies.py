@@ -8,7 +8,7 @@ replaced after its source was read is an error: after the copy, it must have the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from lakelog.catalog.core.files import DataFile, copy_suffix, file_path, hash_in, path_hash
-from lakelog.catalog.core.logs import TrackedLog
+from lakelog.catalog.core.logs import Progress, TrackedLog
 from lakelog.catalog.core.parquet import open_parquet
 from lakelog.catalog.core.state import TableState
 from lakelog.catalog.formats.imports.changes import is_same_object
@@ -27,8 +27,6 @@ from lakelog.log.errors import FormatError, InvalidInput, NotFound
 from lakelog.log.stores import ObjectStore, Stamp, copies_at_once, copy_object, list_stamps, stamp_of
 
 STAMPS_AT_ONCE = 16
-
-Progress = Callable[[str], None]
 
 
 def stamps_in(open_url: OpenUrl, folder: str) -> dict[str, Stamp]:
@@ -50,14 +48,14 @@ class SourceCopies:
         tracked: TrackedLog[TableState],
         open_url: OpenUrl,
         progress: Progress,
-        known: Iterable[DataFile] = (),
+        known_files: Iterable[DataFile] = (),
         stamps: Mapping[str, Stamp] | None = None,
     ) -> None:
         self._tracked = tracked
         self._open_url = open_url
         self._progress = progress
         self._stamps = stamps or {}
-        self._known = {key: file for file in known if (key := hash_in(file.path)) is not None}
+        self._known = {key: file for file in known_files if (key := hash_in(file.path)) is not None}
         self._left: dict[str, DataFile] = {}
 
     def originals(self) -> Mapping[str, DataFile]:
@@ -127,19 +125,19 @@ class SourceCopies:
         return originals.keys()
 
     def _stamps_of(
-        self, left: Mapping[str, DataFile], opened: Mapping[str, tuple[ObjectStore, str]]
+        self, remaining_files: Mapping[str, DataFile], opened: Mapping[str, tuple[ObjectStore, str]]
     ) -> dict[str, Stamp | None]:
         """Return the stamps of the originals, by the paths of the copies."""
 
         def one(path: str) -> Stamp | None:
-            file = left[path]
+            file = remaining_files[path]
             if file.path in self._stamps:
                 return self._stamps[file.path]
             with _not_gone(file):
                 return stamp_of(*opened[path])
 
         with TallyThreads(STAMPS_AT_ONCE, thread_name_prefix="lakelog-stamps") as pool:
-            return dict(zip(left, pool.map(one, left), strict=True))
+            return dict(zip(remaining_files, pool.map(one, remaining_files), strict=True))
 
 
 @contextmanager
@@ -161,8 +159,8 @@ def _replaced(file: DataFile, why: str) -> InvalidInput:
 class _Originals(Mapping[str, DataFile]):
     """Known copies, looked up by the path of the original. The originals' paths themselves are not known."""
 
-    def __init__(self, known: Mapping[str, DataFile]) -> None:
-        self._known = dict(known)
+    def __init__(self, known_files: Mapping[str, DataFile]) -> None:
+        self._known = dict(known_files)
 
     def __getitem__(self, path: str) -> DataFile:
         return msgspec.structs.replace(self._known[path_hash(path)], path=path)

@@ -29,11 +29,11 @@ class SourceDifference:
     described: dict[str, DataFile] = field(default_factory=dict)
 
 
-def difference(before: Mapping[str, DataFile], now: SourceVersion) -> SourceDifference:
+def difference(files_before: Mapping[str, DataFile], version: SourceVersion) -> SourceDifference:
     """Return the changes of a source's files."""
-    result, live = SourceDifference(), {file.path: file for file in with_rows(now.added)}
+    result, live = SourceDifference(), {file.path: file for file in with_rows(version.added)}
     for path, file in live.items():
-        old = before.get(path)
+        old = files_before.get(path)
         if old is None:
             result.added[path] = file
         elif not is_same_object(old, file):
@@ -41,9 +41,9 @@ def difference(before: Mapping[str, DataFile], now: SourceVersion) -> SourceDiff
         else:
             if mark_of(old) != mark_of(file):
                 result.changed[path] = file
-            if new_columns(old, file, now.schema):
+            if new_columns(old, file, version.schema):
                 result.described[path] = file
-    result.removed |= {path: file for path, file in before.items() if path not in live}
+    result.removed |= {path: file for path, file in files_before.items() if path not in live}
     return result
 
 
@@ -54,10 +54,10 @@ def mark_of(file: DataFile) -> tuple[int, int, int] | None:
     return file.deletes.rows, file.deletes.size_bytes, file.deletes.crc
 
 
-def is_same(one: DataFile | None, other: DataFile) -> bool:
+def is_same(file: DataFile | None, other_file: DataFile) -> bool:
     """Return whether two entries of a path have the same names of columns, and the same deleted rows."""
     return (
-        one is not None
-        and (one.write_id, one.names) == (other.write_id, other.names)
-        and mark_of(one) == mark_of(other)
+        file is not None
+        and (file.write_id, file.names) == (other_file.write_id, other_file.names)
+        and mark_of(file) == mark_of(other_file)
     )

@@ -6,7 +6,7 @@ whole. This module must not know the format of a source.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,15 @@ from lakelog.catalog.core.ddl import (
     stage_table,
 )
 from lakelog.catalog.core.files import DataFile, check_files, removed_file
-from lakelog.catalog.core.logs import NameTree, TableHead, TrackedLog, files_event, merged_drafts, read_vector
+from lakelog.catalog.core.logs import (
+    NameTree,
+    Progress,
+    TableHead,
+    TrackedLog,
+    files_event,
+    merged_drafts,
+    read_vector,
+)
 from lakelog.catalog.core.schema import is_setting, kept_of_import, warn_of_import
 from lakelog.catalog.core.state import (
     COMMENT,
@@ -53,8 +61,6 @@ from lakelog.log.stores import Stamp
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,14 +225,14 @@ class _Importing:
         return merged_drafts(drafts)
 
 
-def _grows(tracked: TrackedLog[TableState], before: DataFile, after: DataFile) -> bool:
+def _grows(tracked: TrackedLog[TableState], file_before: DataFile, file_after: DataFile) -> bool:
     """Return whether more rows of a file are deleted, and no row came back."""
 
     def deleted(file: DataFile) -> BitMap:
         return read_vector(tracked.store, tracked.prefix, file.deletes, file.physical_rows)
 
-    return deleted(before) < deleted(after)
+    return deleted(file_before) < deleted(file_after)
 
 
-def _with_deletes(before: DataFile, after: DataFile) -> DataFile:
-    return msgspec.structs.replace(before, rows=after.rows, deletes=after.deletes)
+def _with_deletes(file_before: DataFile, file_after: DataFile) -> DataFile:
+    return msgspec.structs.replace(file_before, rows=file_after.rows, deletes=file_after.deletes)

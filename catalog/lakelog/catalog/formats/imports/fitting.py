@@ -30,13 +30,15 @@ from lakelog.log.errors import Unsupported
 _NAMED = 5
 
 
-def check_partitionings(name: str, source: str, specs: Iterable[PartitionSpec], then: Metadata) -> None:
-    """Raise SourceDiverged if fields of a partitioning in `then` changed.
+def check_partitionings(
+    name: str, source: str, specs: Iterable[PartitionSpec], past_metadata: Metadata
+) -> None:
+    """Raise SourceDiverged if fields of a partitioning in `past_metadata` changed.
 
     The table's files have values of the old fields.
     """
     for spec in specs:
-        old_spec = then.specs_by_id.get(spec.id)
+        old_spec = past_metadata.specs_by_id.get(spec.id)
         if old_spec is None:
             continue
         old_fields = {(field.id, field.source_id, field.transform) for field in old_spec.fields}
@@ -65,21 +67,26 @@ def check_constraints(name: str, source: str, columns: Schema, ours: Metadata) -
 
 
 def check_new_files(
-    name: str, source: str, added: Sequence[DataFile], columns: Schema, then: Metadata, now: Metadata
+    name: str,
+    source: str,
+    added: Sequence[DataFile],
+    columns: Schema,
+    past_metadata: Metadata,
+    metadata: Metadata,
 ) -> None:
     """Raise SourceDiverged or Unsupported unless new files with the source's `columns` fit the table.
 
-    The table changed from `then` to `now` since the last import.
+    The table changed from `past_metadata` to `metadata` since the last import.
     """
     instead = "drop that, and import again"
-    if ICEBERG.of(now.properties) == ICEBERG_ON:
+    if ICEBERG.of(metadata.properties) == ICEBERG_ON:
         raise Unsupported(
             f"the property {ICEBERG.name} of {name} is {ICEBERG_ON}, and readers of Iceberg would not find the columns "
             "of imported files: set it to on-demand, and import again"
         )
-    refuse_generated(now.schema, instead)
-    refuse_identity(now.schema, instead)
-    for path, column in now.schema.walk():
+    refuse_generated(metadata.schema, instead)
+    refuse_identity(metadata.schema, instead)
+    for path, column in metadata.schema.walk():
         source_column = columns.field_by_id(column.id) if columns.has_id(column.id) else None
         if not column.nullable and (source_column is None or source_column.nullable):
             raise SourceDiverged(
@@ -91,9 +98,9 @@ def check_new_files(
                 f"the column {dotted(path)} of {name} is {column.type}, and {source_column.type} in its source "
                 f"{source}: change its type to that, and import again"
             )
-    for requirement in new_checks(then, now):
-        files = files_to_arrow(added, now.schema, now.specs)
-        fails = may_fail(files, requirement.condition, now.specs).to_pylist()
+    for requirement in new_checks(past_metadata, metadata):
+        files = files_to_arrow(added, metadata.schema, metadata.specs)
+        fails = may_fail(files, requirement.condition, metadata.specs).to_pylist()
         bad = [file.path for file, fails_ in zip(added, fails, strict=True) if fails_]
         if bad:
             raise SourceDiverged(

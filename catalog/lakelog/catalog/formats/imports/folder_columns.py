@@ -17,6 +17,7 @@ import msgspec
 from lakelog.catalog.core.schema import (
     DECIMAL_PRECISION_LIMIT,
     AtomicType,
+    ColumnPath,
     Field,
     ListType,
     MapType,
@@ -33,8 +34,6 @@ _WHOLE = re.compile(r"[+-]?\d+")
 _FLOATING = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?|NaN|[+-]?Infinity")
 _WHOLE_TYPES = ("byte", "short", "integer", "long")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-
-Path = tuple[str, ...]
 
 
 def partition_type(texts: Iterable[str | None]) -> AtomicType:
@@ -96,12 +95,12 @@ class FolderColumns:
     New ids follow the ids of `known`, which stay, whatever files have them.
     """
 
-    def __init__(self, known: Schema | None) -> None:
+    def __init__(self, known_schema: Schema | None) -> None:
         self._fields: dict[str, Field] = {}
         self._last_id = 0
-        if known is not None:
-            self._fields = {field.name.lower(): field for field in known.fields}
-            self._last_id = known.last_id
+        if known_schema is not None:
+            self._fields = {field.name.lower(): field for field in known_schema.fields}
+            self._last_id = known_schema.last_id
 
     def add(self, columns: Sequence[Field], where: str) -> None:
         """Take the columns of a file, or of folders.
@@ -119,40 +118,44 @@ class FolderColumns:
     def schema(self) -> Schema:
         return Schema(fields=tuple(self._fields.values()), last_id=self._last_id)
 
-    def _merged(self, known: Field, other: Field, parent: Path, where: str) -> Field:
-        path = (*parent, known.name)
-        if known.name != other.name:
+    def _merged(self, known_field: Field, other_field: Field, parent: ColumnPath, where: str) -> Field:
+        path = (*parent, known_field.name)
+        if known_field.name != other_field.name:
             raise InvalidInput(
-                f"the column {dotted(path)} is called {dotted((*parent, other.name))} in {where}, which "
+                f"the column {dotted(path)} is called {dotted((*parent, other_field.name))} in {where}, which "
                 "differs in upper and lower case: rename it in one of the files"
             )
-        return msgspec.structs.replace(known, type=self._type(known.type, other.type, path, where))
+        return msgspec.structs.replace(
+            known_field, type=self._type(known_field.type, other_field.type, path, where)
+        )
 
-    def _type(self, known: Type, other: Type, path: Path, where: str) -> Type:
-        match known, other:
-            case AtomicType(), AtomicType() if is_widening(other, known):
-                return known
-            case AtomicType(), AtomicType() if is_widening(known, other):
-                return other
+    def _type(self, known_type: Type, other_type: Type, path: ColumnPath, where: str) -> Type:
+        match known_type, other_type:
+            case AtomicType(), AtomicType() if is_widening(other_type, known_type):
+                return known_type
+            case AtomicType(), AtomicType() if is_widening(known_type, other_type):
+                return other_type
             case StructType(), StructType():
-                return self._struct(known, other, path, where)
+                return self._struct(known_type, other_type, path, where)
             case ListType(), ListType():
-                element = self._type(known.element, other.element, (*path, "element"), where)
-                return msgspec.structs.replace(known, element=element)
+                element = self._type(known_type.element, other_type.element, (*path, "element"), where)
+                return msgspec.structs.replace(known_type, element=element)
             case MapType(), MapType():
                 return msgspec.structs.replace(
-                    known,
-                    key=self._type(known.key, other.key, (*path, "key"), where),
-                    value=self._type(known.value, other.value, (*path, "value"), where),
+                    known_type,
+                    key=self._type(known_type.key, other_type.key, (*path, "key"), where),
+                    value=self._type(known_type.value, other_type.value, (*path, "value"), where),
                 )
         raise InvalidInput(
-            f"the column {dotted(path)} is {other} in {where}, and {known} in others: lakelog cannot read "
+            f"the column {dotted(path)} is {other_type} in {where}, and {known_type} in others: lakelog cannot read "
             "both as one type. Import the files of one kind, or insert the rows by a query"
         )
 
-    def _struct(self, known: StructType, other: StructType, path: Path, where: str) -> StructType:
-        fields = {field.name.lower(): field for field in known.fields}
-        for field in other.fields:
+    def _struct(
+        self, known_struct_type: StructType, other_struct_type: StructType, path: ColumnPath, where: str
+    ) -> StructType:
+        fields = {field.name.lower(): field for field in known_struct_type.fields}
+        for field in other_struct_type.fields:
             present = fields.get(field.name.lower())
             if present is None:
                 new_field, self._last_id = bind_field(_nullable(field), self._last_id)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from lakelog.catalog.choices import SNAPSHOT
 from lakelog.catalog.core.files import DataFile
-from lakelog.catalog.core.logs import NameTree, TableHead
+from lakelog.catalog.core.logs import NameTree, Progress, TableHead
 from lakelog.catalog.core.parquet import leftovers
 from lakelog.catalog.core.schema import Schema, warn_of_import
 from lakelog.catalog.errors import DoneInPart
@@ -25,8 +25,6 @@ from lakelog.log.errors import InvalidInput, Unsupported
 FORMATS = ("iceberg", "delta", "parquet")
 MIGRATE = "migrate"
 VERSIONS_MAX = 10_000
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +130,7 @@ def _opened(
     source: str,
     format: str,
     time_zone: str | None,
-    known: KnownFolder | None,
+    known_folder: KnownFolder | None,
     progress: Progress,
 ) -> ImportSource:
     # Code that reads a format is loaded by its imports only, and not with each catalog.
@@ -149,7 +147,7 @@ def _opened(
         case "parquet":
             from lakelog.catalog.formats.imports.parquet_folder import ParquetFolder
 
-            return ParquetFolder(source, open_url, progress, known)
+            return ParquetFolder(source, open_url, progress, known_folder)
         case _:
             raise Unsupported(
                 f"a source of the format {format} cannot be imported: use one of {', '.join(FORMATS)}"

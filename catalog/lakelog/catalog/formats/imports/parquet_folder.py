@@ -49,9 +49,8 @@ from lakelog.catalog.formats.imports.folder_columns import (
     value_text,
 )
 from lakelog.catalog.formats.imports.folder_table import KnownFolder
-from lakelog.catalog.formats.imports.iceberg import OpenUrl
 from lakelog.catalog.formats.imports.source import SourceVersion
-from lakelog.log import canonical_url
+from lakelog.log import OpenUrl, canonical_url
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 from lakelog.log.parallel import in_threads
 from lakelog.log.stores import ObjectStore
@@ -78,10 +77,10 @@ class ParquetFolder:
         source: str,
         open_url: OpenUrl,
         progress: Callable[[str], None],
-        known: KnownFolder | None = None,
+        known_folder: KnownFolder | None = None,
     ) -> None:
-        known = known or KnownFolder()
-        self._table, self._footers = known.table, known.footers
+        known_folder = known_folder or KnownFolder()
+        self._table, self._footers = known_folder.table, known_folder.footers
         self._open_url = open_url
         self.url = canonical_url(source)
         # A catalog may have fewer files of the folder, or files elsewhere. So neither is a later version of
@@ -160,11 +159,11 @@ class ParquetFolder:
     def versions(self, newest: int) -> Iterator[SourceVersion]:
         yield self.live({}, None)
 
-    def live(self, known: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
+    def live(self, known_files: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
         same = {
-            path: known[path]
+            path: known_files[path]
             for path, (_, _, size) in self._listed.items()
-            if path in known and known[path].size_bytes == size
+            if path in known_files and known_files[path].size_bytes == size
         }
         footers = self._read([path for path in self._listed if path not in same])
         all_columns = FolderColumns(columns)
@@ -197,10 +196,10 @@ class ParquetFolder:
             added=(*files, *self._entries(footers, schema, spec)),
         )
 
-    def _check_partitions_stay(self, known: Iterable[DataFile], schema: Schema) -> None:
+    def _check_partitions_stay(self, known_files: Iterable[DataFile], schema: Schema) -> None:
         """Raise SourceDiverged if a catalog moved a folder to another partition since the last import."""
         columns = [schema.find((name,)) for name in self._names]
-        for file in known if self._places else ():
+        for file in known_files if self._places else ():
             for column, text in zip(columns, self._partitions[file.path].values(), strict=True):
                 constant = file.constants.get(column.id)
                 # A CHAR is padded.
@@ -267,9 +266,11 @@ class ParquetFolder:
         columns = tuple(_with_zone(column, (column.name,), old_times) for column in file.columns.fields)
         return replace(file, columns=StructType(columns))
 
-    def _entries(self, found: Sequence[FoundFile], schema: Schema, spec: PartitionSpec) -> list[DataFile]:
+    def _entries(
+        self, found_files: Sequence[FoundFile], schema: Schema, spec: PartitionSpec
+    ) -> list[DataFile]:
         files = []
-        for file in found:
+        for file in found_files:
             partition = {}
             for name, text in self._partitions[file.path].items():
                 type = schema.find((name,)).type

@@ -75,10 +75,10 @@ class ImportSource(Protocol):
         """Yield the newest versions, oldest first. The first has the older versions folded into it."""
         ...
 
-    def live(self, known: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
+    def live(self, known_files: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
         """Return the newest version, with all live files in `added`.
 
-        `known` has entries of the last import, by path, and `columns` has the columns of that time. An
+        `known_files` has entries of the last import, by path, and `columns` has the columns of that time. An
         unchanged file need not be read again. A source without column ids continues the ids of `columns`.
         """
         ...

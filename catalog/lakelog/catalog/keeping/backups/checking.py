@@ -67,22 +67,23 @@ def verify_backup(
     )
 
 
-def _wrong(store: ObjectStore, listed: ListedObject, found: Mapping[str, str]) -> str | None:
-    sha256 = found.get(listed.stored)
+def _wrong(store: ObjectStore, listed_object: ListedObject, found: Mapping[str, str]) -> str | None:
+    sha256 = found.get(listed_object.stored)
     if sha256 is not None:
-        return MISSING if not sha256 else None if sha256 == listed.sha256 else ALTERED
-    data = store.get(listed.stored)
+        return MISSING if not sha256 else None if sha256 == listed_object.sha256 else ALTERED
+    data = store.get(listed_object.stored)
     if data is None:
         return MISSING
-    return None if hashlib.sha256(data).hexdigest() == listed.sha256 else ALTERED
+    return None if hashlib.sha256(data).hexdigest() == listed_object.sha256 else ALTERED
 
 
-def sound(store: ObjectStore, listed: ListedObject) -> bytes:
+def sound(store: ObjectStore, listed_object: ListedObject) -> bytes:
     """Return the bytes of an object of a backup. Raises FormatError, naming it, if it is missing or altered."""
-    data = store.get(listed.stored)
-    if data is None or hashlib.sha256(data).hexdigest() != listed.sha256:
+    data = store.get(listed_object.stored)
+    if data is None or hashlib.sha256(data).hexdigest() != listed_object.sha256:
         problem = "is missing" if data is None else "was altered"
         raise FormatError(
-            f"{store.url}/{listed.stored}, which is {listed.key} of the warehouse, {problem}: restore another backup"
+            f"{store.url}/{listed_object.stored}, which is {listed_object.key} of the warehouse, {problem}: "
+            "restore another backup"
         )
     return data

@@ -188,7 +188,7 @@ def _contents(tracked: TrackedLog[Any], at: LogAt, progress: Progress) -> LogCon
     return contents
 
 
-def _commits(log: Log[Any], at: LogAt, found: LogContents, progress: Progress) -> list[Commit]:
+def _commits(log: Log[Any], at: LogAt, contents: LogContents, progress: Progress) -> list[Commit]:
     commits = []
     for start in range(1, at.version + 1, AT_ONCE):
         versions = range(start, min(start + AT_ONCE, at.version + 1))
@@ -197,14 +197,14 @@ def _commits(log: Log[Any], at: LogAt, found: LogContents, progress: Progress) -
             if data is None:
                 raise FormatError(f"{log.replay.at(key)} is missing: run lakelog fsck")
             entry = log.replay.entry(version, data)
-            found.read[key] = data
+            contents.read[key] = data
             if isinstance(entry, Commit):
                 commits.append(entry)
         progress(f"{log.location}: version {versions[-1]:,} of {at.version:,}")
     return commits
 
 
-def _bases(log: Log[Any], version: int, found: LogContents) -> LogBase | None:
+def _bases(log: Log[Any], version: int, contents: LogContents) -> LogBase | None:
     """Take the bases up to the version, and return the last of them.
 
     Later bases need a version that is not taken.
@@ -213,11 +213,11 @@ def _bases(log: Log[Any], version: int, found: LogContents) -> LogBase | None:
     for last, data in bases(log):
         if last.root.version > version:
             raise NotFound(f"version {version} of {log.location} has expired")
-        found.read[log.keys.base(last.number)] = data
+        contents.read[log.keys.base(last.number)] = data
     return last
 
 
-def _snapshot(log: Log[Any], version: int, base: int, found: LogContents) -> set[str]:
+def _snapshot(log: Log[Any], version: int, base: int, contents: LogContents) -> set[str]:
     """Take the newest snapshot whose manifests no base can release, and make it the hint.
 
     Return the manifests' names.
@@ -230,15 +230,15 @@ def _snapshot(log: Log[Any], version: int, base: int, found: LogContents) -> set
         root: SnapshotRoot | None = log.replay.root_or_none(key, data)
         if root is None or data is None or root.base != base or root.uses is None:
             continue
-        commit = log.replay.entry(root.version, found.read[log.keys.commit(root.version)])
+        commit = log.replay.entry(root.version, contents.read[log.keys.commit(root.version)])
         if root.version != of or not log.replay.names_this(root, commit):
             continue
-        found.read[key] = found.read[log.keys.latest] = data
+        contents.read[key] = contents.read[log.keys.latest] = data
         return set(root.uses)
     return set()
 
 
-def _cuts(tracked: TrackedLog[NamespaceState], view: LogView[NamespaceState], found: LogContents) -> None:
+def _cuts(tracked: TrackedLog[NamespaceState], view: LogView[NamespaceState], contents: LogContents) -> None:
     """Take the objects of the saved cuts.
 
     The objects' names come from tokens. So copies of a warehouse that diverged may have different objects of
@@ -249,9 +249,9 @@ def _cuts(tracked: TrackedLog[NamespaceState], view: LogView[NamespaceState], fo
         key = f"{folder}{cut.object}"
         data = tracked.store.get(key)
         if data is not None:
-            found.read[key] = data
+            contents.read[key] = data
             with suppress(FormatError):  # a damaged cut is damaged in the backup too, and fsck reports it
-                found.cuts[name] = frozenset(decode_cut(data, key, tracked.location))
+                contents.cuts[name] = frozenset(decode_cut(data, key, tracked.location))
             continue
         newest_cut = tracked.current().state.cuts.get(name)
         if newest_cut is not None and newest_cut.object == cut.object:
@@ -267,7 +267,7 @@ def _files(
     tracked: TrackedLog[TableState],
     view: LogView[TableState],
     first: int,
-    found: LogContents,
+    contents: LogContents,
     progress: Progress,
 ) -> None:
     prefix = f"{tracked.prefix}/" if tracked.prefix else ""
@@ -277,12 +277,12 @@ def _files(
             # For an object of vectors, an entry only knows the end of its own vector.
             required_size = size if path.endswith(".parquet") else None
             if not is_elsewhere(path):
-                found.named[f"{prefix}{path}"] = required_size
+                contents.named[f"{prefix}{path}"] = required_size
             elif (key := _inside(tracked, path)) != path:
-                found.borrowed.add(path)
-                found.named[key] = required_size
+                contents.borrowed.add(path)
+                contents.named[key] = required_size
             else:
-                found.elsewhere.add(path)
+                contents.elsewhere.add(path)
 
 
 def _inside(tracked: TrackedLog[Any], location: str) -> str:

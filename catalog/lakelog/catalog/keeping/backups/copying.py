@@ -122,9 +122,9 @@ class CopyPlace(BackupPlace):
                 self.check_own()
             raise
 
-    def begin(self, running: RunningBackup) -> None:
+    def begin(self, running_backup: RunningBackup) -> None:
         self.check_own()
-        super().begin(running)
+        super().begin(running_backup)
 
     def put_list(self, id: str, objects: Iterable[ListedObject]) -> str:
         self.check_own()
@@ -256,15 +256,20 @@ def carry(
 
 
 def outcome(
-    done: BackedUp | None, backup: Backup, url: str, *, finished: bool, carried: Sequence[LeftOut] = ()
+    finished_backup: BackedUp | None,
+    backup: Backup,
+    url: str,
+    *,
+    finished: bool,
+    carried: Sequence[LeftOut] = (),
 ) -> Copied:
     """Return the result of a copy for its report."""
     return Copied(
         backup=backup,
         url=url,
-        copied=0 if done is None else done.copied,
-        copied_bytes=0 if done is None else done.copied_bytes,
-        resumed=done is None or done.resumed,
+        copied=0 if finished_backup is None else finished_backup.copied,
+        copied_bytes=0 if finished_backup is None else finished_backup.copied_bytes,
+        resumed=finished_backup is None or finished_backup.resumed,
         finished=finished,
         carried=tuple(carried),
     )

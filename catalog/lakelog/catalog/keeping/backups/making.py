@@ -166,14 +166,14 @@ def _running(
     return new_run, False
 
 
-def _end(tree: NameTree, place: BackupPlace, running: RunningBackup) -> None:
-    _drop_cut(tree, running)
-    place.end(running.id)
-    _drop_cut(tree, running)  # an older run, which did not know yet, may have saved the cut again
+def _end(tree: NameTree, place: BackupPlace, running_backup: RunningBackup) -> None:
+    _drop_cut(tree, running_backup)
+    place.end(running_backup.id)
+    _drop_cut(tree, running_backup)  # an older run, which did not know yet, may have saved the cut again
 
 
 @contextmanager
-def _cut_of_a_run(tree: NameTree, place: BackupPlace, running: RunningBackup) -> Iterator[None]:
+def _cut_of_a_run(tree: NameTree, place: BackupPlace, running_backup: RunningBackup) -> Iterator[None]:
     """Drop the cut if a failure comes from another process that ended the run.
 
     That process dropped the cut before, and no other process will.
@@ -181,15 +181,15 @@ def _cut_of_a_run(tree: NameTree, place: BackupPlace, running: RunningBackup) ->
     try:
         yield
     except LakelogError as error:
-        if not isinstance(error, StorageError) and running not in place.running():
-            _drop_cut(tree, running)
+        if not isinstance(error, StorageError) and running_backup not in place.running():
+            _drop_cut(tree, running_backup)
         raise
 
 
-def _drop_cut(tree: NameTree, running: RunningBackup) -> None:
-    for namespace in {running.cut_namespace, ()}:
+def _drop_cut(tree: NameTree, running_backup: RunningBackup) -> None:
+    for namespace in {running_backup.cut_namespace, ()}:
         try:
-            drop_cut(tree, running.cut, namespace, None)
+            drop_cut(tree, running_backup.cut, namespace, None)
         except NotFound:
             continue
 
@@ -198,9 +198,9 @@ class BackupRun:
     """A run of a backup."""
 
     def __init__(
-        self, tree: NameTree, place: BackupPlace, running: RunningBackup, progress: Progress
+        self, tree: NameTree, place: BackupPlace, running_backup: RunningBackup, progress: Progress
     ) -> None:
-        self.tree, self.place, self.running, self.progress = tree, place, running, progress
+        self.tree, self.place, self.running, self.progress = tree, place, running_backup, progress
         self.copied = self.copied_bytes = 0
         place.avoid_doomed()
         self._there = place.sizes()
@@ -392,10 +392,12 @@ class BackupRun:
             self.note([put_entry for put_entry, _ in batch])
         return entries
 
-    def _needed(self, contents: LogContents, taken: dict[str, ListedObject]) -> list[tuple[str, int | None]]:
+    def _needed(
+        self, contents: LogContents, taken_objects: dict[str, ListedObject]
+    ) -> list[tuple[str, int | None]]:
         """Return the keys and sizes of the objects to copy.
 
-        Objects that are at the place already are added to `taken`.
+        Objects that are at the place already are added to `taken_objects`.
         """
         pending: list[tuple[str, int | None]] = []
         for key, size in contents.named.items():
@@ -405,7 +407,7 @@ class BackupRun:
                 and entry.size == self._there.get(entry.stored)
                 and size in (None, entry.size)
             ):
-                taken[key] = entry
+                taken_objects[key] = entry
             else:
                 pending.append((key, size))
         return pending

@@ -26,7 +26,7 @@ class BackupObject:
     target: str | None
 
 
-Done = tuple[int, str]
+PartResult = tuple[int, str]
 """The size of an object and its SHA-256. The hash is "" if the object is missing."""
 
 
@@ -37,7 +37,7 @@ class BackupEngine(Protocol):
         """Return the next part of at most so many objects, [] if all are done."""
         ...
 
-    def note(self, part: Sequence[BackupObject], done: Sequence[Done]) -> None:
+    def note(self, part: Sequence[BackupObject], part_results: Sequence[PartResult]) -> None:
         """Record the results of a part. Raises FormatError for an object with the wrong content."""
         ...
 
@@ -48,9 +48,9 @@ class ToBackUp:
     `resumed`: it continues an earlier run. Counts the engine's copies.
     """
 
-    def __init__(self, making: BackupRun, todo: Sequence[tuple[str, int | None]], resumed: bool) -> None:
+    def __init__(self, making_run: BackupRun, todo: Sequence[tuple[str, int | None]], resumed: bool) -> None:
         self.resumed = resumed
-        self._making, self._todo, self._sizes = making, [key for key, _ in reversed(todo)], dict(todo)
+        self._making, self._todo, self._sizes = making_run, [key for key, _ in reversed(todo)], dict(todo)
 
     @property
     def copied(self) -> int:
@@ -67,9 +67,9 @@ class ToBackUp:
             for key in _popped(self._todo, most)
         ]
 
-    def note(self, part: Sequence[BackupObject], done: Sequence[Done]) -> None:
+    def note(self, part: Sequence[BackupObject], part_results: Sequence[PartResult]) -> None:
         copies = []
-        for item, (size, sha256) in zip(part, done, strict=True):
+        for item, (size, sha256) in zip(part, part_results, strict=True):
             if not sha256:
                 continue  # the object expired during the copy: the backup reads its log again
             required_size = self._sizes[item.key]
@@ -96,8 +96,8 @@ class ToVerify:
             BackupObject(key, f"{self._place.store.url}/{key}", None) for key in _popped(self._todo, most)
         ]
 
-    def note(self, part: Sequence[BackupObject], done: Sequence[Done]) -> None:
-        self.found |= {item.key: sha256 for item, (_, sha256) in zip(part, done, strict=True)}
+    def note(self, part: Sequence[BackupObject], part_results: Sequence[PartResult]) -> None:
+        self.found |= {item.key: sha256 for item, (_, sha256) in zip(part, part_results, strict=True)}
 
 
 class ToRestore:
@@ -115,8 +115,8 @@ class ToRestore:
             for key in _popped(self._todo, most)
         ]
 
-    def note(self, part: Sequence[BackupObject], done: Sequence[Done]) -> None:
-        for item, (_, sha256) in zip(part, done, strict=True):
+    def note(self, part: Sequence[BackupObject], part_results: Sequence[PartResult]) -> None:
+        for item, (_, sha256) in zip(part, part_results, strict=True):
             if sha256 != self._known[item.key].sha256:
                 # With the right size, the next run might take it for a restored object.
                 self._target.places.store(self._target.warehouse).delete([item.key])

@@ -353,8 +353,8 @@ class BackupPlace:
                 runs.append(_decoded(data, RunningBackup, f"{self.store.url}/{key}"))
         return runs
 
-    def begin(self, running: RunningBackup) -> None:
-        self.store.put(f"{self.folder}running/{running.id}.json", msgspec.json.encode(running))
+    def begin(self, running_backup: RunningBackup) -> None:
+        self.store.put(f"{self.folder}running/{running_backup.id}.json", msgspec.json.encode(running_backup))
 
     def end(self, id: str) -> None:
         """Remove objects that only a run needs: all lists except the list of a complete backup."""

@@ -126,15 +126,15 @@ def restore_objects(
     pending = begin_restore(target, place, backup, is_empty=is_empty)
     store = target.places.store(target.warehouse)
 
-    def put(each: ListedObject) -> None:
-        data = sound(place.store, each)
-        if not is_of_a_log(each):
-            store.put(each.key, data)
-        elif not create(store, each.key, data, target.log_options):
+    def put(each_object: ListedObject) -> None:
+        data = sound(place.store, each_object)
+        if not is_of_a_log(each_object):
+            store.put(each_object.key, data)
+        elif not create(store, each_object.key, data, target.log_options):
             # Never over an object that clients may have changed since another run came to its end.
             check_unfinished(store)
             if not has_root(store):
-                store.put(each.key, data)
+                store.put(each_object.key, data)
 
     count = 0
     try:
@@ -226,9 +226,9 @@ def claim(target: LogCache, backup: Backup, *, is_empty: bool) -> None:
         )
 
 
-def is_of_a_log(each: ListedObject) -> bool:
+def is_of_a_log(each_object: ListedObject) -> bool:
     """Return whether an object belongs to a log, a cut or a transaction, and not to files that these name."""
-    return is_key_of_a_log(each.key)
+    return is_key_of_a_log(each_object.key)
 
 
 def is_key_of_a_log(key: str) -> bool:
@@ -243,14 +243,14 @@ def _batches(objects: list[ListedObject]) -> list[list[ListedObject]]:
     """
     root = LogKeys("")
 
-    def rank(each: ListedObject) -> int:
-        if each.key == root.commit(1):
+    def rank(each_object: ListedObject) -> int:
+        if each_object.key == root.commit(1):
             return 4
-        if each.key.startswith(f"{root.log}/"):
+        if each_object.key.startswith(f"{root.log}/"):
             return 3
-        if each.key.startswith(("_cut/", "_txn/")):
+        if each_object.key.startswith(("_cut/", "_txn/")):
             return 2
-        return 1 if is_of_a_log(each) else 0
+        return 1 if is_of_a_log(each_object) else 0
 
     batches = []
     for level in range(5):

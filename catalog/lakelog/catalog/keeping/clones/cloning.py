@@ -221,7 +221,7 @@ def _promise(source: TableHead, stage: StagedTable) -> None:
     """Make the source keep the files of its version for the staged clone."""
     source_view = source.view
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         if stage.table_id in view.state.clones:
             raise NothingToDo("it has been promised")
         if view.state.expired > source_view.version or view.log_id != source.id:
@@ -250,7 +250,7 @@ def _promise_again(tree: NameTree, source: TableHead, origin: CloneOrigin, stage
     table_log = tree.logs.table(origin.location)
     title = f"the table at {tree.logs.url(origin.location)}, whose files {source.name} has"
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         if stage.table_id in view.state.clones:
             raise NothingToDo("it has been promised")
         promise = view.state.clones.get(source.id) if view.log_id == origin.id else None

@@ -27,6 +27,7 @@ from lakelog.catalog.core.files import (
 from lakelog.catalog.core.logs import (
     NothingToDo,
     OperationFacts,
+    Progress,
     TableHead,
     TrackedLog,
     check_conflicts,
@@ -43,8 +44,6 @@ from lakelog.log.stores import copies_at_once, copy_object, is_copied_by_server
 
 FILES_AT_ONCE = 256
 """The number of files that are copied for one commit."""
-
-Progress = Callable[[str], None]
 
 CopyFiles = Callable[[Sequence[tuple[str, str, int]]], None]
 """Copies objects entirely and durably. Each has its URL, the URL of its copy, and its size in bytes."""
@@ -151,9 +150,13 @@ def _copied(
     new = {path: sizes[path] for path in originals if path_hash(path) not in known and path in sizes}
     _copy(line, {path: places[path] for path in new}, new, copy)
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         check_conflicts(
-            OperationKind.MATERIALIZE, view, passed, OperationFacts(line.version, None, no_files), line.name
+            OperationKind.MATERIALIZE,
+            view,
+            passed_commits,
+            OperationFacts(line.version, None, no_files),
+            line.name,
         )
         entries = line.at(view).entries(originals)
         if not entries:

@@ -160,7 +160,7 @@ def _link(
 ) -> None:
     link = EntryLinked(space=NAMESPACE, name=target[-1], kind=NAMESPACE, id=level.id, location=level.location)
 
-    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         if view.state.entry(NAMESPACE, target[-1]) is not None:
             raise _exists(target)
         check_not_forgotten(view.state, level.id, quoted(target))

@@ -54,7 +54,9 @@ def drop_cuts(tree: NameTree, location: str) -> None:
     """
     for space_log, name in list(cuts_of(tree, location)):
 
-        def decide(view: LogView[NamespaceState], passed: Sequence[Commit], name: str = name) -> Draft:
+        def decide(
+            view: LogView[NamespaceState], passed_commits: Sequence[Commit], name: str = name
+        ) -> Draft:
             if name not in view.state.cuts:
                 raise NothingToDo("it is dropped")
             return Draft(events=encode([CutDropped(name=name)]))

@@ -262,19 +262,19 @@ class _Forgetting(ErasureSearch):
         self._released.add(head.id)
         return True
 
-    def _expire_namespace(self, each: ErasedTable) -> None:
-        location = self.tree.logs.location(each.location)
+    def _expire_namespace(self, table: ErasedTable) -> None:
+        location = self.tree.logs.location(table.location)
         namespace_log = self.tree.logs.namespace(location)
         drop_cuts(self.tree, location)
         # The statement may belong to an undecided transaction.
         view = namespace_log.settled()
-        scope = LogScope(namespaces=[LogTarget(each.name, None, namespace_log, view)])
+        scope = LogScope(namespaces=[LogTarget(table.name, None, namespace_log, view)])
         for result in expire_logs(
             self.tree, scope, what_to_keep(version=view.version), dry_run=False, trust_clock=True
         ):
             if result.error is not None or result.kept_for_cuts:
                 self.left.append(
-                    f"older versions of {each.name} did not expire: {result.error or 'a cut has them'}"
+                    f"older versions of {table.name} did not expire: {result.error or 'a cut has them'}"
                 )
         expiry.blank(namespace_log.log)
         # Snapshots and pages of names have former views and functions.

@@ -179,20 +179,20 @@ class ErasureSearch:
         log.say(old_bounds=len(bounds))
         return log
 
-    def _add_clones(self, head: TableHead, held: HeldRows) -> None:
+    def _add_clones(self, head: TableHead, held_rows: HeldRows) -> None:
         clones = []
         for id, promise in sorted(head.state.clones.items()):
             clone_log = self.tree.logs.table(promise.location)
             try:
                 clones.append((id, promise.location, clone_log, clone_log.at_its_place()))
             except LakelogError as error:
-                if id in held.clones and id not in self._met:
+                if id in held_rows.clones and id not in self._met:
                     url = self.tree.logs.url(promise.location)
                     self.left.append(f"the clone at {url} cannot be read: {error}")
         # A clone of a clone comes after that clone because it has its rows.
         for id, location, clone_log, view in sorted(clones, key=lambda clone: len(clone[3].state.ancestors)):
             if id not in self._met:
-                self._add_clone(id, location, clone_log, view, id in held.clones)
+                self._add_clone(id, location, clone_log, view, id in held_rows.clones)
 
     def _add_clone(
         self, id: str, location: str, tracked: TrackedLog[TableState], view: LogView[TableState], holds: bool

@@ -102,10 +102,10 @@ def statement_of(
     return msgspec.json.encode(content).decode()
 
 
-def _log(each: ErasedTable) -> dict[str, Any]:
-    members = msgspec.to_builtins(each)
-    if each.error is not None:
-        members["error"] = _without_values(each.error)
+def _log(table: ErasedTable) -> dict[str, Any]:
+    members = msgspec.to_builtins(table)
+    if table.error is not None:
+        members["error"] = _without_values(table.error)
     for name in ("written", "deleted"):
         keys = sorted(map(_without_values, members.pop(name)))
         members[name] = {

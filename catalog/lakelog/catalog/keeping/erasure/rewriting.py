@@ -101,7 +101,7 @@ def promise_without(head: TableHead, clone: str, paths: Collection[str]) -> None
     """Keep the same state for a clone, except for these files, which it does not need any more."""
     removed_paths = pa.array(sorted(paths), pa.string())
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         promise = view.state.clones.get(clone)
         if promise is None:
             raise NothingToDo("it has ended")
@@ -159,7 +159,7 @@ def _said(
         holdings = held_by(head.at(view), rows, past=False)
         return not (holdings.lines or holdings.tags or any(released(id) for id in holdings.clones))
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         nonlocal looked_at
         if view.version != looked_at and not is_clean(view):
             raise _MoreToDo

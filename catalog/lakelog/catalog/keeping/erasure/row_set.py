@@ -270,9 +270,9 @@ class RowSet:
         return list(readings.values())
 
 
-def is_value(bound: Bound, column_id: int, values: pa.Array) -> bool:
+def is_value(bound_condition: Bound, column_id: int, values: pa.Array) -> bool:
     """Return whether a value of a column is itself a value of the condition."""
-    terms_by_path = {term.path: term for term in terms(bound) if len(term.path) == 1}
+    terms_by_path = {term.path: term for term in terms(bound_condition) if len(term.path) == 1}
     column_paths = [path for path, term in terms_by_path.items() if term.column_id == column_id]
     null_columns = {
         path[0]: pa.nulls(len(values), term.type)
@@ -281,7 +281,7 @@ def is_value(bound: Bound, column_id: int, values: pa.Array) -> bool:
     }
     for path in column_paths:
         try:
-            mask = evaluate(IsTrue(bound), pa.table({path[0]: values, **null_columns}))
+            mask = evaluate(IsTrue(bound_condition), pa.table({path[0]: values, **null_columns}))
         except (KeyError, pa.ArrowException):
             return True  # it may be such a value if it cannot be evaluated
         if pc.any(mask, min_count=0).as_py():
@@ -293,12 +293,12 @@ def row_set(
     head: TableHead,
     predicate: Predicate,
     work: ErasureWork,
-    shared: NumberArray | None = None,
+    shared_array: NumberArray | None = None,
 ) -> RowSet:
-    """Return the matching rows, with only `shared` ids known, and the columns' names at readable versions.
+    """Return the matching rows, with only `shared_array` ids known, and the columns' names at readable versions.
 
     Makes a GET request for each readable version. Raises NoSuchColumn if no version has such a column, except
-    for a clone, which has `shared` rows.
+    for a clone, which has `shared_array` rows.
     """
     history = history_of(head, values_of(predicate))
     schemas, past, first = history.schemas, history.past, history.first
@@ -323,7 +323,7 @@ def row_set(
                 readings.setdefault(lost_condition.columns, lost_condition)
                 del unnamed_columns[name]
         names = unnamed_columns
-    if not readings and shared is None:
+    if not readings and shared_array is None:
         bound_to(predicate, head.schema)
     rows = RowSet(predicate, work, list(readings.values()), past=past, unnamed=sorted(names), first=first)
     rows.present = _reading(predicate, head.schema, None)
@@ -334,8 +334,8 @@ def row_set(
         lost_condition = _reading(predicate, schema, None)
         if lost_condition is not None and lost_condition.columns not in known_columns:
             rows.first_names.append(lost_condition)
-    if shared is not None:
-        rows.ids = shared
+    if shared_array is not None:
+        rows.ids = shared_array
     return rows
 
 

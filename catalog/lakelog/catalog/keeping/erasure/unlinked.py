@@ -131,9 +131,9 @@ def _is_clean(clone: TableHead, erased: Mapping[str, int]) -> bool:
     return versions[:1] >= [erased[source]]
 
 
-def _may_have(head: TableHead, predicate: Predicate, shared: NumberArray | None) -> bool:
+def _may_have(head: TableHead, predicate: Predicate, shared_array: NumberArray | None) -> bool:
     try:
-        holdings = held_by(head, row_set(head, predicate, ErasureWork(), shared))
+        holdings = held_by(head, row_set(head, predicate, ErasureWork(), shared_array))
     except NoSuchColumn:
         return False
     except LakelogError:

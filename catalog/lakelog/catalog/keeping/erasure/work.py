@@ -44,14 +44,16 @@ NumberArray: TypeAlias = npt.NDArray[np.int64]
 class ErasureWork:
     """Reads and writes in this process, file by file."""
 
-    def rewrite(self, line: TableHead, paths: Sequence[str], bound: Bound, predicate: Predicate) -> None:
+    def rewrite(
+        self, line: TableHead, paths: Sequence[str], bound_condition: Bound, predicate: Predicate
+    ) -> None:
         """Rewrite these files of a line without the matching rows, and commit that.
 
         Raises CommitConflict if other writers change their rows.
         """
         write = line.begin_write()
         files = joined(line.files_named(paths))
-        rows = live_rows(line, files, lambda: None, bound)
+        rows = live_rows(line, files, lambda: None, bound_condition)
         self._written(line, write, files, rows, predicate)
 
     def rewrite_without(
@@ -86,22 +88,22 @@ class ErasureWork:
         write: WriteRef,
         files: pa.Table,
         predicate: Predicate | None,
-        copied: Sequence[DataFile],
+        copied_files: Sequence[DataFile],
     ) -> None:
         """Commit that copies without the rows replace these files."""
         change = RowChange(
             operation=OperationKind.DELETE_ROWS,
-            files=copied,
+            files=copied_files,
             removed=frozenset(files["path"].to_pylist()),
             deletes={},
             condition=predicate,
             keeps_partitions=False,
         )
-        with kept_by_commit(line.tracked, copied):
+        with kept_by_commit(line.tracked, copied_files):
             commit_rows(line, write, change, None)
 
     def count(
-        self, head: TableHead, files: pa.Table, schema: Schema, bound: Bound, *, whole: bool = False
+        self, head: TableHead, files: pa.Table, schema: Schema, bound_condition: Bound, *, whole: bool = False
     ) -> Mapping[str, int]:
         """Return the files, which are entries of a version, that have matching live rows, with their counts.
 
@@ -109,12 +111,12 @@ class ErasureWork:
         """
         table_log = head.tracked
         positions_by_path = read_positions(
-            table_log.store, table_log.prefix, files, schema, bound, table_log.log.replay.open_url
+            table_log.store, table_log.prefix, files, schema, bound_condition, table_log.log.replay.open_url
         )
         return {path: len(positions) for path, positions in positions_by_path}
 
     def matching(
-        self, head: TableHead, files: pa.Table, schema: Schema, bound: Bound, *, whole: bool = False
+        self, head: TableHead, files: pa.Table, schema: Schema, bound_condition: Bound, *, whole: bool = False
     ) -> Iterator[tuple[str, pa.Array]]:
         """Yield the files that have matching rows, deleted or not, with the ids of these rows.
 
@@ -122,7 +124,7 @@ class ErasureWork:
 
         With `whole`, a file's own statistics are ignored.
         """
-        columns = list(dict.fromkeys(term.path[0] for term in terms(bound)))
+        columns = list(dict.fromkeys(term.path[0] for term in terms(bound_condition)))
         ids_by_path: dict[str, list[pa.Array]] = {}
         for placed in read_placed_rows(
             head.tracked.store,
@@ -131,9 +133,9 @@ class ErasureWork:
             schema,
             columns,
             head.tracked.log.replay.open_url,
-            predicate=None if whole else bound,
+            predicate=None if whole else bound_condition,
         ):
-            ids = placed.rows.filter(evaluate(IsTrue(bound), placed.rows))["_row_id"]
+            ids = placed.rows.filter(evaluate(IsTrue(bound_condition), placed.rows))["_row_id"]
             if len(ids):
                 ids_by_path.setdefault(placed.path, []).append(ids.combine_chunks())
         for path, parts in ids_by_path.items():
@@ -165,23 +167,32 @@ class ErasureWork:
                 yield path, count, path not in moved_paths and firsts[path] is not None
 
     def matching_no_more(
-        self, head: TableHead, files: pa.Table, ids: NumberArray, schema: Schema, bound: Bound | None
+        self,
+        head: TableHead,
+        files: pa.Table,
+        ids: NumberArray,
+        schema: Schema,
+        bound_condition: Bound | None,
     ) -> int:
         """Return how many live rows of the files have these ids, and do not match by the present names."""
         table_log = head.tracked
-        columns = [] if bound is None else list(dict.fromkeys(term.path[0] for term in terms(bound)))
+        columns = (
+            []
+            if bound_condition is None
+            else list(dict.fromkeys(term.path[0] for term in terms(bound_condition)))
+        )
         count = 0
         for placed in read_placed_rows(
             table_log.store, table_log.prefix, files, schema, columns, table_log.log.replay.open_url
         ):
             mask = is_among(placed.rows["_row_id"], ids)
-            if bound is not None:
-                mask = pc.and_not(mask, evaluate(IsTrue(bound), placed.rows).combine_chunks())
+            if bound_condition is not None:
+                mask = pc.and_not(mask, evaluate(IsTrue(bound_condition), placed.rows).combine_chunks())
             count += int(pc.sum(mask, min_count=0).as_py())
         return count
 
     def count_listed(
-        self, head: TableHead, listed: Iterable[tuple[str, int]], schema: Schema, bound: Bound
+        self, head: TableHead, listed: Iterable[tuple[str, int]], schema: Schema, bound_condition: Bound
     ) -> Iterable[tuple[str, int, int | None]]:
         """Yield the path, size and number of matching rows of files in the table's folder.
 
@@ -189,9 +200,11 @@ class ErasureWork:
         Then it is older than the column, or than the table that has it.
         """
         for path, size in listed:
-            yield path, size, self._rows_in(head, path, size, schema, bound)
+            yield path, size, self._rows_in(head, path, size, schema, bound_condition)
 
-    def _rows_in(self, head: TableHead, path: str, size: int, schema: Schema, bound: Bound) -> int | None:
+    def _rows_in(
+        self, head: TableHead, path: str, size: int, schema: Schema, bound_condition: Bound
+    ) -> int | None:
         table_log = head.tracked
         prefix = f"{table_log.prefix}/" if table_log.prefix else ""
         try:
@@ -199,10 +212,10 @@ class ErasureWork:
                 names = set(pq.read_schema(source).names)
         except (pa.ArrowException, OSError, LakelogError):
             return None  # a half-written file of a dead write: it is deleted with the others
-        if not stored_names(schema, bound) <= names:
+        if not stored_names(schema, bound_condition) <= names:
             return None
         try:
-            counts = self.count(head, as_planned([(path, size)]), schema, bound)
+            counts = self.count(head, as_planned([(path, size)]), schema, bound_condition)
         except FormatError:
             return None
         return counts.get(path, 0)
@@ -236,9 +249,9 @@ def is_among(numbers: pa.ChunkedArray | pa.Array, ids: NumberArray) -> pa.Array:
     return pa.array(ids[places] == values)
 
 
-def stored_names(schema: Schema, bound: Bound) -> set[str]:
+def stored_names(schema: Schema, bound_condition: Bound) -> set[str]:
     """Return the names in files of a condition's columns."""
-    return {schema.find((term.path[0],), case_sensitive=True).physical for term in terms(bound)}
+    return {schema.find((term.path[0],), case_sensitive=True).physical for term in terms(bound_condition)}
 
 
 def as_planned(listed: Sequence[tuple[str, int]]) -> pa.Table:

@@ -114,7 +114,7 @@ def delete(
     delete_files(tree, going)
     paths_gone = {*going.files, *going.absent}
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         sizes = sizes_of(tracked, view)
         gone_sizes = {path: sizes[path] for path in paths_gone & sizes.keys()}
         if not gone_sizes:

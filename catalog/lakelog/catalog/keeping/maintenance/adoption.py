@@ -123,7 +123,7 @@ def _adopt(
     claim = FolderClaim(table=head.url, log_id=head.id)
     put_claim(open_url, source.url, claim)
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         if view.state.source != source:
             raise CommitConflict(
                 f"{head.name} was imported again, replaced, or its files were adopted meanwhile: adopt them again",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakelog.log import Log
-from lakelog.log.burial import Buried, Bury, Done, bury_versions, runs
+from lakelog.log.burial import Buried, BuriedUpTo, Bury, bury_versions, runs
 from lakelog.log.format import FEATURES
 
 MANY_VERSIONS = 1000
@@ -70,7 +70,7 @@ def burying(engine: Engine | None, name: str, last: int) -> Bury | None:
         return None
     bury_there = engine.bury
 
-    def bury(log: Log[Any], window: range, progress: Done, buried: Buried) -> None:
+    def bury(log: Log[Any], window: range, progress: BuriedUpTo, buried: Buried) -> None:
         if len(window) <= MANY_VERSIONS:
             bury_versions(log, window, progress, buried)
             return

@@ -168,14 +168,14 @@ def _unknown(
                 yield candidate
 
 
-def hints_of(opened: Sequence[TrackedLog[Any]]) -> list[bytes | None]:
+def hints_of(opened_logs: Sequence[TrackedLog[Any]]) -> list[bytes | None]:
     """Return the object at the hint of each log. Makes a round of requests for each store."""
     hints: dict[str, bytes | None] = {}
-    for store in {id(tracked_log.store): tracked_log.store for tracked_log in opened}.values():
-        store_logs = [tracked_log for tracked_log in opened if tracked_log.store is store]
+    for store in {id(tracked_log.store): tracked_log.store for tracked_log in opened_logs}.values():
+        store_logs = [tracked_log for tracked_log in opened_logs if tracked_log.store is store]
         data = store.get_many([tracked_log.log.replay.keys.latest for tracked_log in store_logs])
         hints |= {tracked_log.location: hint for tracked_log, hint in zip(store_logs, data, strict=True)}
-    return [hints[tracked_log.location] for tracked_log in opened]
+    return [hints[tracked_log.location] for tracked_log in opened_logs]
 
 
 def _judge(
@@ -186,7 +186,7 @@ def _judge(
     id: str,
     until_us: int,
     dropped_until_us: int,
-    found: NamespaceOrphans,
+    orphans: NamespaceOrphans,
 ) -> None:
     logs = tree.logs
     tracked_log: TrackedLog[Any] = logs.table(location) if kind == TABLE else logs.namespace(location)
@@ -194,7 +194,7 @@ def _judge(
         # The removal settles an undecided transaction, and reads again.
         view = tracked_log.at_its_place()
     except NotFound:
-        _judge_folder(namespace, tracked_log, id, until_us, found)
+        _judge_folder(namespace, tracked_log, id, until_us, orphans)
         return
     if view.log_id != id:
         return
@@ -228,7 +228,7 @@ def _judge(
     plan = purge.plan_purge(tree, kind, logs.url(location), entry, link=None, only_look=True)
     # The plan reads again. A commit in between may have moved the log, and its new namespace was not checked.
     if plan is not None and plan.view.version == view.version:
-        found.logs.append(OrphanLog(id, home, plan))
+        orphans.logs.append(OrphanLog(id, home, plan))
 
 
 def _judge_folder(
@@ -236,7 +236,7 @@ def _judge_folder(
     tracked: TrackedLog[Any],
     id: str,
     until_us: int,
-    found: NamespaceOrphans,
+    orphans: NamespaceOrphans,
 ) -> None:
     content = all_of(tracked.store, folder(tracked))
     of_first = _of_first_commit(tracked)
@@ -247,9 +247,9 @@ def _judge_folder(
         return
     state = namespace.view.state
     if id in state.forgotten or state.begun.get(id, until_us + 1) <= until_us:
-        found.folders[tracked.location] = content
+        orphans.folders[tracked.location] = content
     else:
-        found.begun[tracked.location] = len(content.files)
+        orphans.begun[tracked.location] = len(content.files)
 
 
 def _of_first_commit(tracked: TrackedLog[Any]) -> dict[str, int] | None:
@@ -287,21 +287,21 @@ def is_known(state: NamespaceState, id: str) -> bool:
     return id in state.dropped or any(entry.id == id for _, _, entry in state.all_logs())
 
 
-def note(namespace: LogTarget[NamespaceState], found: NamespaceOrphans) -> None:
+def note(namespace: LogTarget[NamespaceState], orphans: NamespaceOrphans) -> None:
     """Commit which folders are forgotten, so that their content can be deleted, and which are newly met."""
     namespace_log = namespace.tracked
 
-    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         events: list[NamespaceEvent] = []
-        for location in list(found.folders):
+        for location in list(orphans.folders):
             id = _id_of(location)
             if is_known(view.state, id):
-                del found.folders[location]
+                del orphans.folders[location]
             elif id not in view.state.forgotten:
                 events.append(EntryForgotten(id=id))
-        begun_ids = {_id_of(location) for location in found.begun}
+        begun_ids = {_id_of(location) for location in orphans.begun}
         if begun_ids != view.state.begun.keys():
-            contents = found.folders.values()
+            contents = orphans.folders.values()
             events.append(
                 FilesVacuumed(
                     files=sum(len(content.files) for content in contents),
@@ -318,14 +318,14 @@ def note(namespace: LogTarget[NamespaceState], found: NamespaceOrphans) -> None:
     except _NothingNew:
         return
     except LogSealed:
-        found.folders.clear()  # the namespace was dropped: its own purge deletes them
+        orphans.folders.clear()  # the namespace was dropped: its own purge deletes them
 
 
 def remove(tree: NameTree, orphan: OrphanLog) -> bool:
     """Forget a log that no name leads to, then purge it. False if a name leads to it, or may again."""
     home = orphan.home
 
-    def decide(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
         if is_known(view.state, orphan.id):
             raise _AlreadyForgotten
         if orphan.id in view.state.forgotten:

@@ -254,7 +254,7 @@ def holders(
 
 
 def _held_by(
-    tracked: TrackedLog[TableState], name: str, id: str, sought: SoughtFiles, *, settle: bool
+    tracked: TrackedLog[TableState], name: str, id: str, sought_files: SoughtFiles, *, settle: bool
 ) -> set[str]:
     try:
         view = tracked.at_its_place()
@@ -262,7 +262,9 @@ def _held_by(
             # The known state may belong to an earlier log at a place that a user chose.
             view = tracked.anew()
         view = tracked.settled() if settle else view
-        return set() if view.purged else sought.among(reachable(tracked, view.version)["path"].to_pylist())
+        return (
+            set() if view.purged else sought_files.among(reachable(tracked, view.version)["path"].to_pylist())
+        )
     except LakelogError as error:
         raise OwnersUnknown(
             f"{name} cannot be read, and may have files that are to be adopted: {error}"

@@ -146,7 +146,7 @@ def release_lost(
 def _ended(
     tracked: TrackedLog[TableState], view: LogView[TableState], clones: Sequence[str]
 ) -> LogView[TableState]:
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         present_clones = tuple(id for id in clones if id in view.state.clones)
         if not present_clones:
             raise NothingToDo("it has ended")
@@ -197,8 +197,8 @@ def release_origins(
         return view
     folders = [logs.url(origin.location) for origin in free]
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
-        for commit in passed:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
+        for commit in passed_commits:
             if any(has_any(table, folder) for table in added(tracked, commit) for folder in folders):
                 raise NothingToDo("they are needed again")
         origin_ids = {origin.id for origin in view.state.origins}

@@ -285,8 +285,8 @@ def _purged(purge: LogPurge, *, seal: bool) -> LogView[Any] | None:
         return None
 
     def only(draft: Draft) -> Decide[Any]:
-        def decide(_view: LogView[Any], passed: Sequence[Commit]) -> Draft:
-            if passed:
+        def decide(_view: LogView[Any], passed_commits: Sequence[Commit]) -> Draft:
+            if passed_commits:
                 raise _ChangedSincePlanned
             return draft
 

@@ -217,21 +217,21 @@ def named_by(files: pa.Table) -> pa.Table:
     return joined([own_files, _vectors([deletes_from_json(text) for text in texts])])
 
 
-def _vectors(listed: Iterable[DeletionVector | None]) -> pa.Table:
+def _vectors(listed_vector: Iterable[DeletionVector | None]) -> pa.Table:
     """Return the objects that contain vectors. The size of an object is the end of its last vector."""
-    apart = [entry for entry in listed if entry is not None and entry.path is not None]
+    apart = [entry for entry in listed_vector if entry is not None and entry.path is not None]
     return _table([(str(entry.path), (entry.offset or 0) + entry.size_bytes) for entry in apart])
 
 
-def not_in(files: pa.Table, others: pa.Table) -> pa.Table:
-    """Return `files` without those whose path is among `others`."""
-    return without(files, others["path"].combine_chunks())
+def not_in(files: pa.Table, other_tables: pa.Table) -> pa.Table:
+    """Return `files` without those whose path is among `other_tables`."""
+    return without(files, other_tables["path"].combine_chunks())
 
 
-def among(files: pa.Table, others: pa.Table) -> pa.Array:
-    """Return the paths of `files` that are among the paths of `others`, which are fewer."""
+def among(files: pa.Table, other_tables: pa.Table) -> pa.Array:
+    """Return the paths of `files` that are among the paths of `other_tables`, which are fewer."""
     column = files["path"].combine_chunks()
-    return column.filter(pc.is_in(column, value_set=others["path"].combine_chunks()))
+    return column.filter(pc.is_in(column, value_set=other_tables["path"].combine_chunks()))
 
 
 def paths(files: pa.Table) -> set[str]:

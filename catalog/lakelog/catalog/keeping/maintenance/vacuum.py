@@ -137,7 +137,7 @@ def vacuum_wish(
     )
 
 
-def vacuum_logs(tree: NameTree, scope: LogScope, asked: VacuumRequest) -> list[Vacuumed]:
+def vacuum_logs(tree: NameTree, scope: LogScope, asked_request: VacuumRequest) -> list[Vacuumed]:
     """Delete the unreachable objects in `scope`, or report the objects that would be deleted.
 
     A failure does not stop the rest. Raises ClockNotTrusted (see `ages`).
@@ -150,11 +150,15 @@ def vacuum_logs(tree: NameTree, scope: LogScope, asked: VacuumRequest) -> list[V
     """
 
     def goes(now_us: int) -> set[str]:
-        results = _each(tree, scope, replace(asked, dry_run=True, keys=True, progress=no_progress), now_us)
+        results = _each(
+            tree, scope, replace(asked_request, dry_run=True, keys=True, progress=no_progress), now_us
+        )
         return {name for result in results for name in (*result.keys, _purged(result)) if name}
 
-    now_us = judging_us(tree, scope, goes, only_look=asked.dry_run, trust_clock=asked.trust_clock)
-    return _each(tree, scope, asked, now_us)
+    now_us = judging_us(
+        tree, scope, goes, only_look=asked_request.dry_run, trust_clock=asked_request.trust_clock
+    )
+    return _each(tree, scope, asked_request, now_us)
 
 
 def _purged(each: Vacuumed) -> str:
@@ -162,21 +166,21 @@ def _purged(each: Vacuumed) -> str:
     return f"{each.kind} {each.name}" if each.kind.startswith("dropped") and not each.is_kept else ""
 
 
-def _each(tree: NameTree, scope: LogScope, asked: VacuumRequest, now_us: int) -> list[Vacuumed]:
+def _each(tree: NameTree, scope: LogScope, request: VacuumRequest, now_us: int) -> list[Vacuumed]:
     results = [
         Vacuumed(kind=log.kind, name=log.name, location=log.location, error=log.error)
         for log in scope.unreadable
     ]
     known_places = orphans.known_places(scope)
     for namespace in scope.namespaces:
-        asked.progress(f"{namespace.name}: dropped and unlinked objects")
+        request.progress(f"{namespace.name}: dropped and unlinked objects")
         try:
-            results += _dropped(tree, namespace, asked, now_us)
-            results += _unlinked(tree, namespace, known_places, asked, now_us)
-            results += _leftovers(namespace, asked)
+            results += _dropped(tree, namespace, request, now_us)
+            results += _unlinked(tree, namespace, known_places, request, now_us)
+            results += _leftovers(namespace, request)
         except LakelogError as error:
             results.append(_failed("namespace", namespace, error))
-    together = replace(asked, progress=in_turn(asked.progress))
+    together = replace(request, progress=in_turn(request.progress))
 
     def table(target: LogTarget[TableState]) -> list[Vacuumed]:
         table_results: list[Vacuumed] = []
@@ -193,7 +197,7 @@ def _each(tree: NameTree, scope: LogScope, asked: VacuumRequest, now_us: int) ->
     # parallel.
     for begin in range(0, len(scope.tables), LOGS_AT_ONCE):
         batch = scope.tables[begin : begin + LOGS_AT_ONCE]
-        asked.progress(f"{begin + 1:,} of {len(scope.tables):,}: {batch[0].name}")
+        request.progress(f"{begin + 1:,} of {len(scope.tables):,}: {batch[0].name}")
         for table_results in tree.logs.in_parallel(table, batch):
             results += table_results
     return results
@@ -204,9 +208,9 @@ def _failed(kind: str, target: LogTarget[Any], error: LakelogError) -> Vacuumed:
 
 
 def _answer(
-    kind: str, name: str, location: str, content: PurgedContent, asked: VacuumRequest, **more: Any
+    kind: str, name: str, location: str, content: PurgedContent, request: VacuumRequest, **more: Any
 ) -> Vacuumed:
-    keys = tuple(sorted(content.files.keys() | content.objects.keys())) if asked.keys else ()
+    keys = tuple(sorted(content.files.keys() | content.objects.keys())) if request.keys else ()
     return Vacuumed(
         kind=kind,
         name=name,
@@ -224,13 +228,13 @@ def _answer(
 # Tables
 
 
-def _table(tree: NameTree, target: LogTarget[TableState], asked: VacuumRequest, now_us: int) -> Vacuumed:
+def _table(tree: NameTree, target: LogTarget[TableState], request: VacuumRequest, now_us: int) -> Vacuumed:
     table_log = target.tracked
     # Waiting for another client's transaction may abort it, so a dry run only reads.
-    view = table_log.current() if asked.dry_run else table_log.settled()
+    view = table_log.current() if request.dry_run else table_log.settled()
     if view.sealed:
         raise NotFound(f"{target.name} was dropped meanwhile: nothing was done")
-    if not asked.dry_run:
+    if not request.dry_run:
         view = end_promises(tree.logs, table_log, release_origins(tree.logs, table_log, view))
     prefix = folder(table_log)
     base = last_base_from(table_log.log, view)
@@ -238,36 +242,38 @@ def _table(tree: NameTree, target: LogTarget[TableState], asked: VacuumRequest, 
     for place in (table_log.log.keys.log, f"{prefix}_txn", f"{prefix}{DATA}".rstrip("/")):
         objects |= table_log.store.list_leftovers(f"{place}/")
     objects |= unneeded(table_log.store, prefix, tree.logs.url(table_log.location))
-    candidates, foreign = _unreached(table_log, view, prefix, asked.progress)
-    if not candidates.count and not asked.marks:
+    candidates, foreign = _unreached(table_log, view, prefix, request.progress)
+    if not candidates.count and not request.marks:
         fence = 0  # no fence is needed
-    elif asked.write_age_us:
+    elif request.write_age_us:
         # A write from an earlier version than this is even older.
-        fence = max(table_log.version_then(view, until_us(now_us, asked.write_age_us)), view.fence)
+        fence = max(table_log.version_then(view, until_us(now_us, request.write_age_us)), view.fence)
     else:
         fence = view.version + 1
     deletable = candidates.before(fence)
     waiting_count = candidates.count - deletable.count
-    if asked.dry_run:
+    if request.dry_run:
         new_fence = fence if deletable.count else None
-    elif deletable.count or (waiting_count and fence == view.version) or (asked.marks and fence > view.fence):
+    elif (
+        deletable.count or (waiting_count and fence == view.version) or (request.marks and fence > view.fence)
+    ):
         # If there was no commit for long, this commit allows the next run to move the fence.
-        fence, deletable = _fenced(table_log, view, fence if asked.write_age_us else None, candidates)
+        fence, deletable = _fenced(table_log, view, fence if request.write_age_us else None, candidates)
         waiting_count = candidates.count - deletable.count
         new_fence = fence
     else:
         new_fence = None
     del candidates
-    if not asked.dry_run:
+    if not request.dry_run:
         try:
             if deletable.count or objects or base is not None:
-                _end_expiry(target, view, asked)
-            _delete(table_log, deletable, prefix, objects, asked)
+                _end_expiry(target, view, request)
+            _delete(table_log, deletable, prefix, objects, request)
         except LakelogError as error:
             raise DoneInPart(
                 f"of {target.name}, some files are left that can go: {error}. Run vacuum again, which deletes them"
             ) from error
-    keys = tuple(sorted([*deletable.keys(prefix), *objects])) if asked.keys else ()
+    keys = tuple(sorted([*deletable.keys(prefix), *objects])) if request.keys else ()
     return Vacuumed(
         kind="table",
         name=target.name,
@@ -283,7 +289,7 @@ def _table(tree: NameTree, target: LogTarget[TableState], asked: VacuumRequest, 
     )
 
 
-def _end_expiry(target: LogTarget[TableState], view: LogView[TableState], asked: VacuumRequest) -> None:
+def _end_expiry(target: LogTarget[TableState], view: LogView[TableState], request: VacuumRequest) -> None:
     """Complete an expiry that was stopped or is under way, so that expired versions cannot be read any more.
 
     This is done only before a deletion, because by then another process may have done it.
@@ -291,7 +297,7 @@ def _end_expiry(target: LogTarget[TableState], view: LogView[TableState], asked:
     log = target.tracked.log
     base = last_base_from(log, view)
     if base is not None and not is_buried(log.replay, base):
-        expiry.clean_up(log, base, bury=burying(asked.engine, target.name, base.root.version))
+        expiry.clean_up(log, base, bury=burying(request.engine, target.name, base.root.version))
 
 
 def _delete(
@@ -299,18 +305,18 @@ def _delete(
     files: FoundFiles,
     prefix: str,
     objects: Collection[str],
-    asked: VacuumRequest,
+    request: VacuumRequest,
 ) -> None:
     keys = chain(files.keys(prefix), objects)
     count = files.count + len(objects)
-    if asked.engine is None or count <= MANY_OBJECTS:
-        purge.delete_keys(tracked, keys, count, asked.progress)
+    if request.engine is None or count <= MANY_OBJECTS:
+        purge.delete_keys(tracked, keys, count, request.progress)
         return
     deleted_count = 0
     while batch := [f"{tracked.store.url}/{key}" for key in islice(keys, OBJECTS_AT_ONCE)]:
-        asked.engine.delete(batch)
+        request.engine.delete(batch)
         deleted_count += len(batch)
-        asked.progress(f"{tracked.log.location}: {deleted_count:,} of {count:,} objects deleted")
+        request.progress(f"{tracked.log.location}: {deleted_count:,} of {count:,} objects deleted")
 
 
 def _unreached(
@@ -338,19 +344,21 @@ def _unreached(
 
 
 def _fenced(
-    tracked: TrackedLog[TableState], view: LogView[TableState], fence: int | None, unreached: FoundFiles
+    tracked: TrackedLog[TableState], view: LogView[TableState], fence: int | None, unreached_files: FoundFiles
 ) -> tuple[int, FoundFiles]:
-    """Commit the fence, and return it with the files of `unreached` that can be deleted behind it.
+    """Commit the fence, and return it with the files of `unreached_files` that can be deleted behind it.
 
     Without a given fence it is the commit's own version. Then no write that began before can commit.
     """
     decision: tuple[int, FoundFiles] = (0, FoundFiles())
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
         nonlocal decision
         new_fence = max(view.version + 1 if fence is None else fence, view.fence)
-        brought = {path for commit in passed for table in added(tracked, commit) for path in paths(table)}
-        deletable = unreached.before(new_fence, brought)
+        brought = {
+            path for commit in passed_commits for table in added(tracked, commit) for path in paths(table)
+        }
+        deletable = unreached_files.before(new_fence, brought)
         decision = new_fence, deletable
         event = FilesVacuumed(files=deletable.count, size_bytes=deletable.size_bytes)
         return Draft(events=encode([event]), fence=new_fence)
@@ -362,7 +370,7 @@ def _fenced(
     return decision
 
 
-def _adopted(tree: NameTree, target: LogTarget[TableState], asked: VacuumRequest) -> list[Vacuumed]:
+def _adopted(tree: NameTree, target: LogTarget[TableState], request: VacuumRequest) -> list[Vacuumed]:
     """Delete files that the table has adopted, and that no version has.
 
     If another owner has a file, that is no failure of the vacuum: the file stays, and the answer has the
@@ -372,55 +380,55 @@ def _adopted(tree: NameTree, target: LogTarget[TableState], asked: VacuumRequest
     # Most tables have adopted nothing. The known state is new enough to see that, and costs nothing.
     if table_log.at_least(target.view.version).state.adopted is None:
         return []
-    view = table_log.current() if asked.dry_run else table_log.settled()
+    view = table_log.current() if request.dry_run else table_log.settled()
     adoption = view.state.adopted
     if adoption is None:
         return []  # purged since
     kind, where = "adopted-files", adoption.source.url
     try:
-        unused_files = unreached(tree, table_log, view, asked.progress, settle=not asked.dry_run)
+        unused_files = unreached(tree, table_log, view, request.progress, settle=not request.dry_run)
         if unused_files is None:
             return []
-        if not asked.dry_run:
+        if not request.dry_run:
             delete_adopted(tree, table_log, view, unused_files)
     except InvalidInput as error:
         return [Vacuumed(kind=kind, name=target.name, location=where, error=str(error))]
-    return [_of_adopted(kind, target.name, unused_files, asked)]
+    return [_of_adopted(kind, target.name, unused_files, request)]
 
 
-def _of_adopted(kind: str, name: str, going: UnusedAdoptedFiles, asked: VacuumRequest) -> Vacuumed:
+def _of_adopted(kind: str, name: str, going: UnusedAdoptedFiles, request: VacuumRequest) -> Vacuumed:
     content = PurgedContent(files=going.files, foreign=going.held)
-    return _answer(kind, name, going.adopted.source.url, content, asked)
+    return _answer(kind, name, going.adopted.source.url, content, request)
 
 
 # Namespaces
 
 
 def _dropped(
-    tree: NameTree, namespace: LogTarget[NamespaceState], asked: VacuumRequest, now_us: int
+    tree: NameTree, namespace: LogTarget[NamespaceState], request: VacuumRequest, now_us: int
 ) -> list[Vacuumed]:
     """Purge the objects of a namespace that were dropped longer ago than their retention."""
     results: list[Vacuumed] = []
     purged_ids: list[str] = []
     cuts = NeededVersions(tree)
-    until = until_us(now_us, asked.dropped_age_us)
+    until = until_us(now_us, request.dropped_age_us)
     for id, (kind, name, entry) in purge.due(namespace.view.state, until).items():
         title = quoted((*(namespace.path or ()), name))
         link = NameLink(namespace=namespace.tracked.location, name=name)
         try:
-            plan = purge.plan_purge(tree, kind, title, entry, link=link, only_look=asked.dry_run)
+            plan = purge.plan_purge(tree, kind, title, entry, link=link, only_look=request.dry_run)
             if plan is not None and not plan.view.purged and plan.view.time_us > until:
                 continue  # restored since the namespace was read, and perhaps dropped again
             if plan is None:
                 purged_ids.append(id)
                 results.append(
-                    _answer(f"dropped-{kind}", title, tree.logs.url(entry.location), PurgedContent(), asked)
+                    _answer(f"dropped-{kind}", title, tree.logs.url(entry.location), PurgedContent(), request)
                 )
                 continue
             is_needed = purge.is_needed(plan, cuts)
             clones = purge.clones_of(tree, plan)
-            if not asked.dry_run and not is_needed and not clones:
-                asked.progress(f"purging {title}")
+            if not request.dry_run and not is_needed and not clones:
+                request.progress(f"purging {title}")
                 if purge.do(tree, plan):
                     purged_ids.append(id)
                 else:
@@ -432,44 +440,44 @@ def _dropped(
             location = tree.logs.url(entry.location)
             results.append(Vacuumed(kind=f"dropped-{kind}", name=title, location=location, error=str(error)))
             continue
-        results += _of_purges("dropped", plan, asked, is_needed, clones)
+        results += _of_purges("dropped", plan, request, is_needed, clones)
     for drop in purge.due_definitions(namespace.view.state, until):
         purged_ids.append(drop.entry.id)
         title = quoted((*(namespace.path or ()), drop.name))
         shown_kind = f"dropped-{drop.entry.kind}"
-        results.append(_answer(shown_kind, title, namespace.tracked.log.location, PurgedContent(), asked))
-    if not asked.dry_run and purged_ids:
+        results.append(_answer(shown_kind, title, namespace.tracked.log.location, PurgedContent(), request))
+    if not request.dry_run and purged_ids:
         purge.take_off_the_list(namespace, purged_ids)
     return results
 
 
 def _of_purges(
-    why: str, planned: purge.LogPurge, asked: VacuumRequest, kept: bool, clones: Sequence[str] = ()
+    why: str, planned_purge: purge.LogPurge, request: VacuumRequest, kept: bool, clones: Sequence[str] = ()
 ) -> list[Vacuumed]:
-    results = [_of_purge(why, log, asked, kept, clones) for log in planned.all()]
+    results = [_of_purge(why, log, request, kept, clones) for log in planned_purge.all()]
     if not kept and not clones:
         results += [
-            _of_adopted("adopted-files", log.name, log.adopted, asked)
-            for log in planned.all()
+            _of_adopted("adopted-files", log.name, log.adopted, request)
+            for log in planned_purge.all()
             if log.adopted is not None
         ]
     return results + [
         Vacuumed(kind=f"{why}-{log.kind}", name=log.name, location=log.location, error=log.error)
-        for plan in planned.all()
+        for plan in planned_purge.all()
         for log in plan.refused
     ]
 
 
 def _of_purge(
-    why: str, each: purge.LogPurge, asked: VacuumRequest, kept: bool, clones: Sequence[str]
+    why: str, each_purge: purge.LogPurge, request: VacuumRequest, kept: bool, clones: Sequence[str]
 ) -> Vacuumed:
-    content = PurgedContent(foreign=each.content.foreign) if kept or clones else each.content
+    content = PurgedContent(foreign=each_purge.content.foreign) if kept or clones else each_purge.content
     return _answer(
-        f"{why}-{each.kind}",
-        each.name,
-        each.tracked.log.location,
+        f"{why}-{each_purge.kind}",
+        each_purge.name,
+        each_purge.tracked.log.location,
         content,
-        asked,
+        request,
         kept_for_cuts=kept,
         kept_for_clones=tuple(clones),
     )
@@ -479,23 +487,26 @@ def _unlinked(
     tree: NameTree,
     namespace: LogTarget[NamespaceState],
     known: Collection[str],
-    asked: VacuumRequest,
+    request: VacuumRequest,
     now_us: int,
 ) -> list[Vacuumed]:
     """Purge logs and folders of unfinished creations."""
-    made_until, dropped_until = until_us(now_us, asked.write_age_us), until_us(now_us, asked.dropped_age_us)
+    made_until, dropped_until = (
+        until_us(now_us, request.write_age_us),
+        until_us(now_us, request.dropped_age_us),
+    )
     findings = orphans.find(tree, namespace, known, made_until, dropped_until)
     results: list[Vacuumed] = []
-    if not asked.dry_run:
+    if not request.dry_run:
         orphans.note(namespace, findings)
     for orphan in findings.logs:
-        if asked.dry_run or orphans.remove(tree, orphan):
-            results += _of_purges("unlinked", orphan.purge, asked, False)
+        if request.dry_run or orphans.remove(tree, orphan):
+            results += _of_purges("unlinked", orphan.purge, request, False)
     for location, content in findings.folders.items():
-        if not asked.dry_run:
-            purge.delete(tree.logs.table(location), content, asked.progress)
+        if not request.dry_run:
+            purge.delete(tree.logs.table(location), content, request.progress)
         results.append(
-            _answer("unlinked-table", tree.logs.url(location), tree.logs.url(location), content, asked)
+            _answer("unlinked-table", tree.logs.url(location), tree.logs.url(location), content, request)
         )
     for location, files in findings.begun.items():
         url = tree.logs.url(location)
@@ -507,15 +518,15 @@ def _unlinked(
     return results
 
 
-def _leftovers(namespace: LogTarget[NamespaceState], asked: VacuumRequest) -> list[Vacuumed]:
+def _leftovers(namespace: LogTarget[NamespaceState], request: VacuumRequest) -> list[Vacuumed]:
     """Delete objects that a namespace's own log no longer needs. It has no data files, so it needs no fence."""
     namespace_log = namespace.tracked
-    view = namespace_log.current() if asked.dry_run else namespace_log.settled()
+    view = namespace_log.current() if request.dry_run else namespace_log.settled()
     objects = unreferenced(namespace_log.log, view, last_base_from(namespace_log.log, view))
     objects |= namespace_log.store.list_leftovers(f"{namespace_log.log.keys.log}/")
     objects |= namespace_log.store.list_leftovers(f"{purge.folder(namespace_log)}_txn/")
     objects |= namespace_log.store.list_leftovers(folder_of_cuts(namespace_log))
     content = PurgedContent(objects=objects)
-    if not asked.dry_run:
-        purge.delete(namespace_log, content, asked.progress)
-    return [_answer("namespace", namespace.name, namespace_log.log.location, content, asked)]
+    if not request.dry_run:
+        purge.delete(namespace_log, content, request.progress)
+    return [_answer("namespace", namespace.name, namespace_log.log.location, content, request)]

@@ -61,10 +61,12 @@ SAMPLE_ROWS = 256 * 1024
 """Boundaries are computed from about so many rows of so many files, of which the key columns are read."""
 
 
-def _came_of(groups: Sequence[FileGroup], done: Sequence[RewrittenFiles], lost: Collection[int]) -> Compacted:
+def _came_of(
+    groups: Sequence[FileGroup], files: Sequence[RewrittenFiles], lost: Collection[int]
+) -> Compacted:
     """Return the totals read and written for the groups, without the `lost` groups."""
     stay = [at for at in range(len(groups)) if at not in lost]
-    new_files = [file for at in stay for file in done[at].files]
+    new_files = [file for at in stay for file in files[at].files]
     return Compacted(
         read_files=sum(groups[at].files for at in stay),
         read_bytes=sum(groups[at].size_bytes for at in stay),
@@ -105,8 +107,8 @@ def ranked(head: TableHead) -> TableHead:
         return head  # more of the same values: other boundaries would not divide them either
     own_write = OperationFacts(head.version, head.schema, no_files)
 
-    def decide(view: LogView[TableState], passed: Sequence[Commit]) -> Draft:
-        check_conflicts(OperationKind.ALTER, view, passed, own_write, head.name)
+    def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
+        check_conflicts(OperationKind.ALTER, view, passed_commits, own_write, head.name)
         current_metadata = view.state.current
         if current_metadata.clustering != metadata.clustering:
             raise CommitConflict(

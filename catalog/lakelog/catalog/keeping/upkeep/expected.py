@@ -95,14 +95,14 @@ class ExpectedClustering(msgspec.Struct, frozen=True, kw_only=True):
 
 def expected(
     files: pa.Table,
-    chosen: pa.Table,
+    chosen_table: pa.Table,
     metadata: Metadata,
     goal: ClusteringTarget,
     limit_bytes: int | None,
     *,
     renews: bool,
 ) -> ExpectedClustering:
-    """Return the effect of a clustering of the `chosen` files of a table's files.
+    """Return the effect of a clustering of the `chosen_table` files of a table's files.
 
     Both have the form of `FileSet.chunks`. With `renews`, it begins with new boundaries.
     """
@@ -114,7 +114,7 @@ def expected(
     until = 1 << 61
     # For very many steps, several are planned together, because their merged result is nearly the same.
     step_bytes = max(goal.limit_bytes, whole // _STEPS)
-    current_files = _numbered(chosen)
+    current_files = _numbered(chosen_table)
     is_left = False
     for _ in range(_STEPS_MAX):
         remaining_bytes = (
@@ -139,7 +139,7 @@ def expected(
         stay = pc.invert(pc.is_in(current_files["path"], pa.array(paths, pa.string())))
         current_files = pa.concat_tables([current_files.filter(stay), *new_files])
         result = _with(result, groups, new_files, goal)
-    other_files = files.filter(pc.invert(pc.is_in(files["path"], chosen["path"].combine_chunks())))
+    other_files = files.filter(pc.invert(pc.is_in(files["path"], chosen_table["path"].combine_chunks())))
     new_boxes = (
         boxes.of(current_files)
         if not other_files.num_rows
@@ -177,17 +177,21 @@ def overlap_of(files: pa.Table, metadata: Metadata) -> float | None:
 
 
 def _with(
-    done: ExpectedClustering, groups: Sequence[FileGroup], written: Sequence[pa.Table], goal: ClusteringTarget
+    clustering: ExpectedClustering,
+    groups: Sequence[FileGroup],
+    written_tables: Sequence[pa.Table],
+    goal: ClusteringTarget,
 ) -> ExpectedClustering:
     size = sum(group.size_bytes for group in groups)
     return msgspec.structs.replace(
-        done,
-        read_files=done.read_files + sum(group.files for group in groups),
-        read_bytes=done.read_bytes + size,
-        written_files=done.written_files + sum(table.num_rows for table in written),
-        written_bytes=done.written_bytes + sum(int(pc.sum(table["size"]).as_py() or 0) for table in written),
-        deleted_rows=done.deleted_rows + sum(group.deleted for group in groups),
-        commits=done.commits + max(1, -(-size // goal.limit_bytes)),
+        clustering,
+        read_files=clustering.read_files + sum(group.files for group in groups),
+        read_bytes=clustering.read_bytes + size,
+        written_files=clustering.written_files + sum(table.num_rows for table in written_tables),
+        written_bytes=clustering.written_bytes
+        + sum(int(pc.sum(table["size"]).as_py() or 0) for table in written_tables),
+        deleted_rows=clustering.deleted_rows + sum(group.deleted for group in groups),
+        commits=clustering.commits + max(1, -(-size // goal.limit_bytes)),
     )
 
 

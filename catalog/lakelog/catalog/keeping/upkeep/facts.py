@@ -88,9 +88,9 @@ def done_of(entry: HistoryEntry) -> CommitFacts:
     )
 
 
-def last_day(done: Iterable[CommitFacts], now_us: int) -> LastDay:
+def last_day(commit_facts: Iterable[CommitFacts], now_us: int) -> LastDay:
     """Return the counts of the last 24 hours."""
-    recent = [commit for commit in done if commit.time_us > now_us - DAY_US]
+    recent = [commit for commit in commit_facts if commit.time_us > now_us - DAY_US]
     data_commits = [commit for commit in recent if not commit.is_upkeep]
     return LastDay(
         commits=len(recent),

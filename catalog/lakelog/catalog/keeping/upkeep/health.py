@@ -93,7 +93,7 @@ def files_of(head: TableHead) -> pa.Table:
 def subject_of(
     head: TableHead,
     path: Identifier | None,
-    done: list[CommitFacts],
+    commit_facts: list[CommitFacts],
     policy: MaintenancePolicy | None,
     now_us: int,
 ) -> AdviceSubject:
@@ -104,7 +104,7 @@ def subject_of(
         metadata=head.metadata,
         estimates=head.state.estimates,
         oldest=max(1, head.state.expired),
-        done=done,
+        done=commit_facts,
         now_us=now_us,
         deleted_ratio=None if policy is None else policy.deleted_ratio,
         keep_for=None if policy is None else policy.keep_for,
@@ -166,15 +166,15 @@ def _said(policy: MaintenancePolicy | None) -> dict[str, str]:
     }
 
 
-def _counted(tree: NameTree, target: LogTarget[TableState], found: Health) -> Health:
-    """Return `found` with the count of objects that a vacuum would delete now, and with advice by that count."""
+def _counted(tree: NameTree, target: LogTarget[TableState], health: Health) -> Health:
+    """Return `health` with the count of objects that a vacuum would delete now, and with advice by that count."""
     wish = vacuum_wish(dry_run=True, keys=False)
     (table, *other_results) = vacuum_logs(tree, LogScope(tables=[target]), wish)
     files = sum(result.files + result.objects for result in (table, *other_results))
     size_bytes = sum(result.size_bytes + result.object_bytes for result in (table, *other_results))
-    advice = tuple(result for result in found.advice if result.action != VACUUM)
+    advice = tuple(result for result in health.advice if result.action != VACUUM)
     if files:
-        advice = (*advice, vacuum_advice(target.path, found.location, files, size_bytes))
+        advice = (*advice, vacuum_advice(target.path, health.location, files, size_bytes))
     return msgspec.structs.replace(
-        found, unreachable_files=files, unreachable_bytes=size_bytes, advice=advice
+        health, unreachable_files=files, unreachable_bytes=size_bytes, advice=advice
     )

@@ -58,8 +58,8 @@ def is_counted(type: Type) -> bool:
     return isinstance(type, AtomicType) and type.family in BYTES_OF
 
 
-def _rows_due(known: TableEstimates) -> float:
-    return max(1, REFRESH_SHARE * known.rows)
+def _rows_due(known_estimates: TableEstimates) -> float:
+    return max(1, REFRESH_SHARE * known_estimates.rows)
 
 
 def due_since(head: TableHead, files: pa.Table) -> int:
@@ -173,14 +173,14 @@ class _Counted:
         )
 
 
-def _smaller(one: pa.Scalar, other: pa.Scalar) -> pa.Scalar:
+def _smaller(scalar: pa.Scalar, other_scalar: pa.Scalar) -> pa.Scalar:
     """Return the smaller of two values, the first if they are equal. NaN is the largest."""
-    if pa.types.is_floating(one.type):
-        if math.isnan(other.as_py()):
-            return one
-        if math.isnan(one.as_py()):
-            return other
-    return other if pc.less(other, one).as_py() else one
+    if pa.types.is_floating(scalar.type):
+        if math.isnan(other_scalar.as_py()):
+            return scalar
+        if math.isnan(scalar.as_py()):
+            return other_scalar
+    return other_scalar if pc.less(other_scalar, scalar).as_py() else scalar
 
 
 class DistinctCounter:

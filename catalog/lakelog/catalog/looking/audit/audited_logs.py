@@ -140,19 +140,21 @@ def logs_below(tree: NameTree, path: Identifier) -> list[AuditedLog]:
     return below + _commits_about(all_logs, parents - {log.location for log in below}, ids)
 
 
-def _commits_about(everything: Sequence[AuditedLog], parents: set[str], ids: set[str]) -> list[AuditedLog]:
-    return [replace(log, about=frozenset(ids)) for log in everything if log.location in parents]
+def _commits_about(audited_logs: Sequence[AuditedLog], parents: set[str], ids: set[str]) -> list[AuditedLog]:
+    return [replace(log, about=frozenset(ids)) for log in audited_logs if log.location in parents]
 
 
-def _add(found: dict[str, AuditedLog], log: AuditedLog) -> None:
+def _add(audited_logs: dict[str, AuditedLog], log: AuditedLog) -> None:
     """Add a log, or add its name to the log at that place."""
-    other_log = found.get(log.location)
+    other_log = audited_logs.get(log.location)
     if other_log is None:
-        found[log.location] = log
+        audited_logs[log.location] = log
     else:
         is_live = any(not name.dropped for name in other_log.names.values())
         names = {**log.names, **other_log.names} if is_live else {**other_log.names, **log.names}
-        found[log.location] = replace(other_log, names=names, above=other_log.above if is_live else log.above)
+        audited_logs[log.location] = replace(
+            other_log, names=names, above=other_log.above if is_live else log.above
+        )
 
 
 _ReadNamespace = tuple[AuditedLog, NameNow, dict[str, _Link]]

@@ -27,7 +27,7 @@ _VERSION = re.compile(r"([0-9]{20})\.json")
 _SEARCHED_FROM_VERSIONS = 256
 """Below this number of versions, reading all of them is faster than searching for a time."""
 
-Read: TypeAlias = Commit | Tombstone | str
+ReadVersion: TypeAlias = Commit | Tombstone | str
 """The object at a version: an entry, or the reason why none can be read, as text."""
 
 
@@ -172,7 +172,7 @@ def _buried_by_now(log: Log[Any]) -> int:
 
 def _with_following(
     log: Log[Any], first: int, last: int, head: int, newest_first: bool, batch: int
-) -> Iterator[tuple[int, Read, Read | None]]:
+) -> Iterator[tuple[int, ReadVersion, ReadVersion | None]]:
     """Yield each version with the version after it, None after the head."""
     if newest_first:
         next_entry = _read(log, last + 1, last + 1)[0] if last < head else None
@@ -182,7 +182,7 @@ def _with_following(
                 yield version, entry, next_entry
                 next_entry = entry
         return
-    previous_entry: Read | None = None
+    previous_entry: ReadVersion | None = None
     until = min(last + 1, head)
     for start in range(first, until + 1, batch):
         for version, entry in enumerate(_read(log, start, min(start + batch - 1, until)), start):
@@ -193,14 +193,14 @@ def _with_following(
         yield last, previous_entry, None
 
 
-def _read(log: Log[Any], first: int, last: int) -> list[Read]:
+def _read(log: Log[Any], first: int, last: int) -> list[ReadVersion]:
     return [
         _decoded(log, version, data)
         for version, data in enumerate(log.replay.get_versions(range(first, last + 1)), first)
     ]
 
 
-def _decoded(log: Log[Any], version: int, data: bytes | None) -> Read:
+def _decoded(log: Log[Any], version: int, data: bytes | None) -> ReadVersion:
     if data is None:
         return f"{log.replay.at(log.keys.commit(version))} is missing"
     try:
@@ -219,27 +219,27 @@ class _Chain:
         self.verify = verify
 
     def checked(
-        self, version: int, this: Read, following: Read | None, newest_first: bool
+        self, version: int, this: ReadVersion, next_read: ReadVersion | None, newest_first: bool
     ) -> list[AuditedVersion]:
-        """Return the entries for a version and for its link with the `following` version, in the requested
+        """Return the entries for a version and for its link with the `next_read` version, in the requested
         order."""
         entries: list[AuditedVersion] = []
         if (
             self.verify
             and not isinstance(this, str)
-            and following is not None
-            and not isinstance(following, str)
+            and next_read is not None
+            and not isinstance(next_read, str)
         ):
-            link = self._broken_link(this, following)
+            link = self._broken_link(this, next_read)
             if link is not None:
                 entries.append(AuditedVersion(version + 1, problem=link))
         if isinstance(this, str):
             entries.append(AuditedVersion(version, problem=this))
         else:
-            entries += self._of_entry(this, following)
+            entries += self._of_entry(this, next_read)
         return entries if newest_first else entries[::-1]
 
-    def _of_entry(self, entry: Commit | Tombstone, following: Read | None) -> list[AuditedVersion]:
+    def _of_entry(self, entry: Commit | Tombstone, next_read: ReadVersion | None) -> list[AuditedVersion]:
         entries = (
             [AuditedVersion(entry.version, problem=problem) for problem in self._misfits(entry)]
             if self.verify
@@ -248,7 +248,7 @@ class _Chain:
         settlement: SettledIntent | None = None
         if isinstance(entry, Commit) and entry.intent is not None:
             try:
-                settlement = self._settled(entry, following)
+                settlement = self._settled(entry, next_read)
             except (FormatError, InvalidInput) as error:
                 return [*entries, AuditedVersion(entry.version, problem=str(error))]
             if settlement is None:
@@ -256,15 +256,15 @@ class _Chain:
         effect = effective(entry, settlement)
         return entries if effect is None else [*entries, AuditedVersion(entry.version, entry=effect)]
 
-    def _settled(self, intent: Commit, following: Read | None) -> SettledIntent | None:
+    def _settled(self, intent: Commit, next_read: ReadVersion | None) -> SettledIntent | None:
         """Return the outcome of an intent.
 
         The commit after it says so, else the decision. None while undecided.
         """
-        if isinstance(following, Commit) and following.settles is not None:
-            return following.settles
+        if isinstance(next_read, Commit) and next_read.settles is not None:
+            return next_read.settles
         settlement = self.log.replay.decided(intent)
-        if settlement is None and following is not None:
+        if settlement is None and next_read is not None:
             raise FormatError(
                 f"{self._at(intent.version)} is part of a transaction whose decision is missing, although a later "
                 "version exists"
@@ -291,12 +291,12 @@ class _Chain:
             self.expired = 0 if base is None else base.root.version
         return version <= self.expired
 
-    def _broken_link(self, before: Commit | Tombstone, entry: Commit | Tombstone) -> str | None:
-        why = broken_link(before, entry)
+    def _broken_link(self, commit_before: Commit | Tombstone, entry: Commit | Tombstone) -> str | None:
+        why = broken_link(commit_before, entry)
         if why is None:
             return None
         return (
-            f"the hash chain breaks between versions {before.version} and {entry.version}: "
+            f"the hash chain breaks between versions {commit_before.version} and {entry.version}: "
             f"{self._at(entry.version)} {why}; one of them was replaced"
         )
 

@@ -99,12 +99,14 @@ def _metrics_type(name: str, metadata: Metadata) -> pa.DataType:
     return pa.struct([*parts, pa.field("lower_bound", _shown(type)), pa.field("upper_bound", _shown(type))])
 
 
-def files(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
+def files(table: TableHead, wanted_schema: pa.Schema) -> Iterator[pa.Table]:
     table.note_rows_read(None)
     for chunk in table.chunks():
         for start in range(0, chunk.num_rows, ROWS_PER_CHUNK):
             part = chunk.slice(start, ROWS_PER_CHUNK).combine_chunks()
-            yield pa.Table.from_arrays([_column(part, field, table) for field in wanted], schema=wanted)
+            yield pa.Table.from_arrays(
+                [_column(part, field, table) for field in wanted_schema], schema=wanted_schema
+            )
 
 
 def _column(files: pa.Table, field: pa.Field, table: TableHead) -> pa.Array:
@@ -169,11 +171,11 @@ def _metrics(files: pa.Table, metadata: Metadata, type: pa.StructType) -> pa.Arr
     return pa.StructArray.from_arrays(arrays, fields=columns)
 
 
-def _statistic(files: pa.Table, name: str, kept: pa.DataType, shown: pa.DataType) -> pa.Array:
+def _statistic(files: pa.Table, name: str, kept: pa.DataType, data_type: pa.DataType) -> pa.Array:
     if name not in files.column_names:
-        return pa.nulls(files.num_rows, shown)
+        return pa.nulls(files.num_rows, data_type)
     values = array_of(files, name)
-    return _as_shown(values if name.startswith("n") else converted(values, kept), shown)
+    return _as_shown(values if name.startswith("n") else converted(values, kept), data_type)
 
 
 def partitions_schema(table: TableHead) -> pa.Schema:
@@ -182,7 +184,7 @@ def partitions_schema(table: TableHead) -> pa.Schema:
     return pa.schema([*partition, *spec, *_COUNTS])
 
 
-def partitions(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
+def partitions(table: TableHead, wanted_schema: pa.Schema) -> Iterator[pa.Table]:
     """Yield a row for each partition of each spec that has files.
 
     A table without partitioning has a single row.
@@ -215,7 +217,7 @@ def partitions(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
     if not groups.num_rows or not (keys or table.state.files.file_count):
         return
     columns = dict(zip(counts, (array_of(groups, name) for name in counts), strict=True))
-    for field in wanted:
+    for field in wanted_schema:
         if field.name == _PARTITION:
             parts = [field.type.field(place) for place in range(field.type.num_fields)]
             shown_values = [
@@ -224,7 +226,7 @@ def partitions(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
             columns[_PARTITION] = pa.StructArray.from_arrays(shown_values, fields=parts)
         elif field.name == "spec_id":
             columns["spec_id"] = array_of(groups, "spec")
-    yield pa.Table.from_arrays([columns[field.name] for field in wanted], schema=wanted)
+    yield pa.Table.from_arrays([columns[field.name] for field in wanted_schema], schema=wanted_schema)
 
 
 def _grouped(files: pa.Table, keys: list[str], counts: list[str]) -> pa.Table:
@@ -232,7 +234,7 @@ def _grouped(files: pa.Table, keys: list[str], counts: list[str]) -> pa.Table:
     return sums.select([*keys, *(f"{name}_sum" for name in counts)]).rename_columns([*keys, *counts])
 
 
-def manifests(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
+def manifests(table: TableHead, wanted_schema: pa.Schema) -> Iterator[pa.Table]:
     """Yield a row for each manifest that a cold reader of this version would read, and for later commits."""
     file_lists = table.state.files.stored_in()
     rows = [
@@ -255,5 +257,5 @@ def manifests(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
     ]
     if rows:
         yield pa.Table.from_pylist(
-            [{name: row[name] for name in wanted.names} for row in rows], schema=wanted
+            [{name: row[name] for name in wanted_schema.names} for row in rows], schema=wanted_schema
         )

@@ -106,8 +106,8 @@ _SUMMARY = {
 _TOTALS = ("total-data-files", "total-records", "total-files-size")
 
 
-def history(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
-    return _chunks(_history_rows(table.changes(newest_first=True)), wanted)
+def history(table: TableHead, wanted_schema: pa.Schema) -> Iterator[pa.Table]:
+    return _chunks(_history_rows(table.changes(newest_first=True)), wanted_schema)
 
 
 def _history_rows(newest_first: Iterable[Commit]) -> Iterator[dict[str, Any]]:
@@ -147,8 +147,8 @@ def _continues_from(commit: Commit) -> int | None:
     return None
 
 
-def snapshots(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
-    return _chunks(_snapshot_rows(table), wanted)
+def snapshots(table: TableHead, wanted_schema: pa.Schema) -> Iterator[pa.Table]:
+    return _chunks(_snapshot_rows(table), wanted_schema)
 
 
 def _snapshot_rows(table: TableHead) -> Iterator[dict[str, Any]]:
@@ -220,15 +220,15 @@ def _after(totals: Mapping[str, int], commit: Commit) -> dict[str, int]:
     return new_totals
 
 
-def detail(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
-    yield from _chunks(_detail_rows(table, wanted), wanted)
+def detail(table: TableHead, wanted_schema: pa.Schema) -> Iterator[pa.Table]:
+    yield from _chunks(_detail_rows(table, wanted_schema), wanted_schema)
 
 
-def _detail_rows(table: TableHead, wanted: pa.Schema) -> Iterator[dict[str, Any]]:
+def _detail_rows(table: TableHead, wanted_schema: pa.Schema) -> Iterator[dict[str, Any]]:
     files, is_new = table.state.files, table.tracked.transaction.creates_log
     yield {
         "version": table.version,
-        "created_at": None if is_new or "created_at" not in wanted.names else _created_us(table),
+        "created_at": None if is_new or "created_at" not in wanted_schema.names else _created_us(table),
         "modified_at": None if is_new else table.time_us,
         "record_count": files.row_count,
         "file_count": files.file_count,
@@ -242,7 +242,7 @@ def _created_us(table: TableHead) -> int | None:
     return None if first is None or first.log_id != table.id else first.time_us
 
 
-def refs(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
+def refs(table: TableHead, wanted_schema: pa.Schema) -> Iterator[pa.Table]:
     rows = (
         []
         if table.tracked.transaction.creates_log
@@ -250,10 +250,10 @@ def refs(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
     )
     for name, ref in sorted(table.state.refs.items()):
         rows.append({"name": name, "type": ref.kind.upper(), "version": ref.version})
-    return _chunks(iter(rows), wanted)
+    return _chunks(iter(rows), wanted_schema)
 
 
-def log(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
+def log(table: TableHead, wanted_schema: pa.Schema) -> Iterator[pa.Table]:
     rows = (
         {
             "version": commit.version,
@@ -267,13 +267,14 @@ def log(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
         }
         for commit in table.changes()
     )
-    return _chunks(rows, wanted)
+    return _chunks(rows, wanted_schema)
 
 
-def _chunks(rows: Iterator[Mapping[str, Any]], wanted: pa.Schema) -> Iterator[pa.Table]:
+def _chunks(rows: Iterator[Mapping[str, Any]], wanted_schema: pa.Schema) -> Iterator[pa.Table]:
     while chunk := list(islice(rows, ROWS_PER_CHUNK)):
         yield pa.Table.from_arrays(
-            [pa.array([row[field.name] for row in chunk], field.type) for field in wanted], schema=wanted
+            [pa.array([row[field.name] for row in chunk], field.type) for field in wanted_schema],
+            schema=wanted_schema,
         )
 
 

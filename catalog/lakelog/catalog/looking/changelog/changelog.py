@@ -40,7 +40,7 @@ from lakelog.catalog.core.schema import (
     with_children,
 )
 from lakelog.catalog.core.writes import wider_type
-from lakelog.catalog.looking.changelog.file_diffs import ENTRY, Entry, FileDiff, FileDiffs, file_diffs
+from lakelog.catalog.looking.changelog.file_diffs import ENTRY, FileDiff, FileDiffs, FileEntry, file_diffs
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -99,16 +99,16 @@ class ChangeRange:
         return None if self.end_us is None else self.end_us - (not self.with_end)
 
 
-def changelog_of(table: HasHead, asked: ChangeRange) -> Changelog:
+def changelog_of(table: HasHead, asked_range: ChangeRange) -> Changelog:
     """Return the requested changes of a table or branch.
 
     In a transaction, its own changes are left out. Raises InvalidInput for a tag.
     """
-    first, last = asked_versions(table, asked)
+    first, last = asked_versions(table, asked_range)
     return Changelog(table.table_head.at_version(table.table_head.version), first, last)
 
 
-def asked_versions(table: HasHead, asked: ChangeRange) -> tuple[int, int]:
+def asked_versions(table: HasHead, asked_range: ChangeRange) -> tuple[int, int]:
     """As `versions_of`, for a table or branch. Raises InvalidInput for a tag."""
     head = table.table_head
     if head.is_tag:
@@ -116,10 +116,10 @@ def asked_versions(table: HasHead, asked: ChangeRange) -> tuple[int, int]:
             f"{head.name} is on {head.ref}, which is a tag and never changes: read the changes of the table or of a "
             "branch"
         )
-    return versions_of(asked, head)
+    return versions_of(asked_range, head)
 
 
-def versions_of(asked: ChangeRange, head: TableHead) -> tuple[int, int]:
+def versions_of(asked_range: ChangeRange, head: TableHead) -> tuple[int, int]:
     """Return the first and the last version of the requested changes.
 
     If there are none, the last is before the first. Raises NotFound if a requested version does not exist.
@@ -127,7 +127,7 @@ def versions_of(asked: ChangeRange, head: TableHead) -> tuple[int, int]:
     tracked, newest, name = head.tracked, head.version, head.name
     if tracked.transaction.creates_log:
         raise NotFound(f"{name} has no version yet: this transaction creates it")
-    for version in (asked.start_version, asked.end_version):
+    for version in (asked_range.start_version, asked_range.end_version):
         if version is not None and not 1 <= version <= newest:
             raise NotFound(f"{name} has no version {version}: its versions are 1 to {newest}")
 
@@ -137,17 +137,17 @@ def versions_of(asked: ChangeRange, head: TableHead) -> tuple[int, int]:
         except NotFound:
             return 0
 
-    if asked.start_latest:
+    if asked_range.start_latest:
         first = newest + 1
-    elif asked.start_version is not None:
-        first = asked.start_version + (not asked.with_start)
+    elif asked_range.start_version is not None:
+        first = asked_range.start_version + (not asked_range.with_start)
     else:
-        assert asked.start_us is not None
-        first = at(asked.start_us - asked.with_start) + 1
-    if asked.end_version is not None:
-        last = asked.end_version - (not asked.with_end)
-    elif asked.last_us is not None:
-        last = at(asked.last_us)
+        assert asked_range.start_us is not None
+        first = at(asked_range.start_us - asked_range.with_start) + 1
+    if asked_range.end_version is not None:
+        last = asked_range.end_version - (not asked_range.with_end)
+    elif asked_range.last_us is not None:
+        last = at(asked_range.last_us)
     else:
         last = newest
     return first, last
@@ -264,14 +264,14 @@ class Changelog:
         ]
         return pa.Table.from_pylist(rows, schema=ENTRY)
 
-    def _wanted(self, bound: Bound | None) -> list[tuple[FileDiff, str]]:
+    def _wanted(self, bound_condition: Bound | None) -> list[tuple[FileDiff, str]]:
         parts = [
             (diff, change)
             for diff in self._diffs
             for change, is_there in ((DELETE, diff.takes_rows), (INSERT, diff.brings_rows))
             if is_there
         ]
-        if bound is None or not parts:
+        if bound_condition is None or not parts:
             return parts
         columns: dict[str, pa.Array] = {
             "rows": pa.array([1] * len(parts), pa.int64()),
@@ -285,10 +285,10 @@ class Changelog:
         for field, column in zip(_ADDED, values, strict=True):
             columns[f"lo{field.id}"] = columns[f"hi{field.id}"] = column
             columns[f"nulls{field.id}"] = pa.array([0] * len(parts), pa.int64())
-        mask = may_match(pa.table(columns), bound, ()).to_pylist()
+        mask = may_match(pa.table(columns), bound_condition, ()).to_pylist()
         return [part for part, keep in zip(parts, mask, strict=True) if keep]
 
-    def _entries(self, part: tuple[FileDiff, str]) -> Iterator[tuple[FileDiff, str, list[Entry]]]:
+    def _entries(self, part: tuple[FileDiff, str]) -> Iterator[tuple[FileDiff, str, list[FileEntry]]]:
         diff, change = part
         whole = diff.added if change == INSERT else diff.removed
         yield diff, change, list(whole)
@@ -298,7 +298,7 @@ class Changelog:
             if rows:
                 yield diff, change, [_only(new, rows)]
 
-    def _difference(self, old: Entry, new: Entry) -> tuple[BitMap, BitMap]:
+    def _difference(self, old: FileEntry, new: FileEntry) -> tuple[BitMap, BitMap]:
         """Return the positions of rows deleted only in `new`, and of rows deleted only in `old`."""
         old_deletes, new_deletes = (
             read_vector(
@@ -354,8 +354,8 @@ class Changelog:
             raise NotFound(f"version {self.first - 1} belongs to another table")
         return previous_head
 
-    def _check_types(self, found: FileDiffs) -> None:
-        for version, schema in found.schemas:
+    def _check_types(self, diffs: FileDiffs) -> None:
+        for version, schema in diffs.schemas:
             wider = wider_type(schema, self.metadata.schema)
             if wider is not None:
                 raise InvalidInput(
@@ -364,7 +364,7 @@ class Changelog:
                 )
 
 
-def as_change(entry: Entry, change: str, version: int, time_us: int, name: str) -> Entry:
+def as_change(entry: FileEntry, change: str, version: int, time_us: int, name: str) -> FileEntry:
     """Return the entry of a file whose rows are all the same kind of change, in a version of the table
     `name`.
 
@@ -383,12 +383,12 @@ def as_change(entry: Entry, change: str, version: int, time_us: int, name: str) 
     return {**entry, CONSTANTS: constants_to_json(constants)}
 
 
-def _physical_rows(entry: Entry) -> int:
+def _physical_rows(entry: FileEntry) -> int:
     deleted_rows = 0 if entry[DELETES] is None else deletes_from_json(entry[DELETES]).rows
     return int(entry["rows"]) + deleted_rows
 
 
-def _only(entry: Entry, rows: BitMap) -> Entry:
+def _only(entry: FileEntry, rows: BitMap) -> FileEntry:
     """Return the entry of a file with only these rows live."""
     from pyroaring import BitMap
 

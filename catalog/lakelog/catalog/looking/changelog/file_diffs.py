@@ -30,7 +30,7 @@ from lakelog.catalog.core.state import (
 )
 from lakelog.log.errors import NotFound
 
-Entry = dict[str, Any]
+FileEntry = dict[str, Any]
 """A data file, by the columns of `ENTRY`."""
 
 ENTRY = pa.schema(
@@ -68,9 +68,9 @@ class FileDiff:
 
     version: int
     time_us: int
-    removed: Sequence[Entry] = ()
-    added: Sequence[Entry] = ()
-    changed: Sequence[tuple[Entry, Entry]] = ()
+    removed: Sequence[FileEntry] = ()
+    added: Sequence[FileEntry] = ()
+    changed: Sequence[tuple[FileEntry, FileEntry]] = ()
     fresh: bool = False
     backwards: bool = False
 
@@ -140,7 +140,7 @@ def file_diffs(head: TableHead, first: int, last: int, before: Callable[[], Tabl
     if replaced_versions or branch_version is not None:
         return FileDiffs((), schemas, replaced_versions, branch_version)
     needed_paths = _needed_before(steps)
-    live: dict[str, Entry] = {}
+    live: dict[str, FileEntry] = {}
     # After a rollback, the columns of the first versions may differ from all schemas in the
     # commits.
     if needed_paths or (goes_back and first > 1):
@@ -150,7 +150,7 @@ def file_diffs(head: TableHead, first: int, last: int, before: Callable[[], Tabl
     return FileDiffs(list(_paired(steps, live)), schemas, ())
 
 
-def entries(files: pa.Table) -> list[Entry]:
+def entries(files: pa.Table) -> list[FileEntry]:
     """Return files (in the form of `FileSet.chunks`) as entries."""
     columns = [
         files[field.name].cast(field.type)
@@ -158,7 +158,7 @@ def entries(files: pa.Table) -> list[Entry]:
         else pa.nulls(files.num_rows, field.type)
         for field in ENTRY
     ]
-    rows: list[Entry] = pa.table(columns, schema=ENTRY).to_pylist()
+    rows: list[FileEntry] = pa.table(columns, schema=ENTRY).to_pylist()
     return rows
 
 
@@ -171,14 +171,14 @@ class _Step:
     version: int
     time_us: int
     removed: Collection[str]
-    added: dict[str, Entry]
+    added: dict[str, FileEntry]
     operations: Collection[str]
     backwards: bool
 
 
 def _step(files: CommitFiles) -> _Step:
     removed_paths: dict[str, None] = {}
-    added_entries: dict[str, Entry] = {}
+    added_entries: dict[str, FileEntry] = {}
     operations: dict[str, None] = {}
     backwards = False
     for event in files.events:
@@ -209,11 +209,11 @@ def _needed_before(steps: Sequence[_Step]) -> set[str]:
     return needed_paths
 
 
-def _entries_at(head: TableHead, paths: set[str]) -> list[Entry]:
+def _entries_at(head: TableHead, paths: set[str]) -> list[FileEntry]:
     return [entry for chunk in head.files_named(paths) for entry in entries(chunk)]
 
 
-def _paired(steps: Sequence[_Step], live: dict[str, Entry]) -> Iterator[FileDiff]:
+def _paired(steps: Sequence[_Step], live: dict[str, FileEntry]) -> Iterator[FileDiff]:
     for step in steps:
         removed_entries = [live.pop(path) for path in step.removed]
         live.update(step.added)
@@ -237,6 +237,6 @@ def _paired(steps: Sequence[_Step], live: dict[str, Entry]) -> Iterator[FileDiff
         )
 
 
-def _is_same_file(old: Entry, new: Entry) -> bool:
+def _is_same_file(old: FileEntry, new: FileEntry) -> bool:
     """Return whether a path that is removed and added is the same file. A file outside can be added again."""
     return bool(old["write"] == new["write"] and old[FIRST_ROW] == new[FIRST_ROW])

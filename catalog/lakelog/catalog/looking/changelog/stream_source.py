@@ -244,7 +244,7 @@ class TableStream:
         return position.moved(oldest_version + 1)
 
     def _taken(
-        self, files: pa.Table, index: int, spent: BatchSize, limits: StreamLimits
+        self, files: pa.Table, index: int, spent_size: BatchSize, limits: StreamLimits
     ) -> tuple[int | None, BatchSize]:
         """Return the index in `files` at which the batch ends, and its size.
 
@@ -255,12 +255,12 @@ class TableStream:
         while at < files.num_rows:
             part = files.slice(at, LOOKED_AT_ONCE)
             for size, rows in zip(part["size"].to_pylist(), part["rows"].to_pylist(), strict=True):
-                larger_size = spent.with_file(size, rows)
-                if spent.files and larger_size.exceeds(limits):
-                    return at, spent
-                spent = larger_size
+                larger_size = spent_size.with_file(size, rows)
+                if spent_size.files and larger_size.exceeds(limits):
+                    return at, spent_size
+                spent_size = larger_size
                 at += 1
-        return None, spent
+        return None, spent_size
 
     def _reason_to_stop(self, seen: StreamVersion) -> StreamStopped | None:
         reason = self._change_of_columns(seen)
@@ -311,14 +311,14 @@ class TableStream:
                 f"the table, or its bucket, was set back to an earlier time, and has gone on since. {RESTORED}"
             )
 
-    def _marked(self, before: StreamPosition | None, position: StreamPosition) -> StreamPosition:
+    def _marked(self, position_before: StreamPosition | None, position: StreamPosition) -> StreamPosition:
         """Return a position with the hash of the version read last.
 
         A position that has not moved is unchanged.
         """
-        if before is not None and before.order == position.order:
-            return before
-        if before is None and position.last_read != self.newest.version:
+        if position_before is not None and position_before.order == position.order:
+            return position_before
+        if position_before is None and position.last_read != self.newest.version:
             return position  # of a stream that begins: nothing was read yet
         return msgspec.structs.replace(position, read=self._hash_of(position.last_read))
 

@@ -29,20 +29,22 @@ _OF_COLUMNS: tuple[tuple[str, Callable[[ColumnPicture], str]], ...] = (
 )
 
 
-def differences(before: DefinitionPicture, after: DefinitionPicture) -> list[PictureDifference]:
+def differences(
+    picture_before: DefinitionPicture, picture_after: DefinitionPicture
+) -> list[PictureDifference]:
     """Return the differences: of columns first, then of properties, then of the rest."""
-    changes = _columns(before.columns, after.columns)
-    properties_before, properties_after = before.properties, after.properties
+    changes = _columns(picture_before.columns, picture_after.columns)
+    properties_before, properties_after = picture_before.properties, picture_after.properties
     for name in sorted({*properties_before, *properties_after}):
         if properties_before.get(name) != properties_after.get(name):
             changes.append(_said("property", name, properties_before.get(name), properties_after.get(name)))
     texts = (
-        ("partitioning", before.partitioning, after.partitioning),
-        ("sort order", before.sorting, after.sorting),
-        ("clustering", before.clustering, after.clustering),
-        ("constraints", before.constraints, after.constraints),
-        ("comment", (before.comment or "",), (after.comment or "",)),
-        ("provider", (before.provider or "",), (after.provider or "",)),
+        ("partitioning", picture_before.partitioning, picture_after.partitioning),
+        ("sort order", picture_before.sorting, picture_after.sorting),
+        ("clustering", picture_before.clustering, picture_after.clustering),
+        ("constraints", picture_before.constraints, picture_after.constraints),
+        ("comment", (picture_before.comment or "",), (picture_after.comment or "",)),
+        ("provider", (picture_before.provider or "",), (picture_after.provider or "",)),
     )
     for subject, texts_before, texts_after in texts:
         if texts_before != texts_after:
@@ -52,11 +54,13 @@ def differences(before: DefinitionPicture, after: DefinitionPicture) -> list[Pic
     return changes
 
 
-def _columns(before: Sequence[ColumnPicture], after: Sequence[ColumnPicture]) -> list[PictureDifference]:
-    columns_before = {column.id: column for column in before}
-    columns_after = {column.id: column for column in after}
+def _columns(
+    pictures_before: Sequence[ColumnPicture], pictures_after: Sequence[ColumnPicture]
+) -> list[PictureDifference]:
+    columns_before = {column.id: column for column in pictures_before}
+    columns_after = {column.id: column for column in pictures_after}
     changes: list[PictureDifference] = []
-    for column in after:
+    for column in pictures_after:
         old_column = columns_before.get(column.id)
         if old_column is None:
             changes.append(_said("column", column.name, None, _text(column)))
@@ -68,13 +72,15 @@ def _columns(before: Sequence[ColumnPicture], after: Sequence[ColumnPicture]) ->
                 changes.append(_said(f"column's {name}", column.name, text(old_column), text(column)))
     changes += [
         _said("column", column.name, _text(column), None)
-        for column in before
+        for column in pictures_before
         if column.id not in columns_after
     ]
     if [id for id in columns_before if id in columns_after] != [
         id for id in columns_after if id in columns_before
     ]:
-        orders = (", ".join(column.name for column in columns) for columns in (before, after))
+        orders = (
+            ", ".join(column.name for column in columns) for columns in (pictures_before, pictures_after)
+        )
         changes.append(_said("order of columns", "", *orders))
     return changes
 

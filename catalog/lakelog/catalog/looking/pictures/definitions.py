@@ -87,9 +87,9 @@ def _commit(head: TableHead, version: int) -> Commit:
     return next(head.tracked.log.commits(version, version))
 
 
-def definitions_of(found: dict[int, Metadata]) -> tuple[DefinitionPicture, ...]:
+def definitions_of(found_metadata: dict[int, Metadata]) -> tuple[DefinitionPicture, ...]:
     """Return the definitions, the oldest first, each with the version in which it begins."""
-    definitions = [definition_of(metadata, version) for version, metadata in sorted(found.items())]
+    definitions = [definition_of(metadata, version) for version, metadata in sorted(found_metadata.items())]
     distinct = definitions[:1]
     for before, after in pairwise(definitions):
         if not _is_same(before, after):
@@ -97,9 +97,9 @@ def definitions_of(found: dict[int, Metadata]) -> tuple[DefinitionPicture, ...]:
     return tuple(distinct)
 
 
-def _is_same(one: DefinitionPicture, other: DefinitionPicture) -> bool:
+def _is_same(picture: DefinitionPicture, other_picture: DefinitionPicture) -> bool:
     names = (name for name in DefinitionPicture.__struct_fields__ if name != "version")
-    return all(getattr(one, name) == getattr(other, name) for name in names)
+    return all(getattr(picture, name) == getattr(other_picture, name) for name in names)
 
 
 def definition_of(metadata: Metadata, version: int) -> DefinitionPicture:

@@ -238,13 +238,13 @@ def _schemas(metadata: dict[int, Metadata]) -> Around:
     return around
 
 
-def _with_older(found: ChangeTimeline, entries: Sequence[AuditEntry], limit: int) -> list[ChangePicture]:
+def _with_older(timeline: ChangeTimeline, entries: Sequence[AuditEntry], limit: int) -> list[ChangePicture]:
     """Return the changes, with a single entry for all changes that were not read."""
     if len(entries) <= limit:
-        return found.changes
+        return timeline.changes
     first = entries[limit]
     # Those of a namespace that were read may be of one log, and older ones of others all the same.
-    is_one_log = found.lanes[0].kind == MAIN
+    is_one_log = timeline.lanes[0].kind == MAIN
     description = f"versions 1-{first.version}" if is_one_log else "older changes"
     older = ChangePicture(
         kind="older",
@@ -253,7 +253,7 @@ def _with_older(found: ChangeTimeline, entries: Sequence[AuditEntry], limit: int
         time_us=time_of(first),
         text=f"{description} were not read: only the newest {limit:,} were asked for",
     )
-    return [*found.changes[:limit], older]
+    return [*timeline.changes[:limit], older]
 
 
 def _files(head: TableHead) -> tuple[pa.Table | None, str | None]:

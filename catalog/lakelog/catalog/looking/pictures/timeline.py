@@ -151,11 +151,11 @@ def with_aborted(changes: Sequence[ChangePicture]) -> list[ChangePicture]:
 
 
 class _Branches:
-    def __init__(self, found: ChangeTimeline, entries: Sequence[AuditEntry]) -> None:
-        self._found = found
+    def __init__(self, timeline: ChangeTimeline, entries: Sequence[AuditEntry]) -> None:
+        self._found = timeline
         self._entries = entries
         self._live: dict[str, int] = {MAIN: 0}
-        found.lanes = [LanePicture(name=MAIN, kind="main", column=0)]
+        timeline.lanes = [LanePicture(name=MAIN, kind="main", column=0)]
 
     def draw(self) -> None:
         """Put each change on the lane whose contents it changed, from the oldest change to the newest."""
@@ -230,20 +230,20 @@ def _parts(entry: AuditEntry) -> list[tuple[str, Mapping[str, Any]]]:
 # The lanes of a namespace: its logs
 
 
-def _draw_logs(found: ChangeTimeline, entries: Sequence[AuditEntry]) -> None:
-    counts = Counter(change.log for change in found.changes if change.kind == "commit")
+def _draw_logs(timeline: ChangeTimeline, entries: Sequence[AuditEntry]) -> None:
+    counts = Counter(change.log for change in timeline.changes if change.kind == "commit")
     busiest_logs = [log for log, _ in counts.most_common(LOG_COLUMNS)]
-    entry_of_log = {change.log: entry for change, entry in zip(found.changes, entries, strict=True)}
-    found.lanes = [
+    entry_of_log = {change.log: entry for change, entry in zip(timeline.changes, entries, strict=True)}
+    timeline.lanes = [
         LanePicture(name=_name(entry_of_log[log]), kind="log", column=column)
         for column, log in enumerate(busiest_logs)
     ]
     if len(counts) > len(busiest_logs):
-        found.lanes.append(LanePicture(name="all others", kind="others", column=len(busiest_logs)))
+        timeline.lanes.append(LanePicture(name="all others", kind="others", column=len(busiest_logs)))
     places = {log: place for place, log in enumerate(busiest_logs)}
-    last_lane = max(0, len(found.lanes) - 1)
-    found.changes = [
-        msgspec.structs.replace(change, lane=places.get(change.log, last_lane)) for change in found.changes
+    last_lane = max(0, len(timeline.lanes) - 1)
+    timeline.changes = [
+        msgspec.structs.replace(change, lane=places.get(change.log, last_lane)) for change in timeline.changes
     ]
 
 

@@ -14,26 +14,29 @@ ROOT = "(root)"
 """The name of the warehouse's root namespace in lists."""
 
 
-def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None = None) -> str:
-    """Return the effect of `entry` as text. `before` and `after` are the schemas around a change of the schema, if
-    they are known."""
-    text = what_was_done(entry.operation, entry.details, before, after)
+def what(entry: HistoryEntry, schema_before: Schema | None = None, schema_after: Schema | None = None) -> str:
+    """Return the effect of `entry` as text. `schema_before` and `schema_after` are the schemas around a change of the
+    schema, if they are known."""
+    text = what_was_done(entry.operation, entry.details, schema_before, schema_after)
     return f"{text} (prepared on {entry.base}, rebased)" if entry.rebased else text
 
 
 def what_was_done(
-    operation: str, details: dict[str, Any], before: Schema | None = None, after: Schema | None = None
+    operation: str,
+    details: dict[str, Any],
+    schema_before: Schema | None = None,
+    schema_after: Schema | None = None,
 ) -> str:
     """Return the effect of a commit as text, from its operation and details. Details of a faulty client stay as
     they are."""
     try:
-        return _what_was_done(operation, details, before, after)
+        return _what_was_done(operation, details, schema_before, schema_after)
     except (AttributeError, KeyError, TypeError, ValueError):
         return f"{operation}: {shortened(str(details))}"
 
 
 def _what_was_done(
-    operation: str, details: dict[str, Any], before: Schema | None, after: Schema | None
+    operation: str, details: dict[str, Any], schema_before: Schema | None, schema_after: Schema | None
 ) -> str:
     if changes := details.get("changes"):
         return "; ".join(what_was_done(change["operation"], change) for change in changes)
@@ -43,8 +46,8 @@ def _what_was_done(
         parts.append(f"{details.get('kind', '')} {name}{target}".strip())
     if id := details.get("id"):
         parts.append(id)
-    if before is not None and after is not None:
-        parts.append(column_changes(before, after))
+    if schema_before is not None and schema_after is not None:
+        parts.append(column_changes(schema_before, schema_after))
     elif columns := details.get("columns"):
         parts.append(f"{len(columns)} column{_s(len(columns))}")
     parts += [f"set {key}={value}" for key, value in details.get("set", {}).items()]
@@ -108,10 +111,10 @@ def changes_schema(entry: HistoryEntry) -> bool:
     return entry.version > 1 and "change schema" in entry.operation
 
 
-def column_changes(before: Schema, after: Schema) -> str:
+def column_changes(schema_before: Schema, schema_after: Schema) -> str:
     """Return the changes of top-level columns, by their ids. A nested change counts as a change of its column."""
-    old = {field.id: field for field in before.fields}
-    new = {field.id: field for field in after.fields}
+    old = {field.id: field for field in schema_before.fields}
+    new = {field.id: field for field in schema_after.fields}
     changes = [f"added {field.name}" for id, field in new.items() if id not in old]
     changes += [f"dropped {field.name}" for id, field in old.items() if id not in new]
     for id in (id for id in new if id in old):

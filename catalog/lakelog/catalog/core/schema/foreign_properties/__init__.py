@@ -99,12 +99,15 @@ def page_rows() -> Iterator[str]:
         previous = entry
 
 
-def _meaning(known: ForeignProperty) -> tuple[object, ...]:
-    return (known.format, known.verdict, known.says, known.fine)
+def _meaning(known_property: ForeignProperty) -> tuple[object, ...]:
+    return (known_property.format, known_property.verdict, known_property.says, known_property.fine)
 
 
-def _row(known: ForeignProperty, names: list[str]) -> str:
+def _row(known_property: ForeignProperty, names: list[str]) -> str:
     except_for = (
-        f", unless it is {' or '.join(f'`{value}`' for value in sorted(known.fine))}" if known.fine else ""
+        f", unless it is {' or '.join(f'`{value}`' for value in sorted(known_property.fine))}"
+        if known_property.fine
+        else ""
     )
-    return f"| {known.format} | {', '.join(names)} | {known.verdict.value}{except_for} | {known.says} |"
+    verdict = f"{known_property.verdict.value}{except_for}"
+    return f"| {known_property.format} | {', '.join(names)} | {verdict} | {known_property.says} |"

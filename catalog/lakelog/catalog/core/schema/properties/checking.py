@@ -66,15 +66,15 @@ def check_columns_named(properties: Mapping[str, str], schema: Schema) -> None:
             )
 
 
-def with_names_of(schema: Schema, before: Schema, properties: Mapping[str, str]) -> Mapping[str, str]:
-    """Return `properties` with the names in `schema` for columns that they name as in `before`.
+def with_names_of(schema: Schema, schema_before: Schema, properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Return `properties` with the names in `schema` for columns that they name as in `schema_before`.
 
     A dropped column leaves its property. A property is removed if no column is left in it.
     """
     new_properties = dict(properties)
     for property in (STATISTICS, BLOOM_COLUMNS):
         if names := property.of(properties):
-            ids = {dotted(path): field.id for path, field in before.walk()}
+            ids = {dotted(path): field.id for path, field in schema_before.walk()}
             names_by_id = {field.id: dotted(path) for path, field in schema.walk()}
             new_names = [names_by_id.get(ids[name]) if name in ids else name for name in names]
             if new_names != names:

@@ -56,16 +56,16 @@ _OF_DELTA = ("delta.", "parquet.field")
 class ColumnIds:
     """Gives ids to columns. The same column has the same id in all schemas that an object binds."""
 
-    def __init__(self, known: Schema | None = None) -> None:
+    def __init__(self, known_schema: Schema | None = None) -> None:
         self._ids: dict[tuple[int, str], tuple[int, Type]] = {}
         self.names: dict[int, str] = {}
         """The name of each column id in files, among its siblings.
 
         A file may have any column that was ever there.
         """
-        self.last_id = 0 if known is None else known.last_id
-        if known is not None:
-            self._remember(known.fields, 0, is_struct=True)
+        self.last_id = 0 if known_schema is None else known_schema.last_id
+        if known_schema is not None:
+            self._remember(known_schema.fields, 0, is_struct=True)
 
     def _remember(self, fields: tuple[Field, ...], parent: int, *, is_struct: bool) -> None:
         for field in fields:
@@ -95,11 +95,11 @@ class ColumnIds:
         return msgspec.structs.replace(field, id=id, physical="", type=type)
 
 
-def _is_the_same(before: Type, now: Type) -> bool:
+def _is_the_same(type_before: Type, current_type: Type) -> bool:
     """Return whether older values of a column can be read as its present type."""
-    if isinstance(before, AtomicType) and isinstance(now, AtomicType):
-        return is_widening(before, now)
-    return before.__class__ is now.__class__
+    if isinstance(type_before, AtomicType) and isinstance(current_type, AtomicType):
+        return is_widening(type_before, current_type)
+    return type_before.__class__ is current_type.__class__
 
 
 class DeltaColumns:

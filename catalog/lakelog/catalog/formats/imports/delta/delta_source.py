@@ -189,15 +189,17 @@ class DeltaSource:
                 tuple(changes.removed),
             )
 
-    def live(self, known: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
+    def live(self, known_files: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
         """See `ImportSource`."""
         replay = self._at(self._log, self._newest)
         ids = ColumnIds(columns)
         definition = replay.definition(ids)
         if columns is not None and any(not columns.has_id(id) for id in definition.field_ids):
             # Older files may have a new column already, and only their footers say so.
-            known = {}
-        entries = DeltaEntries(self.url, self._open_url, dict(ids.names), [definition], self._zone, known)
+            known_files = {}
+        entries = DeltaEntries(
+            self.url, self._open_url, dict(ids.names), [definition], self._zone, known_files
+        )
         info = commit_info_of(self._log.read_commit_if_there(self._newest))
         return self._version(self._newest, info, definition, {}, entries.of(replay.live, definition))
 

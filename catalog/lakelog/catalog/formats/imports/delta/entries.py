@@ -60,7 +60,7 @@ class DeltaEntries:
         names: Mapping[int, str],
         definitions: Sequence[DeltaDefinition],
         zone: tzinfo | None,
-        known: Mapping[str, DataFile],
+        known_files: Mapping[str, DataFile],
     ) -> None:
         self._table = table
         self._open_url = open_url
@@ -72,7 +72,7 @@ class DeltaEntries:
         }
         self._names_by_constants: dict[frozenset[int], dict[int, str]] = {}
         self._zone = zone
-        self._known = known
+        self._known = known_files
 
     def of(self, adds: Mapping[str, AddAction], definition: DeltaDefinition) -> tuple[DataFile, ...]:
         """Return entries of files by their paths.

@@ -3,11 +3,8 @@
 Rule: this package reads only objects that an Iceberg table's own metadata leads to, and writes nothing.
 """
 
-from lakelog.catalog.formats.imports.iceberg.documents import (
-    OpenUrl,
-)
 from lakelog.catalog.formats.imports.iceberg.table import (
     IcebergTable,
 )
 
-__all__ = ["IcebergTable", "OpenUrl"]
+__all__ = ["IcebergTable"]

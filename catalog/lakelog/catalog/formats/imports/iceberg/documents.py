@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
-from lakelog.log import canonical_url
+from lakelog.log import OpenUrl, canonical_url
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound
 from lakelog.log.stores import ObjectStore
-
-OpenUrl = Callable[[str], tuple[ObjectStore, str]]
 
 _NAMED = re.compile(r"(?:v(\d+)|(\d+)-[^/]+)(\.gz)?\.metadata\.json(\.gz)?")
 _ENDS = (".metadata.json", ".metadata.json.gz")

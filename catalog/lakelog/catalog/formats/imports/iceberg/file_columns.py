@@ -27,8 +27,8 @@ from lakelog.catalog.core.schema import (
     is_widening,
     type_from_arrow,
 )
-from lakelog.catalog.formats.imports.iceberg.documents import OpenUrl
 from lakelog.catalog.formats.imports.iceberg.manifests import IcebergEntry
+from lakelog.log import OpenUrl
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 _TIMES = ("date", "timestamp", "timestamp_ntz")
@@ -156,12 +156,12 @@ class FooterReader:
 
 
 @lru_cache(maxsize=1024)
-def _shape(serialized: bytes) -> tuple[tuple[str, str] | None, dict[int, str], dict[int, Type]]:
+def _shape(serialized_data: bytes) -> tuple[tuple[str, str] | None, dict[int, str], dict[int, Type]]:
     """Return names that clash, the names of columns by their ids, and the types of top-level columns by id.
 
     Most files of a table have the same schema, which is read once.
     """
-    arrow = pa.ipc.read_schema(pa.py_buffer(serialized))
+    arrow = pa.ipc.read_schema(pa.py_buffer(serialized_data))
     clash = _clash(arrow)
     names = {} if clash is not None else dict(_named(arrow))
     return clash, names, _types(arrow, names)

@@ -18,7 +18,7 @@ from lakelog.catalog.formats.imports.iceberg.documents import as_metadata
 from lakelog.catalog.formats.imports.iceberg.schemas import DeclaredParts
 from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
-Read = Callable[[str], bytes]
+ReadObject = Callable[[str], bytes]
 """Returns an object of the table, by its location as the table has it."""
 
 EQUALITY_DELETES = 2
@@ -45,7 +45,7 @@ class IcebergEntry:
         return self.path, -1 if self.vector is None else self.vector[0]
 
 
-Entries = dict[tuple[str, int], IcebergEntry]
+IcebergEntries = dict[tuple[str, int], IcebergEntry]
 
 
 @dataclass(slots=True)
@@ -54,18 +54,18 @@ class IcebergChange:
     (`gone`).
     """
 
-    came: Entries = field(default_factory=dict)
-    gone: Entries = field(default_factory=dict)
+    came: IcebergEntries = field(default_factory=dict)
+    gone: IcebergEntries = field(default_factory=dict)
 
 
 class ManifestReader:
     """Reads the manifests of a table."""
 
-    def __init__(self, read: Read, specs: DeclaredParts[PartitionSpec]) -> None:
+    def __init__(self, read: ReadObject, specs: DeclaredParts[PartitionSpec]) -> None:
         self._read = read
         self._specs = specs
         self._known: dict[str, Mapping[str, Any]] = {}
-        self._live: dict[str, Entries] = {}
+        self._live: dict[str, IcebergEntries] = {}
 
     def changes(self, snapshots: list[Mapping[str, Any]]) -> Iterator[IcebergChange]:
         """Yield the changes of each snapshot. The first snapshot adds all of its files."""
@@ -103,11 +103,11 @@ class ManifestReader:
                 paths.append(record["manifest_path"])
         return paths
 
-    def _entries(self, path: str) -> Entries:
+    def _entries(self, path: str) -> IcebergEntries:
         with as_metadata(path):
             return self._read_entries(path)
 
-    def _read_entries(self, path: str) -> Entries:
+    def _read_entries(self, path: str) -> IcebergEntries:
         record = self._known[path]
         _refuse_encrypted(record, path)
         file = read_all(self._read(path))
@@ -119,7 +119,7 @@ class ManifestReader:
             raise FormatError(f"the manifest {path} has a partitioning that the table does not have")
         names = partition_names(file.schema)
         next_row = record.get("first_row_id")
-        entries: Entries = {}
+        entries: IcebergEntries = {}
         for live_record in file.records:
             if live_record["status"] == DELETED:
                 continue

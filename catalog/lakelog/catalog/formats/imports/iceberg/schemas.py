@@ -197,20 +197,20 @@ def specs_from(document: Json, columns: Sequence[Schema]) -> DeclaredParts[Parti
     return specs
 
 
-def _spec(said: Json, columns: Sequence[Schema], known: dict[int, PartitionField]) -> PartitionSpec:
+def _spec(said: Json, columns: Sequence[Schema], known_fields: dict[int, PartitionField]) -> PartitionSpec:
     fields = []
     for number, part in enumerate(said["fields"]):
         field = _part(part, FIRST_FIELD_ID + number, columns)
         if field is None:
             continue
-        prior = known.get(field.id, field)
+        prior = known_fields.get(field.id, field)
         if (prior.source_id, prior.transform) != (field.source_id, field.transform):
             raise Unsupported(
                 f"the source gives the id {field.id} to the partition fields {prior.name} and {field.name}, which "
                 "differ, as in tables of version 1: copy its rows by CREATE TABLE … AS SELECT"
             )
         fields.append(field)
-    known.update((field.id, field) for field in fields)
+    known_fields.update((field.id, field) for field in fields)
     return PartitionSpec(id=said["spec-id"], fields=tuple(fields))
 
 

@@ -18,13 +18,7 @@ from lakelog.catalog.core.schema import Schema, with_schema
 from lakelog.catalog.formats.iceberg.avro_files import DATA
 from lakelog.catalog.formats.imports.bounds import with_bounds_of
 from lakelog.catalog.formats.imports.iceberg.deleted_rows import DeletedRows
-from lakelog.catalog.formats.imports.iceberg.documents import (
-    Document,
-    OpenUrl,
-    as_metadata,
-    document_of,
-    place_of,
-)
+from lakelog.catalog.formats.imports.iceberg.documents import Document, as_metadata, document_of, place_of
 from lakelog.catalog.formats.imports.iceberg.file_columns import FooterReader
 from lakelog.catalog.formats.imports.iceberg.manifests import (
     IcebergChange,
@@ -39,6 +33,7 @@ from lakelog.catalog.formats.imports.iceberg.schemas import (
     specs_from,
 )
 from lakelog.catalog.formats.imports.source import SourceVersion
+from lakelog.log import OpenUrl
 from lakelog.log.errors import FormatError, NotFound, Unsupported
 from lakelog.log.parallel import in_threads
 
@@ -92,11 +87,11 @@ class IcebergTable:
             return
         yield from self._read(snapshots, {}, None)
 
-    def live(self, known: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
+    def live(self, known_files: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
         snapshots = self._ancestors(1)
         if not snapshots:
             return self._version(None, self._schema, (), ())
-        return next(self._read(snapshots, known, columns))
+        return next(self._read(snapshots, known_files, columns))
 
     def _ancestors(self, newest: int) -> list[Mapping[str, Any]]:
         """Return the current snapshot and its ancestors that still exist, oldest first."""
@@ -119,7 +114,7 @@ class IcebergTable:
     def _read(
         self,
         snapshots: list[Mapping[str, Any]],
-        known: Mapping[str, DataFile],
+        known_files: Mapping[str, DataFile],
         columns: Schema | None,
     ) -> Iterator[SourceVersion]:
         if any(snapshot.get("key-id") is not None for snapshot in snapshots):
@@ -144,7 +139,7 @@ class IcebergTable:
                 self._schema if is_last else self._schemas.get(snapshot.get("schema-id", -1), self._schema)
             )
             came, lost_names = files.changed(change)
-            entries = self._entries(came, files, schema, known, columns)
+            entries = self._entries(came, files, schema, known_files, columns)
             yield self._version(snapshot, schema, entries, lost_names)
 
     def _version(
@@ -172,7 +167,7 @@ class IcebergTable:
         names: Sequence[str],
         files: _Files,
         schema: Schema,
-        known: Mapping[str, DataFile],
+        known_files: Mapping[str, DataFile],
         columns: Schema | None,
     ) -> list[DataFile]:
         def footer(name: str) -> DataFile:
@@ -196,7 +191,7 @@ class IcebergTable:
         new = []
         same: dict[int, tuple[Schema, list[DataFile]]] = {}
         for name in names:
-            old_entry, old_columns = files.read.get(name) or (known.get(name), columns)
+            old_entry, old_columns = files.read.get(name) or (known_files.get(name), columns)
             if (
                 old_entry is None
                 or old_columns is None
@@ -253,10 +248,10 @@ class _Files:
     `read` has entries of files whose footers are known, with the columns at that time.
     """
 
-    def __init__(self, deleted: DeletedRows) -> None:
+    def __init__(self, deleted_rows: DeletedRows) -> None:
         self.data: dict[str, IcebergEntry] = {}
         self.read: dict[str, tuple[DataFile, Schema]] = {}
-        self._deleted = deleted
+        self._deleted = deleted_rows
 
     def changed(self, change: IcebergChange) -> tuple[list[str], list[str]]:
         """Return the data files that came and that are gone. A file whose deleted rows changed is in both."""

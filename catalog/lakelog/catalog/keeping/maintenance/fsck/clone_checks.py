@@ -30,29 +30,29 @@ def check_clones(walk: WarehouseWalk) -> None:
             _check_needed(walk, checked_log, id, promise)
 
 
-def _check_kept(walk: WarehouseWalk, checked: CheckedLog, origin: CloneOrigin) -> None:
+def _check_kept(walk: WarehouseWalk, checked_log: CheckedLog, origin: CloneOrigin) -> None:
     owner = _table(walk.logs, origin.location)
-    if owner is not None and _keeps(owner, origin, checked.verified.log_id):
+    if owner is not None and _keeps(owner, origin, checked_log.verified.log_id):
         return
-    current_view = _table(walk.logs, checked.tracked.location)
+    current_view = _table(walk.logs, checked_log.tracked.location)
     if current_view is None or current_view.purged or origin not in current_view.state.origins:
         return  # released since
     folder = walk.logs.url(origin.location)
-    if not _needs(checked, current_view, folder):
+    if not _needs(checked_log, current_view, folder):
         return
     walk.findings.damage(
         "clone-not-kept",
-        walk.logs.url(checked.tracked.location),
-        f"{shown(checked.name)} is a clone with files of the table at {folder}, which does not keep them for it",
+        walk.logs.url(checked_log.tracked.location),
+        f"{shown(checked_log.name)} is a clone with files of the table at {folder}, which does not keep them for it",
         "materialize the clone, and expire its older versions, before that table is vacuumed; else restore both "
         "folders from one backup",
     )
 
 
-def _needs(checked: CheckedLog, now: LogView[TableState], folder: str) -> bool:
+def _needs(checked_log: CheckedLog, view: LogView[TableState], folder: str) -> bool:
     """Return whether a readable version has a file of that folder, as far as that can be found out."""
     try:
-        return has_any(reachable(checked.tracked, now.version), folder)
+        return has_any(reachable(checked_log.tracked, view.version), folder)
     except StorageError:
         raise
     except LakelogError:
@@ -63,23 +63,25 @@ def _keeps(owner: LogView[TableState], origin: CloneOrigin, clone: str) -> bool:
     return owner.log_id == origin.id and not owner.purged and clone in owner.state.clones
 
 
-def _check_needed(walk: WarehouseWalk, checked: CheckedLog, id: str, promise: ClonePromise) -> None:
+def _check_needed(walk: WarehouseWalk, checked_log: CheckedLog, id: str, promise: ClonePromise) -> None:
     clone = _table(walk.logs, promise.location)
-    url = walk.logs.url(checked.tracked.location)
+    url = walk.logs.url(checked_log.tracked.location)
     if clone is None or clone.log_id != id:
         walk.findings.note(
             "clone-missing",
             url,
-            f"{shown(checked.name)} keeps files for a clone at {walk.logs.url(promise.location)}, the log of which is "
+            f"{shown(checked_log.name)} keeps files "
+            f"for a clone at {walk.logs.url(promise.location)}, the log of which is "
             "not there, or cannot be read",
             "restore that folder from a backup; where it is gone for good, run `lakelog release-clone` with the "
             f"table and the id {id}, and `--apply`",
         )
-    elif clone.purged or all(origin.id != checked.verified.log_id for origin in clone.state.origins):
+    elif clone.purged or all(origin.id != checked_log.verified.log_id for origin in clone.state.origins):
         walk.findings.note(
             "clone-over",
             url,
-            f"{shown(checked.name)} keeps files for a clone at {walk.logs.url(promise.location)}, which needs them no "
+            f"{shown(checked_log.name)} keeps files "
+            f"for a clone at {walk.logs.url(promise.location)}, which needs them no "
             "more",
             "leave it to vacuum",
         )

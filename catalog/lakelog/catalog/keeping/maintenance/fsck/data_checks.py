@@ -30,11 +30,11 @@ from lakelog.catalog.core.files import (
     names_from_json,
 )
 from lakelog.catalog.core.logs import read_vector
-from lakelog.catalog.core.parquet import MAGIC, OpenUrl, open_parquet
+from lakelog.catalog.core.parquet import MAGIC, open_parquet
 from lakelog.catalog.core.schema import AtomicType, Field, Schema, type_from_arrow, value_type
 from lakelog.catalog.keeping.maintenance.fsck.judges import facts_of
 from lakelog.catalog.keeping.maintenance.fsck.retained import DataFileFacts
-from lakelog.log import ObjectStore
+from lakelog.log import ObjectStore, OpenUrl
 from lakelog.log.checks.findings import Findings
 from lakelog.log.costs import TallyThreads
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, StorageError
@@ -102,10 +102,12 @@ class DataCheck:
                 for _ in pool.map(lambda item: self._check(item[0], item[1], None, None), batch):
                     pass
 
-    def _check(self, path: str, facts: DataFileFacts, said: pa.Table | None, schema: Schema | None) -> None:
+    def _check(
+        self, path: str, facts: DataFileFacts, claimed_table: pa.Table | None, schema: Schema | None
+    ) -> None:
         self.findings.count("data files")
         try:
-            problem = self._read(path, facts, said, schema)
+            problem = self._read(path, facts, claimed_table, schema)
         except NotFound:
             if self.still_needed(path):
                 self.findings.damage("data-file-missing", self._at(path), "a data file is missing", RESTORE)
@@ -135,12 +137,14 @@ class DataCheck:
             self._check_vector(path, deletes_from_json(text), facts.rows)
 
     def _read(
-        self, path: str, facts: DataFileFacts, said: pa.Table | None, schema: Schema | None
+        self, path: str, facts: DataFileFacts, claimed_table: pa.Table | None, schema: Schema | None
     ) -> tuple[str, str] | None:
         store, key = self._place(path)
         try:
             with store.open_input(key) as source:
-                return self._problem(source, facts, said, schema, (self.checksums or {}).get(self._at(path)))
+                return self._problem(
+                    source, facts, claimed_table, schema, (self.checksums or {}).get(self._at(path))
+                )
         except StorageError:
             with store.open_input(key):  # raises NotFound if vacuum has deleted it between two reads
                 raise
@@ -160,7 +164,7 @@ class DataCheck:
         self,
         source: Any,
         facts: DataFileFacts,
-        said: pa.Table | None,
+        claimed_table: pa.Table | None,
         schema: Schema | None,
         read: Checksum | None,
     ) -> tuple[str, str] | None:
@@ -172,15 +176,15 @@ class DataCheck:
             footer = file.metadata
             if footer.num_rows != facts.rows:
                 return "data-file-altered", f"has {footer.num_rows:,} rows, and the log says {facts.rows:,}"
-            names = _names(said)
+            names = _names(claimed_table)
             fields = _fields(file.schema_arrow, schema, names)
             # The footer of another program's file may have other units than the log. Arrow ends the process if it
             # reads the statistics of some broken footers, so only known columns are read.
-            if said is not None and facts.footer_crc is not None and names is None:
+            if claimed_table is not None and facts.footer_crc is not None and names is None:
                 footer_stats = footer_statistics(
                     footer, [m for _, m in fields], range(footer.num_row_groups), {f.id: 0 for f, _ in fields}
                 )
-                wrong = _contradiction(footer_stats, said, fields)
+                wrong = _contradiction(footer_stats, claimed_table, fields)
                 if wrong is not None:
                     return "data-file-altered", f"its footer contradicts the log: {wrong}"
             if self.deep:
@@ -189,7 +193,7 @@ class DataCheck:
                     # Its bytes equal the bytes that its writer measured, and so do its values.
                     same = read == Checksum(facts.size_bytes, facts.crc)
                     return None if same else ("data-file-altered", OTHER_CHECKSUM)
-                return self._read_all(source, file, facts, said, fields)
+                return self._read_all(source, file, facts, claimed_table, fields)
         except (pa.ArrowException, OSError, LakelogError, ValueError) as error:
             if isinstance(error, StorageError):
                 raise
@@ -206,7 +210,7 @@ class DataCheck:
         source: BinaryIO,
         file: pq.ParquetFile,
         facts: DataFileFacts,
-        said: pa.Table | None,
+        claimed_table: pa.Table | None,
         fields: Sequence[tuple[Field, MeasuredColumn]],
     ) -> tuple[str, str] | None:
         if facts.crc is not None and _crc_of(source) != facts.crc:
@@ -218,7 +222,7 @@ class DataCheck:
             values.take(batch)
         if rows != facts.rows:
             return "data-file-altered", f"holds {rows:,} rows, and the log says {facts.rows:,}"
-        wrong = None if said is None else values.contradiction(said)
+        wrong = None if claimed_table is None else values.contradiction(claimed_table)
         return None if wrong is None else ("data-file-altered", f"its values contradict the log: {wrong}")
 
     def _place(self, path: str) -> tuple[ObjectStore, str]:
@@ -269,14 +273,14 @@ class _Seen:
                     high = range_so_far[1] if pc.greater(range_so_far[1], high).as_py() else high
                 self._ranges[column.id] = low, high
 
-    def contradiction(self, said: pa.Table) -> str | None:
+    def contradiction(self, claimed_table: pa.Table) -> str | None:
         for field, column in self._fields:
-            nulls = _logged(said, f"nulls{column.id}")
+            nulls = _logged(claimed_table, f"nulls{column.id}")
             if nulls is not None and nulls != self._nulls[column.id]:
                 return f"{field.name} has {self._nulls[column.id]} nulls, and the log says {nulls}"
             lowest = f"lo{column.id}"
-            has_bounds = lowest in said.column_names and said[lowest][0].is_valid
-            nans = _logged(said, f"nans{column.id}")
+            has_bounds = lowest in claimed_table.column_names and claimed_table[lowest][0].is_valid
+            nans = _logged(claimed_table, f"nans{column.id}")
             if column.is_float and has_bounds and (nans or 0) != self._nans[column.id]:
                 return f"{field.name} has {self._nans[column.id]} NaNs, and the log says {nans or 0}"
             value_range = self._ranges.get(column.id)
@@ -286,37 +290,37 @@ class _Seen:
                 ("lo", value_range[0], pc.less),
                 ("hi", value_range[1], pc.greater),
             ):
-                wrong = _beyond(said, f"{name}{column.id}", pa.repeat(scalar, 1), compare)
+                wrong = _beyond(claimed_table, f"{name}{column.id}", pa.repeat(scalar, 1), compare)
                 if wrong is not None:
                     return f"{field.name} {wrong}"
         return None
 
 
-def _names(said: pa.Table | None) -> dict[int, str] | None:
+def _names(claimed_table: pa.Table | None) -> dict[int, str] | None:
     """Return the file's own names of columns by their ids. None for a file that lakelog wrote."""
-    text = None if said is None else _logged(said, NAMES)
+    text = None if claimed_table is None else _logged(claimed_table, NAMES)
     return None if text is None else names_from_json(text)
 
 
 def _fields(
-    written: pa.Schema, schema: Schema | None, names: dict[int, str] | None
+    written_schema: pa.Schema, schema: Schema | None, names: dict[int, str] | None
 ) -> list[tuple[Field, MeasuredColumn]]:
     """Return the columns that can have statistics, with their names and types in the file."""
     columns = []
     for field in () if schema is None else schema.fields:
         name = field.physical if names is None else names.get(field.id)
-        if isinstance(field.type, AtomicType) and name is not None and name in written.names:
-            type = type_from_arrow(written.field(name).type, (field.name,))
+        if isinstance(field.type, AtomicType) and name is not None and name in written_schema.names:
+            type = type_from_arrow(written_schema.field(name).type, (field.name,))
             if isinstance(type, AtomicType) and value_type(type) is not None:
                 columns.append((field, MeasuredColumn(field.id, name, type)))
     return columns
 
 
 def _contradiction(
-    measured: dict[int, ColumnStats], said: pa.Table, fields: Sequence[tuple[Field, MeasuredColumn]]
+    measured: dict[int, ColumnStats], claimed_table: pa.Table, fields: Sequence[tuple[Field, MeasuredColumn]]
 ) -> str | None:
     """Return the contradiction between the footer and the log. None if there is none."""
-    if _says_the_same(measured, said, fields):
+    if _says_the_same(measured, claimed_table, fields):
         return None
     as_written = Schema(
         fields=tuple(msgspec.structs.replace(field, type=column.type) for field, column in fields),
@@ -324,20 +328,23 @@ def _contradiction(
     )
     footer = files_to_arrow([DataFile(path="", size_bytes=0, rows=0, stats=measured)], as_written, ())
     for field, _ in fields:
-        nulls, null_count = _logged(said, f"nulls{field.id}"), measured.get(field.id, ColumnStats()).nulls
+        nulls, null_count = (
+            _logged(claimed_table, f"nulls{field.id}"),
+            measured.get(field.id, ColumnStats()).nulls,
+        )
         if nulls is not None and null_count is not None and nulls != null_count:
             return f"{field.name} has {null_count} nulls, and the log says {nulls}"
         for name, compare in (("lo", pc.less), ("hi", pc.greater)):
             column = f"{name}{field.id}"
             if column in footer.column_names:
-                wrong = _beyond(said, column, footer[column].combine_chunks(), compare)
+                wrong = _beyond(claimed_table, column, footer[column].combine_chunks(), compare)
                 if wrong is not None:
                     return f"{field.name} {wrong}"
     return None
 
 
 def _says_the_same(
-    measured: dict[int, ColumnStats], said: pa.Table, fields: Sequence[tuple[Field, MeasuredColumn]]
+    measured: dict[int, ColumnStats], claimed_table: pa.Table, fields: Sequence[tuple[Field, MeasuredColumn]]
 ) -> bool:
     """Return whether a footer has exactly the log's values, as nearly all have.
 
@@ -346,30 +353,34 @@ def _says_the_same(
     try:
         return all(
             (stats.nulls, stats.min, stats.max)
-            == (_logged(said, f"nulls{id}"), _logged(said, f"lo{id}"), _logged(said, f"hi{id}"))
+            == (
+                _logged(claimed_table, f"nulls{id}"),
+                _logged(claimed_table, f"lo{id}"),
+                _logged(claimed_table, f"hi{id}"),
+            )
             for id, stats in ((field.id, measured.get(field.id, ColumnStats())) for field, _ in fields)
         )
     except (OverflowError, ValueError):  # a date or time that Python does not have
         return False
 
 
-def _logged(said: pa.Table, column: str) -> Any:
-    return said[column][0].as_py() if column in said.column_names else None
+def _logged(claimed_table: pa.Table, column: str) -> Any:
+    return claimed_table[column][0].as_py() if column in claimed_table.column_names else None
 
 
-def _beyond(said: pa.Table, column: str, found: pa.Array, compare: Any) -> str | None:
+def _beyond(claimed_table: pa.Table, column: str, array: pa.Array, compare: Any) -> str | None:
     """Return how a value exceeds a bound of the log. None if it does not, or if no bound is known."""
-    if column not in said.column_names or not found[0].is_valid:
+    if column not in claimed_table.column_names or not array[0].is_valid:
         return None
-    log_bound = said[column].combine_chunks()
+    log_bound = claimed_table[column].combine_chunks()
     if not log_bound[0].is_valid:
         return None
     try:
-        beyond = compare(converted(found, log_bound.type), log_bound)
+        beyond = compare(converted(array, log_bound.type), log_bound)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None  # pruning does not use bounds of a type that is no longer comparable
     if beyond[0].as_py():
-        return f"reaches {_shown(found[0])}, beyond the log's bound {_shown(log_bound[0])}"
+        return f"reaches {_shown(array[0])}, beyond the log's bound {_shown(log_bound[0])}"
     return None
 
 

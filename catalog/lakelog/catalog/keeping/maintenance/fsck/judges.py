@@ -68,9 +68,9 @@ class NamespaceJudge:
     def manifests(self, state: Json) -> Mapping[str, str]:
         return pages_in(state)
 
-    def difference(self, replayed: NamespaceState, stored: NamespaceState) -> str | None:
+    def difference(self, replayed_state: NamespaceState, stored_state: NamespaceState) -> str | None:
         try:
-            names = names_difference(replayed, stored)
+            names = names_difference(replayed_state, stored_state)
         except FormatError as error:
             return error.message
         return f"other {names} than in a replay" if names else None
@@ -111,37 +111,43 @@ class TableJudge:
         lists = [msgspec.convert(item, StoredFileSet) for item in roots]
         return {name: sha256 for files in lists for name, sha256 in files.objects.items()}
 
-    def difference(self, replayed: TableState, stored: TableState) -> str | None:
-        if replayed.metadata != stored.metadata:
+    def difference(self, replayed_state: TableState, stored_state: TableState) -> str | None:
+        if replayed_state.metadata != stored_state.metadata:
             return "other metadata than in a replay"
-        if replayed.link != stored.link:
+        if replayed_state.link != stored_state.link:
             return "another name than in a replay"
-        if replayed.next_row != stored.next_row:
-            return f"the next row's id is {stored.next_row} there, and {replayed.next_row} in a replay"
-        if replayed.streams != stored.streams:
+        if replayed_state.next_row != stored_state.next_row:
+            return f"the next row's id is {stored_state.next_row} there, and {replayed_state.next_row} in a replay"
+        if replayed_state.streams != stored_state.streams:
             return "other batches of streams than in a replay"
-        if replayed.identities != stored.identities:
+        if replayed_state.identities != stored_state.identities:
             return "other values of identity columns are taken than in a replay"
-        if replayed.main != stored.main or not _same_refs(replayed.refs, stored.refs):
+        if replayed_state.main != stored_state.main or not _same_refs(replayed_state.refs, stored_state.refs):
             return "other tags or branches than in a replay"
-        if replayed.origins != stored.origins or not _same_promises(replayed.clones, stored.clones):
+        if replayed_state.origins != stored_state.origins or not _same_promises(
+            replayed_state.clones, stored_state.clones
+        ):
             return "other clones, or another origin as a clone, than in a replay"
-        if (replayed.erased, replayed.erasing) != (stored.erased, stored.erasing):
+        if (replayed_state.erased, replayed_state.erasing) != (stored_state.erased, stored_state.erasing):
             return "another erasure than in a replay"
         replayed_source, stored_source = (
-            adoption and adoption.source for adoption in (replayed.adopted, stored.adopted)
+            adoption and adoption.source for adoption in (replayed_state.adopted, stored_state.adopted)
         )
         if replayed_source != stored_source:
             return "other adopted files than in a replay"
         pairs = [
-            ("" if name == "main" else f"of {name}: ", replayed.on(name).files, stored.on(name).files)
-            for name in ("main", *sorted(replayed.refs))
+            (
+                "" if name == "main" else f"of {name}: ",
+                replayed_state.on(name).files,
+                stored_state.on(name).files,
+            )
+            for name in ("main", *sorted(replayed_state.refs))
         ]
-        if replayed.adopted is not None and stored.adopted is not None:
-            pairs.insert(0, ("of adopted files: ", replayed.adopted.files, stored.adopted.files))
+        if replayed_state.adopted is not None and stored_state.adopted is not None:
+            pairs.insert(0, ("of adopted files: ", replayed_state.adopted.files, stored_state.adopted.files))
         pairs += [
-            (f"kept for the clone {id}: ", promise.files, stored.clones[id].files)
-            for id, promise in replayed.clones.items()
+            (f"kept for the clone {id}: ", promise.files, stored_state.clones[id].files)
+            for id, promise in replayed_state.clones.items()
         ]
         for title, own, stored_files in pairs:
             why = self._difference_of_files(own, stored_files)
@@ -150,20 +156,20 @@ class TableJudge:
         self.compared.keep(stored_files for _, _, stored_files in pairs)
         return None
 
-    def _difference_of_files(self, replayed: FileSet, stored: FileSet) -> str | None:
+    def _difference_of_files(self, replayed_set: FileSet, stored_set: FileSet) -> str | None:
         counts = ("file_count", "row_count", "size_bytes")
         for name in counts:
-            replayed_value, stored_value = getattr(replayed, name), getattr(stored, name)
+            replayed_value, stored_value = getattr(replayed_set, name), getattr(stored_set, name)
             if replayed_value != stored_value:
                 return f"{name} is {stored_value} there, and {replayed_value} in a replay"
         try:
             # Most of a snapshot's files are in manifests of the previous snapshot, with which this snapshot
             # was compared.
-            apart = self.compared.apart(replayed, stored)
+            apart = self.compared.apart(replayed_set, stored_set)
             if apart is None:
-                apart = replayed.table(self.fetch), stored.table(self.fetch)
+                apart = replayed_set.table(self.fetch), stored_set.table(self.fetch)
             different = different_files(*apart)
-            wrong = self.compared.with_wrong_bounds(stored)
+            wrong = self.compared.with_wrong_bounds(stored_set)
             if different is None and wrong is not None:
                 different = (
                     f"the bounds of the manifest {wrong} leave out files that are in it: plans miss them"
@@ -175,7 +181,7 @@ class TableJudge:
         except LakelogError:
             return None  # a manifest has expired since
         if different is None:
-            replayed.rest_on(stored)
+            replayed_set.rest_on(stored_set)
         return different
 
     def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
@@ -232,25 +238,28 @@ class TableJudge:
         return digest.hexdigest()
 
 
-def _same_refs(replayed: Mapping[str, Ref], stored: Mapping[str, Ref]) -> bool:
+def _same_refs(replayed_refs: Mapping[str, Ref], stored_refs: Mapping[str, Ref]) -> bool:
     """Return whether tags and branches are the same, ignoring their files.
 
     A snapshot may come from a client that did not record the lines from which tags were made.
     """
-    if replayed.keys() != stored.keys():
+    if replayed_refs.keys() != stored_refs.keys():
         return False
-    for name, ref in replayed.items():
-        stored_ref = stored[name]
+    for name, ref in replayed_refs.items():
+        stored_ref = stored_refs[name]
         line = ContentLine() if ref.kind == TAG and stored_ref.line == ContentLine() else ref.line
         if replace(ref, files=stored_ref.files, line=line) != stored_ref:
             return False
     return True
 
 
-def _same_promises(replayed: Mapping[str, ClonePromise], stored: Mapping[str, ClonePromise]) -> bool:
+def _same_promises(
+    replayed_promises: Mapping[str, ClonePromise], stored_promises: Mapping[str, ClonePromise]
+) -> bool:
     """Return whether the promises to clones are the same, ignoring the files."""
-    return replayed.keys() == stored.keys() and all(
-        replace(promise, files=stored[id].files) == stored[id] for id, promise in replayed.items()
+    return replayed_promises.keys() == stored_promises.keys() and all(
+        replace(promise, files=stored_promises[id].files) == stored_promises[id]
+        for id, promise in replayed_promises.items()
     )
 
 
@@ -266,18 +275,20 @@ def facts_of(files: pa.Table) -> dict[str, DataFileFacts]:
     return {path: DataFileFacts(*facts) for path, *facts in zip(*columns, *checksums, vectors, strict=True)}
 
 
-def different_files(replayed: pa.Table, stored: pa.Table) -> str | None:
+def different_files(replayed_table: pa.Table, stored_table: pa.Table) -> str | None:
     """Return the difference of two sets of files.
 
     None if there is none; order and the width of types do not count.
     """
-    replayed, stored = (table.combine_chunks().sort_by("path") for table in (replayed, stored))
-    if not replayed["path"].equals(stored["path"]):
+    replayed_table, stored_table = (
+        table.combine_chunks().sort_by("path") for table in (replayed_table, stored_table)
+    )
+    if not replayed_table["path"].equals(stored_table["path"]):
         return "other data files than in a replay"
-    for name in sorted({*replayed.column_names, *stored.column_names}):
+    for name in sorted({*replayed_table.column_names, *stored_table.column_names}):
         one_column, other_column = (
             table[name] if name in table.column_names else pa.chunked_array([pa.nulls(table.num_rows)])
-            for table in (replayed, stored)
+            for table in (replayed_table, stored_table)
         )
         if not _same(one_column, other_column):
             return f"other values of {name} than in a replay"

@@ -63,26 +63,26 @@ class CheckedLink:
         return self.entry.id in view.state.dropped or (view.sealed and has_name)
 
     def problem(
-        self, verified: VerifiedLog[Any], linked_in: str | None, logs: LogCache
+        self, verified_log: VerifiedLog[Any], linked_in: str | None, logs: LogCache
     ) -> LinkProblem | None:
         """Return the disagreement of the name and the log that it leads to. None if there is none."""
-        view, entry, url = verified.view, self.entry, logs.url(self.entry.location)
+        view, entry, url = verified_log.view, self.entry, logs.url(self.entry.location)
         if view is None:
             return None
-        if view.log_id != entry.id and (has_own_place(entry) or entry.id not in verified.log_ids):
+        if view.log_id != entry.id and (has_own_place(entry) or entry.id not in verified_log.log_ids):
             text = f"{shown(self.path)} is the log {entry.id}, but log {view.log_id} is there"
             return _damage("log-foreign", url, text, "restore the folder from a backup")
         if view.log_id != entry.id and not self.dropped:
             text = f"{shown(self.path)} is the log {entry.id}, which was dropped, and another log is at its place now"
-            return _repairable("name-outlived", url, text, REMOVES_IT, half_done=verified.complete)
+            return _repairable("name-outlived", url, text, REMOVES_IT, half_done=verified_log.complete)
         if view.log_id != entry.id:
             return None
-        if self.dropped and not view.sealed and verified.complete:
+        if self.dropped and not view.sealed and verified_log.complete:
             text = f"{shown(self.path)} is in the list of dropped objects, but its log is not sealed"
             return _repairable("dropped-alive", url, text, "restore it by its id, or drop it again")
         if not self.dropped and view.sealed:
             text = f"{shown(self.path)} was dropped, and its name is still there"
-            return _repairable("drop-unfinished", url, text, REMOVES_IT, half_done=verified.complete)
+            return _repairable("drop-unfinished", url, text, REMOVES_IT, half_done=verified_log.complete)
         if (
             linked_in is not None
             and linked_in != self.parent
@@ -107,14 +107,16 @@ class CheckedLink:
         return None
 
 
-def both_there(one: CheckedLink, other: CheckedLink, logs: LogCache) -> bool:
+def both_there(first_link: CheckedLink, other_link: CheckedLink, logs: LogCache) -> bool:
     """Return whether two names of a log exist at the same moment: the first stays while the second is read."""
     for _ in range(LOOKS_MAX):
-        first, between, last = (as_it_is(logs, link.parent) for link in (one, other, one))
+        first, between, last = (as_it_is(logs, link.parent) for link in (first_link, other_link, first_link))
         if first is None or between is None or last is None:
             return True  # as far as it can be read
         if first.hash == last.hash:
-            return one.is_in(first) and other.is_in(first if one.parent == other.parent else between)
+            return first_link.is_in(first) and other_link.is_in(
+                first if first_link.parent == other_link.parent else between
+            )
     return False
 
 
@@ -128,14 +130,14 @@ def as_it_is(logs: LogCache, location: str) -> LogView[NamespaceState] | None:
         return None
 
 
-def is_at_rest(log: Log[Any], verified: VerifiedLog[Any]) -> bool:
+def is_at_rest(log: Log[Any], verified_log: VerifiedLog[Any]) -> bool:
     """Return whether nothing has happened in a log since its check.
 
     Makes a GET request, and another for an open decision.
     """
-    if log.store.get(log.keys.commit(verified.head + 1)) is not None:
+    if log.store.get(log.keys.commit(verified_log.head + 1)) is not None:
         return False
-    return verified.undecided is None or read_decision(log, verified.undecided).decision is None
+    return verified_log.undecided is None or read_decision(log, verified_log.undecided).decision is None
 
 
 def names_of(state: NamespaceState, id: str) -> list[tuple[str, str, NamespaceEntry, bool]]:

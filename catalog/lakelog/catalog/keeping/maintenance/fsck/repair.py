@@ -47,8 +47,8 @@ def repair(walk: WarehouseWalk) -> list[str]:
     return reports
 
 
-def _is_derived(finding: Finding, checked: CheckedLog) -> bool:
-    log = checked.tracked.log
+def _is_derived(finding: Finding, checked_log: CheckedLog) -> bool:
+    log = checked_log.tracked.log
     return (
         finding.severity is Severity.REPAIRABLE
         and finding.kind.startswith(_DERIVED)
@@ -56,26 +56,26 @@ def _is_derived(finding: Finding, checked: CheckedLog) -> bool:
     )
 
 
-def _rewrite(checked: CheckedLog, walk: WarehouseWalk, done: list[str]) -> None:
-    log = checked.tracked.log
-    if checked.verified.evidence:
+def _rewrite(checked_log: CheckedLog, walk: WarehouseWalk, done: list[str]) -> None:
+    log = checked_log.tracked.log
+    if checked_log.verified.evidence:
         done.append(
             f"{log.location}: skipped, because its snapshots show what became of a transaction, and its decision "
             "does not"
         )
         return
     try:
-        done.append(repair_derived(log, checked.verified, checked.judge))
+        done.append(repair_derived(log, checked_log.verified, checked_log.judge))
     except LakelogError as error:
         done.append(f"{log.location}: could not write its snapshot: {error}")
 
 
-def _settle(checked: CheckedLog, walk: WarehouseWalk, done: list[str]) -> None:
+def _settle(checked_log: CheckedLog, walk: WarehouseWalk, done: list[str]) -> None:
     """Abort the undecided transaction at the head of a log, or find that it was decided since."""
-    intent_commit = checked.verified.undecided
+    intent_commit = checked_log.verified.undecided
     if intent_commit is None or intent_commit.intent is None:
         return
-    log = checked.tracked.log
+    log = checked_log.tracked.log
     why_not = _why_not_settled(walk, intent_commit.intent)
     if why_not is not None:
         where = log.replay.at(log.keys.commit(intent_commit.version))

@@ -183,11 +183,11 @@ class TableFiles:
             self.findings.note(kind, f"{last} and on", f"{more} more: {message}", todo)
 
 
-def _without(files: pa.Table, hashes: Hashes, known: Hashes) -> pa.Table:
-    return files.filter(pa.array(~are_among(hashes, known))) if len(known) else files
+def _without(files: pa.Table, hashes: Hashes, known_hashes: Hashes) -> pa.Table:
+    return files.filter(pa.array(~are_among(hashes, known_hashes))) if len(known_hashes) else files
 
 
-def unreferenced(store: ObjectStore, prefix: str, retained: Hashes) -> Iterator[str]:
+def unreferenced(store: ObjectStore, prefix: str, retained_hashes: Hashes) -> Iterator[str]:
     """Yield the keys below the table's `data/` that no readable version names, by hashes of paths, in order."""
     folder = f"{prefix}/" if prefix else ""
     batch: list[str] = []
@@ -195,7 +195,7 @@ def unreferenced(store: ObjectStore, prefix: str, retained: Hashes) -> Iterator[
         if key:
             batch.append(key)
         if not key or len(batch) >= KEYS_AT_ONCE:
-            retained_mask = are_among(hashes_of(path.removeprefix(folder) for path in batch), retained)
+            retained_mask = are_among(hashes_of(path.removeprefix(folder) for path in batch), retained_hashes)
             yield from (
                 path
                 for path, is_retained in zip(batch, retained_mask.tolist(), strict=True)

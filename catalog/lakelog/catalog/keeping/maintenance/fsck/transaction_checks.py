@@ -120,22 +120,22 @@ def _check_positions(walk: WarehouseWalk, url: str, decision: Decision, folder: 
             )
 
 
-def _began_after(checked: CheckedLog, decision: Decision) -> bool:
+def _began_after(checked_log: CheckedLog, decision: Decision) -> bool:
     """Return whether a log is younger than a transaction. Makes a GET request.
 
     The time of a transaction is not before the time of its intent in any log. So a younger log is another
     log: a copy of a namespace has the namespaces above it created anew, at their places.
     """
     try:
-        first = checked.tracked.log.entry_at(1)
+        first = checked_log.tracked.log.entry_at(1)
     except FormatError:
         return False
     return first is not None and first.time_us > decision.time_us
 
 
-def _home_of(checked: CheckedLog) -> str:
+def _home_of(checked_log: CheckedLog) -> str:
     """Return the location of the namespace by which rights to a log outside of the warehouse are judged."""
-    view = checked.verified.view
+    view = checked_log.verified.view
     link = None if view is None else view.state.link
     return "" if link is None else link.namespace
 
@@ -172,7 +172,7 @@ def check_undecided(walk: WarehouseWalk) -> None:
         )
 
 
-def _evidence_of_commit(walk: WarehouseWalk, undecided: Intent, commit_id: str) -> str | None:
+def _evidence_of_commit(walk: WarehouseWalk, undecided_intent: Intent, commit_id: str) -> str | None:
     """Return a log of a transaction that shows its commit: after its intent, or in its intent's tombstone.
 
     An intent proves that its log takes part. A tombstone does not: it counts only in the folder of the
@@ -180,8 +180,8 @@ def _evidence_of_commit(walk: WarehouseWalk, undecided: Intent, commit_id: str) 
     """
     for location, checked_log in walk.checked.items():
         home = _home_of(checked_log) if is_url(location) else location
-        if (commit_id in checked_log.verified.committed and is_in(home, undecided.folder)) or any(
-            (intent.txn, intent.log) == (undecided.txn, location)
+        if (commit_id in checked_log.verified.committed and is_in(home, undecided_intent.folder)) or any(
+            (intent.txn, intent.log) == (undecided_intent.txn, location)
             and is_listed(intent)
             and decision is not None
             and decision.outcome == COMMITTED
@@ -250,8 +250,8 @@ def _problem_of_cut(
     return None
 
 
-def _is_purged_clone(checked: CheckedLog) -> bool:
-    view = checked.verified.view
+def _is_purged_clone(checked_log: CheckedLog) -> bool:
+    view = checked_log.verified.view
     return (
         view is not None and view.purged and isinstance(view.state, TableState) and bool(view.state.origins)
     )

@@ -342,7 +342,7 @@ class WarehouseWalk:
     def _data(
         self,
         tracked: TrackedLog[TableState],
-        verified: VerifiedLog[TableState],
+        verified_log: VerifiedLog[TableState],
         state: TableState,
         judge: TableJudge,
     ) -> None:
@@ -352,7 +352,7 @@ class WarehouseWalk:
             self.findings,
             self.depth.deep,
             tracked.log.replay.open_url,
-            StillNeeded(tracked, verified.log_id, verified.first),
+            StillNeeded(tracked, verified_log.log_id, verified_log.first),
             self.depth.checksums,
         )
         files = TableFiles(tracked, state, judge, check, self.findings)

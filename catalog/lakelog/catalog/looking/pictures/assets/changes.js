@@ -158,6 +158,18 @@ function laneNames() {
   }));
 }
 
+const userOf = (change) => (change.writer === null ? "" : writers[change.writer].user || writers[change.writer].engine || "");
+
+// The commands that undo this change and those after it, or only those after it.
+function wayBack(change) {
+  if (!isTable || change.kind !== "commit" || change.lane) return null;
+  const newest = changes.reduce((most, each) => Math.max(most, each.version), 0);
+  const table = /^[\w.\/:-]+$/.test(data.name) ? data.name : `'${data.name.replaceAll("'", "'\\''")}'`;
+  const ways = [["As it was before this change", change.version - 1], ["As this change left it", change.version]].filter(([, version]) => version > 0 && version < newest);
+  if (!ways.length) return null;
+  return [el("h2", {}, "Restore the table"), ways.map(([words, version]) => [el("p", { class: "soft" }, words), el("pre", {}, el("code", {}, `lakelog restore ${table} ${version}`))])];
+}
+
 function changeDetail(change, goTo) {
   const writer = change.writer === null ? null : writers[change.writer];
   const facts = [
@@ -179,7 +191,8 @@ function changeDetail(change, goTo) {
     change.base === null ? null : rebase(change, goTo),
     change.transaction === null ? null : transaction(change, goTo),
     definitionChange(change),
-  ].flat();
+    wayBack(change),
+  ].flat(3);
 }
 
 // Only a log has this: what a commit was prepared on, beside what it was committed as.

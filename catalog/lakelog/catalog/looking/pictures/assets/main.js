@@ -3,9 +3,10 @@ function head() {
   const now = isTable ? logs[0] || {} : logs.filter((log) => log.kind === "table" && !log.dropped).reduce(
     (sum, log) => ({ tables: sum.tables + 1, rows: sum.rows + (log.rows || 0), files: sum.files + (log.files || 0), size_bytes: sum.size_bytes + (log.size_bytes || 0) }),
     { tables: 0, rows: 0, files: 0, size_bytes: 0 });
+  const last = isTable ? changes.find((change) => change.kind === "commit" && change.version === now.version) : null;
   const facts = [
     isTable ? ["version", count(now.version)] : ["tables", count(now.tables)], ["rows", count(now.rows)], ["files", count(now.files)], ["size", size(now.size_bytes)],
-    refs.length > 1 ? ["tags and branches", count(refs.length - 1)] : null, ["as of", time(data.made_us)],
+    refs.length > 1 ? ["tags and branches", count(refs.length - 1)] : null, last ? [`last change${userOf(last) ? `, by ${userOf(last)}` : ""}`, time(last.time_us)] : null, ["as of", time(data.made_us)],
   ].filter(Boolean);
   const theme = el("button", { type: "button", id: "theme", on: { click: () => {
     const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;

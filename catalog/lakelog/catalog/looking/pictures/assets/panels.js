@@ -145,6 +145,12 @@ function tablesPanel() {
   const ofTable = (row, text) => (row.kind === "table" ? text : null);
   const search = el("input", { type: "search", id: "tables" }), place = el("div", {});
   const tables = logs.filter((log) => log.kind === "table" && !log.dropped);
+  const newest = new Map();
+  for (const change of changes) if (!newest.has(change.log)) newest.set(change.log, change);
+  const lastUser = (row) => {
+    const change = newest.get(logs.indexOf(row));
+    return change && change.version === row.version ? userOf(change) : "";
+  };
   const busiest = tables.slice().sort((a, b) => (b.changes || 0) - (a.changes || 0)).slice(0, 12);
   const largest = tables.slice().sort((a, b) => (b.size_bytes || 0) - (a.size_bytes || 0)).slice(0, 12);
   function draw() {
@@ -155,7 +161,7 @@ function tablesPanel() {
       ["Kind", (row) => row.kind, (row) => row.kind], ["Size", (row) => ofTable(row, size(row.size_bytes)), (row) => row.size_bytes || 0, true],
       ["Rows", (row) => ofTable(row, count(row.rows)), (row) => row.rows || 0, true], ["Files", (row) => ofTable(row, count(row.files)), (row) => row.files || 0, true],
       ["Versions", (row) => count(row.version), (row) => row.version || 0, true], ["Changes here", (row) => count(row.changes), (row) => row.changes || 0, true],
-      ["Last", (row) => time(row.time_us), (row) => row.time_us || 0]], rows));
+      ["Last", (row) => time(row.time_us), (row) => row.time_us || 0], ["By", lastUser, lastUser]], rows));
   }
   search.addEventListener("input", draw);
   draw();
