@@ -228,8 +228,7 @@ def test_a_namespace_that_is_gone_was_altered(fresh):
     change = {"namespace": ["n"], "set": {"k": "v"}, "remove": []}
     ask(fresh(), "alter_namespace", **change, token=token)
     ask(fresh(), "drop_namespace", namespace=["n"], cascade=False, token=of_drop)
-    with pytest.raises(CommitUnknown, match="happened"):
-        ask(fresh(), "alter_namespace", **change, token=token)
+    ask(fresh(), "alter_namespace", **change, token=token)
     with pytest.raises(NoSuchNamespace):
         ask(fresh(), "alter_namespace", **change, token=other)
 
