@@ -7,7 +7,6 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
-import org.apache.spark.sql.connector.catalog.transactions.{Transaction, TransactionInfo}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.lakelog.bridge.{Bridge, BridgeSettings, PythonChoice}
 import org.apache.spark.sql.lakelog.catalogs.CatalogAccess
@@ -16,6 +15,7 @@ import org.apache.spark.sql.lakelog.columns.{Constraints, GeneratedColumns, OldR
 import org.apache.spark.sql.lakelog.constraints.LakeConstraints
 import org.apache.spark.sql.lakelog.functions.LakeFunctions
 import org.apache.spark.sql.lakelog.internals.{ColumnInternals, ErrorInternals, Failures, LakelogFailure, S3Access, SchemaInternals, SettingInternals, StatementInternals}
+import org.apache.spark.sql.lakelog.internals.seam.{Changelog, ChangelogContext, Relation, Transaction, TransactionalCatalogPlugin, TransactionInfo}
 import org.apache.spark.sql.lakelog.names.{CatalogNames, Locations}
 import org.apache.spark.sql.lakelog.procedures.{LakeProcedure, ProcedureDeclaration, ProcedureJobs}
 import org.apache.spark.sql.lakelog.read.TableOfSystem

@@ -8,10 +8,10 @@ import org.apache.spark.sql.catalyst.analysis.{NoSuchNamespaceException, NoSuchT
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
-import org.apache.spark.sql.connector.catalog.transactions.{Transaction, TransactionInfo}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.lakelog.catalogs.SessionNamespaces
 import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals, SessionInternals, SettingInternals}
+import org.apache.spark.sql.lakelog.internals.seam.{Changelog, ChangelogContext, Changes, Transaction, TransactionalCatalogPlugin, TransactionInfo}
 import org.apache.spark.sql.lakelog.names.{EntranceNames, Locations, SavedPlace}
 import org.apache.spark.sql.lakelog.session.ForeignTables
 import org.apache.spark.sql.lakelog.table.LakeTable
@@ -148,7 +148,7 @@ class LakeSessionCatalog extends SessionNamespaces with ProcedureCatalog with Tr
 
   override def loadChangelog(
       ident: Identifier, context: ChangelogContext, options: CaseInsensitiveStringMap): Changelog =
-    route(ident)(lake.loadChangelog(_, context, options))(tables.loadChangelog(ident, context, options))
+    route(ident)(lake.loadChangelog(_, context, options))(Changes.load(tables, ident, context, options))
 
   override def invalidateTable(ident: Identifier): Unit = if (isOfSession(ident)) super.invalidateTable(ident)
 

@@ -8,6 +8,7 @@ import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
 import org.apache.spark.sql.execution.command.ExplainCommand
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+import org.apache.spark.sql.lakelog.internals.seam.Statements
 import org.apache.spark.sql.lakelog.wire
 
 /** One of lakelog's own commands that changes a schema. */
@@ -62,7 +63,7 @@ private[lakelog] object StatementInternals {
    */
   def statement: wire.UserStatement = {
     val context = session.sparkContext
-    val query = Option(context.getLocalProperty(SQLExecution.QUERY_ID_KEY))
+    val query = Statements.queryId(context)
     val text = running.map(query => words(query.logical)).getOrElse(CurrentOrigin.get.sqlText)
       .orElse(running.map(query => s"DataFrame: ${query.logical.nodeName}"))
     // A server runs statements of many users, and says so as `current_user()` does.

@@ -2,8 +2,9 @@ package org.apache.spark.sql.lakelog.show
 
 import java.util.{Map => JMap, Set => JSet}
 
-import org.apache.spark.sql.connector.catalog.{Column, Identifier, Relation, Table, TableCapability, TableCatalog}
+import org.apache.spark.sql.connector.catalog.{Column, Identifier, Table, TableCapability, TableCatalog}
 import org.apache.spark.sql.lakelog.internals.{LakelogException, StatementInternals}
+import org.apache.spark.sql.lakelog.internals.seam.Relation
 
 /**
  * A table that cannot be read, in a list of tables: it is there, and its comment says what is the matter with it.

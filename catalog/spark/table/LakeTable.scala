@@ -4,7 +4,7 @@ import java.util.{Locale, Map => JMap, Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.connector.catalog.{Column, MetadataColumn, SupportsAtomicPartitionManagement, SupportsDeleteV2, SupportsMetadataColumns, SupportsRead, SupportsSchemaEvolution, SupportsWrite, TableCapability, TableCatalog, TableChange}
+import org.apache.spark.sql.connector.catalog.{Column, MetadataColumn, SupportsAtomicPartitionManagement, SupportsDeleteV2, SupportsMetadataColumns, SupportsRead, SupportsWrite, TableCapability, TableCatalog, TableChange}
 import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.expressions.filter.Predicate
@@ -12,6 +12,7 @@ import org.apache.spark.sql.lakelog.columns.{GeneratedColumns, IdentityColumn, I
 import org.apache.spark.sql.lakelog.expressions.Predicates
 import org.apache.spark.sql.lakelog.files.BloomSettings
 import org.apache.spark.sql.lakelog.internals.{ColumnInternals, Failures, SchemaInternals, SettingInternals}
+import org.apache.spark.sql.lakelog.internals.seam.SupportsSchemaEvolution
 import org.apache.spark.sql.lakelog.names.{CatalogNames, Locations}
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.lakelog.words.ForeignWords

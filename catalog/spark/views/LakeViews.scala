@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.lakelog.catalogs.CatalogAccess
 import org.apache.spark.sql.lakelog.internals.{Failures, LakelogFailure, SchemaInternals, StatementInternals}
+import org.apache.spark.sql.lakelog.internals.seam.View
 import org.apache.spark.sql.lakelog.names.{CatalogNames, Locations}
 import org.apache.spark.sql.lakelog.process.ProcessState
 import org.apache.spark.sql.lakelog.wire

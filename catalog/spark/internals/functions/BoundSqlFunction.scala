@@ -1,13 +1,12 @@
 package org.apache.spark.sql.lakelog.internals.functions
 
 import org.apache.spark.sql.catalyst.analysis.{PlanWithUnresolvedIdentifier, UnresolvedFunction, UnresolvedRelation, UnresolvedTableValuedFunction}
-import org.apache.spark.sql.catalyst.catalog.{SQLFunction, UserDefinedFunction}
+import org.apache.spark.sql.catalyst.catalog.SQLFunction
 import org.apache.spark.sql.catalyst.expressions.{Expression, SubqueryExpression}
 import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SubqueryAlias, UnresolvedWith}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.CatalogManager
-import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.lakelog.internals.seam.CopiedSqlFunction
 import org.apache.spark.sql.lakelog.internals.statements.LakeNames
 
 /**
@@ -16,10 +15,7 @@ import org.apache.spark.sql.lakelog.internals.statements.LakeNames
  * Spark itself looks for them where the session is when the function is used, unless the body has a path of its own,
  * which is asked for names of one part only. So it is given one, and names of more parts are given the catalog.
  */
-private[lakelog] final class BoundSqlFunction(function: SQLFunction, catalog: String) extends SQLFunction(
-    function.name, function.inputParam, function.returnType, function.exprText, function.queryText, function.comment,
-    function.collation, function.deterministic, function.containsSQL, function.isTableFunc, function.properties,
-    function.owner, function.createTimeMs) {
+private[lakelog] final class BoundSqlFunction(function: SQLFunction, catalog: String) extends CopiedSqlFunction(function) {
 
   override def getExpressionAndQuery(
       parser: ParserInterface, isTableFunc: Boolean): (Option[Expression], Option[LogicalPlan]) = {
@@ -49,19 +45,5 @@ private[lakelog] final class BoundSqlFunction(function: SQLFunction, catalog: St
     val manager = SparkSession.active.sessionState.catalogManager
     if (name.length == 1 || LakeNames.isOfSystem(name) || manager.isCatalogRegistered(name.head)) name
     else catalog +: name
-  }
-}
-
-private[lakelog] object BoundSqlFunction {
-
-  /** What gives a body this path, as properties of the function: that, and the setting that makes Spark obey it. */
-  def path(catalogAndNamespace: Seq[String]): Map[String, String] = {
-    val entries = Seq(
-      Seq(CatalogManager.SYSTEM_CATALOG_NAME, CatalogManager.BUILTIN_NAMESPACE),
-      Seq(CatalogManager.SYSTEM_CATALOG_NAME, CatalogManager.SESSION_NAMESPACE),
-      catalogAndNamespace)
-    Map(
-      SQLFunction.FUNCTION_RESOLUTION_PATH -> CatalogManager.serializePathEntries(entries),
-      (UserDefinedFunction.SQL_CONFIG_PREFIX + SQLConf.PATH_ENABLED.key) -> "true")
   }
 }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{FunctionSignature, InputPara
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.execution.command.DescribeFunctionCommand
-import org.apache.spark.sql.internal.connector.V1Function
+import org.apache.spark.sql.lakelog.internals.seam.Functions
 import org.apache.spark.sql.lakelog.internals.SettingInternals
 import org.apache.spark.sql.lakelog.wire
 
@@ -23,7 +23,7 @@ private[lakelog] object FunctionInternals {
     else {
       val function = sqlFunction(stored)
       FunctionsInUse.note(stored, function)
-      V1Function(FunctionInfo.of(stored), if (function.isTableFunc) notScalar(function) else scalar(function))
+      Functions.unbound(FunctionInfo.of(stored), if (function.isTableFunc) notScalar(function) else scalar(function))
     }
 
   private def notScalar(function: SQLFunction): Seq[Expression] => Expression =
@@ -67,9 +67,8 @@ private[lakelog] object FunctionInternals {
 
   def sqlFunction(stored: StoredFunction): SQLFunction = {
     val path = FunctionDefinitions.path(stored.definition, stored.catalog)
-    val function = SQLFunction.fromExpressionInfo(FunctionInfo.of(stored), parser)
-    val names =
-      if (function.functionStoredResolutionPath.isDefined) Map.empty[String, String] else BoundSqlFunction.path(path)
+    val function = Functions.ofInfo(FunctionInfo.of(stored), parser)
+    val names = if (Functions.hasPath(function)) Map.empty[String, String] else Functions.path(path)
     val properties = function.properties ++ names ++
       SQLFunction.catalogAndNamespaceToProps(path.head, path.tail) ++
       SQLFunction.referredTempNamesToProps(Nil, Nil, Nil)

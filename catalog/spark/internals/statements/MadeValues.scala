@@ -1,5 +1,6 @@
 package org.apache.spark.sql.lakelog.internals.statements
 
+import org.apache.spark.sql.lakelog.internals.seam.Statements
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.expressions._
@@ -39,7 +40,7 @@ private[lakelog] object MadeValues extends (SparkSession => Rule[LogicalPlan]) {
 
   private def changing(named: UnresolvedRelation): UnresolvedRelation = {
     val known = Option(named.options.get(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES)).toSeq.flatMap(_.split(","))
-    named.requireWritePrivileges((known.map(TableWritePrivilege.valueOf) :+ TableWritePrivilege.UPDATE).toSet)
+    Statements.toWrite(named, (known.map(TableWritePrivilege.valueOf) :+ TableWritePrivilege.UPDATE).toSet)
   }
 
   /** What has its values already: computed from what they are computed from, they would be held against themselves. */
