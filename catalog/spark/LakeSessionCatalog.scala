@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.lakelog.catalogs.SessionNamespaces
 import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals, SessionInternals, SettingInternals}
-import org.apache.spark.sql.lakelog.internals.seam.{Changelog, ChangelogContext, Changes, Transaction, TransactionalCatalogPlugin, TransactionInfo}
+import org.apache.spark.sql.lakelog.internals.seam.{Changelog, ChangelogContext, Changes, TableInfo, Tables, TableSummary, Transaction, TransactionalCatalogPlugin, TransactionInfo}
 import org.apache.spark.sql.lakelog.names.{EntranceNames, Locations, SavedPlace}
 import org.apache.spark.sql.lakelog.session.ForeignTables
 import org.apache.spark.sql.lakelog.table.LakeTable
@@ -128,8 +128,8 @@ class LakeSessionCatalog extends SessionNamespaces with ProcedureCatalog with Tr
 
   override def listTableSummaries(names: Array[String]): Array[TableSummary] = {
     val own = ofLake(names)(lake.listTableSummaries)
-    val others = ofSession(names)(tables.listTableSummaries).getOrElse(
-      if (own.isEmpty) tables.listTableSummaries(names) else Array.empty[TableSummary])
+    val others = ofSession(names)(Tables.summaries(tables, _)).getOrElse(
+      if (own.isEmpty) Tables.summaries(tables, names) else Array.empty[TableSummary])
     others ++ own.getOrElse(Array.empty[TableSummary])
   }
 
@@ -156,7 +156,7 @@ class LakeSessionCatalog extends SessionNamespaces with ProcedureCatalog with Tr
     if (isLakes(info.properties)) anew(ident)(lake.createTable(_, info))
     else beside(ident) {
       ForeignTables.refuseConstraints(info)
-      tables.createTable(ident, info)
+      Tables.create(tables, ident, info)
     }
 
   override def createTable(
@@ -176,7 +176,7 @@ class LakeSessionCatalog extends SessionNamespaces with ProcedureCatalog with Tr
     if (isLakes) anew(ident)(lake.createTableLike(_, info, source))
     else beside(ident) {
       ForeignTables.refuseConstraints(info)
-      tables.createTable(ident, info)
+      Tables.create(tables, ident, info)
     }
   }
 

@@ -7,8 +7,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
 import org.apache.spark.sql.execution.command.ExplainCommand
-import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
-import org.apache.spark.sql.lakelog.internals.seam.Statements
+import org.apache.spark.sql.lakelog.internals.seam.{Statements, Streams}
 import org.apache.spark.sql.lakelog.wire
 
 /** One of lakelog's own commands that changes a schema. */
@@ -53,7 +52,7 @@ private[lakelog] object StatementInternals {
 
   /** The id of the streaming query that this thread runs. */
   def streamingQuery: Option[String] =
-    SparkSession.getActiveSession.flatMap(s => Option(s.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY)))
+    SparkSession.getActiveSession.flatMap(s => Option(s.sparkContext.getLocalProperty(Streams.QueryId)))
 
   /**
    * The user of the statement under way, and its text where it has any.

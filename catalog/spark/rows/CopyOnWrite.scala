@@ -5,7 +5,7 @@ import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.lakelog.files.{PlannedFiles, RowPlace}
-import org.apache.spark.sql.lakelog.internals.seam.RowChanges
+import org.apache.spark.sql.lakelog.internals.seam.{MergeSummary, RowChanges, WriteSummary}
 import org.apache.spark.sql.lakelog.internals.SettingInternals
 import org.apache.spark.sql.lakelog.names.EntranceNames
 import org.apache.spark.sql.lakelog.read.{LakeScan, ScanUse}

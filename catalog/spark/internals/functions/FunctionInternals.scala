@@ -4,12 +4,11 @@ import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.analysis.{SQLFunctionExpression, SQLTableFunction}
 import org.apache.spark.sql.catalyst.catalog.{SQLFunction, UserDefinedFunctionErrors}
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Cast, Expression, ExpressionInfo, NamedArgumentExpression, NamedLambdaVariable, UnresolvedNamedLambdaVariable}
-import org.apache.spark.sql.catalyst.plans.logical.{FunctionSignature, InputParameter, LogicalPlan, NamedParametersSupport}
+import org.apache.spark.sql.catalyst.plans.logical.{FunctionSignature, InputParameter, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.execution.command.DescribeFunctionCommand
-import org.apache.spark.sql.lakelog.internals.seam.Functions
-import org.apache.spark.sql.lakelog.internals.SettingInternals
+import org.apache.spark.sql.lakelog.internals.seam.{Functions, Names}
 import org.apache.spark.sql.lakelog.wire
 
 /** How Spark sees functions that users have created: what its own catalog makes of such definitions, made here too. */
@@ -61,8 +60,7 @@ private[lakelog] object FunctionInternals {
         val default = parameter.getDefault().map(SQLFunction.parseDefault(_, parser)).map(Cast(_, parameter.dataType))
         InputParameter(parameter.name, default)
       }
-      NamedParametersSupport.defaultRearrange(
-        FunctionSignature(parameters), arguments, function.name.toString, SettingInternals.resolver)
+      Names.arranged(FunctionSignature(parameters), arguments, function.name.toString)
     }
 
   def sqlFunction(stored: StoredFunction): SQLFunction = {

@@ -1,9 +1,9 @@
 package org.apache.spark.sql.lakelog.internals.functions
 
 import org.apache.spark.sql.AnalysisException
-import org.apache.spark.sql.catalyst.{CapturesConfig, FunctionIdentifier}
+import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.{Analyzer, SQLScalarFunction, UnresolvedAlias, UnresolvedAttribute, UnresolvedFunction, UnresolvedRelation}
-import org.apache.spark.sql.catalyst.catalog.{LanguageSQL, SQLFunction, UserDefinedFunction, UserDefinedFunctionErrors}
+import org.apache.spark.sql.catalyst.catalog.{LanguageSQL, SQLFunction, UserDefinedFunctionErrors}
 import org.apache.spark.sql.catalyst.expressions.{Alias, Cast, Expression, Generator, LateralSubquery, Literal, ScalarSubquery, SubqueryExpression, WindowExpression}
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans.Inner
@@ -13,7 +13,7 @@ import org.apache.spark.sql.connector.catalog.CatalogManager
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.command.{CreateUserDefinedFunctionCommand, ViewHelper}
-import org.apache.spark.sql.lakelog.internals.seam.Functions
+import org.apache.spark.sql.lakelog.internals.seam.{Functions, Names}
 import org.apache.spark.sql.lakelog.internals.SettingInternals
 import org.apache.spark.sql.types.{DataType, MetadataBuilder, StructField, StructType}
 
@@ -22,7 +22,7 @@ import org.apache.spark.sql.types.{DataType, MetadataBuilder, StructField, Struc
  * errors that Spark has for its own catalog.
  */
 private[lakelog] final class SqlFunctionAnalysis(
-    statement: CreateUserDefinedFunction, catalog: String, name: FunctionIdentifier) extends CapturesConfig {
+    statement: CreateUserDefinedFunction, catalog: String, name: FunctionIdentifier) {
 
   private val session = SparkSession.active
   private val parser = session.sessionState.sqlParser
@@ -208,7 +208,7 @@ private[lakelog] final class SqlFunctionAnalysis(
 
   private def settings: Map[String, String] = {
     val conf = SettingInternals.conf
-    sqlConfigsToProps(conf, UserDefinedFunction.SQL_CONFIG_PREFIX) ++
+    Names.settings(conf) ++
       Functions.pathOf(session.sessionState.catalogManager, conf)
   }
 }

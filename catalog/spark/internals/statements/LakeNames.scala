@@ -38,6 +38,11 @@ private[lakelog] object LakeNames {
       case _ => None
     }
 
+    def namespace(parts: Seq[String]): Option[(CatalogAccess, Seq[String])] = parts match {
+      case CatalogAndNamespace(catalog: CatalogAccess, names) => Some(catalog -> names)
+      case _ => None
+    }
+
     def find(parts: Seq[String]): Option[(CatalogAccess, Identifier)] = parts match {
       case CatalogAndIdentifier(catalog: CatalogAccess, ident) => Some(catalog -> ident)
       case _ => None
@@ -47,6 +52,10 @@ private[lakelog] object LakeNames {
   /** The lakelog catalog and the name in it, for a name in a statement. */
   def find(parts: Seq[String]): Option[(CatalogAccess, Identifier)] =
     if (parts.length == 3 && isOfSystem(parts)) None else new Names(state.catalogManager).find(parts)
+
+  /** The lakelog catalog and the namespace in it, for the name of a namespace in a statement. */
+  def namespace(parts: Seq[String]): Option[(CatalogAccess, Seq[String])] =
+    new Names(state.catalogManager).namespace(parts)
 
   /**
    * Whether it is, or could be, a lakelog table, where other extensions have the same statements: by ``delta.`/place` `` they

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog.internals.statements
 
-import org.apache.spark.sql.lakelog.internals.seam.Statements
+import org.apache.spark.sql.lakelog.internals.seam.{Checks, Statements}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.expressions._
@@ -97,7 +97,7 @@ private final class MadeValues(
 
   /** The CHECKs that Spark holds against the rows, and the rows. */
   private def beneath(query: LogicalPlan): (Seq[Expression], LogicalPlan) = query match {
-    case Filter(condition, child) if condition.exists(_.isInstanceOf[CheckInvariant]) =>
+    case Filter(condition, child) if condition.exists(Checks.isInvariant) =>
       val (checks, rows) = beneath(child)
       (condition +: checks, rows)
     case rows => (Nil, rows)
@@ -227,6 +227,6 @@ private final case class Made(own: Attribute, filled: Alias, sql: String, value:
   /** As Spark itself holds values that are given against the expression. */
   def check: Expression = {
     val column = filled.toAttribute
-    CheckInvariant(EqualNullSafe(column, value), Seq(own.name -> column), "Generated Column", s"${own.name} <=> $sql")
+    Checks.invariant(EqualNullSafe(column, value), Seq(own.name -> column), "Generated Column", s"${own.name} <=> $sql")
   }
 }

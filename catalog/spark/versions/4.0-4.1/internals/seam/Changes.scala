@@ -59,7 +59,7 @@ final case class ChangelogContext(
     range: ChangelogRange, deduplicationMode: DeduplicationMode.Value, computeUpdates: Boolean)
 
 /** Changes as a table that Spark reads. */
-private[lakelog] final class ChangelogTable(val changelog: Changelog) extends SupportsRead {
+private[lakelog] final class ChangelogTable(val changelog: Changelog) extends NewerTable with SupportsRead {
   override def name: String = changelog.name()
   override def columns: Array[Column] = changelog.columns()
   override def capabilities: JSet[TableCapability] =

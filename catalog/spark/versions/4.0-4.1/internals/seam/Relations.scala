@@ -3,7 +3,8 @@ package org.apache.spark.sql.lakelog.internals.seam
 import java.util.{Map => JMap}
 
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column, Identifier, TableCatalog, TableSummary}
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
+import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column, Identifier, TableCatalog}
 import org.apache.spark.sql.types.StructType
 
 /** What a view depends on. */
@@ -49,5 +50,8 @@ private[lakelog] object Views {
   def function(parts: Array[String]): Dependency = FunctionDependency(parts)
 
   /** The whole name of a view in a plan: its namespace is a single text, in which names are quoted if needed. */
-  def name(view: CatalogTable): Seq[String] = view.identifier.nameParts
+  def name(view: CatalogTable): Seq[String] = {
+    val names = view.identifier.database.toSeq.flatMap(CatalystSqlParser.parseMultipartIdentifier)
+    view.identifier.catalog.toSeq ++ names :+ view.identifier.table
+  }
 }

@@ -2,7 +2,6 @@ package org.apache.spark.sql.lakelog.internals.seam
 
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.WriteDelta
-import org.apache.spark.sql.connector.write.WriteSummary
 
 /** Changes of rows as Spark plans and counts them. */
 private[lakelog] object RowChanges {

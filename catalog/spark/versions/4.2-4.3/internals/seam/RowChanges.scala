@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog.internals.seam
 
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.WriteDelta
-import org.apache.spark.sql.connector.write.{DeleteSummary, UpdateSummary, WriteSummary}
+import org.apache.spark.sql.connector.write.{DeleteSummary, UpdateSummary}
 
 /** Changes of rows as Spark plans and counts them. */
 private[lakelog] object RowChanges {

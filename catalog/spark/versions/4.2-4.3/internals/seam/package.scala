@@ -1,6 +1,8 @@
 package org.apache.spark.sql.lakelog.internals
 
-import org.apache.spark.sql.connector.catalog
+import org.apache.spark.sql.connector.{catalog, write}
+import org.apache.spark.sql.execution.streaming.checkpointing
+import org.apache.spark.sql.types
 
 /** Interfaces that not all versions of Spark have, as the adapter names them. Here they are Spark's own. */
 package object seam {
@@ -22,4 +24,16 @@ package object seam {
   type TransactionalCatalogPlugin = catalog.TransactionalCatalogPlugin
 
   type SupportsSchemaEvolution = catalog.SupportsSchemaEvolution
+
+  type TableInfo = catalog.TableInfo
+  type TableSummary = catalog.TableSummary
+  type Constraint = catalog.constraints.Constraint
+  type Check = catalog.constraints.Check
+  type PrimaryKey = catalog.constraints.PrimaryKey
+  type Unique = catalog.constraints.Unique
+  type ForeignKey = catalog.constraints.ForeignKey
+  type WriteSummary = write.WriteSummary
+  type MergeSummary = write.MergeSummary
+  type TimeType = types.TimeType
+  type CheckpointFileManager = checkpointing.CheckpointFileManager
 }

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog.internals.seam
 
-import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column, IdentityColumnSpec}
+import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column, IdentityColumnSpec, TableChange}
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
 /** Columns as Spark's catalogs have them. Fields have no ids here. */
@@ -11,6 +11,10 @@ private[lakelog] object Columns {
 
   def identity(column: Column, spec: IdentityColumnSpec): Column = Column.create(
     column.name, column.dataType, column.nullable, column.comment, spec, column.metadataInJSON)
+
+  /** The text of the default that a column is given; null or empty if it is left without. */
+  def newDefault(change: TableChange.UpdateColumnDefaultValue): String =
+    Option(change.newCurrentDefault).map(_.getSql).orNull
 
   def withId(field: StructField, id: String): StructField = field
 
