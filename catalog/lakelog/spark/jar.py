@@ -33,6 +33,11 @@ _PACKAGE = Path(__file__).resolve().parent
 _CHECKOUT = _PACKAGE.parents[1] / "spark"
 
 
+def supported() -> str:
+    """Return the versions of Spark that the adapter runs on, for a sentence: "4.2 or 4.3"."""
+    return f"{', '.join(SUPPORTED[:-1])} or {SUPPORTED[-1]}"
+
+
 def version() -> str:
     """Return lakelog's version, which the jar carries and the bridge compares with the Python package's."""
     return metadata.version("lakelog")
@@ -68,7 +73,7 @@ def spark_version(jars: Path) -> str:
     """Return the version of the Spark whose jars are in `jars`, such as "4.3.0"."""
     for jar in jars.glob("spark-catalyst_2.13-*.jar"):
         return jar.stem.removeprefix("spark-catalyst_2.13-")
-    raise NotFound(f"There is no spark-catalyst_2.13 jar in {jars}: install Spark 4.2 or 4.3.")
+    raise NotFound(f"There is no spark-catalyst_2.13 jar in {jars}: install Spark {supported()}.")
 
 
 def jar_path(*, cache: Path | None = None, jars: Path | None = None) -> Path:
@@ -96,8 +101,7 @@ def minor_of(spark: str) -> str:
     """Return "4.3" for "4.3.0". Raises InvalidInput if the sources do not fit that Spark."""
     minor = ".".join(spark.split(".")[:2])
     if minor not in SUPPORTED:
-        supported = " and ".join(SUPPORTED)
-        raise InvalidInput(f"Spark {spark} is not supported: lakelog's adapter runs on Spark {supported}.")
+        raise InvalidInput(f"Spark {spark} is not supported: lakelog's adapter runs on Spark {supported()}.")
     return minor
 
 

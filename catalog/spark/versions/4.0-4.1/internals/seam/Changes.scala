@@ -11,7 +11,6 @@ import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.lakelog.internals.Failures
 import org.apache.spark.sql.types.{StringType, TimestampType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -112,7 +111,7 @@ private[lakelog] object Changes {
   }
 
   /** Updates cannot be found among changes with rows that were only copied. */
-  def refuseCopies(name: String): Nothing = throw Failures.invalid(
+  def refuseCopies(name: String): Nothing = throw Errors.analysis(
     s"Updates of $name are found only without rows that were merely copied: leave deduplicationMode out, or set it to " +
       s"${DeduplicationMode.DROP_CARRYOVERS} or ${DeduplicationMode.NET_CHANGES}.")
 
@@ -121,7 +120,7 @@ private[lakelog] object Changes {
       catalog: TableCatalog, ident: Identifier, context: ChangelogContext,
       options: CaseInsensitiveStringMap): Changelog = catalog match {
     case changing: NewerTableCatalog => changing.loadChangelog(ident, context, options)
-    case _ => throw Failures.unsupported(s"The catalog ${catalog.name} has no changes of its table ${ident.name}.")
+    case _ => throw new UnsupportedOperationException(s"The catalog ${catalog.name} has no changes of its table ${ident.name}.")
   }
 }
 
@@ -134,15 +133,15 @@ private[lakelog] object ChangesAsked {
     val (withStart, withEnd) = (yes("startingBoundInclusive", true), yes("endingBoundInclusive", true))
     val versions = text("startingVersion").isDefined || text("endingVersion").isDefined
     val times = text("startingTimestamp").isDefined || text("endingTimestamp").isDefined
-    val range = if (versions && times) throw Failures.invalid(
+    val range = if (versions && times) throw Errors.analysis(
       "Changes are between versions or between times: give options of one kind.")
     else if (versions) VersionRange(
-      text("startingVersion").getOrElse(throw Failures.invalid("endingVersion needs startingVersion: give both.")),
+      text("startingVersion").getOrElse(throw Errors.analysis("endingVersion needs startingVersion: give both.")),
       optional(text("endingVersion")), withStart, withEnd)
     else if (times) TimestampRange(
       time(
         text("startingTimestamp").getOrElse(
-          throw Failures.invalid("endingTimestamp needs startingTimestamp: give both.")), timeZone),
+          throw Errors.analysis("endingTimestamp needs startingTimestamp: give both.")), timeZone),
       optional(text("endingTimestamp").map(time(_, timeZone)).map(Long.box)), withStart, withEnd)
     else UnboundedRange
     ChangelogContext(range, mode(text("deduplicationMode")), yes("computeUpdates", false))
@@ -151,7 +150,7 @@ private[lakelog] object ChangesAsked {
   private def mode(stated: Option[String]): DeduplicationMode.Value =
     stated.fold(DeduplicationMode.DROP_CARRYOVERS) { name =>
       DeduplicationMode.values.find(_.toString.toLowerCase(Locale.ROOT) == name.toLowerCase(Locale.ROOT)).getOrElse(
-        throw Failures.invalid(
+        throw Errors.analysis(
           s"deduplicationMode is '$name': give one of ${DeduplicationMode.values.mkString(", ")}."))
     }
 

@@ -7,7 +7,6 @@ import org.apache.spark.sql.catalyst.plans.logical.{DescribeRelation, LogicalPla
 import org.apache.spark.sql.connector.catalog.{Identifier, Table, TableCatalog, TableWritePrivilege}
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.datasources.v2.DescribeTableExec
-import org.apache.spark.sql.lakelog.internals.Failures
 
 /** Statements as Spark's plans have them. */
 private[lakelog] object Statements {
@@ -23,7 +22,7 @@ private[lakelog] object Statements {
   def evolves(write: V2WriteCommand): Boolean = false
 
   /** The write, which may give its table new columns. */
-  def evolving(write: V2WriteCommand): V2WriteCommand = throw Failures.unsupported(
+  def evolving(write: V2WriteCommand): V2WriteCommand = throw new UnsupportedOperationException(
     s"A write changes the columns of its table with Spark 4.2 or newer only, not with ${org.apache.spark.SPARK_VERSION}: " +
       "change them by ALTER TABLE first.")
 

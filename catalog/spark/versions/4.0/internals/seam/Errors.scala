@@ -10,7 +10,6 @@ import org.apache.spark.sql.catalyst.plans.logical.{FunctionSignature, NamedPara
 import org.apache.spark.sql.catalyst.trees.Origin
 import org.apache.spark.sql.execution.command.CreateUserDefinedFunctionCommand
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.lakelog.internals.Failures
 
 /** An error of analysis with a text of its own: only a class of this kind may have one. */
 private final class PlainAnalysisException(
@@ -29,7 +28,7 @@ private[lakelog] object Errors {
     new ParseException(text, origin, origin, condition, parameters)
 
   def checkViolated(condition: String, table: String): Throwable =
-    Failures.invalid(s"A row of $table does not match the condition $condition.")
+    Errors.analysis(s"A row of $table does not match the condition $condition.")
 }
 
 /** What Spark's parser and its rules about names have. */

@@ -11,7 +11,6 @@ import org.apache.spark.sql.catalyst.plans.logical.{FunctionSignature, NamedPara
 import org.apache.spark.sql.catalyst.trees.Origin
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.lakelog.internals.SettingInternals
 
 /** Errors that Spark has for its own catalogs. */
 private[lakelog] object Errors {
@@ -45,5 +44,5 @@ private[lakelog] object Names extends CapturesConfig {
   def settings(conf: SQLConf): Map[String, String] = sqlConfigsToProps(conf, UserDefinedFunction.SQL_CONFIG_PREFIX)
 
   def arranged(signature: FunctionSignature, arguments: Seq[Expression], function: String): Seq[Expression] =
-    NamedParametersSupport.defaultRearrange(signature, arguments, function, SettingInternals.resolver)
+    NamedParametersSupport.defaultRearrange(signature, arguments, function, SQLConf.get.resolver)
 }
