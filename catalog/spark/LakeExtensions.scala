@@ -40,7 +40,8 @@ private[lakelog] object LakeExtensions {
 
   /** lakelog's own statements, each tried on every text before Spark's parser is. */
   val statements: Seq[LakeStatement] =
-    Seq(EvolutionStatements, RefStatements, CloneStatements, MaterializeStatement, ForeignStatements, RefusedStatements)
+    Seq(EvolutionStatements, RefStatements, CloneStatements, MaterializeStatement, ForeignStatements, RefusedStatements) ++
+      Additions.statements
 
   /**
    * Rules that see a plan before Spark resolves any of it: the place to replace what Spark would refuse for a catalog

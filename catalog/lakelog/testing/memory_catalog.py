@@ -8,6 +8,8 @@ from pathlib import Path
 
 from lakelog.testing import maven
 
+RELEASES = {"4.0": "4.0.1", "4.1": "4.1.1"}
+
 # Tables with rows, namespaces, functions and procedures.
 TABLES = "org.apache.spark.sql.connector.catalog.InMemoryCatalog"
 # Tables whose rows can be deleted, updated and merged, by partition: they must be partitioned.
@@ -20,8 +22,6 @@ PARTITIONS = "org.apache.spark.sql.connector.catalog.InMemoryPartitionTableCatal
 
 def memory_catalog_jars() -> list[Path]:
     """Return the jar for `spark.jars`, which Maven fetches once. Raises MavenFailed."""
-    release = metadata.version("pyspark")
-    if not release.startswith(("4.0.", "4.1.")):
-        release = "4.2.0"
+    release = RELEASES.get(metadata.version("pyspark")[:3], "4.2.0")
     package = f"org.apache.spark:spark-catalyst_2.13:{release}:tests"
     return maven.jars(f"spark-catalyst-{release}-tests", [package], excluded=["*:*"])

@@ -70,7 +70,7 @@ private[lakelog] object FunctionInternals {
     val properties = function.properties ++ names ++
       SQLFunction.catalogAndNamespaceToProps(path.head, path.tail) ++
       SQLFunction.referredTempNamesToProps(Nil, Nil, Nil)
-    new BoundSqlFunction(function.copy(name = stored.name, properties = properties), path.head)
+    new BoundSqlFunction(function.copy(name = stored.name, properties = properties), path)
   }
 
   /** What is stored for a function that has just been analysed. */

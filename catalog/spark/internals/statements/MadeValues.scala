@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog.internals.statements
 
-import org.apache.spark.sql.lakelog.internals.seam.{Checks, Statements}
+import org.apache.spark.sql.lakelog.internals.seam.{Checks, RowChanges, Statements}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.expressions._
@@ -147,8 +147,12 @@ private final class MadeValues(
   private def stated(name: String, operation: Expression, value: Expression): Expression = (operation, value) match {
     case (If(changed, becomes, _), If(same, own, old)) if changed.semanticEquals(same) =>
       If(changed, stated(name, becomes, own), old)
-    case (Literal(RowDeltaUtils.UPDATE_OPERATION, _), _) => stated(name, isNew = false, value)
-    case (Literal(RowDeltaUtils.INSERT_OPERATION, _), _) => stated(name, isNew = true, value)
+    // Some Sparks mark all rows alike, of which a statement changes those that match its condition.
+    case (Literal(mark: Int, _), If(changed, own, old: Attribute))
+        if RowChanges.updates(mark) && read.get(old).contains(name) =>
+      If(changed, stated(name, isNew = false, own), old)
+    case (Literal(mark: Int, _), _) if RowChanges.updates(mark) => stated(name, isNew = false, value)
+    case (Literal(mark: Int, _), _) if RowChanges.inserts(mark) => stated(name, isNew = true, value)
     case _ => value
   }
 

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, GenericInternalRow}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, ShowTableProperties, ShowTables}
 import org.apache.spark.sql.connector.catalog.{Identifier, Table, TableCatalog}
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
-import org.apache.spark.sql.execution.datasources.v2.{ShowTablePropertiesExec, ShowTablesExec, V2CommandExec}
+import org.apache.spark.sql.execution.datasources.v2.{ShowTablePropertiesExec, V2CommandExec}
 import org.apache.spark.sql.lakelog.catalogs.CatalogAccess
 import org.apache.spark.sql.lakelog.table.LakeTable
 
@@ -38,11 +38,16 @@ private[lakelog] trait MakesRowsQuickly extends V2CommandExec {
 
 private[lakelog] class DescribeQuickly(
     output: Seq[Attribute], catalog: TableCatalog, ident: Identifier, table: Table, isExtended: Boolean)
-  extends Statements.Describing(output, catalog, ident, table, isExtended) with MakesRowsQuickly
+  extends Statements.Describing(output, catalog, ident, table, isExtended) with MakesRowsQuickly {
+
+  /** The members of the class that it extends are not the same in all Sparks. */
+  override def makeCopy(newArgs: Array[AnyRef]): SparkPlan =
+    new DescribeQuickly(output, catalog, ident, table, isExtended)
+}
 
 private[lakelog] class ShowTablesQuickly(
-    output: Seq[Attribute], catalog: TableCatalog, namespace: Seq[String], pattern: Option[String])
-  extends ShowTablesExec(output, catalog, namespace, pattern) with MakesRowsQuickly
+    output: Seq[Attribute], catalog: CatalogAccess, namespace: Seq[String], pattern: Option[String])
+  extends Statements.Listing(output, catalog, namespace, pattern) with MakesRowsQuickly
 
 private[lakelog] class ShowPropertiesQuickly(
     output: Seq[Attribute], table: Table, name: String, key: Option[String])

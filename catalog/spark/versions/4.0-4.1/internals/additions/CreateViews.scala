@@ -4,7 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.{AnalysisException, Row, SparkSession}
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, SchemaEvolution, SchemaUnsupported}
+import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, SchemaEvolution, SchemaUnsupported, TableAlreadyExistsException, ViewAlreadyExistsException}
 import org.apache.spark.sql.catalyst.catalog.UserDefinedFunction
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisOnlyCommand, CTEInChildren, CTERelationDef, LogicalPlan, WithCTE}
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
@@ -92,7 +92,10 @@ private[lakelog] case class CreateLakeView(
       if (replace) {
         ViewCycles.check(catalog.named(ident), view)
         catalog.createOrReplaceView(ident, view)
-      } else catalog.createView(ident, view)
+      } else {
+        try catalog.createView(ident, view)
+        catch { case _: ViewAlreadyExistsException => throw new TableAlreadyExistsException(catalog.named(ident)) }
+      }
     }
     Nil
   }

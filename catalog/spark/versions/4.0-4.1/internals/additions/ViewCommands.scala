@@ -86,8 +86,8 @@ private[lakelog] case class DescribeLakeView(
         "Catalog" -> view.catalog.name, "Namespace" -> SchemaInternals.quoted(view.ident.namespace.toSeq),
         "View" -> view.ident.name) ++ comment.map("Comment" -> _) ++ Seq(
         "View Text" -> view.view.queryText,
-        "View Catalog and Namespace" ->
-          SchemaInternals.quoted(view.view.currentCatalog +: view.view.currentNamespace.toSeq),
+        "View Current Catalog" -> view.view.currentCatalog,
+        "View Current Namespace" -> SchemaInternals.quoted(view.view.currentNamespace.toSeq),
         "View Query Output Columns" -> view.view.queryColumnNames.mkString("[", ", ", "]")) ++
         Option(view.view.schemaMode).map("View Schema Mode" -> _) :+
         "Properties" -> properties.map { case (key, value) => s"$key=$value" }.mkString("[", ", ", "]")

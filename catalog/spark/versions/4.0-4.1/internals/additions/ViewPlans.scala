@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog.internals.additions
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.analysis.AnalysisContext
+import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTableType}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SubqueryAlias}
 import org.apache.spark.sql.classic.SparkSession
@@ -28,6 +28,16 @@ private[lakelog] object ViewPlans {
     if (isTemporary(parts)) None else LakeNames.find(whole).filter(_._2.namespace.nonEmpty)
   }
 
+  /**
+   * The plan of the view that a name in a plan means. Spark analyses its text at once, among the names of its creation: it
+   * would be analysed among those around the view otherwise.
+   */
+  def analyzed(named: UnresolvedRelation, view: FoundView): LogicalPlan = {
+    val key = (view.catalog.name +: view.ident.namespace.toSeq :+ view.ident.name, None)
+    AnalysisContext.get.relationCache.update(key, plan(view.catalog, view.ident, view.view))
+    state.analyzer.ResolveRelations(named)
+  }
+
   def isTemporary(parts: Seq[String]): Boolean = state.catalog.isTempView(parts)
 
   /** The plan of a view: Spark analyses its text among the names and with the settings of its creation. */
@@ -38,7 +48,7 @@ private[lakelog] object ViewPlans {
     }
 
   /** A view as Spark's own catalog describes one. */
-  private def described(catalog: CatalogAccess, ident: Identifier, view: View): CatalogTable = {
+  def described(catalog: CatalogAccess, ident: Identifier, view: View): CatalogTable = {
     val properties = view.properties.asScala.toMap
     val queryColumns = Option(view.queryColumnNames).toSeq.flatten
     val output = if (queryColumns.isEmpty) Map.empty[String, String]

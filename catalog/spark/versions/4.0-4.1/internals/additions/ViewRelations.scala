@@ -16,9 +16,7 @@ private[lakelog] object ViewRelations extends (SparkSession => Rule[LogicalPlan]
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
       case named: UnresolvedRelation
           if !named.isStreaming && !named.options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES) =>
-        found(named.multipartIdentifier).fold[LogicalPlan](named) { view =>
-          ViewPlans.plan(view.catalog, view.ident, view.view)
-        }
+        found(named.multipartIdentifier).fold[LogicalPlan](named)(ViewPlans.analyzed(named, _))
       case DescribeRelation(InLake(view), partition, isExtended, output) if partition.isEmpty =>
         DescribeLakeView(view, isExtended, output)
       case DescribeColumn(InLake(view), column, isExtended, output) =>

@@ -1,12 +1,15 @@
 package org.apache.spark.sql.lakelog.internals.seam
 
 import org.apache.spark.SparkContext
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.{ResolvedTable, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.{DescribeRelation, LogicalPlan, V2WriteCommand}
+import org.apache.spark.sql.catalyst.util.StringUtils
+import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.connector.catalog.{Identifier, Table, TableCatalog, TableWritePrivilege}
 import org.apache.spark.sql.execution.SQLExecution
-import org.apache.spark.sql.execution.datasources.v2.DescribeTableExec
+import org.apache.spark.sql.execution.datasources.v2.{DescribeTableExec, ShowTablesExec}
 
 /** Statements as Spark's plans have them. */
 private[lakelog] object Statements {
@@ -32,6 +35,19 @@ private[lakelog] object Statements {
       case DescribeRelation(ResolvedTable(catalog, ident, table, _), partition, isExtended, output)
           if partition.isEmpty => Some((catalog, ident, table, isExtended, output))
       case _ => None
+    }
+  }
+
+  /** What carries out SHOW TABLES, views included. */
+  abstract class Listing(
+      output: Seq[Attribute], catalog: RelationCatalog, namespace: Seq[String], pattern: Option[String])
+    extends ShowTablesExec(output, catalog, namespace, pattern) {
+
+    override protected def run(): Seq[InternalRow] = {
+      val found = catalog.listRelationSummaries(namespace.toArray).map(_.identifier)
+      val shown = pattern.fold(found.map(_.name).toSeq)(StringUtils.filterPattern(found.map(_.name).toSeq, _)).toSet
+      found.toSeq.filter(ident => shown(ident.name))
+        .map(ident => toCatalystRow(ident.namespace.quoted, ident.name, false))
     }
   }
 

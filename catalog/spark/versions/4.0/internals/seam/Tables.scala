@@ -68,6 +68,13 @@ private[lakelog] object Tables {
 
   // ---- constraints
 
+  def constraintsOf(table: Table): Array[Constraint] = table match {
+    case newer: NewerTable => newer.constraints
+    case _ => Array.empty
+  }
+
+  def constrained(info: TableInfo, constraints: Array[Constraint]): TableInfo = info.copy(constraints = constraints)
+
   /** The constraints that changes add, each with the version of the table whose rows were held against it, if any. */
   def added(changes: Seq[TableChange]): Seq[(Constraint, Option[String])] = Nil
 

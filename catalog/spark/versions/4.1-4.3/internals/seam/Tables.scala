@@ -36,6 +36,12 @@ private[lakelog] object Tables {
 
   // ---- constraints
 
+  def constraintsOf(table: Table): Array[Constraint] = table.constraints
+
+  def constrained(info: TableInfo, constraints: Array[Constraint]): TableInfo =
+    new TableInfo.Builder().withColumns(info.columns).withPartitions(info.partitions).withProperties(info.properties)
+      .withConstraints(constraints).build()
+
   /** The constraints that changes add, each with the version of the table whose rows were held against it, if any. */
   def added(changes: Seq[TableChange]): Seq[(Constraint, Option[String])] = changes.collect {
     case change: TableChange.AddConstraint => (change.constraint, Option(change.validatedTableVersion))

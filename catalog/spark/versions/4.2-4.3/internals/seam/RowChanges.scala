@@ -2,6 +2,7 @@ package org.apache.spark.sql.lakelog.internals.seam
 
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.WriteDelta
+import org.apache.spark.sql.catalyst.util.RowDeltaUtils
 import org.apache.spark.sql.connector.write.{DeleteSummary, UpdateSummary}
 
 /** Changes of rows as Spark plans and counts them. */
@@ -12,6 +13,10 @@ private[lakelog] object RowChanges {
 
   def lookingFirst(delta: WriteDelta, condition: Option[Expression]): WriteDelta =
     delta.copy(groupFilterCondition = condition)
+
+  /** How plans mark rows that a statement changes, and rows that it adds. Rows that are only copied have other marks. */
+  val updates: Set[Int] = Set(RowDeltaUtils.UPDATE_OPERATION)
+  val inserts: Set[Int] = Set(RowDeltaUtils.INSERT_OPERATION)
 
   /** The rows that an UPDATE has changed, and those that it has copied; None of other statements. */
   def ofUpdate(summary: WriteSummary): Option[(Long, Long)] = Some(summary).collect {

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.{AppendData, DescribeRelation, LogicalPlan, OverwriteByExpression, OverwritePartitionsDynamic, V2WriteCommand}
 import org.apache.spark.sql.connector.catalog.{Identifier, Table, TableCatalog, TableWritePrivilege}
 import org.apache.spark.sql.execution.SQLExecution
-import org.apache.spark.sql.execution.datasources.v2.DescribeTableExec
+import org.apache.spark.sql.execution.datasources.v2.{DescribeTableExec, ShowTablesExec}
 
 /** Statements as Spark's plans have them. */
 private[lakelog] object Statements {
@@ -42,6 +42,11 @@ private[lakelog] object Statements {
       case _ => None
     }
   }
+
+  /** What carries out SHOW TABLES, views included. */
+  abstract class Listing(
+      output: Seq[Attribute], catalog: RelationCatalog, namespace: Seq[String], pattern: Option[String])
+    extends ShowTablesExec(output, catalog, namespace, pattern)
 
   /** What carries out DESCRIBE TABLE. */
   abstract class Describing(
