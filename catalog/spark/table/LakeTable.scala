@@ -11,7 +11,7 @@ import org.apache.spark.sql.lakelog.columns.{GeneratedColumns, IdentityColumn, I
 import org.apache.spark.sql.lakelog.expressions.Predicates
 import org.apache.spark.sql.lakelog.files.BloomSettings
 import org.apache.spark.sql.lakelog.internals.{ColumnInternals, Failures, SchemaInternals, SettingInternals}
-import org.apache.spark.sql.lakelog.internals.seam.{Constraint, NewerTable, SupportsSchemaEvolution, Tables}
+import org.apache.spark.sql.lakelog.internals.seam.{Check, Checks, Constraint, NewerTable, SupportsSchemaEvolution, Tables}
 import org.apache.spark.sql.lakelog.names.{CatalogNames, Locations}
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.lakelog.words.ForeignWords
@@ -127,6 +127,11 @@ private[lakelog] abstract class LakeTable(val access: TableAccess, val facts: Ta
   /** Refuses writes of values that this session cannot compute, or is not to. */
   def refuseUncomputed(): Unit = {
     GeneratedColumns.refuseUnlessComputed(name, facts.schema)
+    if (!Checks.areHeldBySpark) constraints.collectFirst { case check: Check => check }.foreach { check =>
+      throw Failures.unsupported(
+        s"The table $name has the constraint ${check.name}, a CHECK that Spark holds rows against from version 4.1 on: " +
+          "write with Spark 4.1 or newer, or from Python.")
+    }
     if (facts.own.computes) access.ask(wire.MayCompute(facts.reference))
   }
 

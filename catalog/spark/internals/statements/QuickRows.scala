@@ -41,8 +41,7 @@ private[lakelog] class DescribeQuickly(
   extends Statements.Describing(output, catalog, ident, table, isExtended) with MakesRowsQuickly {
 
   /** The members of the class that it extends are not the same in all Sparks. */
-  override def makeCopy(newArgs: Array[AnyRef]): SparkPlan =
-    new DescribeQuickly(output, catalog, ident, table, isExtended)
+  override def clone(): SparkPlan = new DescribeQuickly(output, catalog, ident, table, isExtended)
 }
 
 private[lakelog] class ShowTablesQuickly(

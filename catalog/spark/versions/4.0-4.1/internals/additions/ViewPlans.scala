@@ -35,7 +35,8 @@ private[lakelog] object ViewPlans {
   def analyzed(named: UnresolvedRelation, view: FoundView): LogicalPlan = {
     val key = (view.catalog.name +: view.ident.namespace.toSeq :+ view.ident.name, None)
     AnalysisContext.get.relationCache.update(key, plan(view.catalog, view.ident, view.view))
-    state.analyzer.ResolveRelations(named)
+    // The rule passes over a node that it has seen in vain.
+    state.analyzer.ResolveRelations(named.copy())
   }
 
   def isTemporary(parts: Seq[String]): Boolean = state.catalog.isTempView(parts)
