@@ -40,7 +40,8 @@ private[lakelog] object LakeExtensions {
 
   /** lakelog's own statements, each tried on every text before Spark's parser is. */
   val statements: Seq[LakeStatement] =
-    Seq(EvolutionStatements, RefStatements, CloneStatements, MaterializeStatement, ForeignStatements, RefusedStatements) ++
+    Seq(EvolutionStatements, RefStatements, CloneStatements, MaterializeStatement, ForeignStatements,
+      RefusedStatements) ++
       Additions.statements
 
   /**
@@ -49,14 +50,16 @@ private[lakelog] object LakeExtensions {
    */
   val early: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(SessionBranch.Early, ForeignWrites, ForeignReads, WritesByName.Early, FunctionStatements, TableFunctionCalls,
-      NestedLengths.Statement, MadeValues.Statement, ComparedChanges.Statement, FactsInMerges.Set, WriteTargets.Early) ++ Additions.early
+      NestedLengths.Statement, MadeValues.Statement, ComparedChanges.Statement, FactsInMerges.Set,
+      WriteTargets.Early) ++ Additions.early
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(WriteTargets.Resolution, NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls,
       ResolveTableStatements,
       ResolveStatementsInWords, ForeignReads.Loaded, AnalyzeStatements,
-      SessionNames, ShowBoth, DescribedViews, StreamedTexts, ComparedChanges.Resolution, FactsInMerges) ++ Additions.resolution
+      SessionNames, ShowBoth, DescribedViews, StreamedTexts, ComparedChanges.Resolution,
+      FactsInMerges) ++ Additions.resolution
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] =

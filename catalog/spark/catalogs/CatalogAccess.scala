@@ -8,7 +8,8 @@ import org.apache.spark.sql.lakelog.table.{Channel, LakeTable}
 import org.apache.spark.sql.lakelog.wire
 
 /** A lakelog catalog as statements, rules and the parts of the catalog itself know it. */
-private[lakelog] trait CatalogAccess extends TableCatalog with RelationCatalog with NewerTableCatalog with SupportsNamespaces {
+private[lakelog] trait CatalogAccess extends TableCatalog with RelationCatalog with NewerTableCatalog
+  with SupportsNamespaces {
 
   private[lakelog] def failures: Failures
 

@@ -36,7 +36,8 @@ private[lakelog] object IdentityColumns {
   def describe(columns: Array[Column], internal: StructType): Array[Column] =
     columns.zip(internal.fields).map { case (column, field) =>
       if (!isIdentity(field)) column
-      else Columns.identity(column, new IdentityColumnSpec(
+      else Columns.identity(column,
+        new IdentityColumnSpec(
           field.metadata.getLong(start), field.metadata.getLong(step), field.metadata.getBoolean(explicit)))
     }
 

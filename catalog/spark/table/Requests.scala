@@ -119,7 +119,8 @@ private[lakelog] object Requests {
       wire.UpdateColumnDefault(c.fieldNames.toSeq, sql.map(text => wire.Default(current = Some(text))))
     case c: TableChange.DeleteColumn => wire.DeleteColumn(c.fieldNames.toSeq, c.ifExists)
     case c: TableChange.ClusterBy => wire.SetClustering(c.clusteringColumns.toSeq.map(_.fieldNames.toSeq))
-    case other => constraintChange(other, columns).getOrElse(throw Failures.unsupported(s"lakelog cannot change a table by ${other.getClass.getSimpleName} yet."))
+    case other => constraintChange(other, columns).getOrElse(
+        throw Failures.unsupported(s"lakelog cannot change a table by ${other.getClass.getSimpleName} yet."))
   }
 
   /** Nothing depends on a constraint, so that CASCADE has nothing more to drop. */

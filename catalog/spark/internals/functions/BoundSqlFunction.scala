@@ -41,7 +41,8 @@ private[lakelog] final class BoundSqlFunction(function: SQLFunction, place: Seq[
       val named = other match {
         case relation: UnresolvedRelation if !isKnown(relation.multipartIdentifier, known) =>
           relation.copy(multipartIdentifier = inPlace(relation.multipartIdentifier))
-        case call: UnresolvedTableValuedFunction if !(call.name.length == 1 && isTableFunctionOfSpark(call.name.head)) =>
+        case call: UnresolvedTableValuedFunction
+            if !(call.name.length == 1 && isTableFunctionOfSpark(call.name.head)) =>
           call.copy(name = inPlace(call.name))
         case named: PlanWithUnresolvedIdentifier =>
           named.copy(planBuilder = (name, children) => inPlace(named.planBuilder(name, children), known))
@@ -54,7 +55,8 @@ private[lakelog] final class BoundSqlFunction(function: SQLFunction, place: Seq[
     expression.transformDown(expressionInPlace(known))
 
   private def expressionInPlace(known: Set[String]): PartialFunction[Expression, Expression] = {
-    case call: UnresolvedFunction if !(call.nameParts.length == 1 && LakeNames.isFunctionOfSpark(call.nameParts.head)) =>
+    case call: UnresolvedFunction
+        if !(call.nameParts.length == 1 && LakeNames.isFunctionOfSpark(call.nameParts.head)) =>
       call.copy(nameParts = inPlace(call.nameParts))
     case subquery: SubqueryExpression => subquery.withNewPlan(inPlace(subquery.plan, known))
   }

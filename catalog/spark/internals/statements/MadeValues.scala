@@ -117,15 +117,28 @@ private final class MadeValues(
         notMatchedInstructions = each(merge.notMatchedInstructions),
         notMatchedBySourceInstructions = each(merge.notMatchedBySourceInstructions))
     case project: Project if project.projectList.exists(isStatement) =>
-      val values = project.projectList.map {
-        case Alias(value, _) => value
-        case column => column
+      (project.child, operation(project)) match {
+        case (rows: Project, Some(mark: Literal)) if RowChanges.areMarkedAlike =>
+          project.copy(child = statedOf(rows, Some(mark)))
+        case _ => statedOf(project, None)
       }
-      project.copy(projectList = project.projectList.zip(stated(project.projectList, values)).map {
-        case (named: Alias, value) => named.withNewChildren(Seq(value)).asInstanceOf[Alias]
-        case (column, _) => column
-      })
     case other => other.withNewChildren(other.children.map(stated))
+  }
+
+  /** The rows of one part of a plan. Their mark is `outer`, or stands beside their values. */
+  private def statedOf(project: Project, outer: Option[Expression]): Project = {
+    val values = project.projectList.map {
+      case Alias(value, _) => value
+      case column => column
+    }
+    project.copy(projectList = project.projectList.zip(stated(project.projectList, values, outer)).map {
+      case (named: Alias, value) => named.withNewChildren(Seq(value)).asInstanceOf[Alias]
+      case (column, _) => column
+    })
+  }
+
+  private def operation(project: Project): Option[Expression] = project.projectList.collectFirst {
+    case Alias(mark, RowDeltaUtils.OPERATION_COLUMN) => mark
   }
 
   /** Whether the statement's values stand beside that column: what becomes of a row, or any column of a row to insert. */
@@ -136,9 +149,10 @@ private final class MadeValues(
   }
 
   /** Values of one kind of row, for columns of these names. */
-  private def stated(names: Seq[NamedExpression], values: Seq[Expression]): Seq[Expression] = {
+  private def stated(
+      names: Seq[NamedExpression], values: Seq[Expression], outer: Option[Expression] = None): Seq[Expression] = {
     val operation = names.indexWhere(_.name == RowDeltaUtils.OPERATION_COLUMN) match {
-      case -1 => Literal(RowDeltaUtils.INSERT_OPERATION)
+      case -1 => outer.getOrElse(Literal(RowDeltaUtils.INSERT_OPERATION))
       case i => values(i)
     }
     names.zip(values).map { case (name, value) => stated(name.name, operation, value) }

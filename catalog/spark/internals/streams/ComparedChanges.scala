@@ -50,7 +50,8 @@ private[lakelog] object ComparedChanges {
   }
 
   private def isComparedHere(isStreaming: Boolean, asked: ChangelogContext): Boolean =
-    if (isStreaming || !Changes.areComparedBySpark) ChangesOptions.areCompared(asked) else asked.deduplicationMode == DeduplicationMode.NET_CHANGES
+    if (isStreaming || !Changes.areComparedBySpark) ChangesOptions.areCompared(asked)
+    else asked.deduplicationMode == DeduplicationMode.NET_CHANGES
 
   /** Finds the columns by which changes are compared. */
   object Resolution extends (SparkSession => Rule[LogicalPlan]) {
@@ -63,7 +64,9 @@ private[lakelog] object ComparedChanges {
     }
   }
 
-  private def changelog(plan: LogicalPlan): Option[Changelog] = plan.collectFirst { case Changes.Read(changes) => changes }
+  private def changelog(plan: LogicalPlan): Option[Changelog] = plan.collectFirst { case Changes.Read(changes) =>
+    changes
+  }
 
   private def columns(child: LogicalPlan, asked: ChangelogContext, changes: Changelog): Seq[Attribute] = {
     if (asked.deduplicationMode == DeduplicationMode.NONE && changes.containsCarryoverRows())

@@ -57,14 +57,14 @@ private[lakelog] case class CreateTableLike(
   }
 
   /** A table or view of a lakelog catalog, or of the session's own. */
-  private def source: Either[Table, V1Table] = ViewPlans.find(from) match {
+  private def source: Either[Table, V1Table] = LakeNames.find(from).filterNot(_ => ViewPlans.isTemporary(from)) match {
     case Some((lake, at)) => lake.loadRelation(at) match {
         case table: Table => Left(table)
         case view: View => Right(bare(ViewPlans.described(lake, at, view).copy(viewText = None)))
         case _ => throw new NoSuchTableException(lake.named(at))
       }
     case None => Right(bare(SessionInternals.described(CatalystSqlParser.parseTableIdentifier(
-          SchemaInternals.quoted(from)))))
+              SchemaInternals.quoted(from)))))
   }
 
   /** As in Spark's own copies, the properties are those of the statement alone. */

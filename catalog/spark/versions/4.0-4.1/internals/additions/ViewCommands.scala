@@ -29,7 +29,8 @@ private[lakelog] case class DropLakeView(catalog: CatalogAccess, ident: Identifi
 private[lakelog] case class RenameLakeView(view: FoundView, to: Seq[String]) extends LakeCommand {
   override def run(session: SparkSession): Seq[Row] = {
     // Without a namespace, the new name is in that of the old one.
-    val target = if (to.length == 1) Identifier.of(view.ident.namespace, to.head) else Identifier.of(to.init.toArray, to.last)
+    val target =
+      if (to.length == 1) Identifier.of(view.ident.namespace, to.head) else Identifier.of(to.init.toArray, to.last)
     view.catalog.renameView(view.ident, target)
     Nil
   }
@@ -42,7 +43,8 @@ private[lakelog] case class AlterLakeView(
   override def run(session: SparkSession): Seq[Row] = {
     val old = view.view
     val properties = old.properties.asScala.toMap ++ set -- unset
-    view.catalog.replaceView(view.ident, Views.view(
+    view.catalog.replaceView(view.ident,
+      Views.view(
         old.columns, properties.asJava, old.queryText, old.currentCatalog, old.currentNamespace, old.sqlConfigs,
         old.queryColumnNames, Option(schemaMode).filter(_ != SchemaUnsupported.toString), old.dependencies))
     Nil
@@ -138,7 +140,7 @@ private[lakelog] case class ShowCreateLakeView(view: FoundView, override val out
       comment.map(words => s"COMMENT ${text(words)}") ++
       (if (properties.isEmpty) None
        else Some(properties.map { case (key, value) => s"${text(key)} = ${text(value)}" }
-         .mkString("TBLPROPERTIES (\n  ", ",\n  ", ")"))) ++
+           .mkString("TBLPROPERTIES (\n  ", ",\n  ", ")"))) ++
       Option(view.view.schemaMode).map(mode => s"WITH SCHEMA $mode") :+ s"AS ${view.view.queryText}"
     Seq(Row(words.mkString("", "\n", "\n")))
   }

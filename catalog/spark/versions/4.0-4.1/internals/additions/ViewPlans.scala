@@ -58,7 +58,9 @@ private[lakelog] object ViewPlans {
         s"${CatalogTable.VIEW_QUERY_OUTPUT_COLUMN_NAME_PREFIX}$i" -> name
       }.toMap + (CatalogTable.VIEW_QUERY_OUTPUT_NUM_COLUMNS -> queryColumns.length.toString)
     }
-    val settings = view.sqlConfigs.asScala.map { case (key, value) => s"${CatalogTable.VIEW_SQL_CONFIG_PREFIX}$key" -> value }
+    val settings = view.sqlConfigs.asScala.map { case (key, value) =>
+      s"${CatalogTable.VIEW_SQL_CONFIG_PREFIX}$key" -> value
+    }
     CatalogTable(
       identifier = TableIdentifier(ident.name, Some(ident.namespace.quoted), Some(catalog.name)),
       tableType = CatalogTableType.VIEW,

@@ -17,7 +17,8 @@ private[lakelog] final case class FoundView(catalog: CatalogAccess, ident: Ident
 private[lakelog] object ViewStatements extends EarlyRewrite {
 
   override protected def rewrite: PartialFunction[LogicalPlan, LogicalPlan] = {
-    case CreateView(Named(catalog, ident), columns, comment, _, properties, Some(text), query, ifNotExists, replace, mode) =>
+    case CreateView(Named(catalog, ident), columns, comment, _, properties, Some(text), query, ifNotExists, replace,
+          mode) =>
       CreateLakeView(
         catalog, ident, StatedView(text, columns, comment, properties, mode.toString), query, ifNotExists, replace)
     case AlterViewAs(Existing(view), text, query) => AlterLakeViewAs(view, text, query)
@@ -27,7 +28,8 @@ private[lakelog] object ViewStatements extends EarlyRewrite {
       AlterLakeView(view, view.view.schemaMode, set = Map.empty, unset = keys)
     case AlterViewSchemaBinding(Existing(view), mode) =>
       AlterLakeView(view, mode.toString, set = Map.empty, unset = Nil)
-    case RenameTable(Renamed(view), to, true) => RenameLakeView(view, to)
+    case rename: RenameTable if rename.isView =>
+      Renamed.unapply(rename.child).fold[LogicalPlan](rename)(RenameLakeView(_, rename.newName))
     case DropView(Named(catalog, ident), ifExists) => DropLakeView(catalog, ident, ifExists)
     case ShowViews(Namespace(catalog, names), pattern, output) => ShowLakeViews(catalog, names, pattern, output)
   }
@@ -69,7 +71,8 @@ private[lakelog] object ViewStatements extends EarlyRewrite {
     def unapply(plan: LogicalPlan): Option[(CatalogAccess, Seq[String])] = plan match {
       case UnresolvedNamespace(parts, _) => LakeNames.namespace(parts)
       case CurrentNamespace =>
-        LakeNames.namespace(SessionInternals.currentCatalog +: SessionInternals.currentNamespace(SessionInternals.currentCatalog))
+        LakeNames.namespace(
+          SessionInternals.currentCatalog +: SessionInternals.currentNamespace(SessionInternals.currentCatalog))
       case _ => None
     }
   }

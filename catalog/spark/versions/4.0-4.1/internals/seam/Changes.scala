@@ -120,7 +120,8 @@ private[lakelog] object Changes {
       catalog: TableCatalog, ident: Identifier, context: ChangelogContext,
       options: CaseInsensitiveStringMap): Changelog = catalog match {
     case changing: NewerTableCatalog => changing.loadChangelog(ident, context, options)
-    case _ => throw new UnsupportedOperationException(s"The catalog ${catalog.name} has no changes of its table ${ident.name}.")
+    case _ =>
+      throw new UnsupportedOperationException(s"The catalog ${catalog.name} has no changes of its table ${ident.name}.")
   }
 }
 

@@ -14,6 +14,10 @@ private[lakelog] object RowChanges {
 
   /** How plans mark rows that a statement changes, and rows that it adds. Rows that are only copied count as changed. */
   val updates: Set[Int] = Set(RowDeltaUtils.UPDATE_OPERATION, RowDeltaUtils.WRITE_WITH_METADATA_OPERATION)
+
+  /** Whether rows that an UPDATE changes and rows that it only copies have the same mark, outside of what makes them. */
+  val areMarkedAlike: Boolean = true
+
   val inserts: Set[Int] = Set(RowDeltaUtils.INSERT_OPERATION, RowDeltaUtils.WRITE_OPERATION)
 
   /** The rows that an UPDATE has changed, and those that it has copied: Spark counts those of MERGE only. */

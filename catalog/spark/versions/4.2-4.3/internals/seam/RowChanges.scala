@@ -16,6 +16,10 @@ private[lakelog] object RowChanges {
 
   /** How plans mark rows that a statement changes, and rows that it adds. Rows that are only copied have other marks. */
   val updates: Set[Int] = Set(RowDeltaUtils.UPDATE_OPERATION)
+
+  /** Whether rows that an UPDATE changes and rows that it only copies have the same mark, outside of what makes them. */
+  val areMarkedAlike: Boolean = false
+
   val inserts: Set[Int] = Set(RowDeltaUtils.INSERT_OPERATION)
 
   /** The rows that an UPDATE has changed, and those that it has copied; None of other statements. */
