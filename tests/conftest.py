@@ -4,6 +4,7 @@ took too long."""
 from __future__ import annotations
 
 import os
+from importlib import metadata
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +21,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.update(jvm.environment())
     settings.load_profile("full" if config.getoption("--full") else "short")
     config.pluginmanager.register(durations.Durations(config))
+    # Python's side of these Sparks leaves the socket of each result to the garbage collector.
+    if tuple(int(number) for number in metadata.version("pyspark").split(".")[:2]) < (4, 2):
+        config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

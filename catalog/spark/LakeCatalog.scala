@@ -5,9 +5,7 @@ import java.util.{Locale, Map => JMap, Set => JSet}
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.connector.catalog._
-import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
-import org.apache.spark.sql.connector.catalog.transactions.{Transaction, TransactionInfo}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.lakelog.bridge.{Bridge, BridgeSettings, PythonChoice}
 import org.apache.spark.sql.lakelog.catalogs.CatalogAccess
@@ -16,6 +14,7 @@ import org.apache.spark.sql.lakelog.columns.{Constraints, GeneratedColumns, OldR
 import org.apache.spark.sql.lakelog.constraints.LakeConstraints
 import org.apache.spark.sql.lakelog.functions.LakeFunctions
 import org.apache.spark.sql.lakelog.internals.{ColumnInternals, ErrorInternals, Failures, LakelogFailure, S3Access, SchemaInternals, SettingInternals, StatementInternals}
+import org.apache.spark.sql.lakelog.internals.seam.{Changelog, ChangelogContext, Constraint, NewerStagingCatalog, Relation, TableInfo, Tables, TableSummary, Transaction, TransactionalCatalogPlugin, TransactionInfo}
 import org.apache.spark.sql.lakelog.names.{CatalogNames, Locations}
 import org.apache.spark.sql.lakelog.procedures.{LakeProcedure, ProcedureDeclaration, ProcedureJobs}
 import org.apache.spark.sql.lakelog.read.TableOfSystem
@@ -36,7 +35,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * retried when the Python process dies. An identifier without namespace whose name is a path or an url is
  * the table at that place.
  */
-class LakeCatalog extends StagingTableCatalog with CatalogAccess with LakeFunctions with ProcedureCatalog
+class LakeCatalog extends NewerStagingCatalog with CatalogAccess with LakeFunctions with ProcedureCatalog
   with TransactionalCatalogPlugin with LakeViews with LakeRefs with LakeConstraints with SavedPlaces {
 
   private var catalogName: String = _
@@ -114,8 +113,8 @@ class LakeCatalog extends StagingTableCatalog with CatalogAccess with LakeFuncti
   // ---- tables
 
   override def capabilities(): JSet[TableCatalogCapability] = (Set(
-    TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE, TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT,
-    TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_IDENTITY_COLUMNS) ++
+    TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE,
+    TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_IDENTITY_COLUMNS) ++ Tables.constraintCapabilities ++
     GeneratedColumns.capability.map(_ => TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS)).asJava
 
   override def listTables(names: Array[String]): Array[Identifier] = if (CatalogNames.isSystem(names)) {
@@ -126,7 +125,7 @@ class LakeCatalog extends StagingTableCatalog with CatalogAccess with LakeFuncti
 
   /** One request for all tables. Which of them has its own location is known to the tables only. */
   override def listTableSummaries(names: Array[String]): Array[TableSummary] =
-    listTables(names).map(TableSummary.of(_, TableSummary.MANAGED_TABLE_TYPE))
+    listTables(names).map(Tables.summary(_, Tables.Managed))
 
   override def tableExists(ident: Identifier): Boolean = failures.table(ident) {
     systemTable(ident).isDefined || ask(wire.LookUpTable(CatalogNames.about(ident))).exists || isOnRef(ident)

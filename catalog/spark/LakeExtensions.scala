@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.lakelog.constraints.SetNotNull
 import org.apache.spark.sql.lakelog.foreign.{ForeignReads, ForeignStatements, ForeignWrites, KnownOptions, RefusedStatements, ResolveStatementsInWords}
 import org.apache.spark.sql.lakelog.functions.{FunctionStatements, ResolveTableFunctionCalls, TableFunctionCalls}
+import org.apache.spark.sql.lakelog.internals.additions.Additions
 import org.apache.spark.sql.lakelog.internals.plans.{KeptRows, OneRowScans}
 import org.apache.spark.sql.lakelog.internals.shows.{DescribedViews, ShowBoth, ShowCreateTables}
 import org.apache.spark.sql.lakelog.internals.statements.{LakeParser, LakeStatement, MadeValues, OutermostParser, QuickRows, SessionNames, WriteTargets, WritesByName}
@@ -39,7 +40,9 @@ private[lakelog] object LakeExtensions {
 
   /** lakelog's own statements, each tried on every text before Spark's parser is. */
   val statements: Seq[LakeStatement] =
-    Seq(EvolutionStatements, RefStatements, CloneStatements, MaterializeStatement, ForeignStatements, RefusedStatements)
+    Seq(EvolutionStatements, RefStatements, CloneStatements, MaterializeStatement, ForeignStatements,
+      RefusedStatements) ++
+      Additions.statements
 
   /**
    * Rules that see a plan before Spark resolves any of it: the place to replace what Spark would refuse for a catalog
@@ -47,14 +50,16 @@ private[lakelog] object LakeExtensions {
    */
   val early: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(SessionBranch.Early, ForeignWrites, ForeignReads, WritesByName.Early, FunctionStatements, TableFunctionCalls,
-      NestedLengths.Statement, MadeValues.Statement, ComparedChanges.Statement, FactsInMerges.Set, WriteTargets.Early)
+      NestedLengths.Statement, MadeValues.Statement, ComparedChanges.Statement, FactsInMerges.Set,
+      WriteTargets.Early) ++ Additions.early
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(WriteTargets.Resolution, NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls,
       ResolveTableStatements,
       ResolveStatementsInWords, ForeignReads.Loaded, AnalyzeStatements,
-      SessionNames, ShowBoth, DescribedViews, StreamedTexts, ComparedChanges.Resolution, FactsInMerges)
+      SessionNames, ShowBoth, DescribedViews, StreamedTexts, ComparedChanges.Resolution,
+      FactsInMerges) ++ Additions.resolution
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] =

@@ -8,10 +8,10 @@ import org.apache.spark.sql.catalyst.analysis.{NoSuchNamespaceException, NoSuchT
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
-import org.apache.spark.sql.connector.catalog.transactions.{Transaction, TransactionInfo}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.lakelog.catalogs.SessionNamespaces
 import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals, SessionInternals, SettingInternals}
+import org.apache.spark.sql.lakelog.internals.seam.{Changelog, ChangelogContext, Changes, TableInfo, Tables, TableSummary, Transaction, TransactionalCatalogPlugin, TransactionInfo}
 import org.apache.spark.sql.lakelog.names.{EntranceNames, Locations, SavedPlace}
 import org.apache.spark.sql.lakelog.session.ForeignTables
 import org.apache.spark.sql.lakelog.table.LakeTable
@@ -128,8 +128,8 @@ class LakeSessionCatalog extends SessionNamespaces with ProcedureCatalog with Tr
 
   override def listTableSummaries(names: Array[String]): Array[TableSummary] = {
     val own = ofLake(names)(lake.listTableSummaries)
-    val others = ofSession(names)(tables.listTableSummaries).getOrElse(
-      if (own.isEmpty) tables.listTableSummaries(names) else Array.empty[TableSummary])
+    val others = ofSession(names)(Tables.summaries(tables, _)).getOrElse(
+      if (own.isEmpty) Tables.summaries(tables, names) else Array.empty[TableSummary])
     others ++ own.getOrElse(Array.empty[TableSummary])
   }
 
@@ -148,7 +148,7 @@ class LakeSessionCatalog extends SessionNamespaces with ProcedureCatalog with Tr
 
   override def loadChangelog(
       ident: Identifier, context: ChangelogContext, options: CaseInsensitiveStringMap): Changelog =
-    route(ident)(lake.loadChangelog(_, context, options))(tables.loadChangelog(ident, context, options))
+    route(ident)(lake.loadChangelog(_, context, options))(Changes.load(tables, ident, context, options))
 
   override def invalidateTable(ident: Identifier): Unit = if (isOfSession(ident)) super.invalidateTable(ident)
 
@@ -156,7 +156,7 @@ class LakeSessionCatalog extends SessionNamespaces with ProcedureCatalog with Tr
     if (isLakes(info.properties)) anew(ident)(lake.createTable(_, info))
     else beside(ident) {
       ForeignTables.refuseConstraints(info)
-      tables.createTable(ident, info)
+      Tables.create(tables, ident, info)
     }
 
   override def createTable(
@@ -176,7 +176,7 @@ class LakeSessionCatalog extends SessionNamespaces with ProcedureCatalog with Tr
     if (isLakes) anew(ident)(lake.createTableLike(_, info, source))
     else beside(ident) {
       ForeignTables.refuseConstraints(info)
-      tables.createTable(ident, info)
+      Tables.create(tables, ident, info)
     }
   }
 

@@ -3,7 +3,8 @@
 import pytest
 
 from lakelog.testing import maven
-from lakelog.testing.memory_catalog import PACKAGE
+
+PACKAGE = "org.apache.spark:spark-catalyst_2.13:4.2.0:tests"
 
 
 def test_without_maven_the_error_says_what_it_is_needed_for(monkeypatch, tmp_path):

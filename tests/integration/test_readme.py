@@ -16,7 +16,7 @@ from tests.spark.sql.pages import same_output, statements
 
 from lakelog.catalog import Catalog, CommitUnknown, Table
 from lakelog.catalog.core.schema.properties.known import KNOWN
-from lakelog.spark.s3a import EXCLUDED, PACKAGES
+from lakelog.spark.s3a import EXCLUDED, packages
 from lakelog.testing import fixtures
 
 ROOT = Path(__file__).parents[2]
@@ -201,7 +201,7 @@ def test_pages_install_lakelog_from_what_users_have(path: str) -> None:
 
 
 def test_the_jars_of_s3a_are_those_that_the_tests_use() -> None:
-    assert f"spark.jars.packages  {','.join(PACKAGES)}\n" in page("docs/spark.md")
+    assert f"spark.jars.packages  {','.join(packages())}\n" in page("docs/spark.md")
     assert f"spark.jars.excludes  {','.join(EXCLUDED)}\n" in page("docs/spark.md")
 
 

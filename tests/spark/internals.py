@@ -1,6 +1,6 @@
 """For each file of `catalog/spark/internals` a test that runs it, on every version of Spark with each change.
 
-All others that are marked `adapter` run on the other version with `scripts/test --full spark-4.2`.
+All others that are marked `adapter` run on older versions with `scripts/test --full spark-4.2` and so on.
 """
 
 from __future__ import annotations
@@ -31,6 +31,19 @@ TESTS = {
         "test_partition_fields_are_added_replaced_and_dropped_and_all_rows_stay_readable"
     ),
     "StatementInternals": "test_one_moment.py::test_a_schema_change_and_its_data_are_one_commit",
+    "additions/Additions": (
+        "sql/test_views.py::test_statements_do_and_show_what_those_of_sparks_own_catalog_do"
+    ),
+    "additions/ChangesFound": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
+    "additions/CreateViews": (
+        "sql/test_views.py::test_statements_do_and_show_what_those_of_sparks_own_catalog_do"
+    ),
+    "additions/ViewCommands": "sql/test_views.py::test_what_show_create_shows_creates_the_same_view",
+    "additions/ViewPlans": (
+        "sql/test_views.py::test_a_view_means_the_names_of_the_catalog_and_namespace_of_its_creation"
+    ),
+    "additions/ViewRelations": "sql/test_views.py::test_a_view_reads_what_its_table_has_now",
+    "additions/ViewStatements": "sql/test_views.py::test_renames_move_a_view_within_a_namespace_and_across",
     "files/ArrowInternals": (
         "sql/test_metadata_tables.py::test_files_are_those_on_disk_with_what_their_footers_say"
     ),
@@ -81,6 +94,26 @@ TESTS = {
     "plans/RepeatableRows": (
         "rows/test_small_sources.py::test_what_may_be_others_when_it_is_read_again_is_joined_by_spark"
     ),
+    "seam/Changes": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
+    "seam/Checks": "sql/test_constraints.py::test_a_check_holds_for_every_write",
+    "seam/Columns": "test_tables.py::test_all_types_that_parquet_holds_make_the_round_trip",
+    "seam/Errors": "sql/test_functions.py::test_what_is_temporary_cannot_be_in_a_function",
+    "seam/Files": "sql/test_procedures.py::test_what_is_cached_is_read_anew_after_a_procedure_changed_it",
+    "seam/Functions": (
+        "sql/test_functions.py::test_names_in_a_body_are_those_of_the_catalog_and_namespace_of_its_creation"
+    ),
+    "seam/NewerBatchWrite": _RACES,
+    "seam/RowChanges": _RACES,
+    "seam/NewerStagingCatalog": "sql/test_session_catalog.py::test_both_kinds_are_listed_together",
+    "seam/NewerTableCatalog": "sql/test_create.py::test_like_copies_clustering_and_order_and_no_rows",
+    "seam/Relations": "sql/test_views.py::test_a_view_reads_what_its_table_has_now",
+    "seam/Statements": "sql/test_looking.py::test_statements_show_what_they_show_of_a_table_of_sparks_own",
+    "seam/Streams": "streaming/test_sink.py::test_a_checkpoint_past_a_restored_table_is_refused",
+    "seam/Tables": "sql/test_session_catalog.py::test_both_kinds_are_listed_together",
+    "seam/Transactions": "test_one_moment.py::test_a_schema_change_and_its_data_are_one_commit",
+    "seam/Types": "rows/test_writes.py::test_every_transform_partitions_rows_and_prunes_files",
+    "seam/Views": "sql/test_views.py::test_a_view_reads_what_its_table_has_now",
+    "seam/package": "test_tables.py::test_names_without_a_catalog_are_found_after_use",
     "shows/DescribedViews": (
         "sql/test_views.py::test_texts_of_stated_lengths_are_in_a_view_what_they_are_in_its_table"
     ),

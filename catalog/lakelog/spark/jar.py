@@ -22,7 +22,7 @@ from lakelog.log.errors import InvalidInput, LakelogError, NotFound, install_com
 from lakelog.spark.user_cache import made, own, user_cache
 
 PROPERTIES = "lakelog-adapter.properties"
-SUPPORTED = ("4.2", "4.3")
+SUPPORTED = ("4.0", "4.1", "4.2", "4.3")
 
 OPTIONS = ("-deprecation", "-feature", "-unchecked", "-Xlint")
 # Only in a checkout, because a wheel may meet a later release of Spark, whose new warnings its user cannot
@@ -31,6 +31,11 @@ STRICT = ("-Werror",)
 
 _PACKAGE = Path(__file__).resolve().parent
 _CHECKOUT = _PACKAGE.parents[1] / "spark"
+
+
+def supported() -> str:
+    """Return the versions of Spark that the adapter runs on, for a sentence: "4.2 or 4.3"."""
+    return f"{', '.join(SUPPORTED[:-1])} or {SUPPORTED[-1]}"
 
 
 def version() -> str:
@@ -68,7 +73,7 @@ def spark_version(jars: Path) -> str:
     """Return the version of the Spark whose jars are in `jars`, such as "4.3.0"."""
     for jar in jars.glob("spark-catalyst_2.13-*.jar"):
         return jar.stem.removeprefix("spark-catalyst_2.13-")
-    raise NotFound(f"There is no spark-catalyst_2.13 jar in {jars}: install Spark 4.2 or 4.3.")
+    raise NotFound(f"There is no spark-catalyst_2.13 jar in {jars}: install Spark {supported()}.")
 
 
 def jar_path(*, cache: Path | None = None, jars: Path | None = None) -> Path:
@@ -96,8 +101,7 @@ def minor_of(spark: str) -> str:
     """Return "4.3" for "4.3.0". Raises InvalidInput if the sources do not fit that Spark."""
     minor = ".".join(spark.split(".")[:2])
     if minor not in SUPPORTED:
-        supported = " and ".join(SUPPORTED)
-        raise InvalidInput(f"Spark {spark} is not supported: lakelog's adapter runs on Spark {supported}.")
+        raise InvalidInput(f"Spark {spark} is not supported: lakelog's adapter runs on Spark {supported()}.")
     return minor
 
 
@@ -118,11 +122,22 @@ def scala_files(folder: Path, spark: str) -> list[Path]:
 def excluded(folder: Path, spark: str) -> list[str]:
     """Return the folders below `folder` whose sources are for other versions of Spark.
 
-    Sources that differ between versions stand in a folder for each version: `versions/4.3` and so on.
+    Sources that differ between versions stand in a folder for each version, `versions/4.3`, or for
+    consecutive versions, `versions/4.2-4.3`.
     """
     own = minor_of(spark)
-    versions = sorted(path.name for path in (folder / "versions").glob("*") if path.name != own)
+    versions = sorted(path.name for path in (folder / "versions").glob("*") if not _is_for(path.name, own))
     return [f"versions/{name}" for name in versions]
+
+
+def _is_for(folder_name: str, minor: str) -> bool:
+    """Return whether the folder of that name in `versions` has sources for a version such as "4.3"."""
+    first, _, last = folder_name.partition("-")
+    return _numbers(first) <= _numbers(minor) <= _numbers(last or first)
+
+
+def _numbers(minor: str) -> list[int]:
+    return [int(number) for number in minor.split(".")]
 
 
 def resources(folder: Path) -> list[Path]:

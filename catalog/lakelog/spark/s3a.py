@@ -16,13 +16,10 @@ from pathlib import Path
 from lakelog.log.errors import NotFound
 from lakelog.spark.jar import spark_jars
 
-HADOOP = "3.5.0"  # Spark 4.2 and 4.3 are built with it
-SDK = "2.35.4"
-PACKAGES = (
-    f"org.apache.hadoop:hadoop-aws:{HADOOP}",
-    f"software.amazon.awssdk:s3:{SDK}",
-    f"software.amazon.awssdk:s3-transfer-manager:{SDK}",
-)
+# Each Hadoop that a supported Spark is built with, and the SDK that its S3A is built with: 3.5.0 is that of
+# Spark 4.2 and 4.3, 3.4.2 that of 4.1, 3.4.1 that of 4.0.
+SDKS = {"3.5.0": "2.35.4", "3.4.2": "2.29.52", "3.4.1": "2.24.6"}
+NEWEST_HADOOP = "3.5.0"
 # Packages that Spark has itself, or that belong to clients that S3A does not use.
 EXCLUDED = (
     "software.amazon.awssdk:bundle",
@@ -45,6 +42,28 @@ _OF_BUCKET = {"endpoint": "endpoint", "region": "endpoint.region", "path_style":
 _PROPERTY = re.compile(r"\s*([^\s=:#!][^\s=:]*)(?:\s*[=:]\s*|\s+)(.*?)\s*")
 
 
+def packages(hadoop: str = NEWEST_HADOOP) -> tuple[str, ...]:
+    """Return the Maven packages of S3A for a Hadoop in `SDKS`."""
+    return (
+        f"org.apache.hadoop:hadoop-aws:{hadoop}",
+        f"software.amazon.awssdk:s3:{SDKS[hadoop]}",
+        f"software.amazon.awssdk:s3-transfer-manager:{SDKS[hadoop]}",
+    )
+
+
+def hadoop_of_spark() -> str | None:
+    """Return the Hadoop of the installed Spark, or the newest in `SDKS` without Spark.
+
+    Returns None if it is not in `SDKS`.
+    """
+    try:
+        jars = {jar.name for jar in spark_jars().glob("hadoop-client-api-*.jar")}
+    except NotFound:
+        # The settings are for another machine.
+        return NEWEST_HADOOP
+    return next((hadoop for hadoop in SDKS if f"hadoop-client-api-{hadoop}.jar" in jars), None)
+
+
 def s3_settings(warehouse: str, options: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
     """Return the settings that give Spark S3A for a warehouse on S3 with these options of its catalog.
 
@@ -63,24 +82,31 @@ def s3_settings(warehouse: str, options: Mapping[str, str], present: Mapping[str
     return settings | _packages(present)
 
 
-def packages_line() -> str:
-    """Return the two settings by which Spark fetches S3A, as options of its programs."""
-    return f"--conf {PACKAGES_KEY}={','.join(PACKAGES)} --conf {EXCLUDES_KEY}={','.join(EXCLUDED)}"
+def packages_line(hadoop: str | None = None) -> str:
+    """Return the two settings by which Spark fetches S3A, as options of its programs.
+
+    They fit `hadoop`, or else the installed Spark.
+    """
+    fitting = packages(hadoop or hadoop_of_spark() or NEWEST_HADOOP)
+    return f"--conf {PACKAGES_KEY}={','.join(fitting)} --conf {EXCLUDES_KEY}={','.join(EXCLUDED)}"
 
 
 def _packages(present: Mapping[str, str]) -> dict[str, str]:
     if any("hadoop-aws" in present.get(key, "") for key in ("spark.jars", PACKAGES_KEY)):
         return {}
-    try:
-        hadoop = {jar.name for jar in spark_jars().glob("hadoop-*.jar")}
-    except NotFound:
-        # The settings are for another machine.
-        hadoop = {f"hadoop-client-api-{HADOOP}.jar"}
-    if f"hadoop-client-api-{HADOOP}.jar" not in hadoop or any("hadoop-aws" in name for name in hadoop):
+    hadoop = hadoop_of_spark()
+    if hadoop is None or _has_s3a():
         # It has S3A, or a Hadoop that these packages do not fit. Then the adapter names fitting packages.
         return {}
-    package_settings = {PACKAGES_KEY: PACKAGES, EXCLUDES_KEY: EXCLUDED}
+    package_settings = {PACKAGES_KEY: packages(hadoop), EXCLUDES_KEY: EXCLUDED}
     return {key: ",".join(_joined(present.get(key, ""), values)) for key, values in package_settings.items()}
+
+
+def _has_s3a() -> bool:
+    try:
+        return any(spark_jars().glob("hadoop-aws*.jar"))
+    except NotFound:
+        return False
 
 
 def _joined(present: str, values: tuple[str, ...]) -> list[str]:

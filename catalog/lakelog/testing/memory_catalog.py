@@ -1,13 +1,14 @@
 """In-memory catalogs of Spark's own tests: the reference for statements on a DataSource V2 catalog.
 
-The catalogs of 4.2 run on 4.3 too.
+Those of 4.2 run on 4.3 too; older Sparks have their own.
 """
 
+from importlib import metadata
 from pathlib import Path
 
 from lakelog.testing import maven
 
-PACKAGE = "org.apache.spark:spark-catalyst_2.13:4.2.0:tests"
+RELEASES = {"4.0": "4.0.1", "4.1": "4.1.1"}
 
 # Tables with rows, namespaces, functions and procedures.
 TABLES = "org.apache.spark.sql.connector.catalog.InMemoryCatalog"
@@ -21,4 +22,6 @@ PARTITIONS = "org.apache.spark.sql.connector.catalog.InMemoryPartitionTableCatal
 
 def memory_catalog_jars() -> list[Path]:
     """Return the jar for `spark.jars`, which Maven fetches once. Raises MavenFailed."""
-    return maven.jars("spark-catalyst-4.2.0-tests", [PACKAGE], excluded=["*:*"])
+    release = RELEASES.get(metadata.version("pyspark")[:3], "4.2.0")
+    package = f"org.apache.spark:spark-catalyst_2.13:{release}:tests"
+    return maven.jars(f"spark-catalyst-{release}-tests", [package], excluded=["*:*"])

@@ -1,13 +1,15 @@
 package org.apache.spark.sql.lakelog.catalogs
 
-import org.apache.spark.sql.connector.catalog.{Identifier, RelationCatalog, SupportsNamespaces, Table, TableCatalog, TableChange}
+import org.apache.spark.sql.connector.catalog.{Identifier, SupportsNamespaces, Table, TableCatalog, TableChange}
 import org.apache.spark.sql.lakelog.internals.Failures
+import org.apache.spark.sql.lakelog.internals.seam.{NewerTableCatalog, RelationCatalog}
 import org.apache.spark.sql.lakelog.names.CatalogNames
 import org.apache.spark.sql.lakelog.table.{Channel, LakeTable}
 import org.apache.spark.sql.lakelog.wire
 
 /** A lakelog catalog as statements, rules and the parts of the catalog itself know it. */
-private[lakelog] trait CatalogAccess extends TableCatalog with RelationCatalog with SupportsNamespaces {
+private[lakelog] trait CatalogAccess extends TableCatalog with RelationCatalog with NewerTableCatalog
+  with SupportsNamespaces {
 
   private[lakelog] def failures: Failures
 

@@ -3,8 +3,9 @@ package org.apache.spark.sql.lakelog.catalogs
 import java.util.{Collections, Locale, Map => JMap}
 
 import org.apache.spark.sql.catalyst.analysis.{NamespaceAlreadyExistsException, NonEmptyNamespaceException}
-import org.apache.spark.sql.connector.catalog.{DelegatingCatalogExtension, Identifier, NamespaceChange, StagingTableCatalog, SupportsNamespaces, TableCatalog}
+import org.apache.spark.sql.connector.catalog.{DelegatingCatalogExtension, Identifier, NamespaceChange, SupportsNamespaces, TableCatalog}
 import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals, SessionInternals, SettingInternals}
+import org.apache.spark.sql.lakelog.internals.seam.{NewerStagingCatalog, NewerTableCatalog}
 import org.apache.spark.sql.lakelog.names.CatalogNames
 
 /**
@@ -13,7 +14,8 @@ import org.apache.spark.sql.lakelog.names.CatalogNames
  * A database's comment, properties and location are the session catalog's. It has one level; of lakelog's deeper namespaces
  * it shows none, although the tables in them can be named.
  */
-private[lakelog] abstract class SessionNamespaces extends DelegatingCatalogExtension with StagingTableCatalog {
+private[lakelog] abstract class SessionNamespaces extends DelegatingCatalogExtension with NewerStagingCatalog
+  with NewerTableCatalog {
 
   /** The part of it that is lakelog's. */
   private[lakelog] def lake: CatalogAccess

@@ -2,12 +2,12 @@ package org.apache.spark.sql.lakelog.changes
 
 import scala.jdk.OptionConverters._
 
-import org.apache.spark.sql.connector.catalog.{Changelog, ChangelogRange, Column}
-import org.apache.spark.sql.connector.catalog.ChangelogRange.{TimestampRange, VersionRange}
+import org.apache.spark.sql.connector.catalog.Column
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.lakelog.files.{RowFact, RowIds}
 import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.seam.{Changelog, ChangelogRange, TimestampRange, VersionRange}
 import org.apache.spark.sql.lakelog.read.StreamOptions
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.util.CaseInsensitiveStringMap

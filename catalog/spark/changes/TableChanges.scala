@@ -1,8 +1,8 @@
 package org.apache.spark.sql.lakelog.changes
 
-import org.apache.spark.sql.connector.catalog.ChangelogContext
 import org.apache.spark.sql.lakelog.files.{RowFact, RowIds}
 import org.apache.spark.sql.lakelog.internals.SchemaInternals
+import org.apache.spark.sql.lakelog.internals.seam.{ChangelogContext, DeduplicationMode}
 import org.apache.spark.sql.lakelog.table.{LakeTable, MetadataColumns}
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.{LongType, StructField, StructType}
@@ -55,5 +55,5 @@ private[lakelog] object ChangesOptions {
 
   /** Whether changes are wanted in another way than they are stored. */
   def areCompared(asked: ChangelogContext): Boolean =
-    asked.computeUpdates || asked.deduplicationMode != ChangelogContext.DeduplicationMode.NONE
+    asked.computeUpdates || asked.deduplicationMode != DeduplicationMode.NONE
 }

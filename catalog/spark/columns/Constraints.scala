@@ -1,10 +1,9 @@
 package org.apache.spark.sql.lakelog.columns
 
-import org.apache.spark.sql.connector.catalog.constraints.{Check, Constraint, ForeignKey, PrimaryKey, Unique}
-import org.apache.spark.sql.connector.catalog.constraints.Constraint.ValidationStatus
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.lakelog.expressions.Predicates
 import org.apache.spark.sql.lakelog.internals.{ConditionColumns, Failures, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.seam.{Check, Constraint, ForeignKey, PrimaryKey, Tables, Unique}
 import org.apache.spark.sql.lakelog.names.CatalogNames
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.StructType
@@ -37,20 +36,13 @@ private[lakelog] object Constraints {
     def columns: Array[NamedReference] = facts.columns.map(SchemaInternals.reference(_): NamedReference).toArray
     facts.kind match {
       case "check" =>
-        Constraint.check(name).predicateSql(facts.sql.get)
-          .predicate(facts.predicate.flatMap(CheckPredicates.toSpark).orNull).enforced(true).rely(rely)
-          .validationStatus(ValidationStatus.VALID).build()
-      case "primary-key" =>
-        Constraint.primaryKey(name, columns).enforced(false).rely(rely)
-          .validationStatus(ValidationStatus.UNVALIDATED).build()
-      case "unique" =>
-        Constraint.unique(name, columns).enforced(false).rely(rely)
-          .validationStatus(ValidationStatus.UNVALIDATED).build()
+        Tables.check(name, facts.sql.get, facts.predicate.flatMap(CheckPredicates.toSpark), rely)
+      case "primary-key" => Tables.primaryKey(name, columns, rely)
+      case "unique" => Tables.unique(name, columns, rely)
       case "foreign-key" =>
         val referenced: Array[NamedReference] =
           facts.referenced.get.map(column => SchemaInternals.reference(Seq(column)): NamedReference).toArray
-        Constraint.foreignKey(name, columns, CatalogNames.identifier(facts.table.get), referenced)
-          .enforced(false).rely(rely).validationStatus(ValidationStatus.UNVALIDATED).build()
+        Tables.foreignKey(name, columns, CatalogNames.identifier(facts.table.get), referenced, rely)
     }
   }
 

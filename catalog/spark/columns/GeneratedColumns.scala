@@ -2,6 +2,7 @@ package org.apache.spark.sql.lakelog.columns
 
 import org.apache.spark.sql.connector.catalog.{Column, TableCapability}
 import org.apache.spark.sql.lakelog.internals.{ColumnInternals, Failures, SparkAbilities}
+import org.apache.spark.sql.lakelog.internals.seam.Columns
 import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructField, StructType}
 
 /**
@@ -41,7 +42,7 @@ private[lakelog] object GeneratedColumns {
     if (capability.isEmpty) columns
     else columns.zip(internal.fields).map { case (column, field) =>
       if (!isGenerated(field.metadata)) column
-      else Column.builderFrom(column).generationExpression(sql(field)).build()
+      else Columns.generated(column, sql(field))
     }
 
   /** The columns and their expressions. */

@@ -2,6 +2,7 @@ package org.apache.spark.sql.lakelog.columns
 
 import org.apache.spark.sql.connector.catalog.{Column, IdentityColumnSpec}
 import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.seam.Columns
 import org.apache.spark.sql.types.{MetadataBuilder, StructField, StructType}
 
 /** A column whose values are made: `start`, then each `step` further. To one of `always`, no row brings a value. */
@@ -35,8 +36,9 @@ private[lakelog] object IdentityColumns {
   def describe(columns: Array[Column], internal: StructType): Array[Column] =
     columns.zip(internal.fields).map { case (column, field) =>
       if (!isIdentity(field)) column
-      else Column.builderFrom(column).identityColumnSpec(new IdentityColumnSpec(
-          field.metadata.getLong(start), field.metadata.getLong(step), field.metadata.getBoolean(explicit))).build()
+      else Columns.identity(column,
+        new IdentityColumnSpec(
+          field.metadata.getLong(start), field.metadata.getLong(step), field.metadata.getBoolean(explicit)))
     }
 
   /** The columns as rows may bring them: those whose values are made may be left out, or NULL. */

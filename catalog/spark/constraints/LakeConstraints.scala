@@ -1,10 +1,10 @@
 package org.apache.spark.sql.lakelog.constraints
 
 import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier, Table, TableChange}
-import org.apache.spark.sql.connector.catalog.constraints.{Constraint, PrimaryKey}
 import org.apache.spark.sql.lakelog.catalogs.{CatalogAccess, LakeCatalogs}
 import org.apache.spark.sql.lakelog.internals.{ErrorInternals, LakelogFailure}
 import org.apache.spark.sql.lakelog.internals.plans.ConstraintInternals
+import org.apache.spark.sql.lakelog.internals.seam.{Constraint, PrimaryKey, Tables}
 import org.apache.spark.sql.lakelog.refs.SessionBranch
 import org.apache.spark.sql.lakelog.table.{LakeTable, TableVersion}
 import org.apache.spark.sql.lakelog.wire
@@ -25,13 +25,13 @@ private[lakelog] trait LakeConstraints extends CatalogAccess {
    */
   private[lakelog] def lookedAt(table: LakeTable, changes: Seq[TableChange]): Option[wire.LoadedTable] = {
     ConstraintInternals.refuseOfView()
-    ConstraintInternals.checkNames(table, changes)
-    val added = changes.collect { case change: TableChange.AddConstraint => change }
-    val keys = (table.constraints.toSeq ++ added.map(_.constraint)).collect { case key: PrimaryKey => key }
-    if (keys.length > 1 && added.exists(_.constraint.isInstanceOf[PrimaryKey])) {
+    Tables.checkConstraints(table, changes)
+    val added = Tables.added(changes)
+    val keys = (table.constraints.toSeq ++ added.map(_._1)).collect { case key: PrimaryKey => key }
+    if (keys.length > 1 && added.exists(_._1.isInstanceOf[PrimaryKey])) {
       throw ErrorInternals.multiplePrimaryKeys(keys.flatMap(_.columns.map(_.fieldNames.mkString("."))))
     }
-    added.flatMap(change => Option(change.validatedTableVersion)).headOption.map { version =>
+    added.flatMap(_._2).headOption.map { version =>
       SessionBranch.refuseLook(table)
       TableVersion.parse(version).referenceIn(table.facts)
     }

@@ -3,6 +3,7 @@ package org.apache.spark.sql.lakelog.expressions
 import java.math.{BigDecimal => JBigDecimal}
 import java.util.{Arrays, Base64}
 
+import org.apache.spark.sql.lakelog.internals.seam.TimeType
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String

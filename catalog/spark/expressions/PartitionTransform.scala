@@ -5,6 +5,7 @@ import java.time.LocalDate
 
 import org.apache.spark.sql.connector.expressions.{Expression, Expressions, FieldReference, LiteralValue, Transform}
 import org.apache.spark.sql.lakelog.internals.SchemaInternals
+import org.apache.spark.sql.lakelog.internals.seam.TimeType
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.hash.Murmur3_x86_32

@@ -5,6 +5,7 @@ import java.util.Base64
 import org.apache.spark.sql.connector.expressions.{Expression, FieldReference, GeneralScalarExpression, Literal, NamedReference, UserDefinedScalarFunc}
 import org.apache.spark.sql.connector.expressions.filter.{And, Not, Or, Predicate}
 import org.apache.spark.sql.lakelog.internals.{FilterInternals, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.seam.TimeType
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.sources
 import org.apache.spark.sql.sources.Filter

@@ -5,6 +5,7 @@ import java.util.Base64
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Cast, EvalMode, Literal}
+import org.apache.spark.sql.lakelog.internals.seam.TimeType
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String

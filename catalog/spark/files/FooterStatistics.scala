@@ -12,6 +12,7 @@ import org.apache.parquet.io.api.Binary
 
 import org.apache.spark.sql.lakelog.expressions.Predicates
 import org.apache.spark.sql.lakelog.internals.SchemaInternals
+import org.apache.spark.sql.lakelog.internals.seam.TimeType
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String

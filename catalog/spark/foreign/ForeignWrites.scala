@@ -2,6 +2,7 @@ package org.apache.spark.sql.lakelog.foreign
 
 import java.util.Locale
 
+import org.apache.spark.sql.lakelog.internals.seam.Statements
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedIdentifier, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.Literal
@@ -29,7 +30,7 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
       refuse(write.writeOptions, "adds rows", replaceWhere, overwriteSchema)
       written(
         write.table,
-        to => write.copy(to, writeOptions = others(write.writeOptions), withSchemaEvolution = evolves(write)))
+        evolves(write), to => write.copy(to, writeOptions = others(write.writeOptions)))
 
     case write: OverwriteByExpression if areIn(write.writeOptions) && isLakes(write.table) =>
       refuse(write.writeOptions, "keeps the table's columns", overwriteSchema)
@@ -37,19 +38,19 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
       if (condition.nonEmpty && write.deleteExpr != Literal.TrueLiteral) throw Failures.invalid(
         "The write says twice which rows it replaces: leave the option replaceWhere out.")
       written(
-        write.table,
+        write.table, evolves(write),
         to =>
           write.copy(
             to,
             deleteExpr = condition.fold(write.deleteExpr)(PlanInternals.expression),
             query = condition.fold(write.query)(checked(write.query, _)),
-            writeOptions = others(write.writeOptions), withSchemaEvolution = evolves(write)))
+            writeOptions = others(write.writeOptions)))
 
     case write: OverwritePartitionsDynamic if areIn(write.writeOptions) && isLakes(write.table) =>
       refuse(write.writeOptions, "replaces partitions", replaceWhere, overwriteSchema)
       written(
         write.table,
-        to => write.copy(to, writeOptions = others(write.writeOptions), withSchemaEvolution = evolves(write)))
+        evolves(write), to => write.copy(to, writeOptions = others(write.writeOptions)))
 
     case replace @ ReplaceTableAsSelect(UnresolvedIdentifier(name, _), _, _, _, options, _, _)
         if areIn(options) && LakeNames.isOfLake(name) =>
@@ -62,7 +63,7 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
           val write = OverwriteByExpression.byName(
             PlanInternals.toWrite(name), checked(replace.query, condition), PlanInternals.expression(condition),
             others(options))
-          WriteInWords(write.copy(withSchemaEvolution = evolves(options)))
+          WriteInWords(if (evolves(options)) Statements.evolving(write) else write)
       }
 
     case create @ CreateTableAsSelect(UnresolvedIdentifier(name, _), _, _, _, options, _, _)
@@ -79,13 +80,15 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
    * The write to that table. If a writer has loaded the table itself, Spark has begun no transaction for the statement, without
    * which a schema does not change: so it is made a statement of its own.
    */
-  private def written(target: Target, write: Target => V2WriteCommand): LogicalPlan =
+  private def written(target: Target, evolves: Boolean, write: Target => V2WriteCommand): LogicalPlan = {
+    def made(to: Target): V2WriteCommand = if (evolves) Statements.evolving(write(to)) else write(to)
     target match {
       case PlanInternals.LoadedFrom(table: LakeTable, ident, options) =>
         SavedPlace.checkCatalog(ident, table.access.catalog, options)
-        WriteInWords(write(PlanInternals.toWrite(table.access.catalog +: (ident.namespace.toSeq :+ ident.name))))
-      case other => write(PlanInternals.withOptions(other, others))
+        WriteInWords(made(PlanInternals.toWrite(table.access.catalog +: (ident.namespace.toSeq :+ ident.name))))
+      case other => made(PlanInternals.withOptions(other, others))
     }
+  }
 
   private def areIn(options: Map[String, String]): Boolean = options.keys.exists(key => all(folded(key)))
 
@@ -99,12 +102,12 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
     others(options)
   }
 
-  private def evolves(write: V2WriteCommand): Boolean = write match {
-    case append: AppendData => append.withSchemaEvolution || evolves(append.writeOptions)
-    case overwrite: OverwriteByExpression => overwrite.withSchemaEvolution || evolves(overwrite.writeOptions)
-    case overwrite: OverwritePartitionsDynamic => overwrite.withSchemaEvolution || evolves(overwrite.writeOptions)
+  private def evolves(write: V2WriteCommand): Boolean = Statements.evolves(write) || (write match {
+    case append: AppendData => evolves(append.writeOptions)
+    case overwrite: OverwriteByExpression => evolves(overwrite.writeOptions)
+    case overwrite: OverwritePartitionsDynamic => evolves(overwrite.writeOptions)
     case _ => false
-  }
+  })
 
   private def evolves(options: Map[String, String]): Boolean =
     options.collect { case (key, value) if merges(folded(key)) => YesOrNo.parsed(key, value) }.exists(identity)

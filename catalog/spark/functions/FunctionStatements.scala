@@ -16,8 +16,9 @@ import org.apache.spark.sql.lakelog.internals.statements.{EarlyRewrite, LakeComm
 private[lakelog] object FunctionStatements extends EarlyRewrite {
 
   override protected def rewrite: PartialFunction[LogicalPlan, LogicalPlan] = {
-    case statement @ CreateUserDefinedFunction(InLake(catalog, ident), _, _, _, _, _, _, _, _, _, _, _, _) =>
-      CreateSqlFunction(catalog, ident, statement)
+    case statement: CreateUserDefinedFunction => InLake.unapply(statement.child).fold[LogicalPlan](statement) {
+        case (catalog, ident) => CreateSqlFunction(catalog, ident, statement)
+      }
     case CreateFunction(InLake(catalog, ident), className, resources, ifNotExists, replace) =>
       val files = resources.map(resource => resource.resourceType.resourceType -> resource.uri)
       CreateClassFunction(catalog, ident, className, files, ifNotExists, replace)

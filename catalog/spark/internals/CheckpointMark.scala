@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+import org.apache.spark.sql.lakelog.internals.seam.Streams
 
 /**
  * What a streaming query that writes to a table keeps in its checkpoint beside what Spark has there: the mark of the last
@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 private[lakelog] final class CheckpointMark(checkpoint: String) {
 
   private val file = new Path(checkpoint, CheckpointMark.Name)
-  private lazy val files = CheckpointFileManager.create(file.getParent, SettingInternals.hadoopConf)
+  private lazy val files = Streams.checkpoint(file.getParent, SettingInternals.hadoopConf)
 
   def read(): Option[String] = Option.when(files.exists(file)) {
     val in = files.open(file)

@@ -1,7 +1,8 @@
 package org.apache.spark.sql.lakelog.internals
 
-import org.apache.spark.sql.catalyst.analysis.{LiteralFunctionResolution, UnresolvedAttribute}
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
+import org.apache.spark.sql.lakelog.internals.seam.Names
 import org.apache.spark.sql.types.StructType
 
 /** The columns that constraints name. */
@@ -15,7 +16,7 @@ private[lakelog] object ConditionColumns {
     }
     val names = condition.collect { case attribute: UnresolvedAttribute => attribute.nameParts }
     // Some functions, such as current_date, go without parentheses.
-    val columns = names.filter(name => isColumn(name.head, schema) || LiteralFunctionResolution.resolve(name).isEmpty)
+    val columns = names.filter(name => isColumn(name.head, schema) || !Names.isFunction(name))
     columns.foreach { name =>
       if (!isColumn(name.head, schema)) {
         val there = schema.fieldNames.map(column => SchemaInternals.quoted(Seq(column))).mkString(", ")

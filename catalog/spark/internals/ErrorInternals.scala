@@ -1,19 +1,19 @@
 package org.apache.spark.sql.lakelog.internals
 
-import org.apache.spark.QueryContext
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.catalog.UserDefinedFunctionErrors
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.catalyst.util.QuotingUtils
-import org.apache.spark.sql.errors.{DataTypeErrors, QueryCompilationErrors, QueryExecutionErrors}
+import org.apache.spark.sql.errors.{DataTypeErrors, QueryCompilationErrors}
+import org.apache.spark.sql.lakelog.internals.seam.Errors
 
 /** Errors that Spark has for its own catalogs, for the same mistakes. */
 private[lakelog] object ErrorInternals {
 
   /** An error of analysis that is in none of Spark's error classes. */
-  def analysisException(message: String, cause: Throwable = null): AnalysisException = new AnalysisException(
-    message, None, None, Option(cause), None, Map.empty[String, String], Array.empty[QueryContext])
+  def analysisException(message: String, cause: Throwable = null): AnalysisException =
+    Errors.analysis(message, Option(cause))
 
   def externalTableWithoutLocation: Throwable = QueryCompilationErrors.createExternalTableWithoutLocationError()
 
@@ -21,13 +21,18 @@ private[lakelog] object ErrorInternals {
   def rootIsNotDropped(catalog: String): Throwable =
     QueryCompilationErrors.cannotDropDefaultDatabaseError(Seq(catalog))
 
-  def viewOnTable(name: Seq[String]): Throwable = new AnalysisException(
-    errorClass = "EXPECT_VIEW_NOT_TABLE.NO_ALTERNATIVE",
-    messageParameters = Map("tableName" -> SchemaInternals.quoted(name), "operation" -> "CREATE OR REPLACE VIEW"))
+  def viewOnTable(name: Seq[String]): Throwable = viewNeeded(name, "CREATE OR REPLACE VIEW")
 
   def viewNotTable(name: Seq[String], operation: String): Throwable = new AnalysisException(
     errorClass = "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE",
     messageParameters = Map("viewName" -> SchemaInternals.quoted(name), "operation" -> operation))
+
+  def viewNeeded(name: Seq[String], operation: String): Throwable = new AnalysisException(
+    errorClass = "EXPECT_VIEW_NOT_TABLE.NO_ALTERNATIVE",
+    messageParameters = Map("tableName" -> SchemaInternals.quoted(name), "operation" -> operation))
+
+  def noSuchView(name: Seq[String]): Throwable = new AnalysisException(
+    errorClass = "VIEW_NOT_FOUND", messageParameters = Map("relationName" -> SchemaInternals.quoted(name)))
 
   // ---- columns and constraints
 
@@ -42,7 +47,7 @@ private[lakelog] object ErrorInternals {
     errorClass = "CONSTRAINT_ALREADY_EXISTS", messageParameters = Map("constraintName" -> name, "oldConstraint" -> name))
 
   def checkViolated(condition: String, table: String): Throwable =
-    QueryExecutionErrors.newCheckViolation(condition, table)
+    Errors.checkViolated(condition, table)
 
   // ---- functions and procedures
 
@@ -52,10 +57,9 @@ private[lakelog] object ErrorInternals {
   /** The same, with what there is instead. */
   def noSuchRoutine(name: Seq[String], instead: String): AnalysisException = {
     val routine = name.map(QuotingUtils.quoteIdentifier).mkString(".")
-    new AnalysisException(
-      s"[ROUTINE_NOT_FOUND] The routine $routine cannot be found: $instead.", None, None, None,
-      Some("ROUTINE_NOT_FOUND"),
-      Map("routineName" -> routine), Array.empty[QueryContext])
+    Errors.analysis(
+      s"[ROUTINE_NOT_FOUND] The routine $routine cannot be found: $instead.",
+      condition = Some("ROUTINE_NOT_FOUND"), parameters = Map("routineName" -> routine))
   }
 
   def noTableFunction(name: Seq[String]): Throwable = new AnalysisException(

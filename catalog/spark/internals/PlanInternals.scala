@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog.internals
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.{InternalRow, QueryPlanningTracker}
-import org.apache.spark.sql.catalyst.analysis.{ChangelogContextUtils, DeduplicateRelations, EliminateSubqueryAliases, NamedRelation, RelationChanges, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.analysis.{DeduplicateRelations, EliminateSubqueryAliases, NamedRelation, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference, Expression, Literal, PredicateHelper, V2ExpressionUtils}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.Inner
@@ -13,6 +13,7 @@ import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.{Identifier, Table, TableWritePrivilege}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.lakelog.internals.seam.{Changes, Statements}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -46,8 +47,7 @@ private[lakelog] object PlanInternals extends PredicateHelper {
   /** The changes of a table that options describe, as those of a DataFrame's reader do. */
   def changes(name: Seq[String], options: Map[String, String]): LogicalPlan = {
     val said = new CaseInsensitiveStringMap(options.asJava)
-    RelationChanges(UnresolvedRelation(name, said),
-      ChangelogContextUtils.fromOptions(said, state.conf.sessionLocalTimeZone))
+    Changes.asked(UnresolvedRelation(name, said), said, state.conf.sessionLocalTimeZone)
   }
 
   /** What a write names as its table, found or not. */
@@ -55,7 +55,7 @@ private[lakelog] object PlanInternals extends PredicateHelper {
 
   /** The table of that name, to add and replace rows. */
   def toWrite(name: Seq[String]): UnresolvedRelation =
-    UnresolvedRelation(name).requireWritePrivileges(Set(TableWritePrivilege.INSERT, TableWritePrivilege.DELETE))
+    Statements.toWrite(UnresolvedRelation(name), Set(TableWritePrivilege.INSERT, TableWritePrivilege.DELETE))
 
   /** Runs a command as a statement of its own. */
   def run(session: org.apache.spark.sql.SparkSession, command: LogicalPlan): Unit =

@@ -21,13 +21,17 @@ private[lakelog] object S3Access {
     }
 
   /** As `lakelog.spark.s3a` has them; of another Hadoop, the packages with the whole of AWS's SDK. */
-  private def packages: String =
-    if (VersionInfo.getVersion != "3.5.0")
-      s"--conf spark.jars.packages=org.apache.hadoop:hadoop-aws:${VersionInfo.getVersion}"
-    else
-      "--conf spark.jars.packages=org.apache.hadoop:hadoop-aws:3.5.0,software.amazon.awssdk:s3:2.35.4," +
-        "software.amazon.awssdk:s3-transfer-manager:2.35.4 " +
+  private def packages: String = {
+    val hadoop = VersionInfo.getVersion
+    sdks.get(hadoop).fold(s"--conf spark.jars.packages=org.apache.hadoop:hadoop-aws:$hadoop") { sdk =>
+      s"--conf spark.jars.packages=org.apache.hadoop:hadoop-aws:$hadoop,software.amazon.awssdk:s3:$sdk," +
+        s"software.amazon.awssdk:s3-transfer-manager:$sdk " +
         "--conf spark.jars.excludes=software.amazon.awssdk:bundle,org.slf4j:slf4j-api,commons-codec:commons-codec," +
         "commons-logging:commons-logging,org.apache.httpcomponents:httpclient,org.apache.httpcomponents:httpcore," +
         "io.netty:*"
+    }
+  }
+
+  /** The SDK with which the S3A of each Hadoop is built. */
+  private val sdks = Map("3.5.0" -> "2.35.4", "3.4.2" -> "2.29.52", "3.4.1" -> "2.24.6")
 }

@@ -3,8 +3,8 @@ package org.apache.spark.sql.lakelog.internals
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils}
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
 import org.apache.spark.sql.connector.expressions.{FieldReference, NamedReference}
+import org.apache.spark.sql.lakelog.internals.seam.Columns
 import org.apache.spark.sql.types.{DataType, MetadataBuilder, StringType, StructField, StructType}
-import org.apache.spark.sql.util.SchemaUtils
 
 /** Columns, schemas and names, in the forms in which Spark wants and writes them. */
 private[lakelog] object SchemaInternals {
@@ -33,7 +33,7 @@ private[lakelog] object SchemaInternals {
   def columnsOf(schema: StructType): Array[Column] = CatalogV2Util.structTypeToV2Columns(schema)
 
   /** A type without the ids that fields have in another table. */
-  def withoutIds(dataType: DataType): DataType = SchemaUtils.clearFieldIds(dataType)
+  def withoutIds(dataType: DataType): DataType = Columns.withoutIds(dataType)
 
   def withoutCharVarchar(schema: StructType): StructType =
     CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)

@@ -4,9 +4,10 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, CatalogV2Util, Identifier, TableCatalog, TableInfo}
+import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Identifier, TableCatalog}
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.internal.StaticSQLConf
+import org.apache.spark.sql.lakelog.internals.seam.{Columns, TableInfo, Tables}
 import org.apache.spark.sql.types.StructType
 
 /** The active session: its catalogs, its extensions, and what it has of its own in them. */
@@ -51,11 +52,9 @@ private[lakelog] object SessionInternals {
     import scala.jdk.CollectionConverters._
     val partitions = source.partitionColumnNames.asTransforms ++ source.bucketSpec.map(_.asTransform)
     val comment = source.comment.map(TableCatalog.PROP_COMMENT -> _)
-    new TableInfo.Builder()
-      .withColumns(CatalogV2Util.structTypeToV2Columns(CharVarcharUtils.getRawSchema(source.schema), keepIds = false))
-      .withPartitions(partitions)
-      .withProperties((comment.toMap ++ properties).asJava)
-      .build()
+    Tables.info(
+      Columns.withoutIds(CharVarcharUtils.getRawSchema(source.schema)), partitions.toArray,
+      (comment.toMap ++ properties).asJava)
   }
 
   /** The settings of the session that were given to it, by their keys. */

@@ -7,7 +7,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
 import org.apache.spark.sql.execution.command.ExplainCommand
-import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+import org.apache.spark.sql.lakelog.internals.seam.{Statements, Streams}
 import org.apache.spark.sql.lakelog.wire
 
 /** One of lakelog's own commands that changes a schema. */
@@ -52,7 +52,7 @@ private[lakelog] object StatementInternals {
 
   /** The id of the streaming query that this thread runs. */
   def streamingQuery: Option[String] =
-    SparkSession.getActiveSession.flatMap(s => Option(s.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY)))
+    SparkSession.getActiveSession.flatMap(s => Option(s.sparkContext.getLocalProperty(Streams.QueryId)))
 
   /**
    * The user of the statement under way, and its text if it has any.
@@ -62,7 +62,7 @@ private[lakelog] object StatementInternals {
    */
   def statement: wire.UserStatement = {
     val context = session.sparkContext
-    val query = Option(context.getLocalProperty(SQLExecution.QUERY_ID_KEY))
+    val query = Statements.queryId(context)
     val text = running.map(query => words(query.logical)).getOrElse(CurrentOrigin.get.sqlText)
       .orElse(running.map(query => s"DataFrame: ${query.logical.nodeName}"))
     // A server runs statements of many users, and says so as `current_user()` does.

@@ -2,10 +2,9 @@ package org.apache.spark.sql.lakelog.read
 
 import java.util.Locale
 
-import org.apache.spark.sql.connector.catalog.ChangelogRange
-import org.apache.spark.sql.connector.catalog.ChangelogRange.{TimestampRange, VersionRange}
 import org.apache.spark.sql.connector.read.streaming.{CompositeReadLimit, ReadLimit, ReadMaxBytes, ReadMaxFiles, ReadMaxRows}
 import org.apache.spark.sql.lakelog.internals.{Failures, SettingInternals}
+import org.apache.spark.sql.lakelog.internals.seam.{ChangelogRange, TimestampRange, VersionRange}
 import org.apache.spark.sql.lakelog.table.LakeTable
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.lakelog.words.YesOrNo

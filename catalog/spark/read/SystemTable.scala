@@ -9,6 +9,7 @@ import org.apache.spark.sql.connector.expressions.{Literal, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownV2Filters}
 import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.seam.NewerTable
 import org.apache.spark.sql.lakelog.names.CatalogNames
 import org.apache.spark.sql.lakelog.table.{Channel, LakeTable, ReadTogether}
 import org.apache.spark.sql.lakelog.wire
@@ -16,7 +17,7 @@ import org.apache.spark.sql.types.{DataType, LongType, StructType, TimestampType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** A table that Python makes when it is read, as Arrow; see `lakelog.spark.system_tables`. */
-private[lakelog] abstract class SystemTable(override val schema: StructType) extends SupportsRead {
+private[lakelog] abstract class SystemTable(override val schema: StructType) extends SupportsRead with NewerTable {
 
   override def columns: Array[Column] = SchemaInternals.columnsOf(schema)
 

@@ -5,6 +5,7 @@ import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.lakelog.files.{PlannedFiles, RowPlace}
+import org.apache.spark.sql.lakelog.internals.seam.{MergeSummary, RowChanges, WriteSummary}
 import org.apache.spark.sql.lakelog.internals.SettingInternals
 import org.apache.spark.sql.lakelog.names.EntranceNames
 import org.apache.spark.sql.lakelog.read.{LakeScan, ScanUse}
@@ -103,18 +104,18 @@ private object RewriteBatch {
    * How many rows Spark says that were updated. Tasks that ran again may be counted twice; it is asked if copies cannot be
    * distinguished from updated rows, as rows that a transaction has added have no version until it commits.
    */
-  def updated(summary: WriteSummary): Option[Long] = Some(summary).collect {
-    case update: UpdateSummary => update.numUpdatedRows
-    case merge: MergeSummary => merge.numTargetRowsUpdated
-  }.filter(_ >= 0)
+  def updated(summary: WriteSummary): Option[Long] = (summary match {
+    case merge: MergeSummary => Some(merge.numTargetRowsUpdated)
+    case other => RowChanges.ofUpdate(other).map(_._1)
+  }).filter(_ >= 0)
 
   /** How many rows Spark says that it has read of the files; None if it does not know. */
   def rowsSeen(summary: WriteSummary): Option[Long] = {
     val counts = summary match {
-      case delete: DeleteSummary => Seq(delete.numDeletedRows, delete.numCopiedRows)
-      case update: UpdateSummary => Seq(update.numUpdatedRows, update.numCopiedRows)
       case merge: MergeSummary => Seq(merge.numTargetRowsCopied, merge.numTargetRowsDeleted, merge.numTargetRowsUpdated)
-      case _ => Seq(-1L)
+      case other => RowChanges.ofDelete(other).orElse(RowChanges.ofUpdate(other)).fold(Seq(-1L)) {
+          case (changed, copied) => Seq(changed, copied)
+        }
     }
     if (counts.forall(_ >= 0)) Some(counts.sum) else None
   }

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.lakelog.rows
 
+import org.apache.spark.sql.lakelog.internals.seam.RowChanges
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, Expression, If, Literal, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, Union, V2WriteCommand, WriteDelta}
@@ -34,10 +35,9 @@ private[lakelog] object FactsInStatements extends (SparkSession => Rule[LogicalP
         }
       case delta: WriteDelta => named(delta).fold(delta) { table =>
           val read = new FactsRead(table, delta.query)
-          delta.copy(
-            condition = read.condition(delta.condition),
-            query = updated(table, read.rows),
-            groupFilterCondition = delta.groupFilterCondition.map(read.inLook))
+          RowChanges.lookingFirst(
+            delta.copy(condition = read.condition(delta.condition), query = updated(table, read.rows)),
+            RowChanges.firstLook(delta).map(read.inLook))
         }
       // A MERGE that only inserts.
       case write: V2WriteCommand => write.table match {

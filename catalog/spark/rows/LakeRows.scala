@@ -3,10 +3,10 @@ package org.apache.spark.sql.lakelog.rows
 import java.util.Locale
 
 import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations
-import org.apache.spark.sql.connector.catalog.constraints.Check
 import org.apache.spark.sql.connector.write.{RowLevelOperation, RowLevelOperationBuilder, RowLevelOperationInfo}
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.lakelog.internals.Failures
+import org.apache.spark.sql.lakelog.internals.seam.Check
 import org.apache.spark.sql.lakelog.names.EntranceNames
 import org.apache.spark.sql.lakelog.table.{LakeTable, MetadataColumns}
 

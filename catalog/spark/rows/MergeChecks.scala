@@ -1,7 +1,8 @@
 package org.apache.spark.sql.lakelog.rows
 
+import org.apache.spark.sql.lakelog.internals.seam.Checks
 import org.apache.spark.sql.{SparkSession => Session}
-import org.apache.spark.sql.catalyst.expressions.{CheckInvariant, EqualTo, If, Literal}
+import org.apache.spark.sql.catalyst.expressions.{EqualTo, If, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, WriteDelta}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.RowDeltaUtils
@@ -24,7 +25,7 @@ private[lakelog] object MergeChecks extends (Session => Rule[LogicalPlan]) {
       case write: WriteDelta if isOfLake(write) =>
         write.query match {
           case filter @ Filter(condition, rows)
-              if condition.exists(_.isInstanceOf[CheckInvariant]) && !isExcepted(filter) =>
+              if condition.exists(Checks.isInvariant) && !isExcepted(filter) =>
             rows.output.find(_.name == RowDeltaUtils.OPERATION_COLUMN).fold[LogicalPlan](write) { operation =>
               val isDeleted = EqualTo(operation, Literal(RowDeltaUtils.DELETE_OPERATION))
               write.withNewQuery(Filter(If(isDeleted, Literal.TrueLiteral, condition), rows))

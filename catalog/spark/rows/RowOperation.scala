@@ -6,11 +6,12 @@ import org.apache.spark.sql.connector.distributions.{Distribution, UnspecifiedDi
 import org.apache.spark.sql.connector.expressions.{NamedReference, SortOrder}
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read.ScanBuilder
-import org.apache.spark.sql.connector.write.{BatchWrite, RequiresDistributionAndOrdering, RowLevelOperation, WriterCommitMessage}
+import org.apache.spark.sql.connector.write.{RequiresDistributionAndOrdering, RowLevelOperation, WriterCommitMessage}
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.lakelog.files.RowFact
 import org.apache.spark.sql.lakelog.internals.SchemaInternals
 import org.apache.spark.sql.lakelog.internals.plans.MergeKeys
+import org.apache.spark.sql.lakelog.internals.seam.NewerBatchWrite
 import org.apache.spark.sql.lakelog.read.{LakeScan, LakeScanBuilder, ScanUse}
 import org.apache.spark.sql.lakelog.table.{LakeTable, ReadTogether}
 import org.apache.spark.sql.lakelog.write.{RowOrder, WriteMetrics, WriteTasks}
@@ -82,7 +83,7 @@ private[lakelog] abstract class RowWrite(table: LakeTable, commit: RowCommit)
 }
 
 /** What the tasks of an operation have written. Its files are removed when it fails, unless they may be in the table. */
-private[lakelog] abstract class RowBatch(table: LakeTable, commit: RowCommit) extends BatchWrite {
+private[lakelog] abstract class RowBatch(table: LakeTable, commit: RowCommit) extends NewerBatchWrite {
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
     if (!commit.mayHaveHappened) WriteTasks.deleteFiles(table, written(messages).flatMap(_.dataFiles))

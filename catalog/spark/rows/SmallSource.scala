@@ -5,12 +5,13 @@ import java.util.{Set => JSet}
 import org.apache.spark.sql.catalyst.expressions.{Alias, And, Attribute, AttributeMap, AttributeReference, AttributeSet, EqualNullSafe, Expression, Literal, PredicateHelper}
 import org.apache.spark.sql.catalyst.plans.{FullOuter, Inner, JoinType, LeftAnti, LeftOuter, RightOuter}
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.connector.catalog.{SupportsRead, Table, TableCapability}
+import org.apache.spark.sql.connector.catalog.{SupportsRead, TableCapability}
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.lakelog.internals.PlanInternals
 import org.apache.spark.sql.lakelog.internals.plans.RepeatableRows
+import org.apache.spark.sql.lakelog.internals.seam.NewerTable
 import org.apache.spark.sql.lakelog.read.LakeScanBuilder
 import org.apache.spark.sql.lakelog.table.{LakeTable, ReadTogether}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -116,7 +117,7 @@ private[lakelog] object SmallSource {
  * The table whose rows a statement changes, read once more for what it reads of these anyway: that counts as no other place
  * where the statement reads the table.
  */
-private final class RowsAgain(table: LakeTable) extends Table with SupportsRead {
+private final class RowsAgain(table: LakeTable) extends NewerTable with SupportsRead {
   override def name(): String = table.name
   override def columns(): Array[org.apache.spark.sql.connector.catalog.Column] = table.columns()
   override def capabilities(): JSet[TableCapability] = JSet.of(TableCapability.BATCH_READ)

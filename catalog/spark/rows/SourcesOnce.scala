@@ -2,6 +2,7 @@ package org.apache.spark.sql.lakelog.rows
 
 import scala.collection.mutable
 
+import org.apache.spark.sql.lakelog.internals.seam.RowChanges
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{And, Attribute, AttributeSet, Exists, Expression, OuterReference, SubqueryExpression, UserDefinedExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Distinct, Filter, Join, LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, SubqueryAlias, Union, View, WriteDelta}
@@ -36,13 +37,13 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
 
   private def firstLook(write: RowLevelWrite): Option[Expression] = write match {
     case replace: ReplaceData => replace.groupFilterCondition
-    case delta: WriteDelta => delta.groupFilterCondition
+    case delta: WriteDelta => RowChanges.firstLook(delta)
     case _ => None
   }
 
   private def planned(write: RowLevelWrite, query: LogicalPlan, look: Option[Expression]): RowLevelWrite = write match {
     case replace: ReplaceData => replace.copy(query = query, groupFilterCondition = look)
-    case delta: WriteDelta => delta.copy(query = query, groupFilterCondition = look)
+    case delta: WriteDelta => RowChanges.lookingFirst(delta.copy(query = query), look)
     case other => other
   }
 

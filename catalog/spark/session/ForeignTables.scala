@@ -4,11 +4,12 @@ import java.util.{Map => JMap, Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.connector.catalog.{Column, Identifier, StagedTable, SupportsWrite, Table, TableCapability, TableCatalog, TableInfo}
+import org.apache.spark.sql.connector.catalog.{Column, Identifier, StagedTable, SupportsWrite, Table, TableCapability, TableCatalog}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.lakelog.internals.Failures
+import org.apache.spark.sql.lakelog.internals.seam.{NewerTable, TableInfo, Tables}
 
 /**
  * Tables of other connectors that create by this interface too, in the session catalog beside lakelog's. Spark creates all
@@ -17,7 +18,7 @@ import org.apache.spark.sql.lakelog.internals.Failures
 private[lakelog] object ForeignTables {
 
   def info(columns: Array[Column], partitions: Array[Transform], properties: JMap[String, String]): TableInfo =
-    new TableInfo.Builder().withColumns(columns).withPartitions(partitions).withProperties(properties).build()
+    Tables.info(columns, partitions, properties)
 
   /** The session catalog would leave them out. */
   def refuseConstraints(info: TableInfo): Unit = if (info.constraints != null && info.constraints.nonEmpty) {
@@ -34,7 +35,7 @@ private[lakelog] object ForeignTables {
   /** Creates the table at once, and drops it again when the query fails: the session catalog has no better. */
   def stageCreate(tables: TableCatalog, ident: Identifier, info: TableInfo): StagedTable = {
     refuseConstraints(info)
-    tables.createTable(ident, info)
+    Tables.create(tables, ident, info)
     new ForeignStagedTable(tables, ident, tables.loadTable(ident))
   }
 
@@ -46,7 +47,7 @@ private[lakelog] object ForeignTables {
 }
 
 private final class ForeignStagedTable(tables: TableCatalog, ident: Identifier, table: Table)
-  extends StagedTable with SupportsWrite {
+  extends StagedTable with NewerTable with SupportsWrite {
 
   override def name: String = table.name
   override def columns: Array[Column] = table.columns

@@ -4,10 +4,10 @@ import java.util.{Map => JMap, Set => JSet}
 
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
 import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsWrite, Table, TableCapability, TableCatalog}
-import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.lakelog.catalogs.CatalogAccess
+import org.apache.spark.sql.lakelog.internals.seam.{Constraint, NewerTable}
 import org.apache.spark.sql.lakelog.internals.SessionInternals
 import org.apache.spark.sql.lakelog.names.{EntranceNames, SavedPlace}
 import org.apache.spark.sql.lakelog.wire
@@ -39,7 +39,7 @@ private[lakelog] trait SavedPlaces extends CatalogAccess {
 
 /** A place where a table will be once its first rows are there: one commit makes it, with the rows' columns. */
 private[lakelog] final class PlaceToBe(place: SavedPlace, catalog: String, stage: StructType => StagedLakeTable)
-  extends Table with SupportsWrite {
+  extends NewerTable with SupportsWrite {
 
   override def name: String = place.name
 

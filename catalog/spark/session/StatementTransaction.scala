@@ -2,10 +2,10 @@ package org.apache.spark.sql.lakelog.session
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier, Relation}
-import org.apache.spark.sql.connector.catalog.transactions.Transaction
+import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier}
 import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.lakelog.internals.{Failures, StatementInternals}
+import org.apache.spark.sql.lakelog.internals.seam.{Relation, Transaction}
 import org.apache.spark.sql.lakelog.table.{Channel, LakeTable, OpenTransaction}
 
 /**

@@ -2,8 +2,9 @@ package org.apache.spark.sql.lakelog.show
 
 import java.util.Locale
 
-import org.apache.spark.sql.connector.catalog.{Identifier, Relation}
+import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.lakelog.internals.{Failures, LakelogFailure}
+import org.apache.spark.sql.lakelog.internals.seam.Relation
 import org.apache.spark.sql.lakelog.names.CatalogNames
 import org.apache.spark.sql.lakelog.read.MetadataTable
 import org.apache.spark.sql.lakelog.refs.RefTables

@@ -2,15 +2,16 @@ package org.apache.spark.sql.lakelog.show
 
 import java.util.{Map => JMap, Set => JSet}
 
-import org.apache.spark.sql.connector.catalog.{Column, Identifier, Relation, Table, TableCapability, TableCatalog}
+import org.apache.spark.sql.connector.catalog.{Column, Identifier, TableCapability, TableCatalog}
 import org.apache.spark.sql.lakelog.internals.{LakelogException, StatementInternals}
+import org.apache.spark.sql.lakelog.internals.seam.{NewerTable, Relation}
 
 /**
  * A table that cannot be read, in a list of tables: it is there, and its comment says what is the matter with it.
  *
  * All statements but lists fail with what is the matter.
  */
-private[lakelog] final class UnreadableTable(ident: Identifier, why: Throwable) extends Table {
+private[lakelog] final class UnreadableTable(ident: Identifier, why: Throwable) extends NewerTable {
   override def name: String = ident.name
   override def columns: Array[Column] = Array.empty
   override def properties: JMap[String, String] =

@@ -4,14 +4,14 @@ import java.util.{Locale, Map => JMap, Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.connector.catalog.{Column, MetadataColumn, SupportsAtomicPartitionManagement, SupportsDeleteV2, SupportsMetadataColumns, SupportsRead, SupportsSchemaEvolution, SupportsWrite, TableCapability, TableCatalog, TableChange}
-import org.apache.spark.sql.connector.catalog.constraints.Constraint
+import org.apache.spark.sql.connector.catalog.{Column, MetadataColumn, SupportsAtomicPartitionManagement, SupportsDeleteV2, SupportsMetadataColumns, SupportsRead, SupportsWrite, TableCapability, TableCatalog, TableChange}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.lakelog.columns.{GeneratedColumns, IdentityColumn, IdentityColumns}
 import org.apache.spark.sql.lakelog.expressions.Predicates
 import org.apache.spark.sql.lakelog.files.BloomSettings
 import org.apache.spark.sql.lakelog.internals.{ColumnInternals, Failures, SchemaInternals, SettingInternals, SparkAbilities}
+import org.apache.spark.sql.lakelog.internals.seam.{Check, Checks, Constraint, NewerTable, SupportsSchemaEvolution, Tables}
 import org.apache.spark.sql.lakelog.names.{CatalogNames, Locations}
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.lakelog.words.ForeignWords
@@ -25,7 +25,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  */
 private[lakelog] abstract class LakeTable(val access: TableAccess, val facts: TableFacts)
   extends SupportsRead with SupportsWrite with SupportsDeleteV2 with SupportsSchemaEvolution
-  with SupportsMetadataColumns with SupportsAtomicPartitionManagement {
+  with NewerTable with SupportsMetadataColumns with SupportsAtomicPartitionManagement {
 
   val physical: PhysicalSchema = new PhysicalSchema(facts.schema)
 
@@ -115,8 +115,8 @@ private[lakelog] abstract class LakeTable(val access: TableAccess, val facts: Ta
   override def capabilities: JSet[TableCapability] = (Set(
     TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE,
     TableCapability.MICRO_BATCH_READ, TableCapability.STREAMING_WRITE,
-    TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC,
-    TableCapability.AUTOMATIC_SCHEMA_EVOLUTION) ++ GeneratedColumns.capability ++ SparkAbilities.mergesScans).asJava
+    TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC) ++ Tables.evolutionCapabilities ++
+    GeneratedColumns.capability ++ SparkAbilities.mergesScans).asJava
 
   /** Refuses options that a read or a stream does not know; which ones are for streams only, a read says later. */
   private[lakelog] def refuseUnknownInRead(options: CaseInsensitiveStringMap): Unit
@@ -130,6 +130,11 @@ private[lakelog] abstract class LakeTable(val access: TableAccess, val facts: Ta
   /** Refuses writes of values that this session cannot compute, or is not to. */
   def refuseUncomputed(): Unit = {
     GeneratedColumns.refuseUnlessComputed(name, facts.schema)
+    if (!Checks.areHeldBySpark) constraints.collectFirst { case check: Check => check }.foreach { check =>
+      throw Failures.unsupported(
+        s"The table $name has the constraint ${check.name}, a CHECK that Spark holds rows against from version 4.1 on: " +
+          "write with Spark 4.1 or newer, or from Python.")
+    }
     if (facts.own.computes) access.ask(wire.MayCompute(facts.reference))
   }
 

@@ -5,6 +5,7 @@ import java.util.Locale
 import org.apache.spark.sql.lakelog.columns.{GeneratedColumns, IdentityColumns, OldRowValues}
 import org.apache.spark.sql.lakelog.files.{FieldIds, FileConstant, FileShape, ReadColumn, RowFact, RowIds, RowPlace, ShapedSchema}
 import org.apache.spark.sql.lakelog.internals.SchemaInternals
+import org.apache.spark.sql.lakelog.internals.seam.Columns
 import org.apache.spark.sql.types._
 
 /**
@@ -23,7 +24,7 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
 
   /** The same with the ids of columns and fields, by which Spark notices that one was dropped and added again. */
   lazy val identified: StructType =
-    strip(internal, (own, field) => field.withId(own.metadata.getLong(Id).toString)).asInstanceOf[StructType]
+    strip(internal, (own, field) => Columns.withId(field, own.metadata.getLong(Id).toString)).asInstanceOf[StructType]
 
   /** The metadata columns that users may ask for. */
   lazy val metadata: MetadataColumns = new MetadataColumns(logical)

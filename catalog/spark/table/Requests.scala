@@ -8,6 +8,7 @@ import org.apache.spark.sql.connector.catalog.{Column, ColumnDefaultValue, Table
 import org.apache.spark.sql.connector.expressions.{Literal, NamedReference, Transform}
 import org.apache.spark.sql.lakelog.columns.{Constraints, GeneratedColumns, OldRowValues}
 import org.apache.spark.sql.lakelog.internals.{AdapterLog, ErrorInternals, Failures, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.seam.{Columns, Tables}
 import org.apache.spark.sql.lakelog.names.Locations
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.StructType
@@ -58,7 +59,7 @@ private[lakelog] object Requests {
   // What Spark puts among the properties although the statement did not say it, or what has its own place.
   private val NotStored = Set(
     TableCatalog.PROP_PROVIDER, TableCatalog.PROP_COMMENT, TableCatalog.PROP_LOCATION, TableCatalog.PROP_EXTERNAL,
-    TableCatalog.PROP_IS_MANAGED_LOCATION, TableCatalog.PROP_TABLE_TYPE)
+    TableCatalog.PROP_IS_MANAGED_LOCATION, Tables.TypeProperty)
 
   /** CLUSTER BY, which SHOW CREATE TABLE prints as if it was a transform. */
   private def isClustering(transform: Transform): Boolean = transform.name == "cluster_by"
@@ -91,10 +92,8 @@ private[lakelog] object Requests {
     case other => throw Failures.unsupported(s"The transform ${transform.name} does not take the argument $other.")
   }
 
-  def isOfConstraints(change: TableChange): Boolean = change match {
-    case _: TableChange.AddConstraint | _: TableChange.DropConstraint => true
-    case _ => false
-  }
+  def isOfConstraints(change: TableChange): Boolean =
+    Tables.added(Seq(change)).nonEmpty || Tables.dropped(change).isDefined
 
   /** One change of an ALTER TABLE; of constraints, for a table with these columns. */
   def tableChange(change: TableChange, columns: Option[StructType] = None): wire.TableChange = change match {
@@ -116,15 +115,19 @@ private[lakelog] object Requests {
     case c: TableChange.UpdateColumnPosition =>
       wire.UpdateColumnPosition(c.fieldNames.toSeq, position(c.position).get)
     case c: TableChange.UpdateColumnDefaultValue =>
-      val sql = Option(c.newCurrentDefault).map(_.getSql).filter(text => text != null && text.nonEmpty)
+      val sql = Option(Columns.newDefault(c)).filter(_.nonEmpty)
       wire.UpdateColumnDefault(c.fieldNames.toSeq, sql.map(text => wire.Default(current = Some(text))))
     case c: TableChange.DeleteColumn => wire.DeleteColumn(c.fieldNames.toSeq, c.ifExists)
     case c: TableChange.ClusterBy => wire.SetClustering(c.clusteringColumns.toSeq.map(_.fieldNames.toSeq))
-    case c: TableChange.AddConstraint => wire.AddConstraint(Constraints.stated(c.constraint, columns.get))
-    // Nothing depends on a constraint, so that CASCADE has nothing more to drop.
-    case c: TableChange.DropConstraint => wire.DropConstraint(c.name, c.ifExists)
-    case other => throw Failures.unsupported(s"lakelog cannot change a table by ${other.getClass.getSimpleName} yet.")
+    case other => constraintChange(other, columns).getOrElse(
+        throw Failures.unsupported(s"lakelog cannot change a table by ${other.getClass.getSimpleName} yet."))
   }
+
+  /** Nothing depends on a constraint, so that CASCADE has nothing more to drop. */
+  private def constraintChange(change: TableChange, columns: Option[StructType]): Option[wire.TableChange] =
+    Tables.added(Seq(change)).headOption.map { case (constraint, _) =>
+      wire.AddConstraint(Constraints.stated(constraint, columns.get))
+    }.orElse(Tables.dropped(change).map { case (name, isNeeded) => wire.DropConstraint(name, !isNeeded) })
 
   private def refuseReserved(property: String): Unit = property match {
     case TableCatalog.PROP_LOCATION => throw Failures.unsupported(

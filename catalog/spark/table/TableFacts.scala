@@ -1,8 +1,8 @@
 package org.apache.spark.sql.lakelog.table
 
-import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.lakelog.columns.Constraints
 import org.apache.spark.sql.lakelog.expressions.{Curve, PartitionField, PartitionTransform, SortField}
+import org.apache.spark.sql.lakelog.internals.seam.Constraint
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.StructType
 

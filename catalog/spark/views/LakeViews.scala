@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.lakelog.catalogs.CatalogAccess
 import org.apache.spark.sql.lakelog.internals.{Failures, LakelogFailure, SchemaInternals, StatementInternals}
+import org.apache.spark.sql.lakelog.internals.seam.{Tables, TableSummary, View}
 import org.apache.spark.sql.lakelog.names.{CatalogNames, Locations}
 import org.apache.spark.sql.lakelog.process.ProcessState
 import org.apache.spark.sql.lakelog.wire
@@ -32,9 +33,9 @@ private[lakelog] trait LakeViews extends CatalogAccess {
     else failures.namespace(names) {
       val found = ask(wire.ListRelations(names.toSeq, shown))
       def summaries(names: Seq[Seq[String]], kind: String) =
-        names.map(name => TableSummary.of(CatalogNames.identifier(name), kind))
+        names.map(name => Tables.summary(CatalogNames.identifier(name), kind))
       val all =
-        summaries(found.tables, TableSummary.MANAGED_TABLE_TYPE) ++ summaries(found.views, TableSummary.VIEW_TABLE_TYPE)
+        summaries(found.tables, Tables.Managed) ++ summaries(found.views, Tables.OfView)
       all.sortBy(_.identifier.name).toArray
     }
 

@@ -2,8 +2,8 @@ package org.apache.spark.sql.lakelog.views
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View => ViewPlan}
-import org.apache.spark.sql.connector.catalog.View
 import org.apache.spark.sql.lakelog.internals.PlanInternals
+import org.apache.spark.sql.lakelog.internals.seam.{View, Views}
 
 /** Refuses a view that would be made of itself, if Spark 4.2 overlooks it: by an ALTER VIEW, in a subquery. */
 private[lakelog] object ViewCycles {
@@ -18,8 +18,8 @@ private[lakelog] object ViewCycles {
   }
 
   private def pathTo(names: Seq[String], plan: LogicalPlan): Option[Seq[Seq[String]]] = plan match {
-    case view: ViewPlan if view.desc.fullIdent == names => Some(Seq(names))
-    case view: ViewPlan => pathTo(names, view.child).map(view.desc.fullIdent +: _)
+    case view: ViewPlan if Views.name(view.desc) == names => Some(Seq(names))
+    case view: ViewPlan => pathTo(names, view.child).map(Views.name(view.desc) +: _)
     case other => (other.children ++ other.subqueries).iterator.flatMap(pathTo(names, _)).nextOption()
   }
 

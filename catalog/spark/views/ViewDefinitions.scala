@@ -2,8 +2,9 @@ package org.apache.spark.sql.lakelog.views
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.connector.catalog.Column
 import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals}
+import org.apache.spark.sql.lakelog.internals.seam.{Dependency, FunctionDependency, TableDependency, View, Views}
 import org.apache.spark.sql.lakelog.wire
 
 /**
@@ -23,7 +24,7 @@ private[lakelog] object ViewDefinitions {
     configs = view.sqlConfigs.asScala.toMap,
     schemaMode = Option(view.schemaMode),
     properties = view.properties.asScala.toMap,
-    dependencies = Option(view.viewDependencies).map(_.dependencies.toSeq.map(dependency)))
+    dependencies = Views.dependencies(view).map(_.map(dependency)))
 
   private def column(column: Column): wire.ViewColumn = wire.ViewColumn(
     column.name, wire.FreeJson.of(SchemaInternals.withoutIds(column.dataType)), column.nullable, Option(column.comment),
@@ -52,25 +53,13 @@ private[lakelog] object ViewDefinitions {
     toSpark(definition, own, definition.columns.map(toColumn).toArray)
   }
 
-  private def toSpark(definition: wire.ViewDefinition, own: String, columns: Array[Column]): View = {
-    val builder = new View.Builder()
-      .withColumns(columns)
-      .withProperties(definition.properties.asJava)
-      .withQueryText(definition.text)
-      .withCurrentNamespace(definition.namespace.toArray)
-      .withSqlConfigs(definition.configs.asJava)
-      .withQueryColumnNames(definition.queryColumns.toArray)
-      .withCurrentCatalog(definition.catalog.getOrElse(own))
-    definition.schemaMode.foreach(builder.withSchemaMode)
-    definition.dependencies.foreach { used =>
-      builder.withViewDependencies(new DependencyList(used.map(toDependency).toArray))
-    }
-    builder.build()
-  }
+  private def toSpark(definition: wire.ViewDefinition, own: String, columns: Array[Column]): View = Views.view(
+    columns, definition.properties.asJava, definition.text, definition.catalog.getOrElse(own),
+    definition.namespace.toArray, definition.configs.asJava, definition.queryColumns.toArray, definition.schemaMode,
+    definition.dependencies.map(_.map(toDependency)))
 
   private def toDependency(used: wire.Dependency): Dependency =
-    used.table.map(name => Dependency.table(name.toArray))
-      .getOrElse(Dependency.function(used.function.get.toArray))
+    used.table.map(name => Views.table(name.toArray)).getOrElse(Views.function(used.function.get.toArray))
 
   private def toColumn(column: wire.ViewColumn): Column = Column.create(
     column.name, column.`type`.dataType, column.nullable, column.comment.orNull,

@@ -1,13 +1,14 @@
 package org.apache.spark.sql.lakelog.write
 
-import org.apache.spark.sql.connector.write.{BatchWrite, DataWriterFactory, LogicalWriteInfo, MergeSummary, PhysicalWriteInfo, WriterCommitMessage, WriteSummary}
+import org.apache.spark.sql.connector.write.{DataWriterFactory, LogicalWriteInfo, PhysicalWriteInfo, WriterCommitMessage}
+import org.apache.spark.sql.lakelog.internals.seam.{MergeSummary, NewerBatchWrite, WriteSummary}
 import org.apache.spark.sql.lakelog.table.{LakeTable, ReadTogether}
 import org.apache.spark.sql.lakelog.wire
 
 /** The driver's part of a write: it prepares the tasks and commits their files at once. */
 private[lakelog] final class LakeBatchWrite(
     table: LakeTable, info: LogicalWriteInfo, operation: WriteOperation, commit: FileCommit, description: String)
-  extends BatchWrite {
+  extends NewerBatchWrite {
 
   private val together = ReadTogether.known(table)
 

@@ -2,12 +2,13 @@ package org.apache.spark.sql.lakelog.write
 
 import java.util.{Set => JSet}
 
+import org.apache.spark.sql.lakelog.internals.seam.NewerTable
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, OverwriteByExpression}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.connector.catalog.{Column, StagedTable, SupportsWrite, Table, TableCapability}
+import org.apache.spark.sql.connector.catalog.{Column, StagedTable, SupportsWrite, TableCapability}
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsTruncate, Write, WriteBuilder}
 import org.apache.spark.sql.lakelog.expressions.Predicates
 import org.apache.spark.sql.lakelog.internals.{ColumnInternals, Failures, PlanInternals}
@@ -76,7 +77,7 @@ private[lakelog] object OverwriteByRows extends (SparkSession => Rule[LogicalPla
 }
 
 /** A table of which a write replaces these rows, whatever else Spark says about it. */
-private final class TableToBeCut(table: LakeTable, rows: RowsToReplace) extends Table with SupportsWrite {
+private final class TableToBeCut(table: LakeTable, rows: RowsToReplace) extends NewerTable with SupportsWrite {
 
   override def name: String = table.name
 

@@ -4,6 +4,7 @@ import java.util.{Set => JSet}
 
 import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsWrite, Table, TableCapability, TableCatalog}
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.lakelog.internals.seam.NewerTable
 import org.apache.spark.sql.lakelog.internals.SessionInternals
 import org.apache.spark.sql.lakelog.names.{PlaceCatalog, SavedPlace}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -12,7 +13,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * The table that a stream is to write to, by its place. Spark asks for it outside of the session that the stream is of:
  * what `table` answers has to be asked inside, when the query is analysed.
  */
-private[lakelog] final class StreamTarget(options: CaseInsensitiveStringMap) extends Table with SupportsWrite {
+private[lakelog] final class StreamTarget(options: CaseInsensitiveStringMap) extends NewerTable with SupportsWrite {
 
   /** Not as the class that says that a table may be made there. */
   def ident: Identifier = {

@@ -78,12 +78,17 @@ def test_a_cache_of_another_user_is_refused_by_name(spark, tmp_path, monkeypatch
 
 
 def test_a_spark_that_is_too_old_or_new_is_refused_by_its_version(spark, tmp_path):
-    with pytest.raises(InvalidInput, match=r"4\.1\.0"):
-        jar.jar_path(cache=tmp_path, jars=spark("4.1.0"))
+    with pytest.raises(InvalidInput, match=r"3\.5\.3"):
+        jar.jar_path(cache=tmp_path, jars=spark("3.5.3"))
 
 
 def test_sources_of_a_version_are_compiled_for_that_version_only(tmp_path, monkeypatch):
-    for name in ("Common.scala", "versions/4.2/Own.scala", "versions/9.9/deeper/Own.scala"):
+    for name in (
+        "Common.scala",
+        "versions/4.0-4.2/Older.scala",
+        "versions/4.2/Own.scala",
+        "versions/9.9/deeper/Own.scala",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     monkeypatch.setattr(jar, "SUPPORTED", (*jar.SUPPORTED, "9.9"))
@@ -91,7 +96,8 @@ def test_sources_of_a_version_are_compiled_for_that_version_only(tmp_path, monke
     def files(spark):
         return [path.relative_to(tmp_path).as_posix() for path in jar.scala_files(tmp_path, spark)]
 
-    assert files("4.2.1") == ["Common.scala", "versions/4.2/Own.scala"]
+    assert files("4.2.1") == ["Common.scala", "versions/4.0-4.2/Older.scala", "versions/4.2/Own.scala"]
+    assert files("4.1.4") == ["Common.scala", "versions/4.0-4.2/Older.scala"]
     assert files("4.3.0") == ["Common.scala"]
     assert files("9.9.1") == ["Common.scala", "versions/9.9/deeper/Own.scala"]
 

@@ -9,8 +9,18 @@ from pyspark.sql import SparkSession
 
 from lakelog.log.errors import NotFound
 from lakelog.spark import configure, s3a, spark_conf
-from lakelog.spark.s3a import EXCLUDED, EXCLUDES_KEY, PACKAGES, PACKAGES_KEY, packages_line, s3_settings
+from lakelog.spark.s3a import (
+    EXCLUDED,
+    EXCLUDES_KEY,
+    NEWEST_HADOOP,
+    PACKAGES_KEY,
+    SDKS,
+    packages,
+    packages_line,
+    s3_settings,
+)
 
+PACKAGES = packages(s3a.hadoop_of_spark() or NEWEST_HADOOP)
 ROOT = Path(__file__).parents[3]
 
 
@@ -72,7 +82,7 @@ def test_s3a_of_the_users_is_enough(present: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "jars", [["hadoop-client-api-3.5.0.jar", "hadoop-aws-3.5.0.jar"], ["hadoop-client-api-3.4.2.jar"]]
+    "jars", [["hadoop-client-api-3.5.0.jar", "hadoop-aws-3.5.0.jar"], ["hadoop-client-api-3.3.6.jar"]]
 )
 def test_a_spark_with_s3a_or_another_hadoop_gets_no_packages(spark_folder: Path, jars: list[str]) -> None:
     for name in jars:
@@ -85,10 +95,20 @@ def test_settings_for_another_machine_need_no_spark_here(monkeypatch: pytest.Mon
         raise NotFound("no Spark")
 
     monkeypatch.setattr(s3a, "spark_jars", missing)
-    assert s3_settings("s3://b/w", {}, s3a.spark_defaults())[PACKAGES_KEY] == ",".join(PACKAGES)
+    assert s3_settings("s3://b/w", {}, s3a.spark_defaults())[PACKAGES_KEY] == ",".join(packages())
 
 
-def test_the_adapter_names_the_same_packages() -> None:
+@pytest.mark.parametrize("hadoop", SDKS)
+def test_packages_fit_the_hadoop_of_spark(spark_folder: Path, hadoop: str) -> None:
+    (spark_folder / f"hadoop-client-api-{hadoop}.jar").touch()
+    settings = s3_settings("s3://b/w", {}, {})
+    assert settings[PACKAGES_KEY].split(",") == list(packages(hadoop))
+    assert settings[PACKAGES_KEY].startswith(f"org.apache.hadoop:hadoop-aws:{hadoop},")
+
+
+@pytest.mark.parametrize("hadoop", SDKS)
+def test_the_adapter_names_the_same_packages(hadoop: str) -> None:
     scala = (ROOT / "catalog/spark/internals/S3Access.scala").read_text(encoding="utf-8")
+    assert f'"{hadoop}" -> "{SDKS[hadoop]}"' in scala
     text = "".join(scala.split('"')[index] for index in range(1, scala.count('"'), 2))
-    assert packages_line() in text
+    assert packages_line(hadoop) in text.replace("$hadoop", hadoop).replace("$sdk", SDKS[hadoop])

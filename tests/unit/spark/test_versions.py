@@ -14,8 +14,12 @@ SUITE = Path(__file__).parents[2] / "spark"
 
 
 def test_every_file_of_internals_has_a_test() -> None:
-    folder = sources() / "internals"
-    internals = {str(file.relative_to(folder).with_suffix("")) for file in folder.rglob("*.scala")}
+    folders = [sources() / "internals", *sources().glob("versions/*/internals")]
+    internals = {
+        str(file.relative_to(folder).with_suffix(""))
+        for folder in folders
+        for file in folder.rglob("*.scala")
+    }
     assert set(TESTS) == internals
 
 

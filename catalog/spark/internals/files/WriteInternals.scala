@@ -12,6 +12,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetUtils, ParquetWriteSupport}
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.lakelog.files.{BloomSettings, FieldIds, ParquetWriteSettings, RowIds}
+import org.apache.spark.sql.lakelog.internals.seam.Files
 import org.apache.spark.sql.lakelog.internals.SettingInternals
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.util.SerializableConfiguration
@@ -75,8 +76,8 @@ private[lakelog] object WriteInternals {
    * none of a column that is all in a dictionary, so these have none.
    */
   private def withFilters(builder: RowWriterBuilder, bloom: BloomSettings): Unit = {
-    builder.withRowGroupRowCountLimit(bloom.values)
-      .withAdaptiveBloomFilterEnabled(true)
+    Files.limitRows(builder, bloom.values)
+    builder.withAdaptiveBloomFilterEnabled(true)
       .withMaxBloomFilterBytes(bloom.mostBytes)
     bloom.columns.foreach { column =>
       builder.withDictionaryEncoding(column, false).withBloomFilterEnabled(column, true)

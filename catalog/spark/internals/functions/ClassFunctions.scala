@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.catalog.functions.{BoundFunction, UnboundF
 import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.hive.HiveUDFExpressionBuilder
 import org.apache.spark.sql.internal.SparkUDFExpressionBuilder
-import org.apache.spark.sql.internal.connector.V1Function
+import org.apache.spark.sql.lakelog.internals.seam.Functions
 import org.apache.spark.sql.lakelog.process.ProcessState
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.Utils
@@ -32,13 +32,13 @@ private[lakelog] object ClassFunctions {
         instance[UnboundFunction](found).getOrElse(missing(stored))
       } else if (classOf[BoundFunction].isAssignableFrom(found)) {
         instance[BoundFunction](found).map(new OnlyFunction(_)).getOrElse(missing(stored))
-      } else V1Function(
+      } else Functions.unbound(
         FunctionInfo.of(stored),
         (arguments: Seq[Expression]) => builder(found).makeExpression(stored.name.unquotedString, found, arguments))
     }
   }
 
-  private def missing(stored: StoredFunction): UnboundFunction = V1Function(
+  private def missing(stored: StoredFunction): UnboundFunction = Functions.unbound(
     FunctionInfo.of(stored),
     (_: Seq[Expression]) =>
       throw QueryCompilationErrors.cannotLoadClassWhenRegisteringFunctionError(stored.body, stored.name))

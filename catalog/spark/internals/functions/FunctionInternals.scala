@@ -4,12 +4,11 @@ import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.analysis.{SQLFunctionExpression, SQLTableFunction}
 import org.apache.spark.sql.catalyst.catalog.{SQLFunction, UserDefinedFunctionErrors}
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Cast, Expression, ExpressionInfo, NamedArgumentExpression, NamedLambdaVariable, UnresolvedNamedLambdaVariable}
-import org.apache.spark.sql.catalyst.plans.logical.{FunctionSignature, InputParameter, LogicalPlan, NamedParametersSupport}
+import org.apache.spark.sql.catalyst.plans.logical.{FunctionSignature, InputParameter, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.execution.command.DescribeFunctionCommand
-import org.apache.spark.sql.internal.connector.V1Function
-import org.apache.spark.sql.lakelog.internals.SettingInternals
+import org.apache.spark.sql.lakelog.internals.seam.{Functions, Names}
 import org.apache.spark.sql.lakelog.wire
 
 /** How Spark sees functions that users have created: what its own catalog makes of such definitions, made here too. */
@@ -23,7 +22,7 @@ private[lakelog] object FunctionInternals {
     else {
       val function = sqlFunction(stored)
       FunctionsInUse.note(stored, function)
-      V1Function(FunctionInfo.of(stored), if (function.isTableFunc) notScalar(function) else scalar(function))
+      Functions.unbound(FunctionInfo.of(stored), if (function.isTableFunc) notScalar(function) else scalar(function))
     }
 
   private def notScalar(function: SQLFunction): Seq[Expression] => Expression =
@@ -61,19 +60,17 @@ private[lakelog] object FunctionInternals {
         val default = parameter.getDefault().map(SQLFunction.parseDefault(_, parser)).map(Cast(_, parameter.dataType))
         InputParameter(parameter.name, default)
       }
-      NamedParametersSupport.defaultRearrange(
-        FunctionSignature(parameters), arguments, function.name.toString, SettingInternals.resolver)
+      Names.arranged(FunctionSignature(parameters), arguments, function.name.toString)
     }
 
   def sqlFunction(stored: StoredFunction): SQLFunction = {
     val path = FunctionDefinitions.path(stored.definition, stored.catalog)
-    val function = SQLFunction.fromExpressionInfo(FunctionInfo.of(stored), parser)
-    val names =
-      if (function.functionStoredResolutionPath.isDefined) Map.empty[String, String] else BoundSqlFunction.path(path)
+    val function = Functions.ofInfo(FunctionInfo.of(stored), parser)
+    val names = if (Functions.hasPath(function)) Map.empty[String, String] else Functions.path(path)
     val properties = function.properties ++ names ++
       SQLFunction.catalogAndNamespaceToProps(path.head, path.tail) ++
       SQLFunction.referredTempNamesToProps(Nil, Nil, Nil)
-    new BoundSqlFunction(function.copy(name = stored.name, properties = properties), path.head)
+    new BoundSqlFunction(function.copy(name = stored.name, properties = properties), path)
   }
 
   /** What is stored for a function that has just been analysed. */

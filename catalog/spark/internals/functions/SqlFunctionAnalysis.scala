@@ -1,9 +1,9 @@
 package org.apache.spark.sql.lakelog.internals.functions
 
 import org.apache.spark.sql.AnalysisException
-import org.apache.spark.sql.catalyst.{CapturesConfig, FunctionIdentifier}
+import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.{Analyzer, SQLScalarFunction, UnresolvedAlias, UnresolvedAttribute, UnresolvedFunction, UnresolvedRelation}
-import org.apache.spark.sql.catalyst.catalog.{LanguageSQL, SessionCatalog, SQLFunction, UserDefinedFunction, UserDefinedFunctionErrors}
+import org.apache.spark.sql.catalyst.catalog.{LanguageSQL, SQLFunction, UserDefinedFunctionErrors}
 import org.apache.spark.sql.catalyst.expressions.{Alias, Cast, Expression, Generator, LateralSubquery, Literal, ScalarSubquery, SubqueryExpression, WindowExpression}
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans.Inner
@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.catalog.CatalogManager
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.command.{CreateUserDefinedFunctionCommand, ViewHelper}
+import org.apache.spark.sql.lakelog.internals.seam.{Functions, Names}
 import org.apache.spark.sql.lakelog.internals.SettingInternals
 import org.apache.spark.sql.types.{DataType, MetadataBuilder, StructField, StructType}
 
@@ -21,7 +22,7 @@ import org.apache.spark.sql.types.{DataType, MetadataBuilder, StructField, Struc
  * errors that Spark has for its own catalog.
  */
 private[lakelog] final class SqlFunctionAnalysis(
-    statement: CreateUserDefinedFunction, catalog: String, name: FunctionIdentifier) extends CapturesConfig {
+    statement: CreateUserDefinedFunction, catalog: String, name: FunctionIdentifier) {
 
   private val session = SparkSession.active
   private val parser = session.sessionState.sqlParser
@@ -32,13 +33,10 @@ private[lakelog] final class SqlFunctionAnalysis(
     if (statement.language != LanguageSQL) {
       throw UserDefinedFunctionErrors.unsupportedUserDefinedFunction(statement.language)
     }
-    val parameters = statement.inputParamText.map(UserDefinedFunction.parseRoutineParam(_, parser, statement.collation))
-    val returns = SQLFunction.parseReturnTypeText(
-      statement.returnTypeText, statement.isTableFunc, parser, statement.collation)
-    val stated = SQLFunction(
-      name, parameters, returns.getOrElse(if (statement.isTableFunc) Right(null) else Left(null)), statement.exprText,
-      statement.queryText, statement.comment, statement.collation, statement.isDeterministic, statement.containsSQL,
-      statement.isTableFunc, Map.empty)
+    val parameters = Functions.parameters(statement, parser)
+    val returns = Functions.returns(statement, parser)
+    val stated = Functions.stated(
+      statement, name, parameters, returns.getOrElse(if (statement.isTableFunc) Right(null) else Left(null)))
     parameters.foreach(check)
     val input = arguments(parameters)
     val (unresolved, analyzed, types) =
@@ -67,10 +65,8 @@ private[lakelog] final class SqlFunctionAnalysis(
   private def arguments(parameters: Option[StructType]): LogicalPlan = parameters match {
     case None => OneRowRelation()
     case Some(fields) =>
-      val metadata = if (statement.isTableFunc) None
-      else {
-        Some(new MetadataBuilder().putBoolean(SessionCatalog.SQL_FUNCTION_PARAMETER_ALIAS_METADATA_KEY, true).build())
-      }
+      val metadata = Functions.ParameterKey.filter(_ => !statement.isTableFunc)
+        .map(new MetadataBuilder().putBoolean(_, true).build())
       Project(fields.map { field =>
           Alias(argument(field), field.name)(qualifier = Seq(name.funcName), explicitMetadata = metadata)
         }, OneRowRelation())
@@ -104,7 +100,7 @@ private[lakelog] final class SqlFunctionAnalysis(
     val analyzed = analyze(function, plan)
     val types = analyzed match {
       case Project(Seq(result), _) if result.resolved =>
-        Left(UserDefinedFunction.resolveReturnType(result.dataType, statement.collation))
+        Left(Functions.returned(result.dataType, statement))
       case _ => function.returnType
     }
     if (analyzed.resolved) analyzed.transformAllExpressions {
@@ -143,7 +139,7 @@ private[lakelog] final class SqlFunctionAnalysis(
       case _ =>
     }
     StructType(body.output.map { column =>
-      StructField(column.name, UserDefinedFunction.resolveReturnType(column.dataType, statement.collation))
+      StructField(column.name, Functions.returned(column.dataType, statement))
     })
   }
 
@@ -212,9 +208,7 @@ private[lakelog] final class SqlFunctionAnalysis(
 
   private def settings: Map[String, String] = {
     val conf = SettingInternals.conf
-    val path = CatalogManager.pathEntriesForPersistence(session.sessionState.catalogManager, conf, true)
-    sqlConfigsToProps(conf, UserDefinedFunction.SQL_CONFIG_PREFIX) ++
-      (if (path.isEmpty) None
-       else Some(SQLFunction.FUNCTION_RESOLUTION_PATH -> CatalogManager.serializePathEntries(path)))
+    Names.settings(conf) ++
+      Functions.pathOf(session.sessionState.catalogManager, conf)
   }
 }

@@ -8,6 +8,7 @@ import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Table, TableCatalo
 import org.apache.spark.sql.execution.{CacheManager, CachedData}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.lakelog.catalogs.LakeCatalogs
+import org.apache.spark.sql.lakelog.internals.seam.Caches
 import org.apache.spark.sql.lakelog.table.LakeTable
 
 /**
@@ -31,8 +32,8 @@ private[lakelog] object CachedTables {
       plan <- plans
       relation <- relationsIn(plan) if relation.catalog.exists(_.name == catalog.name)
       ident <- relation.identifier
-    } yield catalog.name +: ident.namespace.toSeq :+ ident.name
-    names.toSeq.distinct.foreach(manager.recacheTableOrView(session, _, includeTimeTravel = false))
+    } yield (catalog.name +: ident.namespace.toSeq :+ ident.name) -> relation
+    names.toMap.foreach { case (name, relation) => Caches.refresh(session, relation, name) }
   }
 
   /**
@@ -42,7 +43,7 @@ private[lakelog] object CachedTables {
    */
   def refreshOld(warehouse: AnyRef): Unit = for {
     plan <- plans
-    relation <- relationsIn(plan) if relation.timeTravelSpec.isEmpty
+    relation <- relationsIn(plan) if !Caches.isOfPast(relation)
     table <- Some(relation.table).collect { case lake: LakeTable if lake.access.channel.source eq warehouse => lake }
     catalog <- relation.catalog
     ident <- relation.identifier
@@ -51,7 +52,7 @@ private[lakelog] object CachedTables {
         case tables: TableCatalog if isSame(tables.loadTable(ident), table) =>
         case _ =>
           val name = catalog.name +: ident.namespace.toSeq :+ ident.name
-          manager.recacheTableOrView(session, name, includeTimeTravel = false)
+          Caches.refresh(session, relation, name)
       }
     catch { case NonFatal(_) => manager.uncacheQuery(session, plan, cascade = true, blocking = false) }
   }

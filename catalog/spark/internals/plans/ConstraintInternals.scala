@@ -2,14 +2,14 @@ package org.apache.spark.sql.lakelog.internals.plans
 
 import org.apache.spark.sql.{Column, functions}
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
-import org.apache.spark.sql.catalyst.expressions.{And, CheckInvariant, Expression}
+import org.apache.spark.sql.catalyst.expressions.And
 import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, Filter, LogicalPlan, View}
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
-import org.apache.spark.sql.connector.catalog.constraints.Check
-import org.apache.spark.sql.connector.catalog.{CatalogPlugin, CatalogV2Util, Identifier, TableChange}
+import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier, TableChange}
 import org.apache.spark.sql.execution.CommandExecutionMode
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
 import org.apache.spark.sql.lakelog.internals.{ErrorInternals, PlanInternals, SchemaInternals, SettingInternals, StatementInternals}
+import org.apache.spark.sql.lakelog.internals.seam.{Check, Checks}
 import org.apache.spark.sql.lakelog.table.LakeTable
 import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
 
@@ -23,12 +23,8 @@ private[lakelog] object ConstraintInternals {
     val condition = Option(check.predicate).flatMap(PlanInternals.condition)
       .getOrElse(session.sessionState.sqlParser.parseExpression(check.predicateSql))
     val columns = condition.collect { case attribute: UnresolvedAttribute => attribute.sql -> attribute }
-    CheckInvariant(condition, columns.distinct, check.name, check.predicateSql): Expression
+    Checks.invariant(condition, columns.distinct, check.name, check.predicateSql)
   }.reduceOption(And(_, _)).fold(plan)(Filter(_, plan))
-
-  /** Refuses, by Spark's own errors, constraints whose names are taken, or not there to be dropped. */
-  def checkNames(table: LakeTable, changes: Seq[TableChange]): Unit =
-    CatalogV2Util.collectConstraintChanges(table, changes)
 
   /**
    * Refuses, as Spark does for all other constraints, a CHECK of a view. Spark would hold it against the rows that the view

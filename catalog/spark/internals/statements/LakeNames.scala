@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, NoSuchNamespaceE
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{CatalogManager, Identifier, LookupCatalog, TableCatalog}
 import org.apache.spark.sql.lakelog.catalogs.{CatalogAccess, LakeCatalogs, SessionNamespaces}
+import org.apache.spark.sql.lakelog.internals.seam.Functions
 import org.apache.spark.sql.lakelog.names.EntranceNames
 import org.apache.spark.sql.lakelog.table.LakeTable
 
@@ -37,6 +38,11 @@ private[lakelog] object LakeNames {
       case _ => None
     }
 
+    def namespace(parts: Seq[String]): Option[(CatalogAccess, Seq[String])] = parts match {
+      case CatalogAndNamespace(catalog: CatalogAccess, names) => Some(catalog -> names)
+      case _ => None
+    }
+
     def find(parts: Seq[String]): Option[(CatalogAccess, Identifier)] = parts match {
       case CatalogAndIdentifier(catalog: CatalogAccess, ident) => Some(catalog -> ident)
       case _ => None
@@ -46,6 +52,10 @@ private[lakelog] object LakeNames {
   /** The lakelog catalog and the name in it, for a name in a statement. */
   def find(parts: Seq[String]): Option[(CatalogAccess, Identifier)] =
     if (parts.length == 3 && isOfSystem(parts)) None else new Names(state.catalogManager).find(parts)
+
+  /** The lakelog catalog and the namespace in it, for the name of a namespace in a statement. */
+  def namespace(parts: Seq[String]): Option[(CatalogAccess, Seq[String])] =
+    new Names(state.catalogManager).namespace(parts)
 
   /**
    * Whether it is, or could be, a lakelog table, if other extensions have the same statements: by ``delta.`/place` `` they
@@ -79,8 +89,7 @@ private[lakelog] object LakeNames {
     val manager = state.catalogManager
     val names = new Names(manager)
     if (parts.length == 1) {
-      manager.resolutionPathEntriesForAnalysis(context.resolutionPathEntries, context.catalogAndNamespace)
-        .map(_ ++ parts).map(full => if (isOfSystem(full)) None else names.find(full))
+      Functions.places(manager).map(_ ++ parts).map(full => if (isOfSystem(full)) None else names.find(full))
     } else {
       val full =
         if (context.catalogAndNamespace.isEmpty || manager.isCatalogRegistered(parts.head)) parts
@@ -91,14 +100,12 @@ private[lakelog] object LakeNames {
 
   /** Whether it is a built-in or temporary function, which stand before those of catalogs. */
   def isFunctionOfSpark(name: String): Boolean =
-    state.catalog.isBuiltinFunction(name) || state.catalog.isTemporaryFunction(FunctionIdentifier(name))
+    Functions.isBuiltin(state.catalog, name) || state.catalog.isTemporaryFunction(FunctionIdentifier(name))
 
   /** Whether it leads to Spark's own functions, of the session or all sessions. */
   def isOfSystem(parts: Seq[String]): Boolean = {
     val ofSystem = parts.length == 3 && parts.head.equalsIgnoreCase(CatalogManager.SYSTEM_CATALOG_NAME)
     val namespace = if (ofSystem) Some(parts(1)) else if (parts.length == 2) Some(parts.head) else None
-    namespace.exists { name =>
-      Seq(CatalogManager.BUILTIN_NAMESPACE, CatalogManager.SESSION_NAMESPACE).exists(name.equalsIgnoreCase)
-    }
+    namespace.exists(name => Functions.SystemNamespaces.exists(name.equalsIgnoreCase))
   }
 }

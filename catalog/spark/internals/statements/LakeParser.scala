@@ -7,11 +7,12 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.apache.spark.SparkThrowable
-import org.apache.spark.sql.catalyst.parser.{NamedParameterContext, ParameterContext, ParseException, ParserInterface, PositionalParameterContext}
+import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
 import org.apache.spark.sql.execution.SparkSqlParser
 import org.apache.spark.sql.lakelog.internals.Failures
+import org.apache.spark.sql.lakelog.internals.seam.{Errors, Names}
 
 /**
  * Spark's parser, which parses everything except lakelog's own statements.
@@ -24,9 +25,10 @@ private final class LakeParser(spark: ParserInterface, statements: Seq[LakeState
   override def invoke(proxy: AnyRef, method: Method, arguments: Array[AnyRef]): AnyRef = {
     val own = (method.getName, Option(arguments).toSeq.flatten) match {
       case ("parsePlan", Seq(text: String)) => parse(text)
-      case ("parsePlanWithParameters", Seq(text: String, parameters: ParameterContext)) =>
+      case ("parsePlanWithParameters", Seq(text: String, parameters)) =>
         parse(text).map { plan =>
-          if (!isEmpty(parameters)) {
+          // Python has a context for every statement, be it without parameters.
+          if (Names.areParameters(parameters).contains(true)) {
             throw Failures.unsupported(
               "lakelog's own statements do not take parameters: write the values into the text.")
           }
@@ -57,13 +59,6 @@ private final class LakeParser(spark: ParserInterface, statements: Seq[LakeState
       }
     }
 
-  /** Python has a context for every statement, be it without parameters. */
-  private def isEmpty(parameters: ParameterContext): Boolean = parameters match {
-    case named: NamedParameterContext => named.params.isEmpty
-    case positional: PositionalParameterContext => positional.params.isEmpty
-    case _ => false
-  }
-
   /**
    * The same error as one that a proxy may throw: Spark's parser throws others than it says that it does, of scripts for
    * example.
@@ -73,7 +68,7 @@ private final class LakeParser(spark: ParserInterface, statements: Seq[LakeState
     case other: SparkThrowable if other.getCondition != null =>
       val text = arguments.collectFirst { case text: String => text }
       val parameters = other.getMessageParameters.asScala.toMap
-      val same = new ParseException(text, Origin(sqlText = text), other.getCondition, parameters)
+      val same = Errors.parse(text, Origin(sqlText = text), other.getCondition, parameters)
       same.addSuppressed(error)
       same
     case other => other

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.lakelog.internals.statements
 
+import org.apache.spark.sql.lakelog.internals.seam.{Checks, RowChanges, Statements}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.expressions._
@@ -39,7 +40,7 @@ private[lakelog] object MadeValues extends (SparkSession => Rule[LogicalPlan]) {
 
   private def changing(named: UnresolvedRelation): UnresolvedRelation = {
     val known = Option(named.options.get(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES)).toSeq.flatMap(_.split(","))
-    named.requireWritePrivileges((known.map(TableWritePrivilege.valueOf) :+ TableWritePrivilege.UPDATE).toSet)
+    Statements.toWrite(named, (known.map(TableWritePrivilege.valueOf) :+ TableWritePrivilege.UPDATE).toSet)
   }
 
   /** What has its values already: computed from what they are computed from, they would be held against themselves. */
@@ -96,7 +97,7 @@ private final class MadeValues(
 
   /** The CHECKs that Spark holds against the rows, and the rows. */
   private def beneath(query: LogicalPlan): (Seq[Expression], LogicalPlan) = query match {
-    case Filter(condition, child) if condition.exists(_.isInstanceOf[CheckInvariant]) =>
+    case Filter(condition, child) if condition.exists(Checks.isInvariant) =>
       val (checks, rows) = beneath(child)
       (condition +: checks, rows)
     case rows => (Nil, rows)
@@ -116,15 +117,28 @@ private final class MadeValues(
         notMatchedInstructions = each(merge.notMatchedInstructions),
         notMatchedBySourceInstructions = each(merge.notMatchedBySourceInstructions))
     case project: Project if project.projectList.exists(isStatement) =>
-      val values = project.projectList.map {
-        case Alias(value, _) => value
-        case column => column
+      (project.child, operation(project)) match {
+        case (rows: Project, Some(mark: Literal)) if RowChanges.areMarkedAlike =>
+          project.copy(child = statedOf(rows, Some(mark)))
+        case _ => statedOf(project, None)
       }
-      project.copy(projectList = project.projectList.zip(stated(project.projectList, values)).map {
-        case (named: Alias, value) => named.withNewChildren(Seq(value)).asInstanceOf[Alias]
-        case (column, _) => column
-      })
     case other => other.withNewChildren(other.children.map(stated))
+  }
+
+  /** The rows of one part of a plan. Their mark is `outer`, or stands beside their values. */
+  private def statedOf(project: Project, outer: Option[Expression]): Project = {
+    val values = project.projectList.map {
+      case Alias(value, _) => value
+      case column => column
+    }
+    project.copy(projectList = project.projectList.zip(stated(project.projectList, values, outer)).map {
+      case (named: Alias, value) => named.withNewChildren(Seq(value)).asInstanceOf[Alias]
+      case (column, _) => column
+    })
+  }
+
+  private def operation(project: Project): Option[Expression] = project.projectList.collectFirst {
+    case Alias(mark, RowDeltaUtils.OPERATION_COLUMN) => mark
   }
 
   /** Whether the statement's values stand beside that column: what becomes of a row, or any column of a row to insert. */
@@ -135,9 +149,10 @@ private final class MadeValues(
   }
 
   /** Values of one kind of row, for columns of these names. */
-  private def stated(names: Seq[NamedExpression], values: Seq[Expression]): Seq[Expression] = {
+  private def stated(
+      names: Seq[NamedExpression], values: Seq[Expression], outer: Option[Expression] = None): Seq[Expression] = {
     val operation = names.indexWhere(_.name == RowDeltaUtils.OPERATION_COLUMN) match {
-      case -1 => Literal(RowDeltaUtils.INSERT_OPERATION)
+      case -1 => outer.getOrElse(Literal(RowDeltaUtils.INSERT_OPERATION))
       case i => values(i)
     }
     names.zip(values).map { case (name, value) => stated(name.name, operation, value) }
@@ -146,8 +161,12 @@ private final class MadeValues(
   private def stated(name: String, operation: Expression, value: Expression): Expression = (operation, value) match {
     case (If(changed, becomes, _), If(same, own, old)) if changed.semanticEquals(same) =>
       If(changed, stated(name, becomes, own), old)
-    case (Literal(RowDeltaUtils.UPDATE_OPERATION, _), _) => stated(name, isNew = false, value)
-    case (Literal(RowDeltaUtils.INSERT_OPERATION, _), _) => stated(name, isNew = true, value)
+    // Some Sparks mark all rows alike, of which a statement changes those that match its condition.
+    case (Literal(mark: Int, _), If(changed, own, old: Attribute))
+        if RowChanges.updates(mark) && read.get(old).contains(name) =>
+      If(changed, stated(name, isNew = false, own), old)
+    case (Literal(mark: Int, _), _) if RowChanges.updates(mark) => stated(name, isNew = false, value)
+    case (Literal(mark: Int, _), _) if RowChanges.inserts(mark) => stated(name, isNew = true, value)
     case _ => value
   }
 
@@ -226,6 +245,6 @@ private final case class Made(own: Attribute, filled: Alias, sql: String, value:
   /** As Spark itself holds values that are given against the expression. */
   def check: Expression = {
     val column = filled.toAttribute
-    CheckInvariant(EqualNullSafe(column, value), Seq(own.name -> column), "Generated Column", s"${own.name} <=> $sql")
+    Checks.invariant(EqualNullSafe(column, value), Seq(own.name -> column), "Generated Column", s"${own.name} <=> $sql")
   }
 }

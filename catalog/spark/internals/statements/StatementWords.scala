@@ -3,9 +3,10 @@ package org.apache.spark.sql.lakelog.internals.statements
 import java.util.Locale
 
 import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
+import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.trees.Origin
 import org.apache.spark.sql.lakelog.internals.{ScriptText, SqlTokens}
+import org.apache.spark.sql.lakelog.internals.seam.Errors
 
 /**
  * The text of a statement as words, of which a parser takes one after the other: what Spark's own lexer makes of it, without
@@ -104,7 +105,7 @@ private[lakelog] final class StatementWords(text: String, spark: ParserInterface
     val origin = Origin(
       line = Some(before.count(_ == '\n') + 1), startPosition = Some(place - (before.lastIndexOf('\n') + 1)),
       startIndex = Some(0), stopIndex = Some(text.length - 1), sqlText = Some(text))
-    throw new ParseException(
+    throw Errors.parse(
       Some(text), origin, "PARSE_SYNTAX_ERROR",
       Map("error" -> word.map(each => s"'${written(each)}'").getOrElse("end of input"), "hint" -> hint))
   }

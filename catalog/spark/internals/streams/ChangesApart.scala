@@ -1,9 +1,10 @@
 package org.apache.spark.sql.lakelog.internals.streams
 
+import org.apache.spark.sql.lakelog.internals.seam.Changes
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.datasources.v2.{ChangelogTable, DataSourceV2Relation}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.lakelog.changes.LakeChangelog
 import org.apache.spark.sql.lakelog.internals.SparkAbilities
 
@@ -24,8 +25,8 @@ private[lakelog] object ChangesApart extends (SparkSession => Rule[LogicalPlan])
     }
   }
 
-  private def isOfLake(relation: DataSourceV2Relation): Boolean = relation.table match {
-    case changes: ChangelogTable => changes.changelog.isInstanceOf[LakeChangelog]
+  private def isOfLake(relation: DataSourceV2Relation): Boolean = relation match {
+    case Changes.Read(_: LakeChangelog) => true
     case _ => false
   }
 }

@@ -2,21 +2,16 @@ package org.apache.spark.sql.lakelog.internals.streams
 
 import scala.annotation.tailrec
 
+import org.apache.spark.sql.lakelog.internals.seam.{Changelog, ChangelogContext, Changes, DeduplicationMode}
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.analysis.{RelationChanges, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
-import org.apache.spark.sql.connector.catalog.{Changelog, ChangelogContext}
-import org.apache.spark.sql.connector.catalog.ChangelogContext.DeduplicationMode
 import org.apache.spark.sql.connector.expressions.NamedReference
-import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
-import org.apache.spark.sql.execution.datasources.v2.{ChangelogTable, DataSourceV2ScanRelation, StreamingDataSourceV2ScanRelation}
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2ScanRelation, StreamingDataSourceV2ScanRelation}
 import org.apache.spark.sql.lakelog.changes.{ChangesOptions, ChangesScan}
-import org.apache.spark.sql.lakelog.internals.PlanInternals
 import org.apache.spark.sql.lakelog.internals.statements.{EarlyRewrite, LakeNames}
 import org.apache.spark.sql.lakelog.read.LakeStream
 import org.apache.spark.sql.lakelog.wire
@@ -48,15 +43,15 @@ private[lakelog] object ComparedChanges {
   /** Asks Spark for the changes as they are. */
   object Statement extends EarlyRewrite {
     override protected val rewrite: PartialFunction[LogicalPlan, LogicalPlan] = {
-      case changes @ RelationChanges(named: UnresolvedRelation, asked)
+      case Changes.Named(named, asked)
           if isComparedHere(named.isStreaming, asked) && LakeNames.isTable(named.multipartIdentifier) =>
-        val raw = new ChangelogContext(asked.range, DeduplicationMode.NONE, false)
-        ComparedChanges(changes.copy(changelogContext = raw), asked)
+        ComparedChanges(Changes.Named(named, Changes.raw(asked)), asked)
     }
   }
 
   private def isComparedHere(isStreaming: Boolean, asked: ChangelogContext): Boolean =
-    if (isStreaming) ChangesOptions.areCompared(asked) else asked.deduplicationMode == DeduplicationMode.NET_CHANGES
+    if (isStreaming || !Changes.areComparedBySpark) ChangesOptions.areCompared(asked)
+    else asked.deduplicationMode == DeduplicationMode.NET_CHANGES
 
   /** Finds the columns by which changes are compared. */
   object Resolution extends (SparkSession => Rule[LogicalPlan]) {
@@ -69,18 +64,17 @@ private[lakelog] object ComparedChanges {
     }
   }
 
-  private def changelog(plan: LogicalPlan): Option[Changelog] = plan.collectFirst {
-    case StreamingRelationV2(_, _, table: ChangelogTable, _, _, _, _, _, _) => table.changelog
-    case PlanInternals.TableOf(table: ChangelogTable) => table.changelog
+  private def changelog(plan: LogicalPlan): Option[Changelog] = plan.collectFirst { case Changes.Read(changes) =>
+    changes
   }
 
   private def columns(child: LogicalPlan, asked: ChangelogContext, changes: Changelog): Seq[Attribute] = {
-    if (asked.deduplicationMode == DeduplicationMode.NONE && changes.containsCarryoverRows)
-      throw QueryCompilationErrors.cdcUpdateDetectionRequiresCarryOverRemoval(changes.name)
+    if (asked.deduplicationMode == DeduplicationMode.NONE && changes.containsCarryoverRows())
+      Changes.refuseCopies(changes.name())
     def column(name: String): Attribute = child.output.find(_.name == name).getOrElse(
       throw new IllegalStateException(s"The changes have no column $name"))
     def referred(reference: NamedReference): Attribute = column(reference.fieldNames.head)
-    Seq(referred(changes.rowId.head), referred(changes.rowVersion), column(version), column(change))
+    Seq(referred(changes.rowId().head), referred(changes.rowVersion()), column(version), column(change))
   }
 
   /** Compares changes only if there may be several of one row. */

@@ -6,9 +6,8 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Ascending, Attribute, BoundReference, Literal, SortOrder, UnsafeProjection}
 import org.apache.spark.sql.catalyst.plans.physical.{ClusteredDistribution, Distribution, Partitioning}
-import org.apache.spark.sql.connector.catalog.ChangelogContext
-import org.apache.spark.sql.connector.catalog.ChangelogContext.DeduplicationMode
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.lakelog.internals.seam.{ChangelogContext, DeduplicationMode}
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types.StringType
 

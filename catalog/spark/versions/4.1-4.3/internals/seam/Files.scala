@@ -1,0 +1,27 @@
+package org.apache.spark.sql.lakelog.internals.seam
+
+import org.apache.parquet.hadoop.ParquetWriter
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+
+/** What Spark's Parquet can do. */
+private[lakelog] object Files {
+
+  /** Closes row groups at a number of rows. */
+  def limitRows[B <: ParquetWriter.Builder[_, B]](builder: B, rows: Int): Unit = {
+    builder.withRowGroupRowCountLimit(rows)
+    ()
+  }
+}
+
+/** What Spark has cached of tables. */
+private[lakelog] object Caches {
+
+  /** Whether it is of a version that a query has named. */
+  def isOfPast(relation: DataSourceV2Relation): Boolean = relation.timeTravelSpec.isDefined
+
+  /** Reads anew what is cached of the newest version of that table. */
+  def refresh(session: SparkSession, relation: DataSourceV2Relation, name: Seq[String]): Unit =
+    session.sharedState.cacheManager.recacheTableOrView(session, name, includeTimeTravel = false)
+}
