@@ -1,4 +1,4 @@
-"""Object stores: S3, a folder, memory, and a store that counts requests.
+"""Object stores: S3, Google Cloud Storage, Azure, a folder, memory, and a store that counts requests.
 
 Rule: a store does what the contract in `store` says and nothing else; every store passes the same contract
 tests. It must not know an object's purpose: it knows keys and bytes, not logs.
