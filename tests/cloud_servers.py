@@ -139,7 +139,7 @@ def _process(command: list[str], url: str) -> Iterator[None]:
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                urllib.request.urlopen(url, timeout=1).close()
+                urllib.request.urlopen(url, timeout=PATIENCE_S).close()
                 break
             except urllib.error.HTTPError:
                 break  # it answers
@@ -151,7 +151,7 @@ def _process(command: list[str], url: str) -> Iterator[None]:
     finally:
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(10)
+            process.wait(PATIENCE_S)
         if process.poll() is None:
             process.kill()
             process.wait()

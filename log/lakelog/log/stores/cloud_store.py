@@ -31,6 +31,8 @@ ATTEMPTS_MAX = 3
 PAUSE_FIRST_S = 0.1
 PART_SIZE_BYTES = 16 * 1024 * 1024
 PARTS_AT_ONCE = 4
+IN_PARTS_BYTES = 4 * PART_SIZE_BYTES
+"""Objects of this size and larger are written in parts."""
 LIST_PAGE = 1000
 CLOCK_FOR_US = 15 * 60 * 1_000_000
 """The server is asked for its time again after this time."""
@@ -58,6 +60,11 @@ class CloudStore:
         self._clock = StoreClock()
         self._clock_from_us: int | None = None
         self._holds_conditions = not client.is_named
+
+    @property
+    def server(self) -> str:
+        """The server's address, without keys."""
+        return f"{urlsplit(self.client.endpoint).scheme}://{self._host}"
 
     def get(self, key: str) -> bytes | None:
         return self._get(ObjectRange(key))
@@ -134,7 +141,7 @@ class CloudStore:
         self._holds_conditions = True
 
     def put(self, key: str, data: bytes) -> None:
-        is_large = len(data) >= 4 * PART_SIZE_BYTES
+        is_large = len(data) >= IN_PARTS_BYTES
 
         def ask(store: Any, path: str) -> None:
             import obstore
@@ -362,7 +369,7 @@ class CloudStore:
         return results
 
     def _failure(self, verb: str, key: str, error: Exception) -> LakelogError:
-        endpoint = f"{urlsplit(self.client.endpoint).scheme}://{self._host}" if self.client.is_named else ""
+        endpoint = self.server if self.client.is_named else ""
         return meaning(
             verb, f"{self.url}/{key}", error, self.client.words, bucket=self.client.bucket, endpoint=endpoint
         )

@@ -106,6 +106,15 @@ def option_hint(name: str) -> str:
     return f"did you mean {similar_names[0]}?" if similar_names else f"known are {', '.join(names)}"
 
 
+ENDPOINT_OPTIONS = frozenset({"endpoint", "gcs_endpoint", "azure_endpoint"})
+"""The options that name a server. Their values may contain a user and a password."""
+
+
+def endpoint_option(url: str) -> str:
+    """Return the name of the option for the server of a location: `endpoint` if it has none of its own."""
+    return _scheme_of(canonical_url(url)).endpoint_option or "endpoint"
+
+
 def shared_root(url: str) -> tuple[str, str]:
     """Return the root whose store serves a canonical URL's place, and the place's prefix there.
 
@@ -137,6 +146,7 @@ class StoreScheme:
     is_shared: bool = False
     is_of_one_process: bool = False
     bucket_of: Callable[[str, str], str] | None = None
+    endpoint_option: str = ""
 
 
 def _folder(root: str, options: Mapping[str, str]) -> ObjectStore:
@@ -197,10 +207,17 @@ SCHEMES = {
     "s3": StoreScheme(
         open=_s3, options=("endpoint", "region", "path_style"), aliases=("s3a", "s3n"), is_shared=True
     ),
-    "gs": StoreScheme(open=_google, options=("gcs_endpoint",), aliases=("gcs",), is_shared=True),
+    "gs": StoreScheme(
+        open=_google,
+        options=("gcs_endpoint",),
+        endpoint_option="gcs_endpoint",
+        aliases=("gcs",),
+        is_shared=True,
+    ),
     "abfss": StoreScheme(
         open=_azure,
         options=("azure_endpoint",),
+        endpoint_option="azure_endpoint",
         aliases=("abfs", "az", "azure"),
         is_shared=True,
         bucket_of=_container_of,
