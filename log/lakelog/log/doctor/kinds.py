@@ -161,10 +161,10 @@ class CloudKind(StoreKind):
         todo = "let the server, and gateways before it, take uploads in parts of this size"
         try:
             self._store.put(key, b"\0" * size)
-            found = int(self._store.stamp_of(key)[1])
+            size_found = int(self._store.stamp_of(key)[1])
         except LakelogError as error:
             return [StoreCheck(name=name, verdict=CheckVerdict.BAD, what=str(error), todo=todo)]
-        faults = [] if found == size else [f"the object has {found} bytes in place of {size}"]
+        faults = [] if size_found == size else [f"the object has {size_found} bytes in place of {size}"]
         return [judged(name, faults, "uploaded", todo)]
 
 

@@ -91,10 +91,10 @@ def google_client(bucket: str, endpoint: str | None) -> CloudClient:
     """Return the client of a bucket of Google Cloud Storage. Makes no request."""
 
     def make(stores: Any, settings: dict[str, Any]) -> Any:
-        named: dict[str, Any] = {"base_url": endpoint} if endpoint else {}
+        config: dict[str, Any] = {"base_url": endpoint} if endpoint else {}
         if endpoint and endpoint.startswith("http://"):
-            named["bearer_token"] = "none"  # a real token is never sent without encryption
-        return stores.GCSStore(bucket, config=named, **settings)
+            config["bearer_token"] = "none"  # a real token is never sent without encryption
+        return stores.GCSStore(bucket, config=config, **settings)
 
     address = (endpoint or "https://storage.googleapis.com").rstrip("/")
     return CloudClient(GOOGLE, bucket, address, endpoint is not None, make)
@@ -105,7 +105,7 @@ def azure_client(container: str, host: str, endpoint: str | None) -> CloudClient
     address = (endpoint or f"https://{host.replace('.dfs.', '.blob.', 1)}").rstrip("/")
 
     def make(stores: Any, settings: dict[str, Any]) -> Any:
-        named = {"account_name": host.partition(".")[0], "endpoint": address}
-        return stores.AzureStore(container, config=named, **settings)
+        config = {"account_name": host.partition(".")[0], "endpoint": address}
+        return stores.AzureStore(container, config=config, **settings)
 
     return CloudClient(AZURE, container, address, endpoint is not None, make)

@@ -203,7 +203,7 @@ class CloudStore:
                 return
 
     def _in_order(self, folder: str, start: str) -> Iterator[tuple[str, Stamp]]:
-        """Yield the names of a folder greater than `start`, page by page. A failed page is asked for again."""
+        """Yield the names of a folder greater than `start`, page by page. A failed page is requested again."""
         attempt = 1
         while True:
             failure = None
