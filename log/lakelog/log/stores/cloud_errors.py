@@ -71,7 +71,12 @@ class NoAnswer(ConnectionError):
 
 
 class NoCredentials(RefusedAnswer):
-    """The client has no credentials that it can use, so it has sent nothing to the store."""
+    """The client has no credentials that it can use, so it has sent nothing to the store.
+
+    If `may_pass`, the server that gives out credentials is overloaded.
+    """
+
+    may_pass = False
 
 
 def answer_of(operation: str, error: Exception, path: str, resent: int) -> Exception:
@@ -84,11 +89,13 @@ def answer_of(operation: str, error: Exception, path: str, resent: int) -> Excep
         text = text.replace(path, "")
     is_of_token = any(words in text for words in _OF_TOKEN)
     status = _STATUS.search(text)
+    number = next((group for group in status.groups() if group), "") if status is not None else ""
     if is_of_token:
-        return NoCredentials(operation, 401, "no credentials", {}, 0)
+        failure = NoCredentials(operation, 401, "no credentials", {}, 0)
+        failure.may_pass = bool(number) and int(number) in REPEATABLE
+        return failure
     if status is None:
         return NoAnswer(f"{operation}: {type(error).__name__}")
-    number = next(group for group in status.groups() if group)
     code = _CODE.search(text, status.end())
     return RefusedAnswer(operation, int(number), code[1] if code else "", {}, resent)
 

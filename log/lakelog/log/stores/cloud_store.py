@@ -20,7 +20,15 @@ from lakelog.log.ids import new_id
 from lakelog.log.options import LogOptions
 from lakelog.log.parallel import run_in_parallel
 from lakelog.log.stores.cloud_client import CloudClient, azure_client, google_client
-from lakelog.log.stores.cloud_errors import REPEATABLE, NoAnswer, answer_of, is_absent, is_taken, meaning
+from lakelog.log.stores.cloud_errors import (
+    REPEATABLE,
+    NoAnswer,
+    NoCredentials,
+    answer_of,
+    is_absent,
+    is_taken,
+    meaning,
+)
 from lakelog.log.stores.copying import Stamp
 from lakelog.log.stores.ranges import ObjectRange
 from lakelog.log.stores.s3_errors import http_status
@@ -351,7 +359,9 @@ class CloudStore:
                 return ask(store, path)
             except Exception as error:
                 failure = answer_of(kind, error, path, attempt - 1)
-            if not repeat or attempt == ATTEMPTS_MAX or not _can_be_repeated(failure):
+            # Without credentials nothing was sent, so a conditional put may be sent then.
+            is_safe = repeat or isinstance(failure, NoCredentials)
+            if not is_safe or attempt == ATTEMPTS_MAX or not _can_be_repeated(failure):
                 break
             self._pause(attempt)
         raise failure
@@ -426,4 +436,6 @@ def _stamp(meta: Any) -> Stamp:
 
 
 def _can_be_repeated(failure: Exception) -> bool:
+    if isinstance(failure, NoCredentials):
+        return failure.may_pass
     return isinstance(failure, NoAnswer) or http_status(failure) in REPEATABLE
