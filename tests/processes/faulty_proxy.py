@@ -1,4 +1,4 @@
-"""An HTTP proxy before an S3 server that does what AWS and networks do, and no test server: delays, breaks, loses.
+"""An HTTP proxy before an object store that does what AWS and networks do, and no test server: delays, breaks, loses.
 
 Faults come from a list, one for each conditional PUT, or by chance from a seed, on any request. Each kind is counted.
 
@@ -31,6 +31,7 @@ from tests.patience import PATIENCE_S
 
 ERROR = "<?xml version='1.0'?><Error><Code>{code}</Code><Message>spoilt</Message></Error>"
 CODES = {409: "ConditionalRequestConflict", 500: "InternalError", 503: "SlowDown"}
+CONDITIONS = ("If-None-Match", "x-goog-if-generation-match")
 ABRUPTLY = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends a reset instead of an orderly end
 LATENCY_MAX_S = 1.0
 LATE_MAX_S = 3.0
@@ -150,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        conditional = self.command == "PUT" and "If-None-Match" in self.headers
+        conditional = self.command == "PUT" and any(name in self.headers for name in CONDITIONS)
         refused_pair = self.server.refuse(self.command, self.path, len(body))
         if refused_pair is not None:
             return self._answer(

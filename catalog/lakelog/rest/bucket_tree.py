@@ -35,7 +35,7 @@ class BucketTree:
         if not isinstance(store, DocumentStore):
             raise InvalidInput(
                 f"{self.url} cannot hold a published catalog, whose objects lie at and below one name: give the URL "
-                "of a bucket, or run lakelog serve"
+                "of a bucket of S3, or run lakelog serve"
             )
         self._store: ObjectStore = store
         self._documents: DocumentStore = store

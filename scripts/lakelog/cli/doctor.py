@@ -56,7 +56,8 @@ def cleaning_up_when_ended() -> Iterator[None]:
 def doctor(place: Place, url: str) -> None:
     """Check whether a folder or bucket is fit for a warehouse.
 
-    URL is the folder or s3:// URL of a warehouse, or of a future one. Without it, --warehouse is taken.
+    URL is the folder, s3://, gs:// or abfss:// URL of a warehouse, or of a future one. Without it, --warehouse is
+    taken.
 
     \b
     The checks run on the store, in its folder _doctor/, which is then removed:
@@ -66,6 +67,7 @@ def doctor(place: Place, url: str) -> None:
       reading     reads and lists by another client, after writes and deletes
       clock       the clock of the store, against this host's
       S3          versioning, object lock, lifecycle rules, uploads in parts
+      clouds      uploads in parts; settings are not read
 
     \b
     Each check has one of these results:
@@ -82,7 +84,7 @@ def doctor(place: Place, url: str) -> None:
     """
     where = url or place.required_warehouse
     with cleaning_up_when_ended(), Progress() as progress:
-        report = examine(lambda: open_store(where, place.store_options), progress=progress)
+        report = examine(lambda: open_store(where, place.store_options_of(where)), progress=progress)
     if place.as_json:
         answer.in_json(
             {

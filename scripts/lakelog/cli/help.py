@@ -29,7 +29,8 @@ def first_steps(formatter: click.HelpFormatter) -> str:
         formatter.write_dl(FIRST_STEPS, col_max=formatter.width // 2)
     formatter.write_paragraph()
     formatter.write_text(
-        "The URL is a folder or s3://bucket/folder. The variable LAKELOG_WAREHOUSE can have it, too. "
+        "The URL is a folder, s3://bucket/folder, gs://bucket/folder or abfss://container@account…/folder. The "
+        "variable LAKELOG_WAREHOUSE can have it, too. "
         f"`{PROGRAM} help` lists all {len(MODULES)} commands, and `{PROGRAM} help COMMAND` explains one."
     )
     return formatter.getvalue()

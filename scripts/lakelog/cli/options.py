@@ -23,6 +23,7 @@ from lakelog.catalog.nearest import nearest
 from lakelog.cli.commands import VARIABLE
 from lakelog.cli.locations import named
 from lakelog.cli.verbose import Costs
+from lakelog.log.stores import ENDPOINT_OPTIONS, endpoint_option
 
 COMMAND_LINE = "lakelog.command_line"
 """The key in click's context for the command's name and the arguments after it."""
@@ -62,8 +63,13 @@ class Place:
     @property
     def store_options(self) -> dict[str, str]:
         """The store's options, as the catalog and Spark's settings spell them."""
+        return self.store_options_of(self.warehouse or "")
+
+    def store_options_of(self, url: str) -> dict[str, str]:
+        """Return the options of stores if `--endpoint` is the server of this location; "" stands for any."""
+        servers = [endpoint_option(url)] if url else sorted(ENDPOINT_OPTIONS)
         given = {
-            "endpoint": self.endpoint,
+            **dict.fromkeys(servers, self.endpoint),
             "region": self.region,
             "path_style": "true" if self.path_style else None,
         }
@@ -177,9 +183,9 @@ _SHARED = (
         "--warehouse",
         envvar=WAREHOUSE_VARIABLE,
         metavar="URL",
-        help="The folder or s3:// URL of the warehouse. [default: the variable LAKELOG_WAREHOUSE]",
+        help="The folder, s3://, gs:// or abfss:// URL of the warehouse. [default: the variable LAKELOG_WAREHOUSE]",
     ),
-    click.option("--endpoint", metavar="URL", help="The address of an S3 that is not AWS's own."),
+    click.option("--endpoint", metavar="URL", help="The address of a server that is not the cloud's own."),
     click.option("--region", metavar="NAME", help="The region of the bucket."),
     click.option(
         "--path-style", is_flag=True, help="Put the bucket into the URL's path, as most S3 servers need."

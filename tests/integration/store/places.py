@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests import s3_servers
+from tests import cloud_servers, s3_servers
 from tests.integration.store.shared_store import shared_scheme
 
 from lakelog.log import ObjectStore, open_store
 
 HERE = ("memory", "folder", "folder-without-fsync", "shared")
-KINDS = (*HERE, *s3_servers.NAMES)
+KINDS = (*HERE, *s3_servers.NAMES, *cloud_servers.NAMES)
 
 
 @contextmanager
@@ -26,6 +26,9 @@ def place(kind: str, folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
             yield f"shared://{uuid.uuid4().hex}/w", {}
     elif kind.startswith("folder"):
         yield str(folder / "store"), {"fsync": "off"} if kind.endswith("without-fsync") else {}
+    elif kind in cloud_servers.NAMES:
+        with cloud_servers.running(kind, folder / "objects") as cloud:
+            yield f"{cloud.url}/{uuid.uuid4().hex}", cloud.options
     else:
         with s3_servers.running(kind, folder / "objects") as (server, bucket):
             yield f"s3://{bucket}/{uuid.uuid4().hex}", server.options

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from tests.integration.store.odd_answers import ODD_ANSWERS, Truncating
 from tests.integration.store.sums import Sum
 from tests.processes.faulty_proxy import Chance, FaultyProxy, faulty_proxy
 
@@ -37,18 +38,7 @@ def add_one(view: object, passed: object) -> Draft:
 @pytest.mark.parametrize(
     "faults",
     [
-        ["409"],
-        ["500"],
-        ["503"],
-        ["reset"],
-        ["lost-409"],
-        ["lost-500"],
-        ["lost-503"],
-        ["lost-reset"],
-        ["500", "reset", "lost-500"],
-        ["409"] * 4,
-        ["409", "lost-reset"],
-        ["late", "late"],
+        *ODD_ANSWERS,
         # s3fs sends a conditional PUT again by itself, and may find that the key is taken, by its own first one.
         ["s3fs", "409"],
         ["s3fs", "500", "lost-500", "500"],
@@ -113,18 +103,6 @@ def test_requests_on_the_wire_are_those_of_the_budget(spoilt: tuple[FaultyProxy,
     log.refresh(view)
     assert proxy.requests == ["GET"]
     proxy.requests = None
-
-
-class Truncating(Chance):
-    """Breaks off the next answers to reads."""
-
-    def __init__(self, left: int) -> None:
-        super().__init__(0)
-        self.left = left
-
-    def fault(self, command: str, conditional: bool) -> str:
-        self.left -= command == "GET"
-        return "truncated" if command == "GET" and self.left >= 0 else ""
 
 
 @pytest.mark.parametrize("breaks", [1, ATTEMPTS_MAX - 1, ATTEMPTS_MAX])

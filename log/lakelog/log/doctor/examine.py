@@ -73,7 +73,7 @@ class _Run:
         self._name_facts()
         clock = reads.ClockReading(self.open, f"{self.folder}/now")
         self.progress("rights")
-        self.rights = try_all(self.store, self.folder)
+        self.rights = try_all(self.store, self.folder, self.kind.rights)
         self.checks += self.rights.checks
         clock.look()
         self.progress("races for one key")

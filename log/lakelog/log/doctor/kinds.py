@@ -1,4 +1,4 @@
-"""The examination's actions for a single kind of store: a folder, a bucket of S3, or any other.
+"""The examination's actions for a single kind of store: a folder, a bucket of a cloud, or any other.
 
 Rule: no other module of the doctor depends on a store's class. A store whose settings can be read has its
 kind here.
@@ -7,14 +7,17 @@ kind here.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import metadata
 
 from lakelog.log.doctor import bucket
 from lakelog.log.doctor.file_system import file_system
-from lakelog.log.doctor.report import CheckVerdict, StoreCheck
+from lakelog.log.doctor.report import CheckVerdict, StoreCheck, judged, unknown
+from lakelog.log.doctor.rights import AZURE_ACTIONS, GOOGLE_ACTIONS, S3_ACTIONS
+from lakelog.log.errors import LakelogError
 from lakelog.log.grammar import DOCTOR_FOLDER
+from lakelog.log.stores.cloud_store import IN_PARTS_BYTES, PART_SIZE_BYTES, CloudStore, GoogleStore
 from lakelog.log.stores.local_store import LocalStore
 from lakelog.log.stores.s3_store import S3Store
 from lakelog.log.stores.store import ObjectStore
@@ -25,6 +28,9 @@ class StoreKind:
 
     has_processes = False
     """Whether other processes of this host can race for its keys, given only its URL."""
+
+    rights: Mapping[str, str] = S3_ACTIONS
+    """The names of a bucket's rights, for each action that the examination tries."""
 
     has_uploads = False
     """Whether large objects are uploaded in parts."""
@@ -130,8 +136,42 @@ class BucketKind(StoreKind):
         return None
 
 
+class CloudKind(StoreKind):
+    """A bucket of Google Cloud Storage, or a container of Azure. obstore does not show their settings."""
+
+    has_uploads = True
+
+    def __init__(self, store: CloudStore) -> None:
+        self._store = store
+        self.rights = GOOGLE_ACTIONS if isinstance(store, GoogleStore) else AZURE_ACTIONS
+
+    def facts(self) -> dict[str, str]:
+        return {"client": f"obstore {metadata.version('obstore')}", "server": self._store.server}
+
+    def settings(self) -> Iterator[StoreCheck]:
+        yield unknown(
+            "settings",
+            "this client cannot read the bucket's settings",
+            "look yourself: no lifecycle rule may delete or archive objects here, and retention or soft delete keeps "
+            "what expire and vacuum delete, which takes space",
+        )
+
+    def uploads(self, key: str) -> list[StoreCheck]:
+        name, size = f"upload in parts of {PART_SIZE_BYTES >> 20} MiB", IN_PARTS_BYTES
+        todo = "let the server, and gateways before it, take uploads in parts of this size"
+        try:
+            self._store.put(key, b"\0" * size)
+            size_found = int(self._store.stamp_of(key)[1])
+        except LakelogError as error:
+            return [StoreCheck(name=name, verdict=CheckVerdict.BAD, what=str(error), todo=todo)]
+        faults = [] if size_found == size else [f"the object has {size_found} bytes in place of {size}"]
+        return [judged(name, faults, "uploaded", todo)]
+
+
 def kind_of(store: ObjectStore) -> StoreKind:
     """Return the kind of a store that `open_store` returned."""
     if isinstance(store, LocalStore):
         return FolderKind(store)
+    if isinstance(store, CloudStore):
+        return CloudKind(store)
     return BucketKind(store) if isinstance(store, S3Store) else StoreKind()

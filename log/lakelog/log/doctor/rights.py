@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from lakelog.log.doctor.races import created
@@ -17,6 +17,22 @@ S3_ACTIONS = {
     "get what is absent": "s3:ListBucket",
     "list": "s3:ListBucket",
     "delete": "s3:DeleteObject",
+}
+GOOGLE_ACTIONS = {
+    "put": "storage.objects.create and storage.objects.delete",
+    "conditional put": "storage.objects.create",
+    "get": "storage.objects.get",
+    "get what is absent": "storage.objects.list",
+    "list": "storage.objects.list",
+    "delete": "storage.objects.delete",
+}
+AZURE_ACTIONS = {
+    "put": "the action blobs/write",
+    "conditional put": "the action blobs/write",
+    "get": "the action blobs/read",
+    "get what is absent": "the action blobs/read",
+    "list": "the action blobs/read",
+    "delete": "the action blobs/delete",
 }
 FOLDER_ACTIONS = {"get": "read", "get what is absent": "read", "list": "read"}
 NEEDED_FOR = {
@@ -50,8 +66,8 @@ class StoreRights:
         return unknown(name, f"needs what did not work above: {', '.join(missing_actions)}")
 
 
-def try_all(store: ObjectStore, folder: str) -> StoreRights:
-    """Try each action once, below `folder`."""
+def try_all(store: ObjectStore, folder: str, names: Mapping[str, str] = S3_ACTIONS) -> StoreRights:
+    """Try each action once, below `folder`. `names` are the names of a bucket's rights for the actions."""
     key, other_key = f"{folder}/rights/put", f"{folder}/rights/conditional-put"
     actions: dict[str, Callable[[], str | None]] = {
         "put": lambda: store.put(key, b"put"),
@@ -78,7 +94,7 @@ def try_all(store: ObjectStore, folder: str) -> StoreRights:
         try:
             problem = try_action()
         except PermissionDenied as error:
-            rights.checks.append(_refused(name, action, str(error), store))
+            rights.checks.append(_refused(name, action, str(error), store, names))
         except LakelogError as failure:
             rights.checks.append(
                 StoreCheck(
@@ -106,10 +122,12 @@ def _get(store: ObjectStore, key: str, rights: StoreRights) -> str | None:
     return None if store.get(key) == expected_data else "it did not return what had been put"
 
 
-def _refused(name: str, action: str, message: str, store: ObjectStore) -> StoreCheck:
+def _refused(
+    name: str, action: str, message: str, store: ObjectStore, names: Mapping[str, str]
+) -> StoreCheck:
     verdict = CheckVerdict.WARNING if action in CAN_DO_WITHOUT else CheckVerdict.BAD
     if store.is_bucket:
-        todo = f"grant {S3_ACTIONS[action]} there"
+        todo = f"grant {names[action]} there"
     else:
         todo = f"give this user the right to {FOLDER_ACTIONS.get(action, 'write')} in that folder"
     return StoreCheck(

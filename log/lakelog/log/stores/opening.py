@@ -19,7 +19,8 @@ from lakelog.log.stores.store import ObjectStore
 def canonical_url(url: str) -> str:
     """Return the canonical spelling of a root: an absolute path, s3://bucket/prefix or memory://name; no last slash.
 
-    `file:/x`, `file:///x` and `/x/` are "/x"; `s3a://b/p/` is "s3://b/p"; relative paths become absolute.
+    `file:/x`, `file:///x` and `/x/` are "/x"; `s3a://b/p/` is "s3://b/p"; relative paths become absolute. A
+    container of Azure is always named with its account: `abfss://container@account.dfs.core.windows.net/p`.
     Raises InvalidInput for anything else.
     """
     if not url or "\0" in url:
@@ -53,7 +54,10 @@ def canonical_url(url: str) -> str:
     bucket, _, prefix = after_scheme.removeprefix("//").partition("/")
     if not after_scheme.startswith("//") or not bucket:
         raise InvalidInput(f"{url!r} names no bucket: write {word}://bucket/prefix")
-    if "@" in bucket or ":" in bucket:
+    bucket_of = SCHEMES[scheme].bucket_of
+    if bucket_of is not None:
+        bucket = bucket_of(url, bucket)
+    elif "@" in bucket or ":" in bucket:
         raise InvalidInput(
             f"{url!r} has keys before its bucket, which would be kept with the place: leave them out, and give "
             "credentials by the environment or a profile"
@@ -66,8 +70,9 @@ def open_store(url: str, options: Mapping[str, str] | None = None) -> ObjectStor
     """Return the store of a URL. Makes no request.
 
     Options of a folder: fsync = on (default) | off. Options of S3: endpoint, region, path_style = true |
-    false. Credentials come only from the usual AWS chain. Options of other kinds of store are ignored, so
-    that a set of options serves a whole configuration. Raises InvalidInput for unknown options.
+    false. Google Cloud Storage has gcs_endpoint, Azure has azure_endpoint. Credentials come only from the
+    usual chain of the platform. Options of other kinds of store are ignored, so that a set of options serves
+    a whole configuration. Raises InvalidInput for unknown options.
     """
     options = dict(options or {})
     for name in options:
@@ -91,13 +96,23 @@ def option_hint(name: str) -> str:
     if _SECRET_WORDS.intersection(words):
         return (
             "credentials are no options, so that no log or pickle has them: set AWS_ACCESS_KEY_ID and "
-            "AWS_SECRET_ACCESS_KEY (AWS_SESSION_TOKEN), or AWS_PROFILE, in the environment"
+            "AWS_SECRET_ACCESS_KEY (AWS_SESSION_TOKEN), or AWS_PROFILE, GOOGLE_APPLICATION_CREDENTIALS, or "
+            "AZURE_STORAGE_ACCOUNT_KEY, in the environment"
         )
     names = known_options()
     similar_names = get_close_matches("_".join(words), names, n=1, cutoff=0.6) or [
         part for part in words if part in names
     ]
     return f"did you mean {similar_names[0]}?" if similar_names else f"known are {', '.join(names)}"
+
+
+ENDPOINT_OPTIONS = frozenset({"endpoint", "gcs_endpoint", "azure_endpoint"})
+"""The options that name a server. Their values may contain a user and a password."""
+
+
+def endpoint_option(url: str) -> str:
+    """Return the name of the option for the server of a location: `endpoint` if it has none of its own."""
+    return _scheme_of(canonical_url(url)).endpoint_option or "endpoint"
 
 
 def shared_root(url: str) -> tuple[str, str]:
@@ -122,7 +137,7 @@ class StoreScheme:
     """How URLs of a scheme are opened, with the options for it.
 
     `aliases` are other spellings of the scheme. If `is_shared`, a single store of a bucket serves all its
-    places.
+    places. `bucket_of` returns the canonical bucket of a URL, given the URL and its bucket, or raises InvalidInput.
     """
 
     open: Callable[[str, Mapping[str, str]], ObjectStore]
@@ -130,6 +145,8 @@ class StoreScheme:
     aliases: tuple[str, ...] = ()
     is_shared: bool = False
     is_of_one_process: bool = False
+    bucket_of: Callable[[str, str], str] | None = None
+    endpoint_option: str = ""
 
 
 def _folder(root: str, options: Mapping[str, str]) -> ObjectStore:
@@ -143,7 +160,7 @@ def _s3(root: str, options: Mapping[str, str]) -> ObjectStore:
 
     return S3Store(
         root,
-        endpoint=_endpoint(options),
+        endpoint=_endpoint(options, "endpoint"),
         region=options.get("region"),
         path_style=_switch(options, "path_style", default="false"),
     )
@@ -155,16 +172,63 @@ def _memory(root: str, _options: Mapping[str, str]) -> ObjectStore:
     return MemoryStore.named(root)
 
 
+def _google(root: str, options: Mapping[str, str]) -> ObjectStore:
+    from lakelog.log.stores.cloud_store import GoogleStore
+
+    return GoogleStore(root, endpoint=_endpoint(options, "gcs_endpoint"))
+
+
+def _azure(root: str, options: Mapping[str, str]) -> ObjectStore:
+    from lakelog.log.stores.cloud_store import AzureStore
+
+    return AzureStore(root, endpoint=_endpoint(options, "azure_endpoint"))
+
+
+def _container_of(url: str, bucket: str) -> str:
+    """Return a container with its account's host. Only the environment names an account that the URL leaves out."""
+    container, _, host = bucket.partition("@")
+    host = host or os.environ.get("AZURE_STORAGE_ACCOUNT_NAME", "")
+    if not host:
+        raise InvalidInput(
+            f"{url!r} names no account: write abfss://container@account.dfs.core.windows.net/prefix, or set "
+            "AZURE_STORAGE_ACCOUNT_NAME"
+        )
+    if not _CONTAINER.fullmatch(container) or not _HOST.fullmatch(host):
+        raise InvalidInput(
+            f"{url!r} is not of a container of Azure: write abfss://container@account.dfs.core.windows.net/prefix"
+        )
+    account, _, rest = host.partition(".")
+    domain = rest.removeprefix("dfs.").removeprefix("blob.") or "core.windows.net"
+    return f"{container}@{account}.dfs.{domain}"
+
+
 _FOLDER = StoreScheme(open=_folder, options=("fsync",))
 SCHEMES = {
     "s3": StoreScheme(
         open=_s3, options=("endpoint", "region", "path_style"), aliases=("s3a", "s3n"), is_shared=True
+    ),
+    "gs": StoreScheme(
+        open=_google,
+        options=("gcs_endpoint",),
+        endpoint_option="gcs_endpoint",
+        aliases=("gcs",),
+        is_shared=True,
+    ),
+    "abfss": StoreScheme(
+        open=_azure,
+        options=("azure_endpoint",),
+        endpoint_option="azure_endpoint",
+        aliases=("abfs", "az", "azure"),
+        is_shared=True,
+        bucket_of=_container_of,
     ),
     "memory": StoreScheme(open=_memory, is_of_one_process=True),
 }
 _PREFIXES = frozenset({"aws", "s3", "fs", "s3a", "client", "config"})
 """Words before the names of options in other libraries: `s3.endpoint`, `aws_region`."""
 _SECRET_WORDS = frozenset({"key", "secret", "token", "password", "credential", "credentials", "profile"})
+_CONTAINER = re.compile(r"[a-z0-9$](?:-?[a-z0-9])*")
+_HOST = re.compile(r"[a-z0-9]{3,24}(?:\.(?:dfs|blob)(?:\.[a-z0-9-]+)+)?")
 _SWITCH = {"on": True, "true": True, "off": False, "false": False}
 
 
@@ -172,11 +236,11 @@ def _scheme_of(canonical: str) -> StoreScheme:
     return SCHEMES.get(canonical.partition("://")[0], _FOLDER)
 
 
-def _endpoint(options: Mapping[str, str]) -> str | None:
-    endpoint = options.get("endpoint")
+def _endpoint(options: Mapping[str, str], name: str) -> str | None:
+    endpoint = options.get(name)
     if endpoint is not None and not endpoint.lower().startswith(("http://", "https://")):
         raise InvalidInput(
-            f"option endpoint = {endpoint!r} has no scheme: write http://… or https://…, as the server has it"
+            f"option {name} = {endpoint!r} has no scheme: write http://… or https://…, as the server has it"
         )
     return endpoint
 

@@ -63,7 +63,7 @@ def error_code(error: BaseException) -> str:
 
 def are_credentials_unusable(error: BaseException) -> bool:
     """Return whether a refusal is about the credentials themselves, not about their rights."""
-    return error_code(error) in _REFUSED or type(root(error)).__name__ in _NO_CREDENTIALS
+    return error_code(error) in _REFUSED or type(root(error)).__name__ in {*_NO_CREDENTIALS, "NoCredentials"}
 
 
 def root(error: BaseException) -> BaseException:

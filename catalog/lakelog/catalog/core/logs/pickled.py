@@ -23,7 +23,7 @@ from lakelog.catalog.errors import NoSuchRef, NoSuchTable
 from lakelog.catalog.names import Identifier
 from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.log.secrets import masked_facts
-from lakelog.log.stores import is_of_one_process
+from lakelog.log.stores import ENDPOINT_OPTIONS, is_of_one_process
 
 
 class HasLogs(Protocol):
@@ -54,10 +54,10 @@ class CatalogOpening:
     @staticmethod
     def without_secrets(**given: Any) -> CatalogOpening:
         options, writer = dict(given.pop("options") or {}), given.pop("writer")
-        if "endpoint" in options:
-            parts = urlsplit(options["endpoint"])
+        for name in options.keys() & ENDPOINT_OPTIONS:
+            parts = urlsplit(options[name])
             place = parts.netloc.rpartition("@")[2]
-            options["endpoint"] = urlunsplit((parts.scheme, place, parts.path, "", ""))
+            options[name] = urlunsplit((parts.scheme, place, parts.path, "", ""))
         return CatalogOpening(
             options=options, writer=None if writer is None else masked_facts(writer), **given
         )
