@@ -49,7 +49,8 @@ private[lakelog] object LakeExtensions {
    * that is not its own. Spark applies them again and again until nothing changes.
    */
   val early: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(SessionBranch.Early, ForeignWrites, ForeignReads, WritesByName.Early, FunctionStatements, TableFunctionCalls,
+    Additions.early ++ Seq(SessionBranch.Early, ForeignWrites, ForeignReads, WritesByName.Early, FunctionStatements,
+      TableFunctionCalls,
       NestedLengths.Statement, MadeValues.Statement, ComparedChanges.Statement, FactsInMerges.Set,
       WriteTargets.Early) ++ Additions.early
 

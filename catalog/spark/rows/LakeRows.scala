@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations
 import org.apache.spark.sql.connector.write.{RowLevelOperation, RowLevelOperationBuilder, RowLevelOperationInfo}
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.lakelog.internals.Failures
-import org.apache.spark.sql.lakelog.internals.seam.Check
+import org.apache.spark.sql.lakelog.internals.seam.{Check, Tables}
 import org.apache.spark.sql.lakelog.names.EntranceNames
 import org.apache.spark.sql.lakelog.table.{LakeTable, MetadataColumns}
 
@@ -25,6 +25,8 @@ private[lakelog] trait LakeRows extends SupportsRowLevelOperations { this: LakeT
     // What is deleted or copied has its values already.
     if (info.command != Command.DELETE) {
       refuseUncomputed()
+      if (makesValues && !Tables.showMadeValues) throw Failures.unsupported(
+        s"${info.command} of $name needs Spark 4.1 or newer, as the table has generated or identity columns.")
       if (makesValues && !EntranceNames.hasExtension) throw Failures.unsupported(
         s"${info.command} of $name needs lakelog's session extension, as the table has generated or identity columns: start " +
           s"the session with spark.sql.extensions=${EntranceNames.Extensions}.")

@@ -53,6 +53,9 @@ private[lakelog] object Tables {
   /** What a table says of writes that change its columns. */
   val evolutionCapabilities: Set[TableCapability] = Set.empty
 
+  /** Whether an UPDATE or MERGE shows which values it gives to columns whose values are made. */
+  val showMadeValues: Boolean = false
+
   val TypeProperty: String = "table_type"
 
   def summary(ident: Identifier, kind: String): TableSummary = TableSummary(ident, kind)

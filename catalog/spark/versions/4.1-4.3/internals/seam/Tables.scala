@@ -23,6 +23,9 @@ private[lakelog] object Tables {
   /** What a table says of writes that change its columns. */
   val evolutionCapabilities: Set[TableCapability] = Set(TableCapability.AUTOMATIC_SCHEMA_EVOLUTION)
 
+  /** Whether an UPDATE or MERGE shows which values it gives to columns whose values are made. */
+  val showMadeValues: Boolean = true
+
   val TypeProperty: String = TableCatalog.PROP_TABLE_TYPE
 
   def summary(ident: Identifier, kind: String): TableSummary = TableSummary.of(ident, kind)
