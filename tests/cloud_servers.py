@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import hmac
 import os
@@ -43,6 +42,12 @@ class CloudServer:
     url: str
     options: dict[str, str]
     endpoint: str
+
+    def options_at(self, address: str) -> dict[str, str]:
+        """Return the options for a proxy before the server, given the proxy's address."""
+        ((name, endpoint),) = self.options.items()
+        path = endpoint.removeprefix("http://").partition("/")[2]
+        return {name: f"{address}/{path}".rstrip("/")}
 
 
 def find(name: str) -> str | None:
@@ -149,12 +154,9 @@ def _process(command: list[str], url: str) -> Iterator[None]:
                 time.sleep(0.1)
         yield
     finally:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE_S)
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        # Asked to end, Azurite waits for minutes until its clients have closed their connections.
+        process.kill()
+        process.wait()
 
 
 def _free_port() -> int:

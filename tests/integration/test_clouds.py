@@ -7,10 +7,12 @@ import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from io import BytesIO
 from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests import cloud_servers, s3_servers
 from tests.cloud_servers import CloudServer
@@ -114,6 +116,25 @@ def test_a_backup_goes_from_s3_to_the_cloud_and_back(cloud: CloudServer, tmp_pat
         back.restore_warehouse(place)
         assert back.load_table("t").to_arrow() == ROWS
         wait_for_background()
+
+
+def test_tables_are_exported_imported_and_copied_there(cloud: CloudServer, catalog: Catalog) -> None:
+    table = catalog.create_table("t", ROWS.schema).append(ROWS)
+    metadata = table.export_iceberg().url
+    files = open_store(f"{cloud.url}/{uuid4().hex}", cloud.options)
+    content = BytesIO()
+    pq.write_table(ROWS, content)
+    for name in ("a", "b"):
+        files.put(f"p/{name}.parquet", content.getvalue())
+    other = Catalog(f"{cloud.url}/{uuid4().hex}/w", options=cloud.options)
+    other.import_table(metadata, "iceberg", format="iceberg")
+    other.import_table(f"{files.url}/p", "parquet", format="parquet", copy=True)
+    assert other.load_table("iceberg").to_arrow() == ROWS
+    assert other.load_table("parquet").to_arrow().num_rows == 6
+    place = f"{cloud.url}/{uuid4().hex}/copy"
+    catalog.copy(place)
+    copied = Catalog(place, options=cloud.options)
+    assert copied.load_table("t").to_arrow() == ROWS and not copied.fsck().found
 
 
 def test_the_command_has_the_server_by_one_option(

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests import cloud_servers
 from tests.processes.driver import LOCAL, S3, Settings, run
 from tests.processes.mutations import MUTATIONS
 
@@ -17,7 +18,10 @@ def main() -> int:
     )
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument(
-        "--store", choices=[LOCAL, S3], default=LOCAL, help="a folder, or versitygw behind a proxy"
+        "--store",
+        choices=[LOCAL, S3, *cloud_servers.NAMES],
+        default=LOCAL,
+        help="a folder, or versitygw, fake-gcs-server or Azurite behind a proxy",
     )
     parser.add_argument("--writers", choices=["python", "spark", "both"], default="python")
     parser.add_argument("--python-writers", type=int, default=3)

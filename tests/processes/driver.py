@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from tests import cloud_servers
 from tests.patience import PATIENCE_S
 from tests.processes import cleaner, reader, writer
 from tests.processes.beginning import set_up
@@ -31,7 +32,7 @@ from tests.processes.world import World
 from lakelog.testing.versitygw import versitygw
 
 LOCAL, S3 = "local", "s3"
-LIFE_MEAN_S = {LOCAL: 1.2, S3: 8.0}
+LIFE_MEAN_S = {LOCAL: 1.2, S3: 8.0} | dict.fromkeys(cloud_servers.NAMES, 8.0)
 PROPOSER_LIFE_MEAN_S = (
     2.4  # a proposal waits for the version of another process, or for its author's turn to combine
 )
@@ -387,6 +388,22 @@ def _store(settings: Settings, folder: Path) -> Iterator[tuple[World, World, Fau
         yield world, world, None
         return
     chance = Chance(settings.seed, settings.intensity)
+    if settings.store in cloud_servers.NAMES:
+        with (
+            cloud_servers.running(settings.store, folder / "objects") as cloud,
+            faulty_proxy(cloud.endpoint, chance) as proxy,
+        ):
+            world = World(
+                str(folder),
+                f"{cloud.url}/warehouse",
+                cloud.options,
+                settings.seed,
+                names,
+                environment={"AZURE_STORAGE_ACCOUNT_KEY": cloud_servers.ACCOUNT_KEY},
+                proposals=settings.proposals,
+            )
+            yield world, replace(world, options=cloud.options_at(proxy.endpoint)), proxy
+        return
     with (
         versitygw(folder / "objects") as server,
         server.credentials(),

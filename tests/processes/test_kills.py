@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests import cloud_servers
 from tests.processes.driver import S3, Report, Settings, run
 from tests.processes.mutations import MUTATIONS
 
@@ -66,6 +67,14 @@ def needs_versitygw() -> None:
         pytest.skip(
             f"no versitygw on this machine, so no writer was killed on a real S3 server; install it: {INSTALL}"
         )
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize("cloud", cloud_servers.NAMES)
+def test_killed_writers_and_spoilt_answers_lose_and_double_nothing_on_other_clouds(
+    tmp_path: Path, cloud: str
+) -> None:
+    hold(Settings(seed=1, seconds=SECONDS / 2, store=cloud), tmp_path)
 
 
 @pytest.mark.s3

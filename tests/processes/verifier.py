@@ -27,6 +27,7 @@ from tests.processes.world import World, load_world
 from tests.processes.writer import classify
 
 from lakelog.log import open_store
+from lakelog.log.stores import ENDPOINT_OPTIONS
 
 WRONG_MAX = 50
 FSCK_CLEAN, FSCK_REPAIRABLE = 0, 3
@@ -184,7 +185,9 @@ class Verifier:
 def _as_option(key: str, value: str) -> list[str]:
     if key == "fsync":
         return []
-    return [f"--{key.replace('_', '-')}"] + ([] if value == "true" else [value])
+    # The command has the servers of all clouds by one option.
+    name = "endpoint" if key in ENDPOINT_OPTIONS else key
+    return [f"--{name.replace('_', '-')}"] + ([] if value == "true" else [value])
 
 
 def _left_behind(world: World) -> int:

@@ -7,12 +7,14 @@ caller of put_if_absent settles a lost answer. See `docs/design/cloud-stores.md`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import urlsplit
 
-from lakelog.log.clocks import StoreClock, steady_clock_us
+from lakelog.log.clocks import StoreClock, host_clock_us, steady_clock_us
 from lakelog.log.costs import asked, read, waiting
 from lakelog.log.errors import LakelogError, NotFound, StorageError, Unsupported
 from lakelog.log.grammar import DOCTOR_FOLDER, check_key, check_prefix
@@ -137,10 +139,15 @@ class CloudStore:
 
     def _try_conditions(self) -> None:
         """Raise Unsupported if the server ignores the condition of a put, as some emulators and gateways do."""
-        key = f"{DOCTOR_FOLDER}/conditions-{new_id()}"
-        self._create(key, b"first")
-        is_ignored = self._create(key, b"second")
-        self.delete([key])
+        # An examination of the doctor has such a name. If this process dies, a later doctor removes the folder.
+        start = datetime.fromtimestamp(host_clock_us() // 1_000_000, UTC)
+        key = f"{DOCTOR_FOLDER}/{start:%Y%m%dT%H%M%S}Z-{new_id()}/conditions"
+        try:
+            self._create(key, b"first")
+            is_ignored = self._create(key, b"second")
+        finally:
+            with suppress(StorageError):
+                self.delete([key])
         if is_ignored:
             raise Unsupported(
                 f"{self.url} cannot hold a log: the server at {self._host} ignores the condition of a put, so two "
