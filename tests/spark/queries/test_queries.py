@@ -6,16 +6,17 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.spark.queries.forms import random_query
+from tests.spark.queries.comparing import difference
+from tests.spark.queries.forms import focused_query, random_query
 from tests.spark.queries.lives import life
 from tests.spark.queries.mutations import MUTATIONS
 from tests.spark.queries.noticing import noticed
 from tests.spark.queries.reproduction import Smaller
-from tests.spark.queries.running import Found, Plan, Report, run
+from tests.spark.queries.running import Found, Plan, Report, run, world_of
 from tests.spark.queries.selects import Queries, Query, Table
 from tests.spark.queries.shrinking import shrunk, size
 from tests.spark.queries.sql import TableRef, features
-from tests.spark.queries.switches import Catalogs
+from tests.spark.queries.switches import SWITCHES, Catalogs, switched
 from tests.spark.queries.world import World
 
 pytestmark = pytest.mark.adapter
@@ -63,6 +64,20 @@ def test_thousands_of_queries_have_the_answers_of_plain_tables(spark, warm, tmp_
 def test_each_break_of_what_is_handed_down_makes_some_query_differ(spark, warm, tmp_path):
     found = noticed(spark, warm, tmp_path, BROKEN, MUTATIONS)
     assert found.keys() == MUTATIONS.keys()
+
+
+def test_a_switch_by_itself_changes_no_answer(spark, warm, tmp_path):
+    catalogs = Catalogs(spark, warm, tmp_path, str(tmp_path / "warehouse"), "switched")
+    plan = Plan(seed=1, queries=3, tables=2, steps=4)
+    with world_of(spark, catalogs, str(tmp_path / "warehouse"), tmp_path, plan, plan.seed) as world:
+        queries = Queries(random.Random(1), world.tables)
+        for kind in ("filters", "top-n", "aggregates"):
+            query, expected = focused_query(queries, kind), None
+            for name, switch in SWITCHES.items():
+                side = switched(world, catalogs, switch)
+                label, _, expected = difference(spark, side, world.plain(), query, expected)
+                assert not label, f"without {name}: {label}"
+            assert expected.rows
 
 
 def test_the_report_says_which_kind_of_push_down_makes_each_difference():
