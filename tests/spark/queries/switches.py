@@ -46,7 +46,11 @@ EVERYTHING = "everything"
 
 SWITCHES: dict[str, Switch] = {
     "filters": Switch(
-        _PLAN + "hook('plan', without(predicate=None))\n",
+        _PLAN
+        + """
+from lakelog.catalog import Expression
+hook("plan", without(predicate=Expression(op="ALWAYS_TRUE", args=())))
+""",
         (("spark.sql.parquet.filterPushdown", "false"),),
     ),
     "limit": Switch(kind="unlimited"),

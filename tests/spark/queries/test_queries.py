@@ -6,16 +6,17 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.spark.queries.forms import random_query
+from tests.spark.queries.comparing import difference
+from tests.spark.queries.forms import focused_query, random_query
 from tests.spark.queries.lives import life
 from tests.spark.queries.mutations import MUTATIONS
 from tests.spark.queries.noticing import noticed
 from tests.spark.queries.reproduction import Smaller
-from tests.spark.queries.running import Found, Plan, Report, run
+from tests.spark.queries.running import Found, Plan, Report, run, world_of
 from tests.spark.queries.selects import Queries, Query, Table
 from tests.spark.queries.shrinking import shrunk, size
 from tests.spark.queries.sql import TableRef, features
-from tests.spark.queries.switches import Catalogs
+from tests.spark.queries.switches import SWITCHES, Catalogs, switched
 from tests.spark.queries.world import World
 
 pytestmark = pytest.mark.adapter
@@ -63,6 +64,26 @@ def test_thousands_of_queries_have_the_answers_of_plain_tables(spark, warm, tmp_
 def test_each_break_of_what_is_handed_down_makes_some_query_differ(spark, warm, tmp_path):
     found = noticed(spark, warm, tmp_path, BROKEN, MUTATIONS)
     assert found.keys() == MUTATIONS.keys()
+
+
+def test_lines_that_fail_are_no_break_that_a_query_notices(spark, warm, tmp_path):
+    plan = Plan(seed=1, queries=1, a_world=1, tables=1, steps=2)
+    assert not noticed(spark, warm, tmp_path, plan, {"columns: the lines fail": "raise RuntimeError"})
+
+
+def test_a_switch_by_itself_changes_no_answer(spark, warm, tmp_path):
+    catalogs = Catalogs(spark, warm, tmp_path, str(tmp_path / "warehouse"), "switched")
+    plan = Plan(seed=1, queries=len(SWITCHES), tables=1, steps=3)
+    own_form = {"limit", "top-n", "aggregates", "runtime filters", "partitioning"}
+    row_count = 0
+    with world_of(spark, catalogs, str(tmp_path / "warehouse"), tmp_path, plan, plan.seed) as world:
+        queries = Queries(random.Random(1), world.tables)
+        for name, switch in SWITCHES.items():
+            query = focused_query(queries, name if name in own_form else "filters")
+            label, answer, _ = difference(spark, switched(world, catalogs, switch), world.plain(), query)
+            assert not label, f"without {name}: {label}"
+            row_count += len(answer.rows)
+    assert row_count
 
 
 def test_the_report_says_which_kind_of_push_down_makes_each_difference():
