@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NoReturn
 
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.core.logs import (
+    RUN_TRANSACTION,
     ConsistentCut,
     JointLogChange,
     LineLog,
@@ -26,6 +27,7 @@ from lakelog.catalog.core.logs import (
     TableHead,
     TransactionLog,
     TransactionLogs,
+    advising,
     observed,
     seen_on,
     write_as,
@@ -121,7 +123,7 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
             f"commit {self.commit_id} of this transaction was begun: nothing else can be changed in it"
         )
         try:
-            with writing_as({}), self._overlay.validating(self._validate_written):
+            with writing_as({}), advising(RUN_TRANSACTION), self._overlay.validating(self._validate_written):
                 self._commit(was_unknown)
         except CommitUnknown:
             raise

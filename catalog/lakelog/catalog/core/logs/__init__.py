@@ -32,6 +32,7 @@ from lakelog.catalog.core.logs.name_tree import (
     no_such_table,
 )
 from lakelog.catalog.core.logs.named_errors import naming
+from lakelog.catalog.core.logs.next_step import RUN_COMMAND, RUN_STATEMENT, RUN_TRANSACTION, advising
 from lakelog.catalog.core.logs.observing import (
     Observation,
     Observe,
@@ -133,4 +134,8 @@ __all__ = [
     "write_vectors",
     "writer_facts",
     "writing_as",
+    "RUN_COMMAND",
+    "RUN_STATEMENT",
+    "RUN_TRANSACTION",
+    "advising",
 ]

@@ -18,6 +18,7 @@ from lakelog.catalog.core.files.data_file import (
 )
 from lakelog.catalog.core.files.kept_statistics import with_kept_statistics
 from lakelog.catalog.core.logs.cache import JointLogChange, LogCache
+from lakelog.catalog.core.logs.next_step import start_over
 from lakelog.catalog.core.logs.tracked_log import TrackedLog
 from lakelog.catalog.core.schema.generated import not_generated
 from lakelog.catalog.core.schema.identity import ValuesTaken, identity_fields, is_beyond
@@ -341,7 +342,7 @@ def taken_events(view: LogView[TableState], values: Sequence[ValuesTaken], name:
     taken_text = _gone(view.state, live)
     if taken_text is not None:
         raise ValuesGone(
-            f"the write to {name} cannot be committed: {taken_text}. Run the statement again",
+            f"the write to {name} cannot be committed: {taken_text}. Nothing was changed: {start_over()}",
             version=view.version,
             is_for_good=_is_for_good(values),
         )
@@ -383,8 +384,7 @@ def conflict(
         )
     return CommitConflict(
         f"the {operation.word} of {name} conflicts with version {commit.version}, which {change.value}{reason}; "
-        f"commit {commit.commit_id} by {author or 'an unknown writer'}. Nothing was changed: run the statement again, "
-        "and it will see that version",
+        f"commit {commit.commit_id} by {author or 'an unknown writer'}. Nothing was changed: {start_over()}",
         version=commit.version,
         by=author,
     )

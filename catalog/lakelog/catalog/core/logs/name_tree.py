@@ -505,7 +505,7 @@ def check_not_forgotten(state: NamespaceState, id: str, title: str) -> None:
     """Raise CommitConflict if vacuum took a log for abandoned, because it may have been deleted."""
     if id in state.forgotten:
         raise CommitConflict(
-            f"the creation of {title} took so long that vacuum took it for abandoned: run the statement again",
+            f"the creation of {title} took so long that vacuum took it for abandoned: repeat the change",
             version=0,
         )
 

@@ -22,6 +22,9 @@ from lakelog.log.once import of_the_last
 _is = pa.types
 
 
+_INTEGER_DIGITS = 20
+
+
 def _is_text(type: pa.DataType) -> bool:
     return bool(_is.is_string(type) or _is.is_large_string(type) or _is.is_string_view(type))
 
@@ -102,7 +105,9 @@ def _simple_of(schema: Schema) -> _Simple | None:
     return None
 
 
-class _Conform:
+class ConformRules:
+    """The rules for appended rows."""
+
     physical = False
 
     def pick(self, names: Sequence[str], fields: Sequence[Field], path: Path) -> list[int | None]:
@@ -171,6 +176,10 @@ class _Conform:
         if not _ACCEPTED[type.family](array.type):
             raise self.mismatch(array.type, type, path)
         try:
+            if type.family == "decimal" and _is.is_integer(array.type):
+                # Arrow's own cast wants room for all values of the integer's type.
+                array = array.cast(pa.decimal256(_INTEGER_DIGITS, 0))
+                array = array.cast(pa.decimal256(_INTEGER_DIGITS + target.scale, target.scale))
             return array.cast(target)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             reason = str(error).splitlines()[0]
@@ -196,4 +205,4 @@ def _within_length(array: pa.Array, type: AtomicType, path: Path) -> pa.Array:
     return pc.utf8_rpad(array, width=type.length, padding=" ") if type.family == "char" else array
 
 
-_CONFORM = _Conform()
+_CONFORM = ConformRules()

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.core.files.data_file import decode_files, decode_removed, files_to_arrow
 from lakelog.catalog.core.logs.branch_log import seen_on
 from lakelog.catalog.core.logs.live_files import file_keys
+from lakelog.catalog.core.logs.next_step import start_over
 from lakelog.catalog.core.logs.table_head import TableHead
 from lakelog.catalog.core.schema.schema import Schema
 from lakelog.catalog.core.state.conflicts import MOVING
@@ -128,7 +129,7 @@ class FilesSince:
         if blobs is None:
             raise CommitConflict(
                 f"version {commit.version} of {self._base.name} expired while a change that began before it was "
-                "committed: run the statement again",
+                f"committed: {start_over()}",
                 version=commit.version,
             )
         return blobs

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from lakelog.catalog.core.files.data_file import DataFile
 from lakelog.catalog.core.logs.commits import gone_as_no_such_table
+from lakelog.catalog.core.logs.next_step import start_over
 from lakelog.catalog.core.logs.table_head import TableHead
 from lakelog.catalog.core.parquet.opening import footer_crc_of
 from lakelog.catalog.core.parquet.writing import OpenFile, codec_of
@@ -75,7 +76,7 @@ def renumbered(head: TableHead, files: Sequence[DataFile], values: Sequence[Valu
                 raise ValuesGone(
                     f"the write to {head.name} conflicts with other writers, which took the same values of "
                     f"{dotted(head.schema.path_of(old.column))}. Its rows cannot get new ones, because some of them "
-                    "have explicit values. Nothing was changed: run the statement again",
+                    f"have explicit values. Nothing was changed: {start_over()}",
                     version=head.tracked.outside.current().version,
                 )
     if not moves:

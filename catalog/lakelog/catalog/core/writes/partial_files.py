@@ -19,6 +19,7 @@ from lakelog.catalog.core.files.data_file import DataFile, RemovedFile, check_fi
 from lakelog.catalog.core.files.file_tables import joined
 from lakelog.catalog.core.logs.file_entries import with_deletes
 from lakelog.catalog.core.logs.live_files import file_keys
+from lakelog.catalog.core.logs.next_step import start_over
 from lakelog.catalog.core.logs.stored_vectors import read_vector
 from lakelog.catalog.core.logs.table_head import TableHead
 from lakelog.catalog.core.parquet.copying import copied_files
@@ -102,13 +103,13 @@ class PartialFiles:
         if not moved_to >= set(moved_files["path"].to_pylist()):
             raise CommitConflict(
                 f"the overwrite of {self._base.name} conflicts with another change of the rows that it replaces. "
-                "Nothing was changed: run the statement again",
+                f"Nothing was changed: {start_over()}",
                 version=current.version,
             )
         if moved_files.num_rows and unknown_parts(self._found[1]):
             raise CommitConflict(
                 f"the overwrite of {self._base.name} replaces rows that a compaction has moved meanwhile, by a "
-                "condition that only its engine can evaluate. Nothing was changed: run the statement again",
+                f"condition that only its engine can evaluate. Nothing was changed: {start_over()}",
                 version=current.version,
             )
         paths = set(files["path"].to_pylist())

@@ -16,6 +16,7 @@ from lakelog.catalog.core.files.data_file import DataFile, check_written_by
 from lakelog.catalog.core.files.deletion_vectors import DeletedPositions, positions_of
 from lakelog.catalog.core.logs.changed import TableCommit
 from lakelog.catalog.core.logs.commits import NothingToDo, OperationFacts, Token, check_conflicts, no_files
+from lakelog.catalog.core.logs.next_step import start_over
 from lakelog.catalog.core.logs.table_head import TableHead
 from lakelog.catalog.core.schema.identity import ValuesTaken
 from lakelog.catalog.core.schema.predicate import Predicate
@@ -111,7 +112,7 @@ def _decide(prepared: PreparedChange, current: LogView[TableState], passed: Sequ
     if why is not None:
         raise CommitConflict(
             f"the {change.operation.word} of {prepared.name} conflicts with another change: {why}. Nothing was "
-            "changed: run the statement again",
+            f"changed: {start_over()}",
             version=current.version,
         )
     return draft_of([rebase])

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from lakelog.catalog.core.files.row_ids import UNCOMMITTED
 from lakelog.catalog.core.logs.branch_log import seen_on
 from lakelog.catalog.core.logs.commits import NothingToDo, OperationFacts, Token, check_conflicts, no_files
+from lakelog.catalog.core.logs.next_step import start_over
 from lakelog.catalog.core.logs.table_head import TableHead
 from lakelog.catalog.core.state.conflicts import OperationKind
 from lakelog.catalog.core.state.events import FastForwarded, RefDropped, RefSet, TableEvent, encode
@@ -193,7 +194,7 @@ class _SameRefs:
             if self._ids.setdefault(name, id) != id:
                 raise CommitConflict(
                     f"{name} of {self._title} was created, dropped or replaced by another client since this change "
-                    "began. Nothing was changed: run the statement again",
+                    f"began. Nothing was changed: {start_over()}",
                     version=view.version,
                 )
 
