@@ -84,7 +84,11 @@ def test_expire_reports_what_would_go_and_does_it_with_apply(catalog: Catalog, l
     assert objects(catalog) == before
     done = lakelog("expire", "shop.orders", "--retain-last", "1", "--apply")
     assert "Expired 3 versions of 1 log" in done and "Nothing was changed" not in done
-    assert "No version is old enough." in lakelog("expire", "shop.orders", "--before-version", "2")
+    assert "No version is old enough by --before-version." in lakelog(
+        "expire", "shop.orders", "--before-version", "2"
+    )
+    text = lakelog("expire", "shop.orders")
+    assert "none was replaced more than 7 days ago" in text and "--retain-last" in text
     table = catalog.load_table("shop.orders")
     assert table.to_arrow() == rows(3) and next(table.history(limit=1)).operation == "expire"
 

@@ -32,7 +32,6 @@ from lakelog.catalog.core.logs.name_tree import (
     no_such_table,
 )
 from lakelog.catalog.core.logs.named_errors import naming
-from lakelog.catalog.core.logs.next_step import RUN_COMMAND, RUN_STATEMENT, RUN_TRANSACTION, advising
 from lakelog.catalog.core.logs.observing import (
     Observation,
     Observe,
@@ -64,6 +63,7 @@ from lakelog.catalog.core.logs.tracked_log import TrackedLog
 from lakelog.catalog.core.logs.transaction_log import TransactionLog, TransactionLogs
 from lakelog.catalog.core.logs.transaction_steps import commit_of, merged_drafts
 from lakelog.catalog.core.logs.writer_now import write_as, writing_as
+from lakelog.catalog.next_step import RUN_COMMAND, RUN_STATEMENT, RUN_TRANSACTION, advising
 
 __all__ = [
     "CommitFiles",

@@ -18,7 +18,6 @@ from lakelog.catalog.core.files.data_file import (
 )
 from lakelog.catalog.core.files.kept_statistics import with_kept_statistics
 from lakelog.catalog.core.logs.cache import JointLogChange, LogCache
-from lakelog.catalog.core.logs.next_step import start_over
 from lakelog.catalog.core.logs.tracked_log import TrackedLog
 from lakelog.catalog.core.schema.generated import not_generated
 from lakelog.catalog.core.schema.identity import ValuesTaken, identity_fields, is_beyond
@@ -32,6 +31,7 @@ from lakelog.catalog.core.state.events import FilesChanged, IdentityTaken, RowsA
 from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.core.state.writer import author_of
 from lakelog.catalog.errors import CommitConflict, NoSuchTable, ValuesGone
+from lakelog.catalog.next_step import start_over
 from lakelog.log import Commit, Draft, LogView
 from lakelog.log.changes import is_same_commit
 from lakelog.log.errors import CommitUnknown, FormatError, LakelogError, LogSealed, NotFound, StorageError

@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 from lakelog.catalog.core.files.data_file import decode_files, decode_removed, files_to_arrow
 from lakelog.catalog.core.logs.branch_log import seen_on
 from lakelog.catalog.core.logs.live_files import file_keys
-from lakelog.catalog.core.logs.next_step import start_over
 from lakelog.catalog.core.logs.table_head import TableHead
 from lakelog.catalog.core.schema.schema import Schema
 from lakelog.catalog.core.state.conflicts import MOVING
@@ -44,6 +43,7 @@ from lakelog.catalog.core.state.events import (
 )
 from lakelog.catalog.core.state.refs import MAIN
 from lakelog.catalog.errors import CommitConflict, NoSuchRef
+from lakelog.catalog.next_step import start_over
 from lakelog.log import Commit
 from lakelog.log.errors import NotFound
 from lakelog.log.once import once

@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 
 from lakelog.catalog.core.files.data_file import DataFile
 from lakelog.catalog.core.logs.commits import gone_as_no_such_table
-from lakelog.catalog.core.logs.next_step import start_over
 from lakelog.catalog.core.logs.table_head import TableHead
 from lakelog.catalog.core.parquet.opening import footer_crc_of
 from lakelog.catalog.core.parquet.writing import OpenFile, codec_of
@@ -27,6 +26,7 @@ from lakelog.catalog.core.schema.schema import dotted
 from lakelog.catalog.core.state.events import IdentityTaken, encode
 from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.errors import ValuesGone
+from lakelog.catalog.next_step import start_over
 from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import CommitUnknown, NotFound, StorageError
 

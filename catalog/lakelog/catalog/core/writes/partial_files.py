@@ -19,7 +19,6 @@ from lakelog.catalog.core.files.data_file import DataFile, RemovedFile, check_fi
 from lakelog.catalog.core.files.file_tables import joined
 from lakelog.catalog.core.logs.file_entries import with_deletes
 from lakelog.catalog.core.logs.live_files import file_keys
-from lakelog.catalog.core.logs.next_step import start_over
 from lakelog.catalog.core.logs.stored_vectors import read_vector
 from lakelog.catalog.core.logs.table_head import TableHead
 from lakelog.catalog.core.parquet.copying import copied_files
@@ -28,6 +27,7 @@ from lakelog.catalog.core.planning.bound import Bound, unknown_parts
 from lakelog.catalog.core.planning.pruning import match
 from lakelog.catalog.core.schema.properties.known import COPY_ON_WRITE, WRITE_MODES
 from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.next_step import start_over
 from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
 from lakelog.log.once import once

@@ -16,7 +16,6 @@ from lakelog.catalog.core.files.data_file import DataFile, check_written_by
 from lakelog.catalog.core.files.deletion_vectors import DeletedPositions, positions_of
 from lakelog.catalog.core.logs.changed import TableCommit
 from lakelog.catalog.core.logs.commits import NothingToDo, OperationFacts, Token, check_conflicts, no_files
-from lakelog.catalog.core.logs.next_step import start_over
 from lakelog.catalog.core.logs.table_head import TableHead
 from lakelog.catalog.core.schema.identity import ValuesTaken
 from lakelog.catalog.core.schema.predicate import Predicate
@@ -26,6 +25,7 @@ from lakelog.catalog.core.writes.identity_values import with_values
 from lakelog.catalog.core.writes.prepared_rows import PreparedChange, RowChange
 from lakelog.catalog.core.writes.row_rebase import RowRebase, draft_of
 from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.next_step import start_over
 from lakelog.log import Commit, Draft, LogView, WriteRef
 from lakelog.log.errors import InvalidInput
 

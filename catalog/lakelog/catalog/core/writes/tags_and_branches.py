@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from lakelog.catalog.core.files.row_ids import UNCOMMITTED
 from lakelog.catalog.core.logs.branch_log import seen_on
 from lakelog.catalog.core.logs.commits import NothingToDo, OperationFacts, Token, check_conflicts, no_files
-from lakelog.catalog.core.logs.next_step import start_over
 from lakelog.catalog.core.logs.table_head import TableHead
 from lakelog.catalog.core.state.conflicts import OperationKind
 from lakelog.catalog.core.state.events import FastForwarded, RefDropped, RefSet, TableEvent, encode
@@ -21,6 +20,7 @@ from lakelog.catalog.core.writes.file_changes import moved_files
 from lakelog.catalog.core.writes.files_since import HistoryGone, LineMoves, keeping, moves_of, only_moved
 from lakelog.catalog.core.writes.rollback import check_fits
 from lakelog.catalog.errors import CommitConflict, NoSuchRef, RefExists
+from lakelog.catalog.next_step import start_over
 from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.log.placing import Decide
