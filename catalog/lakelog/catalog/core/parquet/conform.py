@@ -169,7 +169,7 @@ class ConformRules:
 
     def mismatch(self, found: pa.DataType, type: Type, path: Path) -> Exception:
         return InvalidInput(
-            f"the column {dotted(path)} is of type {type}, and the data has {found}: convert it"
+            f"the column {dotted(path)} is of type {type}, and the data has {found}: {_conversion(found, type)}"
         )
 
     def _cast(self, array: pa.Array, type: AtomicType, target: pa.DataType, path: Path) -> pa.Array:
@@ -187,6 +187,27 @@ class ConformRules:
                 f"the column {dotted(path)} is of type {type}, and a value of the data ({array.type}) does not fit: "
                 f"{reason}"
             ) from None
+
+
+def _conversion(found: pa.DataType, type: Type) -> str:
+    """Return how data of Arrow's type `found` is converted to `type`, in pandas or pyarrow."""
+    family = type.family if isinstance(type, AtomicType) else ""
+    if family == "timestamp" and _is.is_timestamp(found):
+        return 'name the time zone of these times, in pandas by .dt.tz_localize("UTC")'
+    if family == "timestamp_ntz" and _is.is_timestamp(found):
+        return "take the time zone off, in pandas by .dt.tz_localize(None)"
+    if family in ("byte", "short", "integer", "long") and _is.is_floating(found):
+        return 'convert it, in pandas by .astype("Int64"), which keeps missing values'
+    if family == "decimal" and (_is.is_floating(found) or _is_text(found)) and isinstance(type, AtomicType):
+        return f"convert it, in pyarrow by .cast(pa.decimal128({type.precision}, {type.scale}))"
+    if family == "float" and _is.is_float64(found):
+        return 'convert it, in pandas by .astype("float32"), which rounds'
+    if family in _OF_TEXTS and _is_text(found):
+        return f"convert it, in pandas by pd.to_datetime{_OF_TEXTS[family]}"
+    return "convert it"
+
+
+_OF_TEXTS = {"date": "(…).dt.date", "timestamp": "(…, utc=True)", "timestamp_ntz": "(…)"}
 
 
 def _within_length(array: pa.Array, type: AtomicType, path: Path) -> pa.Array:
