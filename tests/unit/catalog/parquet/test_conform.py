@@ -16,6 +16,7 @@ from lakelog.catalog.core.schema.types import AtomicType, Default, Field, ListTy
 from lakelog.log.errors import InvalidInput, Unsupported
 
 LONG = AtomicType("long")
+TIMES = pd.Series([pd.Timestamp("2026-01-01")])
 
 
 def schema_of(type: Type | str, **rest: Any) -> Schema:
@@ -217,14 +218,14 @@ def test_nulls_below_null_structs_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("given", "type", "words", "convert"),
     [
-        (pd.Series([pd.Timestamp("2026-01-01")]), "timestamp", '.dt.tz_localize("UTC")', lambda c: c.dt.tz_localize("UTC")),
-        (pd.Series([pd.Timestamp("2026-01-01Z")]), "timestamp_ntz", ".dt.tz_localize(None)", lambda c: c.dt.tz_localize(None)),
-        (pd.Series([1.0, None]), "long", '.astype("Int64")', lambda c: c.astype("Int64")),
-        (pa.array([1.25, None]), "decimal(5,2)", ".cast(pa.decimal128(5, 2))", lambda c: c.cast(pa.decimal128(5, 2))),
-        (pa.array(["1.25"]), "decimal(5,2)", ".cast(pa.decimal128(5, 2))", lambda c: c.cast(pa.decimal128(5, 2))),
-        (pd.Series([1.5]), "float", '.astype("float32")', lambda c: c.astype("float32")),
-        (pd.Series(["2026-01-01"]), "date", "pd.to_datetime(…).dt.date", lambda c: pd.to_datetime(c).dt.date),
-        (pd.Series(["2026-01-01"]), "timestamp", "pd.to_datetime(…, utc=True)", lambda c: pd.to_datetime(c, utc=True)),
+        (TIMES, "timestamp", '.dt.tz_localize("UTC")', lambda of: of.dt.tz_localize("UTC")),
+        (TIMES.dt.tz_localize("UTC"), "timestamp_ntz", ".dt.tz_localize(None)", lambda of: of.dt.tz_localize(None)),
+        (pd.Series([1.0, None]), "long", '.astype("Int64")', lambda of: of.astype("Int64")),
+        (pa.array([1.25, None]), "decimal(5,2)", ".cast(pa.decimal128(5, 2))", lambda of: of.cast(pa.decimal128(5, 2))),
+        (pa.array(["1.25"]), "decimal(5,2)", ".cast(pa.decimal128(5, 2))", lambda of: of.cast(pa.decimal128(5, 2))),
+        (pd.Series([1.5]), "float", '.astype("float32")', lambda of: of.astype("float32")),
+        (pd.Series(["2026-01-01"]), "date", "pd.to_datetime(…).dt.date", lambda of: pd.to_datetime(of).dt.date),
+        (pd.Series(["2026-01-01"]), "timestamp", "pd.to_datetime(…, utc=True)", lambda of: pd.to_datetime(of, utc=True)),
         (pd.Series(["2026-01-01"]), "timestamp_ntz", "pd.to_datetime(…)", pd.to_datetime),
     ],
 )  # fmt: skip
