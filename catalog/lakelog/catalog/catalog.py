@@ -34,6 +34,7 @@ from lakelog.catalog.core.schema import ON_DEMAND
 from lakelog.catalog.core.state import SavedCut
 from lakelog.catalog.core.writes import gathered_rows
 from lakelog.catalog.errors import NoSuchTable, TableExists
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
 from lakelog.catalog.nearest import nearest
 from lakelog.catalog.table import Table
@@ -81,6 +82,7 @@ def _keyword_hint(name: str, known: Iterable[str]) -> str:
 
 
 @observed(lambda catalog: catalog._logs, apart_from=("audit", "transaction"))
+@explaining
 class Catalog(CatalogBackups, UnchangingValue):
     """Namespaces, tables, views and functions of a warehouse.
 

@@ -48,6 +48,7 @@ from lakelog.catalog.core.state import (
 )
 from lakelog.catalog.defined_names import DefinedNames
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
 from lakelog.catalog.table import Table
 from lakelog.catalog.times import Moment
@@ -55,6 +56,7 @@ from lakelog.log.errors import NotFound, UnsupportedFormat
 
 
 @observed(lambda catalog: catalog._logs, apart_from=("history",))
+@explaining
 class CatalogNames(DefinedNames):
     """Namespaces, tables, views and functions by their names. Safe to share between threads."""
 

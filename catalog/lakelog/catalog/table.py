@@ -42,6 +42,7 @@ from lakelog.catalog.core.writes import (
     tags_and_branches,
 )
 from lakelog.catalog.errors import DoneInPart
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.names import Location, spelled
 from lakelog.catalog.table_alteration import TableAlteration
 from lakelog.catalog.table_version import TableVersion
@@ -60,6 +61,7 @@ _TO_ROWS = "Use the table itself, or set_current_version for rows only"
 
 
 @observed(lambda table: table.table_head.logs, lambda table: table.name, apart_from=("alteration", "merge"))
+@explaining
 class Table(TableVersion, DefinitionMethods):
     """A version of a table, which can be changed into a newer version, unless it is of the past or on a tag."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
 
@@ -32,6 +32,7 @@ from lakelog.catalog.core.state import (
     entries_of,
 )
 from lakelog.catalog.core.tools import ArrowRows
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.scan import Scan
 from lakelog.catalog.times import Moment, moment_of, time_us
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     lambda table: table.name,
     apart_from=("scan", "head", "tail", "sample", "history", "inspect", "iceberg_obstacles"),
 )
+@explaining
 class TableVersion(ArrowRows, UnchangingValue):
     """A version of a table. If it was opened by a name, it belongs to that name (see `TableRenamed`)."""
 
@@ -63,6 +65,14 @@ class TableVersion(ArrowRows, UnchangingValue):
 
     def _with(self, head: TableHead, *, of_the_past: bool = False) -> Self:
         return type(self)(head, of_the_past=of_the_past)
+
+    def __len__(self) -> NoReturn:
+        raise TypeError(
+            "a table has no length: write table.row_count, or len(table.arrow_schema) for its columns"
+        )
+
+    def __bool__(self) -> bool:
+        return True  # without a look at its length
 
     def __repr__(self) -> str:
         return f"<Table {self.name} version {self.version}>"
@@ -183,7 +193,7 @@ class TableVersion(ArrowRows, UnchangingValue):
     @property
     def refs(self) -> Mapping[str, Ref]:
         """The tags and branches of this version, by name."""
-        return self.table_head.state.refs
+        return _RefsByName(self.table_head.state.refs)
 
     @property
     def rows_changed(self) -> RowCounts | None:
@@ -342,7 +352,12 @@ class TableVersion(ArrowRows, UnchangingValue):
 
     def __dir__(self) -> list[str]:
         """Return the names for users. `table_head` is for the other rooms, and for the engine's door."""
-        return [name for name in super().__dir__() if name != "table_head"]
+        return [name for name in super().__dir__() if name not in ("table_head", "__len__", "__bool__")]
+
+
+class _RefsByName(dict[str, Ref]):
+    def __call__(self) -> NoReturn:
+        raise TypeError("a table's tags and branches are no method: write table.refs")
 
 
 def _unpickled(made: type[TableVersion], head: PickledHead, is_past: bool) -> TableVersion:

@@ -38,6 +38,7 @@ from lakelog.catalog.core.schema import ISOLATION, SERIALIZABLE, SNAPSHOT, Filte
 from lakelog.catalog.core.state import PROPERTIES, NamespaceState, TableDropped, TableState, author_of, encode
 from lakelog.catalog.core.writes import changed_rows
 from lakelog.catalog.errors import CommitConflict, LocationTaken, NoSuchRef
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.outside_only import OutsideOnly
 from lakelog.log import Commit, Draft, LogView, each_change
 from lakelog.log.errors import (
@@ -53,6 +54,7 @@ from lakelog.log.errors import (
 
 
 @observed(lambda transaction: transaction._overlay)
+@explaining
 class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
     """A catalog as of now, with changes that no other reader sees before `commit`.
 

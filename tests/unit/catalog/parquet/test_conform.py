@@ -225,7 +225,7 @@ def test_nulls_below_null_structs_do_not_count() -> None:
         (pa.array(["1.25"]), "decimal(5,2)", ".cast(pa.decimal128(5, 2))", lambda of: of.cast(pa.decimal128(5, 2))),
         (pd.Series([1.5]), "float", '.astype("float32")', lambda of: of.astype("float32")),
         (pd.Series(["2026-01-01"]), "date", "pd.to_datetime(…).dt.date", lambda of: pd.to_datetime(of).dt.date),
-        (pd.Series(["2026-01-01"]), "timestamp", "pd.to_datetime(…, utc=True)", lambda of: pd.to_datetime(of, utc=True)),
+        (pd.Series(["2026-01-01"]), "timestamp", "(…, utc=True)", lambda of: pd.to_datetime(of, utc=True)),
         (pd.Series(["2026-01-01"]), "timestamp_ntz", "pd.to_datetime(…)", pd.to_datetime),
     ],
 )  # fmt: skip

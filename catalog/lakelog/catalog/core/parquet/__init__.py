@@ -28,12 +28,14 @@ from lakelog.catalog.core.parquet.reading import (
     read_files,
     read_placed_rows,
     read_positions,
+    with_row_ids,
 )
 from lakelog.catalog.core.parquet.row_bytes import decoded_rows
 from lakelog.catalog.core.parquet.row_order import transformed
 from lakelog.catalog.core.parquet.temporary import left_folders
 
 __all__ = [
+    "with_row_ids",
     "FILE_LEAST",
     "FILE_MOST",
     "FoundFile",

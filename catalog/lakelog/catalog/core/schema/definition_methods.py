@@ -46,6 +46,7 @@ from lakelog.catalog.core.schema.table_changes import (
     changes_from,
 )
 from lakelog.catalog.core.schema.types import Default, Type
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.names import Name, identifier
 from lakelog.log.errors import InvalidInput
 
@@ -58,6 +59,7 @@ _NAMES_OF_ARROW = frozenset(
 """Type names that Spark does not have. Each is also a function of pyarrow."""
 
 
+@explaining
 class DefinitionMethods(ABC):
     """Methods that change columns, properties, partitioning, order and constraints.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import msgspec
 
@@ -130,6 +130,9 @@ class PartitionSpec(
 
     id: Int32 = 0
     fields: tuple[PartitionField, ...] = ()
+
+    def __call__(self) -> NoReturn:
+        raise TypeError("a table's partitioning is no method: write table.spec")
 
 
 class SortField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
