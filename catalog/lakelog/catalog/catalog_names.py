@@ -37,7 +37,7 @@ from lakelog.catalog.core.logs import (
     observed,
     watched,
 )
-from lakelog.catalog.core.schema import Schema
+from lakelog.catalog.core.schema import Schema, SparkType
 from lakelog.catalog.core.state import (
     NAMESPACE,
     PROPERTIES,
@@ -208,7 +208,7 @@ class CatalogNames(DefinedNames):
     def create_table(
         self,
         name: Name,
-        schema: Schema | pa.Schema,
+        schema: Schema | pa.Schema | Mapping[str, pa.DataType | SparkType],
         *,
         partition_by: Sequence[str | Mapping[str, Any]] = (),
         sort_by: Sequence[str | Mapping[str, Any]] = (),
@@ -222,8 +222,9 @@ class CatalogNames(DefinedNames):
 
         Raises TableExists (unless `if_not_exists`), NoSuchNamespace or InvalidInput.
 
-        `partition_by` and `sort_by` hold names of columns, or transforms of a column:
-        `{"transform": "bucket", "args": [16], "column": ["id"]}`. `cluster_by` holds names of columns.
+        `schema` is one of Arrow, or has types by the names of columns: `{"id": "bigint", "day":
+        pa.date32()}`. `partition_by` and `sort_by` hold names of columns, or transforms of a column as Spark
+        writes them: `"bucket(16, id)"`, `"days(at)"`. `cluster_by` holds names of columns.
         """
         path = table_identifier(name)
         try:
