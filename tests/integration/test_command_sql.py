@@ -142,3 +142,17 @@ def test_namespaces_may_be_called_as_what_duckdb_has(ask, catalog, name):
     catalog.create_table(f"{name}.t", SCHEMA).append(pa.table({"id": [1, 2], "name": ["a", "b"]}))
     query = f"SELECT {name}.t.name, o.id FROM {name}.t JOIN shop.orders o ON o.id = {name}.t.id WHERE {name}.t.id > 0"
     assert ask(query, "--json")["rows"] == [["a", 1]]
+
+
+@pytest.mark.parametrize(
+    "past", ["VERSION AS OF 2", "FOR system_time as of '2026-01-01'", "AT (VERSION => 2)"]
+)
+def test_the_past_in_the_words_of_other_engines_is_refused_with_the_way_to_it(ask, past):
+    error = ask(f"SELECT * FROM shop.orders {past}", code=1)
+    assert "give a time by --as-of TIME" in error and "lakelog head TABLE --version N" in error
+
+
+def test_a_name_with_the_catalogs_name_says_to_leave_it_out(ask):
+    assert "leave the catalog's name out, as in `shop`.`orders`" in ask(
+        "SELECT * FROM lake.shop.orders", code=1
+    )

@@ -25,6 +25,11 @@ def start_over() -> str:
     return _ADVICE.get()
 
 
+def in_words(*, python: str, elsewhere: str) -> str:
+    """Return an advice of Python's if the user's front is Python, else the other."""
+    return python if _ADVICE.get() == _IN_PYTHON else elsewhere
+
+
 @contextmanager
 def advising(advice: str) -> Iterator[None]:
     """Inside, `start_over` returns `advice`."""

@@ -63,6 +63,8 @@ class Scan(ArrowRows, UnchangingValue):
             raise InvalidInput("the scan has no columns: name at least one, or leave columns out")
         if columns is not None and len({name.lower() for name in columns}) < len(columns):
             raise InvalidInput(f"the columns {', '.join(columns)} have one of them twice: leave one out")
+        if limit is not None and (isinstance(limit, bool) or not hasattr(type(limit), "__index__")):
+            raise InvalidInput(f"the limit {limit!r} is not a number of rows: give a whole number")
         if limit is not None and limit < 0:
             raise InvalidInput(f"the limit of {limit} rows is negative: use 0 or more")
         predicate = None if filter is None else as_predicate(filter)

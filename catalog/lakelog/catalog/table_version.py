@@ -229,8 +229,8 @@ class TableVersion(ArrowRows, UnchangingValue):
             base_table = self if is_now else self.at(version=version, timestamp=timestamp)
             ref_head = base_table.table_head.on(ref)
             return self._with(ref_head, of_the_past=base_table.is_past or ref_head.is_tag)
-        if version is not None and type(version) is not int:
-            raise InvalidInput(f"{version!r} is not a version: give a whole number, or a timestamp=")
+        if version is not None:
+            _check_version(version, "or a timestamp=")
         if (version is None) == (timestamp is None):
             raise InvalidInput(
                 "the past of a table is loaded by version or by timestamp: give exactly one of them"
@@ -245,6 +245,8 @@ class TableVersion(ArrowRows, UnchangingValue):
     def history(self, *, limit: int | None = None) -> History:
         """Return the changes of the table up to this version, the newest first, as an iterator that reads
         lazily."""
+        if limit is not None and type(limit) is not int:
+            raise InvalidInput(f"the limit {limit!r} is not a number of changes: give a whole number")
         watch = watched(self.table_head.logs, "history", self.name)
         return History(self.name, watch.each(self._history(limit)), self._newest)
 
@@ -343,6 +345,9 @@ class TableVersion(ArrowRows, UnchangingValue):
         """
         from lakelog.catalog.looking.changelog import ChangeRange, Changes, changelog_of
 
+        _check_version(first, "or read times by Spark's CHANGES")
+        if last is not None:
+            _check_version(last, "or None for this version")
         log = changelog_of(self, ChangeRange(start_version=first, end_version=last))
         return Changes(log, columns, net=net, updates=updates)
 
@@ -353,6 +358,11 @@ class TableVersion(ArrowRows, UnchangingValue):
     def __dir__(self) -> list[str]:
         """Return the names for users. `table_head` is for the other rooms, and for the engine's door."""
         return [name for name in super().__dir__() if name not in ("table_head", "__len__", "__bool__")]
+
+
+def _check_version(version: object, instead: str) -> None:
+    if type(version) is not int:
+        raise InvalidInput(f"{version!r} is not a version: give a whole number, {instead}")
 
 
 class _RefsByName(dict[str, Ref]):

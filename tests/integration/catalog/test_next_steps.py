@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, Table, engine
+from lakelog.catalog import Catalog, CommitConflict, InvalidInput, LakelogError, Table, engine
 
 
 def conflicting(catalog: Catalog) -> Table:
@@ -38,3 +41,38 @@ def test_a_transaction_is_run_again(catalog: Catalog) -> None:
     catalog.load_table("shop.orders").delete("id = 2")
     with pytest.raises(CommitConflict, match="Nothing was changed: run the transaction again\n"):
         transaction.commit()
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        (lambda catalog, table: catalog.drop_namespace("shop"), "or give cascade=True"),
+        (lambda catalog, table: catalog.create_namespace("shop"), "or give if_not_exists=True"),
+        (lambda catalog, table: table.delete("1 = 1"), "write true for all rows"),
+        (lambda catalog, table: table.scan(limit="5"), "the limit '5' is not a number of rows"),
+        (lambda catalog, table: table.scan(limit=2.5), "the limit 2.5 is not a number of rows"),
+        (lambda catalog, table: table.history(limit="5"), "the limit '5' is not a number of changes"),
+        (lambda catalog, table: table.changes("1"), "'1' is not a version: give a whole number"),
+        (lambda catalog, table: table.changes(1, "2"), "'2' is not a version: give a whole number"),
+    ],
+)
+def test_a_refusal_says_what_to_write(catalog: Catalog, call: Any, advice: str) -> None:
+    table = conflicting(catalog)
+    with pytest.raises(LakelogError, match=re.escape(advice)):
+        call(catalog, table)
+
+
+def test_a_statement_has_other_words(catalog: Catalog) -> None:
+    conflicting(catalog)
+    with engine.advising(engine.RUN_STATEMENT):
+        with pytest.raises(InvalidInput, match="or use CASCADE"):
+            catalog.drop_namespace("shop")
+        with pytest.raises(LakelogError, match="or write IF NOT EXISTS"):
+            catalog.create_namespace("shop")
+
+
+def test_a_dry_run_says_that_it_was_one(catalog: Catalog) -> None:
+    conflicting(catalog)
+    for dry in (catalog.expire(retain_last=1), catalog.vacuum()):
+        assert isinstance(dry, list) and repr(dry).startswith("<dry run: nothing was changed")
+    assert not repr(catalog.expire(retain_last=1, dry_run=False)).startswith("<dry run")

@@ -142,7 +142,9 @@ class _Parser:
                     start, f"compares a condition by {op}", "combine conditions by AND, OR and NOT"
                 )
         if isinstance(left, FilterLiteral) and isinstance(right, FilterLiteral):
-            self._tokens.refuse(start, "compares two literals", "compare a column with a literal")
+            self._tokens.refuse(
+                start, "compares two literals", "compare a column with a literal, or write true for all rows"
+            )
         return Predicate(op, (left, right))
 
     def _is(self, left: Operand, start: FilterToken) -> Predicate:
