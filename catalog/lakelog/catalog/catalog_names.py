@@ -222,7 +222,7 @@ class CatalogNames(DefinedNames):
 
         Raises TableExists (unless `if_not_exists`), NoSuchNamespace or InvalidInput.
 
-        `schema` is one of Arrow, or has types by the names of columns: `{"id": "bigint", "day":
+        `schema` is an Arrow schema, or has types by the names of columns: `{"id": "bigint", "day":
         pa.date32()}`. `partition_by` and `sort_by` hold names of columns, or transforms of a column as Spark
         writes them: `"bucket(16, id)"`, `"days(at)"`. `cluster_by` holds names of columns.
         """

@@ -1,4 +1,4 @@
-"""The result of maintenance that only reports: a list whose display says that nothing was changed."""
+"""Results of maintenance that only reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class DryRun(list[T]):
-    """Reports of what would happen. It is a list, which says so when it is shown."""
+    """A list of reports of a dry run. Its display says that nothing was changed."""
 
     def __repr__(self) -> str:
         return f"<dry run: nothing was changed, dry_run=False does it> {super().__repr__()}"

@@ -1,7 +1,7 @@
-"""Errors for calls in the words of other libraries, and for mistyped names: they say what to write.
+"""Errors for calls in the words of other libraries, and for mistyped names.
 
-`explaining` makes a class give them. Without it, Python only says that there is no such name. Rule: a correct
-call is not changed, and a class has no further public names.
+They name the right call. `explaining` makes a class raise them. Rule: a correct call is not changed. A class
+gets no further public names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ C = TypeVar("C", bound=type)
 
 
 class WrongCall(InvalidInput, TypeError):
-    """A method does not take the given arguments. It is a TypeError, as without the advice."""
+    """A method does not take the given arguments. It is a TypeError too."""
 
 
 def explaining(cls: C) -> C:
@@ -38,23 +38,23 @@ def _explained(method: FunctionType) -> Callable[..., Any]:
     words = KEYWORDS.get(method.__name__, {})
     parameters = inspect.signature(method).parameters.values()
     takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    passed_on = words if takes_all else {}
+    option_words = words if takes_all else {}
 
     @wraps(method)
-    def explained(self: Any, /, *args: Any, **given: Any) -> Any:
-        if passed_on and not passed_on.keys().isdisjoint(given):
-            raise WrongCall(_wrong_keyword(method, given, words))
+    def with_advice(self: Any, /, *args: Any, **keywords: Any) -> Any:
+        if option_words and not option_words.keys().isdisjoint(keywords):
+            raise WrongCall(_wrong_keyword(method, keywords, words))
         try:
-            return method(self, *args, **given)
+            return method(self, *args, **keywords)
         except TypeError as error:
             # An error of the call itself has no frame below this frame.
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
-            raise WrongCall(_wrong_call(method, given, words, error)) from None
+            raise WrongCall(_wrong_call(method, keywords, words, error)) from None
 
     for name, advice in ON_METHODS.get(method.__name__, {}).items():
-        setattr(explained, name, _refusing(f"{method.__name__} is a method: {advice}"))
-    return explained
+        setattr(with_advice, name, _refusing(f"{method.__name__} is a method: {advice}"))
+    return with_advice
 
 
 def _refusing(message: str) -> Callable[..., NoReturn]:
@@ -65,10 +65,10 @@ def _refusing(message: str) -> Callable[..., NoReturn]:
 
 
 def _wrong_call(
-    method: FunctionType, given: Mapping[str, Any], words: Mapping[str, str], error: TypeError
+    method: FunctionType, keywords: Mapping[str, Any], words: Mapping[str, str], error: TypeError
 ) -> str:
-    if not given.keys() <= inspect.signature(method).parameters.keys():
-        return _wrong_keyword(method, given, words)
+    if not keywords.keys() <= inspect.signature(method).parameters.keys():
+        return _wrong_keyword(method, keywords, words)
     text = re.sub(r"^\S*\.(\w+\(\))", r"\1", str(error))
     if "positional argument" in text and "missing" not in text:
         advice = POSITIONAL.get(method.__name__, f"it is called as {_form(method)}")
@@ -76,9 +76,9 @@ def _wrong_call(
     return f"{text}: it is called as {_form(method)}"
 
 
-def _wrong_keyword(method: FunctionType, given: Mapping[str, Any], words: Mapping[str, str]) -> str:
+def _wrong_keyword(method: FunctionType, keywords: Mapping[str, Any], words: Mapping[str, str]) -> str:
     parameters = [name for name in inspect.signature(method).parameters if name != "self"]
-    keyword = next(name for name in given if name in words or name not in parameters)
+    keyword = next(name for name in keywords if name in words or name not in parameters)
     if keyword in words:
         advice = words[keyword]
     elif like := nearest(keyword, parameters):
@@ -92,9 +92,9 @@ def _form(method: FunctionType) -> str:
     """Return a method's call without types and defaults."""
     texts = []
     for name, parameter in list(inspect.signature(method).parameters.items())[1:]:
-        is_given = parameter.default is not parameter.empty or parameter.kind is parameter.KEYWORD_ONLY
+        is_optional = parameter.default is not parameter.empty or parameter.kind is parameter.KEYWORD_ONLY
         if name not in ("token", "progress") and parameter.kind is not parameter.VAR_KEYWORD:
-            texts.append(f"{name}=…" if is_given else name)
+            texts.append(f"{name}=…" if is_optional else name)
     return f"{method.__name__}({', '.join(texts)})"
 
 
@@ -113,7 +113,7 @@ def _advice(cls: type, name: str) -> str:
     for base in cls.__mro__:
         if name in (words := ATTRIBUTES.get(base.__name__, {})):
             return f": {words[name]}"
-    spelled = re.sub(r"(?<=[a-z])([A-Z])", lambda letter: f"_{letter[1].lower()}", name)
-    if like := nearest(spelled, (each for each in dir(cls) if not each.startswith("_"))):
+    snake_name = re.sub(r"(?<=[a-z])([A-Z])", lambda letter: f"_{letter[1].lower()}", name)
+    if like := nearest(snake_name, (each for each in dir(cls) if not each.startswith("_"))):
         return f": did you mean {' or '.join(like)}?"
     return ""

@@ -1,7 +1,7 @@
 """The words of delta-rs, pyiceberg and pandas for calls that are called otherwise here.
 
-`foreign_calls` has the errors that quote them. docs/from-python-libraries.md has the same calls, and a test
-compares the two. An advice is the rest of a sentence, after a colon.
+`foreign_calls` has the errors that quote them. docs/from-python-libraries.md has the same calls. A test
+compares the two. An advice ends a sentence, after a colon.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The name that is meant by a name that does not exist: what an error suggests in its place.
+"""Suggestions of existing names for a name that does not exist.
 
 Only names that exist are suggested. Each part of a name may be misspelled. The first part may be the
-catalog's name, as in Spark's statements, or a namespace may be missing before the name. Rule: it reads a few
-namespaces at most, because an error must not take long.
+catalog's name, as in Spark's statements. A namespace may be missing before the name. Rule: only a few
+namespaces are read, because an error must not take long.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ def meant_by(path: Identifier, space: str, names_in: NamesIn) -> str:
         return f"did you mean {like}?"
     namespaces = names_in((), _NAMESPACE)
     if len(path) > 1 and path[0] not in namespaces:
-        rest = path[1:]
-        if rest[-1] in names_in(rest[:-1], space):
-            return f"leave the catalog's name out, as in {quoted(rest)}"
+        inner_path = path[1:]
+        if inner_path[-1] in names_in(inner_path[:-1], space):
+            return f"leave the catalog's name out, as in {quoted(inner_path)}"
         if like_names := nearest(path[0], namespaces):
             return f"there is a namespace {' or '.join(quoted((name,)) for name in like_names)}, without that name"
     if len(path) == 1 and space == _RELATION:
-        within = ((name, *path) for name in islice(sorted(namespaces), _NAMESPACES_MAX))
-        if found := _shown(each for each in within if path[0] in names_in(each[:1], space)):
-            return f"did you mean {found}?"
+        paths = ((name, *path) for name in islice(sorted(namespaces), _NAMESPACES_MAX))
+        if candidates := _shown(each for each in paths if path[0] in names_in(each[:1], space)):
+            return f"did you mean {candidates}?"
     return ""
 
 

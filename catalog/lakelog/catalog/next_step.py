@@ -1,9 +1,8 @@
-"""What a user does after a conflict, in the words of the user's front.
+"""The next step after an error, in the words of the user's front.
 
 A handle in Python is a value, so the same call on it would fail again. A statement in Spark, or a command,
 loads its table each time it runs, and only has to run again. Rule: Python's words are the default, and
-another front enters `advising`. The choice goes along to threads that work for the current thread, as far as
-they take its context.
+another front enters `advising`. Threads that take the current thread's context have the same words.
 """
 
 from __future__ import annotations

@@ -339,8 +339,8 @@ class TableVersion(ArrowRows, UnchangingValue):
         deleted.
 
         An updated row is deleted and inserted, or, with `updates`, the two halves of an update. With `net`, a
-        row has the change between before `first` and after `last`, if any. A row that was updated to other
-        values and back has one. In a transaction, these are the
+        row has the change between before `first` and after `last`, if any. That also holds if
+        it was updated to other values and back. In a transaction, these are the
         changes of committed versions, with their columns. Raises NotFound if a version does not exist or has
         expired.
         """

@@ -68,9 +68,9 @@ def _kind_of_class(name: str) -> str | None:
 def explain(place: Place, kind: str | None) -> None:
     """Say what to do about a kind of error.
 
-    The KIND is printed behind the text of many errors, and with --json for all of them. The name of an error's class
-    in Python, such as CommitConflict, is one too. Without a KIND, all kinds are listed. The page of errors on the site
-    says the same, with all messages of each kind.
+    The KIND is printed behind the text of many errors, and with --json for all of them. It may be the name of an
+    error's class in Python, such as CommitConflict. Without a KIND, all kinds are listed. The page of errors on the
+    site says the same, with all messages of each kind.
     """
     if kind is not None and kind not in EXPLANATIONS:
         kind = _kind_of_class(kind) or kind

@@ -323,13 +323,15 @@ def _stated_in(written: Written, schema: Schema) -> StatedField:
     name, arguments = match[1].lower(), [part.strip() for part in match[2].split(",")]
     numbers = tuple(int(part) for part in arguments if part.isdecimal())
     columns = [part for part in arguments if not part.isdecimal()]
-    spelled = _SPELLINGS.get(name, name)
-    if spelled not in _SOURCES or len(columns) != 1 or len(numbers) != (spelled in _SUFFIXES):
+    transform_name = _SPELLINGS.get(name, name)
+    if transform_name not in _SOURCES or len(columns) != 1 or len(numbers) != (transform_name in _SUFFIXES):
         raise InvalidInput(
             f"{text!r} is neither a column nor a transform: write bucket(16, a), truncate(4, a), years(a), months(a), "
             "days(a) or hours(a)"
         )
-    return msgspec.structs.replace(field, transform=spelled, args=numbers, column=identifier(columns[0]))
+    return msgspec.structs.replace(
+        field, transform=transform_name, args=numbers, column=identifier(columns[0])
+    )
 
 
 def _with_direction(written: Written, schema: Schema) -> Written:

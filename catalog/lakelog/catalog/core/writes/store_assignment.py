@@ -127,20 +127,20 @@ def _decimal(array: pa.Array, target: pa.DataType) -> pa.Array:
     if array.type.scale <= target.scale:
         return array.cast(pa.decimal256(_DIGITS_MAX, target.scale)).cast(target)
     wide = array.cast(pa.decimal256(_DIGITS_MAX, array.type.scale))
-    rounded = pc.round(wide, ndigits=target.scale, round_mode="half_towards_infinity")
-    return rounded.cast(pa.decimal256(_DIGITS_MAX, target.scale)).cast(target)
+    round_values = pc.round(wide, ndigits=target.scale, round_mode="half_towards_infinity")
+    return round_values.cast(pa.decimal256(_DIGITS_MAX, target.scale)).cast(target)
 
 
 def _decimal_of_floating(array: pa.Array, target: pa.DataType) -> pa.Array:
     """Round the shortest digits that stand for the double, as Spark does."""
     unit = Decimal(1).scaleb(-target.scale)
 
-    def rounded(value: Any) -> Decimal | None:
+    def to_decimal(value: Any) -> Decimal | None:
         return None if value is None else Decimal(repr(value)).quantize(unit, ROUND_HALF_UP)
 
     with localcontext() as context:
         context.prec = _DIGITS_MAX
-        return pa.array([rounded(value) for value in array.to_pylist()], target)
+        return pa.array([to_decimal(value) for value in array.to_pylist()], target)
 
 
 def _text(array: pa.Array, target: pa.DataType) -> pa.Array:

@@ -121,8 +121,8 @@ def deleted_rows(files: pa.Table) -> int:
 class AdviceSubject:
     """The table that advice is for.
 
-    `oldest` is the first readable version, and `newest` the present version. `done` has commits, the newest
-    first, but not always all of them.
+    `oldest` is the first readable version. `newest` is the present version. `done` has commits, the newest
+    first. It need not have all of them.
     """
 
     path: Identifier | None
@@ -159,16 +159,19 @@ def advice_for(table: AdviceSubject, files: pa.Table) -> tuple[Advice, ...]:
 
 
 def _nothing_to_do(table: AdviceSubject) -> Advice:
-    """Return advice on a table without work, with the way to expire versions that are not old yet."""
+    """Return advice on a table that needs no work.
+
+    It names the command that expires young versions.
+    """
     if not table.old_versions:
         return Advice(level="good", what="No file needs to be rewritten, and no old version is kept.")
     count = table.old_versions
-    kept = "1 old version is kept" if count == 1 else f"{count:,} old versions are kept"
+    count_text = "1 old version is kept" if count == 1 else f"{count:,} old versions are kept"
     if table.keeps_all:
-        return Advice(level="good", what=f"No file needs to be rewritten. {kept}, as the policy says.")
+        return Advice(level="good", what=f"No file needs to be rewritten. {count_text}, as the policy says.")
     return Advice(
         level="good",
-        what=f"No file needs to be rewritten. {kept}, replaced less than {_words_of(_keep_age(table))} ago. "
+        what=f"No file needs to be rewritten. {count_text}, replaced less than {_words_of(_keep_age(table))} ago. "
         "To keep only the present version:",
         command=f"lakelog expire {table.name} --retain-last 1 --apply",
         sql=call("expire", table.path, ", retain_last => 1, dry_run => false"),
