@@ -76,3 +76,18 @@ def test_a_dry_run_says_that_it_was_one(catalog: Catalog) -> None:
     for dry in (catalog.expire(retain_last=1), catalog.vacuum()):
         assert isinstance(dry, list) and repr(dry).startswith("<dry run: nothing was changed")
     assert not repr(catalog.expire(retain_last=1, dry_run=False)).startswith("<dry run")
+
+
+def test_an_expired_version_is_named_by_its_table(catalog: Catalog) -> None:
+    table = conflicting(catalog).refresh()
+    catalog.expire("shop.orders", retain_last=1, dry_run=False)
+    table = table.refresh()
+    for call in (
+        lambda: table.at(version=1),
+        lambda: catalog.load_table("shop.orders", version=1),
+        lambda: table.rollback_to_version(1),
+        lambda: table.create_tag("old", 1),
+        lambda: table.changes(1, 2),
+    ):
+        with pytest.raises(LakelogError, match="^version [12] of `shop`.`orders` has expired: versions from"):
+            call()
