@@ -295,3 +295,21 @@ def test_a_warehouse_that_does_not_exist_is_an_error_and_is_not_created(
         Catalog(warehouse).list_tables()
     warehouse.mkdir()
     assert Catalog(warehouse).list_tables() == Catalog(warehouse).list_namespaces() == []
+
+
+def test_audit_takes_an_age_and_advises_on_a_name(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    recent = output_list(capsys, "audit", "--warehouse", warehouse, "--since", "1h")
+    assert recent == output_list(capsys, "audit", "--warehouse", warehouse)
+    assert run(["audit", "shop.orders", "--warehouse", warehouse]) == 2
+    assert "write --table shop.orders, or --namespace shop.orders" in capsys.readouterr().err
+
+
+def test_a_condition_for_all_rows_is_not_shown_and_notes_are_counted(
+    warehouse: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = Catalog(warehouse).load_table("shop.orders")
+    table.overwrite(table.to_arrow())
+    assert "ALWAYS_TRUE" not in output(capsys, "history", "shop.orders", "--warehouse", warehouse)
+    for number in range(2):
+        Path(warehouse, f"left{number}").write_bytes(b"x")
+    assert ": 2 notes" in output(capsys, "fsck", "--warehouse", warehouse)

@@ -82,9 +82,13 @@ def test_expire_reports_what_would_go_and_does_it_with_apply(catalog: Catalog, l
     assert "Would expire 3 versions of 1 log" in text and "2 data files" in text
     assert "Nothing was changed. To do it: lakelog expire --apply shop.orders --retain-last 1" in text
     assert objects(catalog) == objects_before
-    output = lakelog("expire", "shop.orders", "--retain-last", "1", "--apply")
-    assert "Expired 3 versions of 1 log" in output and "Nothing was changed" not in output
-    assert "No version is old enough." in lakelog("expire", "shop.orders", "--before-version", "2")
+    done = lakelog("expire", "shop.orders", "--retain-last", "1", "--apply")
+    assert "Expired 3 versions of 1 log" in done and "Nothing was changed" not in done
+    assert "No version is old enough by --before-version." in lakelog(
+        "expire", "shop.orders", "--before-version", "2"
+    )
+    text = lakelog("expire", "shop.orders")
+    assert "none was replaced more than 7 days ago" in text and "--retain-last" in text
     table = catalog.load_table("shop.orders")
     assert table.to_arrow() == rows(3) and next(table.history(limit=1)).operation == "expire"
 

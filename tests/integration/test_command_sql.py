@@ -168,3 +168,17 @@ def test_of_long_cells_no_more_is_held_than_is_shown(catalog, capsys, cell):
         tracemalloc.stop()
     assert answer.status == 200 and len(json.loads(answer.body)["rows"]) == LONG_CELLS
     assert page_bytes < LONG * LONG_CELLS / 2 and command_bytes < LONG * LONG_CELLS
+
+
+@pytest.mark.parametrize(
+    "past", ["VERSION AS OF 2", "FOR system_time as of '2026-01-01'", "AT (VERSION => 2)"]
+)
+def test_the_past_in_the_words_of_other_engines_is_refused_with_the_way_to_it(ask, past):
+    error = ask(f"SELECT * FROM shop.orders {past}", code=1)
+    assert "give a time by --as-of TIME" in error and "lakelog head TABLE --version N" in error
+
+
+def test_a_name_with_the_catalogs_name_says_to_leave_it_out(ask):
+    assert "leave the catalog's name out, as in `shop`.`orders`" in ask(
+        "SELECT * FROM lake.shop.orders", code=1
+    )

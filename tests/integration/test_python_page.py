@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs/python.md"
 
 def test_the_code_of_the_page_about_python_runs(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-    assert len(blocks) == 10
+    assert len(blocks) == 11
     names: dict[str, Any] = {}
     for block in blocks:
         code = block.replace("/tmp/warehouse", str(tmp_path / "warehouse"))

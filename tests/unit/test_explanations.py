@@ -26,6 +26,11 @@ def test_the_command_explains_a_kind_and_lists_all(capsys):
     assert "Do not simply repeat an INSERT" in capsys.readouterr().out
     assert run(["explain"]) == 0
     assert capsys.readouterr().out.split() == sorted(EXPLANATIONS)
+    for name in ("CommitConflict", "lakelog.catalog.CommitConflict", "commitconflict"):
+        assert run(["explain", name]) == 0
+        assert "commit-conflict: " in capsys.readouterr().out
+    assert run(["explain", "TableExists"]) == 0
+    assert "table-already-exists: " in capsys.readouterr().out
     assert run(["explain", "comit-conflict"]) == 2
     assert "the nearest is commit-conflict" in capsys.readouterr().err
 

@@ -91,6 +91,7 @@ from lakelog.catalog.errors import (
     ValuesGone,
     ViewExists,
 )
+from lakelog.catalog.foreign_words import MODULE as _FOREIGN_NAMES
 from lakelog.catalog.names import Location, Name
 from lakelog.catalog.scan import Scan
 from lakelog.catalog.table import Table
@@ -377,6 +378,9 @@ if not TYPE_CHECKING:  # a type checker that sees it takes any name for one that
             if name in names:
                 value = globals()[name] = getattr(import_module(module), name)
                 return value
+        if name in _FOREIGN_NAMES:
+            # An AttributeError would lose the advice in `from lakelog.catalog import …`.
+            raise ImportError(f"lakelog.catalog has no {name}: {_FOREIGN_NAMES[name]}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -33,7 +33,9 @@ from lakelog.catalog.core.logs import (
 from lakelog.catalog.core.schema import ON_DEMAND
 from lakelog.catalog.core.state import SavedCut
 from lakelog.catalog.core.writes import gathered_rows
+from lakelog.catalog.dry_run import reported
 from lakelog.catalog.errors import NoSuchTable, TableExists
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
 from lakelog.catalog.nearest import nearest
 from lakelog.catalog.table import Table
@@ -81,6 +83,7 @@ def _keyword_hint(name: str, known: Iterable[str]) -> str:
 
 
 @observed(lambda catalog: catalog._logs, apart_from=("audit", "transaction"))
+@explaining
 class Catalog(CatalogBackups, UnchangingValue):
     """Namespaces, tables, views and functions of a warehouse.
 
@@ -308,7 +311,7 @@ class Catalog(CatalogBackups, UnchangingValue):
             raise InvalidInput(
                 "a version belongs to a single table: name a table, or use older_than or retain_last"
             )
-        return expire_logs(
+        results = expire_logs(
             self._tree,
             scope,
             wish,
@@ -318,6 +321,7 @@ class Catalog(CatalogBackups, UnchangingValue):
             progress=progress,
             engine=engine,
         )
+        return reported(results, dry_run=dry_run)
 
     def vacuum(
         self,
@@ -357,7 +361,7 @@ class Catalog(CatalogBackups, UnchangingValue):
         scope = chosen_scope(
             self._tree, *_identifiers(table, namespace), location=spelled(location), progress=progress
         )
-        return vacuum_logs(self._tree, scope, wish)
+        return reported(vacuum_logs(self._tree, scope, wish), dry_run=dry_run)
 
     def maintain(
         self,

@@ -11,6 +11,7 @@ from lakelog.catalog.choices import CARRY, LEAVE, REFUSE
 from lakelog.catalog.core.files import is_elsewhere
 from lakelog.catalog.core.logs import NameTree, TableHead, Token, no_progress, observed
 from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import canonical_url
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 
 @observed(lambda catalog: catalog._logs)
+@explaining
 class CatalogBackups(CatalogErasure):
     """A catalog that can be backed up, copied and restored."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.core.logs import observed
 from lakelog.catalog.core.schema import Filter, as_predicate
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.names import Name, table_identifier
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 
 @observed(lambda catalog: catalog._logs)
+@explaining
 class CatalogErasure(CatalogNames):
     """A catalog that can erase rows."""
 

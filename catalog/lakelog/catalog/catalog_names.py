@@ -37,7 +37,7 @@ from lakelog.catalog.core.logs import (
     observed,
     watched,
 )
-from lakelog.catalog.core.schema import Schema
+from lakelog.catalog.core.schema import Schema, SparkType
 from lakelog.catalog.core.state import (
     NAMESPACE,
     PROPERTIES,
@@ -48,6 +48,7 @@ from lakelog.catalog.core.state import (
 )
 from lakelog.catalog.defined_names import DefinedNames
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.names import (
     Identifier,
     Location,
@@ -64,6 +65,7 @@ from lakelog.log.errors import NotFound, UnsupportedFormat
 
 
 @observed(lambda catalog: catalog._logs, apart_from=("history",))
+@explaining
 class CatalogNames(DefinedNames):
     """Namespaces, tables, views and functions by their names. Safe to share between threads."""
 
@@ -216,7 +218,7 @@ class CatalogNames(DefinedNames):
     def create_table(
         self,
         name: Name,
-        schema: Schema | pa.Schema,
+        schema: Schema | pa.Schema | Mapping[str, pa.DataType | SparkType],
         *,
         partition_by: Sequence[str | Mapping[str, Any]] = (),
         sort_by: Sequence[str | Mapping[str, Any]] = (),
@@ -230,8 +232,9 @@ class CatalogNames(DefinedNames):
 
         Raises TableExists (unless `if_not_exists`), NoSuchNamespace or InvalidInput.
 
-        `partition_by` and `sort_by` hold names of columns, or transforms of a column:
-        `{"transform": "bucket", "args": [16], "column": ["id"]}`. `cluster_by` holds names of columns.
+        `schema` is an Arrow schema, or has types by the names of columns: `{"id": "bigint", "day":
+        pa.date32()}`. `partition_by` and `sort_by` hold names of columns, or transforms of a column as Spark
+        writes them: `"bucket(16, id)"`, `"days(at)"`. `cluster_by` holds names of columns.
         """
         path = table_identifier(name)
         try:

@@ -14,6 +14,7 @@ from lakelog.catalog.core.ddl import (
 )
 from lakelog.catalog.core.logs import LogCache, NameTree, Token, observed
 from lakelog.catalog.core.schema import FUNCTION, SPACES, VIEW, FunctionDefinition, ViewDefinition
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 from lakelog.log.errors import FormatError
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 @observed(lambda catalog: catalog._logs)
+@explaining
 class DefinedNames:
     """Views and functions. They are parts of their namespace's log, so a change is a plain commit there."""
 

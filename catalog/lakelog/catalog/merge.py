@@ -20,10 +20,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from lakelog.catalog.core.logs import OfThisProcess, Token
 from lakelog.catalog.core.writes import merge_clauses as clauses
+from lakelog.catalog.foreign_calls import explaining
 
 T = TypeVar("T")
 
 
+@explaining
 @dataclass(frozen=True, slots=True)
 class Merge(OfThisProcess, Generic[T]):
     """The clauses of a merge, about rows of a table and of a source.
@@ -40,6 +42,10 @@ class Merge(OfThisProcess, Generic[T]):
 
     _apply: Callable[[Sequence[clauses.MergeClause], Token | None], T]
     _clauses: tuple[clauses.MergeClause, ...] = ()
+
+    def __repr__(self) -> str:
+        clauses = f"{len(self._clauses)} clause{'' if len(self._clauses) == 1 else 's'}"
+        return f"<Merge with {clauses}, which has changed nothing: execute() changes the table>"
 
     def when_matched_update(self, updates: Mapping[str, Any], predicate: str | None = None) -> Merge[T]:
         """Set columns of rows that match a row of the source."""

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
 from lakelog.catalog.core.logs import PickledHead, TableHead, UnchangingValue, as_operation, observed, watched
-from lakelog.catalog.core.parquet import ID_FIELDS, read_files
+from lakelog.catalog.core.parquet import ID_FIELDS, read_files, with_row_ids
 from lakelog.catalog.core.planning import (
     Aggregate,
     AndCondition,
@@ -23,8 +22,6 @@ from lakelog.catalog.core.planning import (
     terms,
 )
 from lakelog.catalog.core.schema import (
-    AtomicType,
-    Field,
     Filter,
     Predicate,
     Schema,
@@ -37,9 +34,11 @@ from lakelog.catalog.core.tools import (
     as_html,
     checked_count,
     last_rows,
+    limited,
     sample_of_batches,
     sample_of_files,
 )
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.names import check_list
 from lakelog.log.errors import InvalidInput
 
@@ -48,6 +47,7 @@ _MOST_ROWS = 2**63 - 1
 
 
 @observed(lambda scan: scan._head.logs, lambda scan: scan._head.name, apart_from=("head", "sample", "tail"))
+@explaining
 class Scan(ArrowRows, UnchangingValue):
     """A prepared read. It makes no request to the store before a method is called."""
 
@@ -65,6 +65,8 @@ class Scan(ArrowRows, UnchangingValue):
             raise InvalidInput("the scan has no columns: name at least one, or leave columns out")
         if columns is not None and len({name.lower() for name in columns}) < len(columns):
             raise InvalidInput(f"the columns {', '.join(columns)} have one of them twice: leave one out")
+        if limit is not None and (isinstance(limit, bool) or not hasattr(type(limit), "__index__")):
+            raise InvalidInput(f"the limit {limit!r} is not a number of rows: give a whole number")
         if limit is not None and limit < 0:
             raise InvalidInput(f"the limit of {limit} rows is negative: use 0 or more")
         predicate = None if filter is None else as_predicate(filter)
@@ -155,15 +157,7 @@ class Scan(ArrowRows, UnchangingValue):
     def _row_schema(self) -> Schema:
         """The columns of the table, and the row id columns if the scan has them."""
         schema = self._metadata.schema
-        if not self._row_ids:
-            return schema
-        ids = (
-            Field(id=schema.last_id + count, name=field.name, type=AtomicType("long"))
-            for count, field in enumerate(ID_FIELDS, start=1)
-        )
-        return msgspec.structs.replace(
-            schema, fields=(*schema.fields, *ids), last_id=schema.last_id + len(ID_FIELDS)
-        )
+        return with_row_ids(schema) if self._row_ids else schema
 
     def _narrowed(
         self, columns: Sequence[str] | None, conditions: Sequence[Predicate], limit: int | None
@@ -178,7 +172,7 @@ class Scan(ArrowRows, UnchangingValue):
         with watch.working():
             plan = self._head.plan_bound(predicate, limit=least)
             batches = self._rows_of(plan, result_schema, predicate)
-        return pa.RecordBatchReader.from_batches(result_schema, _limited(watch.each(batches), least))
+        return pa.RecordBatchReader.from_batches(result_schema, limited(watch.each(batches), least))
 
     def _rows_of(
         self, plan: pa.Table, chosen: pa.Schema, predicate: Bound | None
@@ -216,18 +210,6 @@ class Scan(ArrowRows, UnchangingValue):
 
     def _prepared(self) -> Scan:
         return self
-
-
-def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    if limit is None:
-        yield from batches
-        return
-    rows_left = limit
-    for batch in batches:
-        if rows_left <= 0:
-            return
-        yield batch.slice(0, rows_left)
-        rows_left -= batch.num_rows
 
 
 def _unpickled(

@@ -42,6 +42,7 @@ from lakelog.catalog.core.writes import (
     tags_and_branches,
 )
 from lakelog.catalog.errors import DoneInPart
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.names import Location, spelled
 from lakelog.catalog.table_alteration import TableAlteration
 from lakelog.catalog.table_version import TableVersion
@@ -60,6 +61,7 @@ _TO_ROWS = "Use the table itself, or set_current_version for rows only"
 
 
 @observed(lambda table: table.table_head.logs, lambda table: table.name, apart_from=("alteration", "merge"))
+@explaining
 class Table(TableVersion, DefinitionMethods):
     """A version of a table, which can be changed into a newer version, unless it is of the past or on a tag."""
 
@@ -125,7 +127,7 @@ class Table(TableVersion, DefinitionMethods):
     ) -> Table:
         """Replace all rows, or the rows for which `filter` is true, by the rows of `data`.
 
-        Raises Unsupported as `delete`.
+        The rows of `data` need not match `filter`. Raises Unsupported as `delete`.
         """
         head, condition = self._writable("write to"), ALWAYS_TRUE if filter is None else filter
         return self._with(arrow_rows.write_rows(head, OperationKind.OVERWRITE, data, condition, token))
@@ -156,8 +158,8 @@ class Table(TableVersion, DefinitionMethods):
             table = table.update({"price": "price * 2", "seen": True}, col("id") > 5)
 
         A text is an expression in DuckDB's SQL over the row's columns (a text in quotes: `"'new'"`). Any
-        other value of Python is taken as it is. Raises Unsupported as `delete`, CommitConflict, InvalidInput
-        or CheckViolated.
+        other value of Python is taken as it is. A value is cast to the column's type as Spark stores it. Raises
+        Unsupported as `delete`, CommitConflict, InvalidInput or CheckViolated.
         """
         from lakelog.catalog.core.writes import update
 

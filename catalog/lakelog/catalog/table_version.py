@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
 
@@ -32,6 +32,7 @@ from lakelog.catalog.core.state import (
     entries_of,
 )
 from lakelog.catalog.core.tools import ArrowRows
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.names import Identifier, check_list
 from lakelog.catalog.scan import Scan
 from lakelog.catalog.times import Moment, moment_of, time_us
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     lambda table: table.name,
     apart_from=("scan", "head", "tail", "sample", "history", "inspect", "iceberg_obstacles"),
 )
+@explaining
 class TableVersion(ArrowRows, UnchangingValue):
     """A version of a table. If it was opened by a name, it belongs to that name (see `TableRenamed`)."""
 
@@ -63,6 +65,14 @@ class TableVersion(ArrowRows, UnchangingValue):
 
     def _with(self, head: TableHead, *, of_the_past: bool = False) -> Self:
         return type(self)(head, of_the_past=of_the_past)
+
+    def __len__(self) -> NoReturn:
+        raise TypeError(
+            "a table has no length: write table.row_count, or len(table.arrow_schema) for its columns"
+        )
+
+    def __bool__(self) -> bool:
+        return True  # without a look at its length
 
     def __repr__(self) -> str:
         return f"<Table {self.name} version {self.version}>"
@@ -183,7 +193,7 @@ class TableVersion(ArrowRows, UnchangingValue):
     @property
     def refs(self) -> Mapping[str, Ref]:
         """The tags and branches of this version, by name."""
-        return self.table_head.state.refs
+        return _RefsByName(self.table_head.state.refs)
 
     @property
     def rows_changed(self) -> RowCounts | None:
@@ -219,8 +229,8 @@ class TableVersion(ArrowRows, UnchangingValue):
             base_table = self if is_now else self.at(version=version, timestamp=timestamp)
             ref_head = base_table.table_head.on(ref)
             return self._with(ref_head, of_the_past=base_table.is_past or ref_head.is_tag)
-        if version is not None and type(version) is not int:
-            raise InvalidInput(f"{version!r} is not a version: give a whole number, or a timestamp=")
+        if version is not None:
+            _check_version(version, "or a timestamp=")
         if (version is None) == (timestamp is None):
             raise InvalidInput(
                 "the past of a table is loaded by version or by timestamp: give exactly one of them"
@@ -235,6 +245,8 @@ class TableVersion(ArrowRows, UnchangingValue):
     def history(self, *, limit: int | None = None) -> History:
         """Return the changes of the table up to this version, the newest first, as an iterator that reads
         lazily."""
+        if limit is not None and type(limit) is not int:
+            raise InvalidInput(f"the limit {limit!r} is not a number of changes: give a whole number")
         watch = watched(self.table_head.logs, "history", self.name)
         return History(self.name, watch.each(self._history(limit)), self._newest)
 
@@ -328,12 +340,16 @@ class TableVersion(ArrowRows, UnchangingValue):
         deleted.
 
         An updated row is deleted and inserted, or, with `updates`, the two halves of an update. With `net`, a
-        row has the change between before `first` and after `last`, if any. In a transaction, these are the
+        row has the change between before `first` and after `last`, if any. That also holds if
+        it was updated to other values and back. In a transaction, these are the
         changes of committed versions, with their columns. Raises NotFound if a version does not exist or has
         expired.
         """
         from lakelog.catalog.looking.changelog import ChangeRange, Changes, changelog_of
 
+        _check_version(first, "or read times by Spark's CHANGES")
+        if last is not None:
+            _check_version(last, "or None for this version")
         log = changelog_of(self, ChangeRange(start_version=first, end_version=last))
         return Changes(log, columns, net=net, updates=updates)
 
@@ -343,7 +359,17 @@ class TableVersion(ArrowRows, UnchangingValue):
 
     def __dir__(self) -> list[str]:
         """Return the names for users. `table_head` is for the other rooms, and for the engine's door."""
-        return [name for name in super().__dir__() if name != "table_head"]
+        return [name for name in super().__dir__() if name not in ("table_head", "__len__", "__bool__")]
+
+
+def _check_version(version: object, instead: str) -> None:
+    if type(version) is not int:
+        raise InvalidInput(f"{version!r} is not a version: give a whole number, {instead}")
+
+
+class _RefsByName(dict[str, Ref]):
+    def __call__(self) -> NoReturn:
+        raise TypeError("a table's tags and branches are no method: write table.refs")
 
 
 def _unpickled(made: type[TableVersion], head: PickledHead, is_past: bool) -> TableVersion:

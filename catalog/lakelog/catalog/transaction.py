@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NoReturn
 
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.core.logs import (
+    RUN_TRANSACTION,
     ConsistentCut,
     JointLogChange,
     LineLog,
@@ -26,6 +27,7 @@ from lakelog.catalog.core.logs import (
     TableHead,
     TransactionLog,
     TransactionLogs,
+    advising,
     observed,
     seen_on,
     write_as,
@@ -36,6 +38,7 @@ from lakelog.catalog.core.schema import ISOLATION, SERIALIZABLE, SNAPSHOT, Filte
 from lakelog.catalog.core.state import PROPERTIES, NamespaceState, TableDropped, TableState, author_of, encode
 from lakelog.catalog.core.writes import changed_rows
 from lakelog.catalog.errors import CommitConflict, LocationTaken, NoSuchRef
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.outside_only import OutsideOnly
 from lakelog.log import Commit, Draft, LogView, each_change
 from lakelog.log.errors import (
@@ -51,6 +54,7 @@ from lakelog.log.errors import (
 
 
 @observed(lambda transaction: transaction._overlay)
+@explaining
 class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
     """A catalog as of now, with changes that no other reader sees before `commit`.
 
@@ -121,7 +125,7 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
             f"commit {self.commit_id} of this transaction was begun: nothing else can be changed in it"
         )
         try:
-            with writing_as({}), self._overlay.validating(self._validate_written):
+            with writing_as({}), advising(RUN_TRANSACTION), self._overlay.validating(self._validate_written):
                 self._commit(was_unknown)
         except CommitUnknown:
             raise

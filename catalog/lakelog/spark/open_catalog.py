@@ -133,7 +133,15 @@ class ServedCatalog:
 
     @contextmanager
     def writing_for(self, asked: Request) -> Iterator[None]:
-        """Inside, commits name the user and the statement, if the request does."""
+        """Inside, commits name the user and the statement, if the request does.
+
+        A conflict advises to run the statement again.
+        """
+        with engine.advising(engine.RUN_STATEMENT), self._named_in_commits(asked):
+            yield
+
+    @contextmanager
+    def _named_in_commits(self, asked: Request) -> Iterator[None]:
         statement: UserStatement | None = getattr(asked, "query", None)
         transaction: str | None = getattr(asked, "transaction", None)
         if statement is None:

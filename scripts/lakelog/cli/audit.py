@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -13,6 +14,7 @@ import msgspec
 from lakelog.catalog.looking.audit import AuditEntry
 from lakelog.catalog.looking.pictures import what_was_done
 from lakelog.catalog.names import identifier, quoted_where_needed
+from lakelog.catalog.times import age_of
 from lakelog.cli import answer
 from lakelog.cli.options import LOG, REFERENCE, Place, is_location, limit_option, takes_place
 
@@ -22,7 +24,11 @@ ROWS_PER_TABLE = 500
 
 
 @click.command()
-@click.option("--since", metavar="TIME", help="From this time on: 2026-11-20, or 2026-11-20 08:00 (UTC).")
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="From 2026-11-20, 2026-11-20 08:00 (UTC) or an age: 1h, 7d.",
+)
 @click.option("--until", metavar="TIME", help="Up to this time. A date alone means its whole day.")
 @click.option(
     "--table",
@@ -57,6 +63,7 @@ def audit(
     Each commit is verified: its hash, and that it continues the commit before it. Damage is shown in its place, and
     makes the exit code 4. Expired versions are shown as such, and their hashes are verified too.
     """
+    since, until = _moment(since), _moment(until)
     at_a_place = table is not None and is_location(table)
     catalog = place.catalog_for(table if at_a_place and table is not None else "")
     entries = catalog.audit(
@@ -89,6 +96,12 @@ def audit(
 
 
 COMMANDS = (audit,)
+
+
+def _moment(text: str | None) -> str | None:
+    """Return a time; of an age, the time that is so long ago."""
+    age = None if text is None else age_of(text)
+    return text if age is None else (dt.datetime.now(dt.UTC) - age).isoformat()
 
 
 def in_json(entry: AuditEntry) -> dict[str, Any]:

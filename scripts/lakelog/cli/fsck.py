@@ -13,7 +13,7 @@ from lakelog.catalog.names import identifier
 from lakelog.catalog.operations.maintaining import FSCK
 from lakelog.cli import answer
 from lakelog.cli.locations import warehouse_above
-from lakelog.cli.operations import command_of
+from lakelog.cli.operations import command_of, counted
 from lakelog.cli.options import Place, is_location
 from lakelog.cli.progress import Progress
 from lakelog.log import LogOptions, NotFound
@@ -89,11 +89,15 @@ def _home(place: Place, what: str) -> str:
     return place.warehouse if is_table else what
 
 
+def _counted(number: int, severity: Severity) -> str:
+    return counted(number, "note") if severity is Severity.NOTE else f"{answer.count(number)} {severity}"
+
+
 def _summary(findings: Findings) -> str:
     object_counts = ", ".join(
         f"{answer.count(number)} {kind}" for kind, number in sorted(findings.checked.items())
     )
     finding_counts = ", ".join(
-        f"{len(findings.of(severity))} {severity}" for severity in Severity if findings.of(severity)
+        _counted(len(findings.of(severity)), severity) for severity in Severity if findings.of(severity)
     )
     return f"checked {object_counts or 'nothing: the warehouse is empty'}: {finding_counts or 'nothing to report'}"

@@ -51,15 +51,30 @@ def help_command(context: click.Context, name: str | None) -> None:
     click.echo(command.get_help(click.Context(command, info_name=name, parent=root)))
 
 
+def _kind_of_class(name: str) -> str | None:
+    """Return the kind of errors of a class, which may be named with its module."""
+    import lakelog.catalog.errors  # noqa: F401, PLC0415  it takes long, and has the classes that are looked for
+    from lakelog.log.errors import LakelogError
+
+    classes = [LakelogError]
+    for error_class in classes:
+        classes += error_class.__subclasses__()
+    name = name.rpartition(".")[2].lower()
+    return next((each.kind for each in classes if each.__name__.lower() == name), None)
+
+
 @click.command()
 @click.argument("kind", required=False)
 @takes_place
 def explain(place: Place, kind: str | None) -> None:
     """Say what to do about a kind of error.
 
-    The KIND is printed behind the text of an error. Without it, all kinds are listed. The page of errors on the site
-    says the same, with all messages of each kind.
+    The KIND is printed behind the text of many errors, and with --json for all of them. It may be the name of an
+    error's class in Python, such as CommitConflict. Without a KIND, all kinds are listed. The page of errors on the
+    site says the same, with all messages of each kind.
     """
+    if kind is not None and kind not in EXPLANATIONS:
+        kind = _kind_of_class(kind) or kind
     if kind is not None and kind not in EXPLANATIONS:
         near = get_close_matches(kind, EXPLANATIONS, n=1)
         hint = f"; the nearest is {near[0]}" if near else ""

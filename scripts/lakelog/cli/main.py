@@ -7,6 +7,7 @@ the command line itself is wrong.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ from lakelog.cli.commands import (
 from lakelog.cli.help import first_steps
 from lakelog.cli.options import COMMAND_LINE, with_shared_options
 from lakelog.log.errors import LakelogError
+
+_EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+)\)")
 
 
 class _Commands(click.Group):
@@ -118,6 +121,9 @@ def _options(arguments: Sequence[str]) -> Sequence[str]:
 
 
 def _usage_message(error: click.UsageError) -> str:
+    extra = _EXTRA.match(error.format_message())
+    if extra is not None and error.ctx is not None and error.ctx.command.name == "audit":
+        return f"{error.format_message().rstrip('.')}: write --table {extra[1]}, or --namespace {extra[1]}"
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error.format_message()
     options = [

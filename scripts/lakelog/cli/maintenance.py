@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from lakelog.catalog.keeping.maintenance import VACUUM_DEFAULT_AGE, Expired, Vacuumed
+from lakelog.catalog.keeping.maintenance import EXPIRE_DEFAULT_AGE, VACUUM_DEFAULT_AGE, Expired, Vacuumed
 from lakelog.catalog.operations.maintaining import COMPACT, EXPIRE, VACUUM
 from lakelog.catalog.times import age_text
 from lakelog.cli import answer
@@ -54,11 +54,18 @@ def expire(place: Place, name: str, **wish: Any) -> None:
     if place.as_json:
         answer.in_json({"dry_run": wish["dry_run"], "logs": answer.facts(logs)})
     else:
-        _report_expired(logs, dry_run=wish["dry_run"])
+        _report_expired(logs, limit=limits_given[0] if limits_given else None, dry_run=wish["dry_run"])
     _end(logs)
 
 
-def _report_expired(found: Sequence[Expired], *, dry_run: bool) -> None:
+_NOTHING_TO_EXPIRE = (
+    f"No version is old enough: none was replaced more than {EXPIRE_DEFAULT_AGE.days} days ago, or than the property "
+    "lakelog.maintenance.keep-for says. To expire others, give --older-than, --before-version or --retain-last."
+)
+
+
+def _report_expired(found: Sequence[Expired], *, limit: str | None, dry_run: bool) -> None:
+    """Show the expired versions. `limit` is the option that says which, None for the policy."""
     answer.rows(
         ("log", ">versions", ">kept from", ">metadata", ">data files", ">size", ""),
         [
@@ -74,7 +81,7 @@ def _report_expired(found: Sequence[Expired], *, dry_run: bool) -> None:
             for log in found
             if log.commits or log.kept_for_cuts
         ],
-        empty="No version is old enough.",
+        empty=_NOTHING_TO_EXPIRE if limit is None else f"No version is old enough by {limit}.",
     )
     versions, logs = sum(log.versions for log in found), sum(1 for log in found if log.commits)
     if logs:

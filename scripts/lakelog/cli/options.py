@@ -83,6 +83,10 @@ class Place:
 
     def catalog(self) -> Catalog:
         """Return the catalog of the warehouse. Raises NotFound if there is none, because commands do not create one."""
+        # A conflict advises to run the command again, until the command ends.
+        context = click.get_current_context(silent=True)  # None while a shell completes a name
+        if context is not None:
+            context.with_resource(engine.advising(engine.RUN_COMMAND))
         catalog = Catalog(self.required_warehouse, options=self.store_options, observe=self.costs)
         engine.places(catalog).check_there()
         return catalog

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
+from tests.integration.catalog.writes.test_store_assignment import BEYOND, COLUMNS, NOT_ASSIGNED, STORED
 from tests.spark.conftest import Lake
 from tests.spark.sql.rows import MODES, in_mode
 
@@ -310,3 +311,29 @@ def test_a_merge_from_python_does_what_sparks_merge_does(
     modes = MODES if request.config.getoption("--full") else [MODES[list(CASES).index(name) % 2]]
     for mode in modes:
         merged(lake, name, mode)
+
+
+def test_an_update_stores_values_as_spark_does(lake: Lake) -> None:
+    rows = pa.table({"float": pa.array([1.5], pa.float32()), "long": [1]})
+    lake.catalog.create_table("stored", pa.schema(COLUMNS)).append(rows)
+
+    texts: dict[str, list[str]] = {}
+    answers: dict[str, list[Any]] = {}
+    for column, text, value in STORED:
+        texts.setdefault(column, []).append(text)
+        answers.setdefault(column, []).append(value)
+    for number in range(max(map(len, texts.values()))):
+        here = {column: each[number] for column, each in texts.items() if number < len(each)}
+        lake.sql("UPDATE lake.stored SET float = CAST(1.5 AS FLOAT)")
+        lake.sql(
+            "UPDATE lake.stored SET " + ", ".join(f"`{column}` = {text}" for column, text in here.items())
+        )
+        (row,) = lake.catalog.load_table("stored").to_arrow().to_pylist()
+        assert {column: row[column] for column in here} == {
+            column: answers[column][number] for column in here
+        }
+    for column, text in (*BEYOND, *NOT_ASSIGNED):
+        # For NaN and Infinity in a DECIMAL Spark stores NULL, which Python refuses to do.
+        if "Infinity" not in text:
+            with pytest.raises(Exception, match="CAST_OVERFLOW|CANNOT_SAFELY_CAST"):
+                lake.sql(f"UPDATE lake.stored SET `{column}` = {text}")

@@ -53,6 +53,7 @@ OURS = {
 INSIDE = {
     "ErasureWork": "how an engine reads and writes rows for an erasure; users leave it out",
     "Picture": "the facts of a Sheet, whose public form is their JSON",
+    "WrongCall": "a TypeError with advice, which users catch as that or as InvalidInput",
     "TableHead": "what the rooms hand to each other; users have Table",
     "Changelog": "what Changes reads, and engines by their own requests",
     "FileSet": "of a table's state; users have files by `Table.plan`",

@@ -51,7 +51,17 @@ def test_an_error_about_a_table_a_namespace_or_a_column_suggests_the_nearest(tmp
     assert "list its namespace" in error(lambda: catalog.load_table("shop.visits"))
     assert "`shop`: it is a namespace" in error(lambda: catalog.load_table("shop"))
     assert "`shop`.`orders`: it is a table" in error(lambda: catalog.list_tables("shop.orders"))
-    assert "write its namespace before the name" in error(lambda: catalog.load_table("orders"))
+    assert meant_text in error(lambda: catalog.load_table("orders"))
+    assert "write its namespace before the name" in error(lambda: catalog.load_table("visits"))
+    for name in ("Shop.Orders", "shp.ordres", "SHOP.orders"):
+        fresh = Catalog(catalog.warehouse)
+        assert meant_text in error(lambda fresh=fresh, name=name: fresh.load_table(name)), name
+    leave_out = "leave the catalog's name out, as in `shop`.`orders`"
+    assert leave_out in error(lambda: Catalog(catalog.warehouse).load_table("lake.shop.orders"))
+    assert "leave the catalog's name out, as in `shop`" in error(lambda: catalog.list_tables("lake.shop"))
+    assert "there is a namespace `shop`, without that name" in error(
+        lambda: catalog.load_table("Shop.visits")
+    )
     assert "did you mean `shop`?" in error(lambda: catalog.list_tables("shopp"))
     assert "did you mean customer?; the columns are customer, at" in error(
         lambda: table.scan(["costumer"]).to_arrow()

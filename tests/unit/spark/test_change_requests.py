@@ -7,6 +7,7 @@ import pytest
 from tests.unit.spark.asking import EVERYTHING, ask, reference
 from tests.unit.spark.test_procedures import append, begin, create, fresh
 
+from lakelog.catalog import CommitConflict
 from lakelog.log.errors import NotFound
 
 __all__ = ["fresh"]
@@ -71,3 +72,14 @@ def test_changes_up_to_a_version_are_loaded_where_some_expired_and_refused_where
     with pytest.raises(NotFound, match="from version 1 to 4 can no longer be read"):
         files(dispatch, "plan_changes", found, first=1, last=4)
     assert files(dispatch, "plan_changes", found, first=4, last=4) == 1
+
+
+def test_a_conflict_of_a_statement_advises_to_run_it_again(fresh):
+    dispatch = fresh()
+    create(dispatch, "t")
+    facts = ask(dispatch, "load_table", identifier=["t"])
+    append(dispatch, facts)
+    facts = ask(dispatch, "load_table", identifier=["t"])
+    dispatch.catalog.load_table("t").append(pa.table({"id": [7]}))
+    with pytest.raises(CommitConflict, match="Nothing was changed: run the statement again"):
+        ask(dispatch, "delete", **reference(facts), predicate=EVERYTHING)

@@ -22,12 +22,15 @@ from lakelog.catalog.core.files import (
     joined,
 )
 from lakelog.catalog.core.logs import (
+    RUN_COMMAND,
+    RUN_STATEMENT,
     FoundName,
     LogCache,
     NameTree,
     TableHead,
     Token,
     WarehouseStores,
+    advising,
     check_not_own,
     writer_facts,
     writing_as,

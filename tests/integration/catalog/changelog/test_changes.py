@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import patch
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -478,3 +479,27 @@ def test_what_cannot_be_among_changes_is_known_without_reading_them(table: Table
     assert said(small, small.version) == (False, False, False)
     back = small.rollback_to_version(4)
     assert said(back, back.version) == (True, True, False)
+
+
+def test_changes_have_the_forms_of_rows(table: Table) -> None:
+    table = table.delete("id = 1")
+    last = table.changes(table.version)
+    assert last.to_pandas()[["_change_type", "id"]].to_numpy().tolist() == [["delete", 1]]
+    assert last.to_polars().select("id").collect().to_dicts() == [{"id": 1}]
+    assert pa.table(last).num_rows == 1 and last.arrow_schema == last.schema
+    everything = table.changes(1).to_polars().filter(pl.col("_change_type") == "insert", pl.col("id") < 3)
+    assert sorted(everything.collect()["id"].to_list()) == [0, 1, 2]
+    assert table.changes(1).to_polars().head(3).collect().height == 3
+
+
+def test_changes_merges_and_refs_are_shown(table: Table) -> None:
+    shown = table.changes(2, 3, net=True)
+    assert "versions 2 to 3" in repr(shown) and "to_pandas()" in repr(shown)
+    assert "_change_type" in shown._repr_html_() and "2 to 3" in shown._repr_html_()
+    merge = table.merge(rows(range(1)), on="id").when_matched_delete()
+    assert "1 clause," in repr(merge) and "execute()" in repr(merge)
+    table = table.create_tag("checked").create_branch("trial")
+    assert repr(dict(table.refs)) == str(table.refs)
+    assert "'checked': <tag made from version 3>" in repr(table.refs) and "<branch made from" in repr(
+        table.refs
+    )

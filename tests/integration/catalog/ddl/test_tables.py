@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
@@ -276,3 +278,33 @@ def test_tables_are_listed_with_those_of_namespaces_below(catalog: Catalog) -> N
         assert catalog.list_tables("a", recursive=True) == names[:2]
     with pytest.raises(NoSuchNamespace):
         catalog.list_tables("a.b", recursive=True)
+
+
+def test_a_schema_may_be_types_by_names(catalog: Catalog) -> None:
+    types = {"id": "bigint", "price": "decimal(10,2)", "at": pa.timestamp("us", "UTC"), "n": "int"}
+    table = catalog.create_table("t", types, partition_by=["bucket(4, id)"], sort_by=["at desc"])
+    assert [str(field.type) for field in table.schema.fields] == [
+        "long",
+        "decimal(10,2)",
+        "timestamp",
+        "integer",
+    ]
+    assert table.spec.fields[0].name == "id_bucket" and table.sort_order.fields[0].direction == "desc"
+    table = table.add_partition_field("days(at)").drop_partition_field("bucket(4, id)")
+    assert [field.name for field in table.spec.fields] == ["at_day"]
+    assert table.append(pa.table({"id": [1], "n": [2]})).row_count == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("id bigint", 'a dict of types by names, such as {"id": "bigint"'),
+        (pa.table({"id": [1]}), "write rows.schema"),
+        (pd.DataFrame({"id": [1]}), r"write pyarrow.table\(rows\).schema"),
+        ({"id": int}, "such as pa.int64"),
+        ({}, "is not a schema"),
+    ],
+)
+def test_anything_else_is_no_schema(catalog: Catalog, given: Any, why: str) -> None:
+    with pytest.raises(InvalidInput, match=why):
+        catalog.create_table("t", given)

@@ -58,6 +58,13 @@ def test_advice_says_what_a_compaction_reads_and_writes_and_it_does(catalog: Cat
     table.compact()
     (after,) = table.health().advice
     assert after.level == "good" and table.health().last_day.upkeep == 1
+    assert (
+        "No file needs to be rewritten. 7 old versions are kept" in after.what and "7 days ago" in after.what
+    )
+    assert after.command == "lakelog expire shop.orders --retain-last 1 --apply"
+    table.set_properties({"lakelog.maintenance.keep-for": "never"})
+    (after,) = table.health().advice
+    assert after.what.endswith("8 old versions are kept, as the policy says.") and after.command is None
 
 
 def test_health_is_read_from_metadata_alone(catalog: Catalog) -> None:

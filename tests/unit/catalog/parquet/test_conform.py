@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -14,6 +16,7 @@ from lakelog.catalog.core.schema.types import AtomicType, Default, Field, ListTy
 from lakelog.log.errors import InvalidInput, Unsupported
 
 LONG = AtomicType("long")
+TIMES = pd.Series([pd.Timestamp("2026-01-01")])
 
 
 def schema_of(type: Type | str, **rest: Any) -> Schema:
@@ -210,3 +213,34 @@ def test_nulls_below_null_structs_do_not_count() -> None:
                 conform(rows, schema_of(inner))
         else:
             assert conform(rows, schema_of(inner)).column("c").to_pylist() == kept
+
+
+@pytest.mark.parametrize(
+    ("given", "type", "words", "convert"),
+    [
+        (TIMES, "timestamp", '.dt.tz_localize("UTC")', lambda of: of.dt.tz_localize("UTC")),
+        (TIMES.dt.tz_localize("UTC"), "timestamp_ntz", ".dt.tz_localize(None)", lambda of: of.dt.tz_localize(None)),
+        (pd.Series([1.0, None]), "long", '.astype("Int64")', lambda of: of.astype("Int64")),
+        (pa.array([1.25, None]), "decimal(5,2)", ".cast(pa.decimal128(5, 2))", lambda of: of.cast(pa.decimal128(5, 2))),
+        (pa.array(["1.25"]), "decimal(5,2)", ".cast(pa.decimal128(5, 2))", lambda of: of.cast(pa.decimal128(5, 2))),
+        (pd.Series([1.5]), "float", '.astype("float32")', lambda of: of.astype("float32")),
+        (pd.Series(["2026-01-01"]), "date", "pd.to_datetime(…).dt.date", lambda of: pd.to_datetime(of).dt.date),
+        (pd.Series(["2026-01-01"]), "timestamp", "(…, utc=True)", lambda of: pd.to_datetime(of, utc=True)),
+        (pd.Series(["2026-01-01"]), "timestamp_ntz", "pd.to_datetime(…)", pd.to_datetime),
+    ],
+)  # fmt: skip
+def test_the_error_names_a_conversion_that_works(given: Any, type: str, words: str, convert: Any) -> None:
+    def rows(values: Any) -> pa.Table:
+        return column(pa.Array.from_pandas(values) if isinstance(values, pd.Series) else values)
+
+    with pytest.raises(InvalidInput, match=f"^the column c is of type .*{re.escape(words)}"):
+        conform(rows(given), schema_of(type))
+    assert conform(rows(convert(given)), schema_of(type)).num_rows == len(given)
+
+
+def test_integers_become_decimals_if_they_fit() -> None:
+    assert conform(column(pa.array([5, None])), schema_of("decimal(4,2)")).column("c")[0].as_py() == Decimal(
+        "5.00"
+    )
+    with pytest.raises(InvalidInput, match="does not fit"):
+        conform(column(pa.array([100])), schema_of("decimal(4,2)"))

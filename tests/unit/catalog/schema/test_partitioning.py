@@ -151,3 +151,46 @@ def test_specs_and_sort_orders_survive_json() -> None:
 def test_truncated_decimals_get_room_for_rounding_down() -> None:
     assert result_type(Transform("truncate", 100), AtomicType("decimal(4,2)")).name == "decimal(11,2)"
     assert result_type(Transform("truncate", 100), AtomicType("decimal(38,0)")).name == "decimal(38,0)"
+
+
+@pytest.mark.parametrize(
+    ("text", "transform", "args", "column"),
+    [
+        ("bucket(4, id)", "bucket", [4], ["id"]),
+        ("BUCKET( 4 , `id` )", "bucket", [4], ["id"]),
+        ("truncate(2, p.Country)", "truncate", [2], ["p", "Country"]),
+        ("years(ts)", "year", [], ["ts"]),
+        ("months(ts)", "month", [], ["ts"]),
+        ("days(ts)", "day", [], ["ts"]),
+        ("hours(ts)", "hour", [], ["ts"]),
+    ],
+)
+def test_a_transform_may_be_a_text_as_spark_writes_it(
+    text: str, transform: str, args: list[int], column: list[str]
+) -> None:
+    written = {"transform": transform, "args": args, "column": column}
+    assert spec_from_transforms([text], SCHEMA) == spec_from_transforms([written], SCHEMA)
+    assert sort_order_from([text], SCHEMA) == sort_order_from([written], SCHEMA)
+
+
+@pytest.mark.parametrize("text", ["foo(id)", "bucket(id)", "bucket(4)", "days(4, ts)", "bucket(4, id, ts)"])
+def test_a_text_that_is_no_transform_names_the_forms(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"neither a column nor a transform: write bucket\(16, a\)"):
+        spec_from_transforms([text], SCHEMA)
+
+
+def test_a_column_may_be_called_like_a_transform() -> None:
+    schema = assign_ids(
+        [Field(name=name, type=AtomicType("long")) for name in ("a", "bucket(4, a)", "a desc")]
+    )
+    (field,) = spec_from_transforms(["bucket(4, a)"], schema).fields
+    assert field.transform.name == "identity" and field.source_id == schema.find(("bucket(4, a)",)).id
+    assert sort_order_from(["a desc"], schema).fields[0].direction == "asc"
+
+
+def test_a_text_of_a_sort_order_may_have_a_direction() -> None:
+    written = [
+        {"column": ["id"], "direction": "desc"},
+        {"column": ["ts"], "direction": "asc", "nulls": "last"},
+    ]
+    assert sort_order_from(["id DESC", "ts asc nulls last"], SCHEMA) == sort_order_from(written, SCHEMA)

@@ -88,7 +88,7 @@ def define(
             raise_exists(kind, identifier)
         if expected is not None and present is not None and present.definition != expected:
             raise CommitConflict(
-                f"the {kind} {quoted(identifier)} was changed by another client meanwhile: run the statement again",
+                f"the {kind} {quoted(identifier)} was changed by another client in the meantime: repeat the change",
                 version=view.version,
             )
         id = present.id if present is not None else new_id

@@ -45,6 +45,7 @@ from lakelog.catalog.core.state.namespace_state import (
 from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.errors import CommitConflict, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable
 from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.next_step import in_words
 from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import ConflictError, FormatError, InvalidInput, LogSealed, NotFound
 
@@ -439,5 +440,6 @@ def _not_empty(namespace: Identifier, state: NamespaceState) -> NamespaceNotEmpt
     names = [name for entries in state.entries.values() for name in entries]
     name_list = ", ".join(quoted([name]) for name in names[:5]) + (", …" if len(names) > 5 else "")
     return NamespaceNotEmpty(
-        f"the namespace {quoted(namespace)} is not empty: it holds {name_list}. Drop these first, or use CASCADE"
+        f"the namespace {quoted(namespace)} is not empty: it holds {name_list}. Drop these first, or "
+        + in_words(python="give cascade=True", elsewhere="use CASCADE")
     )

@@ -24,6 +24,7 @@ from lakelog.catalog.core.state.namespace_state import (
 )
 from lakelog.catalog.errors import NamespaceExists
 from lakelog.catalog.names import Identifier, check_namespace, quoted
+from lakelog.catalog.next_step import in_words
 from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import AlreadyExists, InvalidInput
 
@@ -142,4 +143,10 @@ def _checked(tree: NameTree, properties: Mapping[str, str]) -> Mapping[str, str]
 
 
 def _exists(namespace: Identifier) -> NamespaceExists:
-    return NamespaceExists(f"there is a namespace {quoted(namespace)} already: choose another name")
+    instead = in_words(
+        python="or give if_not_exists=True if it may exist",
+        elsewhere="or write IF NOT EXISTS if it may exist",
+    )
+    return NamespaceExists(
+        f"there is a namespace {quoted(namespace)} already: choose another name, {instead}"
+    )

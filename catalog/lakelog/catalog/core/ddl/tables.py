@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -29,6 +29,7 @@ from lakelog.catalog.core.logs.name_tree import (
 from lakelog.catalog.core.schema.arrow_types import schema_from_arrow
 from lakelog.catalog.core.schema.constraints import StatedConstraint, with_all
 from lakelog.catalog.core.schema.curve import clustering_from
+from lakelog.catalog.core.schema.definition_methods import spark_type_of
 from lakelog.catalog.core.schema.foreign_properties import check_for_provider, warn_of_foreign
 from lakelog.catalog.core.schema.generated import check_defined
 from lakelog.catalog.core.schema.iceberg_limits import check_iceberg
@@ -43,6 +44,7 @@ from lakelog.catalog.core.schema.properties.checking import (
 )
 from lakelog.catalog.core.schema.properties.policy import check_policy
 from lakelog.catalog.core.schema.schema import Schema, assign_ids, refuse_names_of_spark
+from lakelog.catalog.core.schema.spark_types import SparkType, schema_from_spark
 from lakelog.catalog.core.state.events import EntryLinked, EntryRenamed, EntryUnlinked, TableMoved, encode
 from lakelog.catalog.core.state.namespace_entries import (
     NamespaceEntry,
@@ -63,13 +65,16 @@ from lakelog.log.placing import Decide
 ATTEMPTS_MAX = 3
 
 
+ColumnTypes: TypeAlias = Mapping[str, pa.DataType | SparkType]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRequest:
     """The arguments of a staged table, as the caller gave them."""
 
     kind: str
     identifier: Identifier | None
-    schema: Schema | pa.Schema
+    schema: Schema | pa.Schema | ColumnTypes
     partitioning: Sequence[Written]
     sort_by: Sequence[Written]
     cluster_by: Sequence[str | Sequence[str]]
@@ -258,12 +263,27 @@ def _stage(
     return stage
 
 
-def _schema(schema: Schema | pa.Schema, after_id: int) -> Schema:
+def _instead_of(given: object) -> str:
+    """Return what to write in place of something that is not a schema."""
+    if isinstance(getattr(given, "schema", None), pa.Schema):
+        return "write rows.schema"
+    if hasattr(given, "__arrow_c_stream__"):
+        return "write pyarrow.table(rows).schema"
+    return 'give a pyarrow.Schema, or a dict of types by names, such as {"id": "bigint", "day": pyarrow.date32()}'
+
+
+def _schema(schema: Schema | pa.Schema | ColumnTypes, after_id: int) -> Schema:
+    if isinstance(schema, Mapping) and schema:
+        fields = [
+            {"name": name, "type": spark_type_of(type, (str(name),)), "nullable": True, "metadata": {}}
+            for name, type in schema.items()
+        ]
+        return schema_from_spark({"type": "struct", "fields": fields}, after_id)
     if isinstance(schema, pa.Schema):
         # Only users of Python pass Arrow schemas; engines need not load Arrow to stage a table.
         return schema_from_arrow(schema, after_id)
     if not isinstance(schema, Schema):
-        raise InvalidInput(f"a {type(schema).__name__} is not a schema: give a pyarrow.Schema")
+        raise InvalidInput(f"a {type(schema).__name__} is not a schema: {_instead_of(schema)}")
     check_defined(schema)
     return assign_ids(schema, after_id)
 

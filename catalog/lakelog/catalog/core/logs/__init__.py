@@ -63,6 +63,7 @@ from lakelog.catalog.core.logs.tracked_log import TrackedLog
 from lakelog.catalog.core.logs.transaction_log import TransactionLog, TransactionLogs
 from lakelog.catalog.core.logs.transaction_steps import commit_of, merged_drafts
 from lakelog.catalog.core.logs.writer_now import write_as, writing_as
+from lakelog.catalog.next_step import RUN_COMMAND, RUN_STATEMENT, RUN_TRANSACTION, advising
 
 __all__ = [
     "CommitFiles",
@@ -133,4 +134,8 @@ __all__ = [
     "write_vectors",
     "writer_facts",
     "writing_as",
+    "RUN_COMMAND",
+    "RUN_STATEMENT",
+    "RUN_TRANSACTION",
+    "advising",
 ]

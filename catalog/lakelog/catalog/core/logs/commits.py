@@ -31,6 +31,7 @@ from lakelog.catalog.core.state.events import FilesChanged, IdentityTaken, RowsA
 from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.core.state.writer import author_of
 from lakelog.catalog.errors import CommitConflict, NoSuchTable, ValuesGone
+from lakelog.catalog.next_step import start_over
 from lakelog.log import Commit, Draft, LogView
 from lakelog.log.changes import is_same_commit
 from lakelog.log.errors import CommitUnknown, FormatError, LakelogError, LogSealed, NotFound, StorageError
@@ -354,7 +355,7 @@ def taken_events(view: LogView[TableState], values: Sequence[ValuesTaken], name:
     taken_text = _gone(view.state, live)
     if taken_text is not None:
         raise ValuesGone(
-            f"the write to {name} cannot be committed: {taken_text}. Run the statement again",
+            f"the write to {name} cannot be committed: {taken_text}. Nothing was changed: {start_over()}",
             version=view.version,
             is_for_good=_is_for_good(values),
         )
@@ -396,8 +397,7 @@ def conflict(
         )
     return CommitConflict(
         f"the {operation.word} of {name} conflicts with version {commit.version}, which {change.value}{reason}; "
-        f"commit {commit.commit_id} by {author or 'an unknown writer'}. Nothing was changed: run the statement again, "
-        "and it will see that version",
+        f"commit {commit.commit_id} by {author or 'an unknown writer'}. Nothing was changed: {start_over()}",
         version=commit.version,
         by=author,
     )

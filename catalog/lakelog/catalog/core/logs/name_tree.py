@@ -33,8 +33,8 @@ from lakelog.catalog.core.state.namespace_state import (
 )
 from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchTable, NoSuchWarehouse
+from lakelog.catalog.name_hints import meant_by
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.catalog.nearest import nearest
 from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import (
     AlreadyExists,
@@ -216,24 +216,21 @@ class NameTree:
         return table
 
     def missing_table(self, identifier: Identifier) -> NoSuchTable:
-        """Return the error for a name that `find_table` has just found not to be a table's.
-
-        Makes no request.
-        """
+        """Return the error for a name that `find_table` has just found not to be a table's."""
         return NoSuchTable(f"there is no table {quoted(identifier)}: {self.hint(identifier, RELATION)}")
 
     def missing_namespace(self, namespace: Identifier) -> NotFound:
-        """Return the error for a name that `find_namespace` has just found not to be a namespace's.
-
-        Makes no request.
-        """
+        """Return the error for a name that `find_namespace` has just found not to be a namespace's."""
         hint = self.hint(namespace, NAMESPACE)
         if not namespace:
             return NoSuchWarehouse(hint)
         return NoSuchNamespace(f"there is no namespace {quoted(namespace)}: {hint}")
 
     def hint(self, path: Identifier, space: str) -> str:
-        """Return what helps who asked for a name that was just found to be missing. Makes no request."""
+        """Return what helps who asked for a name that was just found to be missing.
+
+        Reads only namespaces that may have the name that is meant, and that were never read.
+        """
         # A cut may be from before the warehouse was set up.
         may_be_later = self.logs.is_a_cut and not self.logs.places.is_missing_folder
         if not may_be_later and self.known_namespace(()) is None:
@@ -242,8 +239,8 @@ class NameTree:
             return "it is a namespace"
         if space == NAMESPACE and self._is_known(path, RELATION):
             return "it is a table or a view"
-        if like := self._like(path, space):
-            return f"did you mean {' or '.join(like)}?"
+        if meant := meant_by(path, space, self._names_in):
+            return meant
         if space == RELATION and len(path) == 1 and not self._known_names((), RELATION):
             return "write its namespace before the name, as in `namespace`.`table`"
         return f"list its {'parent' if space == NAMESPACE else 'namespace'} to see which exist"
@@ -255,16 +252,12 @@ class NameTree:
         """
         self.logs.places.check_there(is_empty=not self.logs.is_a_cut)
 
-    def _like(self, path: Identifier, space: str) -> list[str]:
-        """Return names like `path`, by the first of its parts that does not exist. Makes no request."""
-        for depth, part in enumerate(path):
-            if self.known_namespace(path[:depth]) is None:
-                break
-            within = space if depth == len(path) - 1 else NAMESPACE
-            names = self._known_names(path[:depth], within)
-            if part not in names:
-                return [quoted((*path[:depth], name, *path[depth + 1 :])) for name in nearest(part, names)]
-        return []
+    def _names_in(self, namespace: Identifier, space: str) -> Collection[str]:
+        """Return a namespace's names of a space. Reads the namespace if it was never read."""
+        with suppress(LakelogError):
+            if self.known_namespace(namespace) is None:
+                self.find_namespace(namespace)
+        return self._known_names(namespace, space)
 
     def _is_known(self, path: Identifier, space: str) -> bool:
         return bool(path) and path[-1] in self._known_names(path[:-1], space)
@@ -505,7 +498,7 @@ def check_not_forgotten(state: NamespaceState, id: str, title: str) -> None:
     """Raise CommitConflict if vacuum took a log for abandoned, because it may have been deleted."""
     if id in state.forgotten:
         raise CommitConflict(
-            f"the creation of {title} took so long that vacuum took it for abandoned: run the statement again",
+            f"the creation of {title} took so long that vacuum took it for abandoned: repeat the change",
             version=0,
         )
 

@@ -173,7 +173,7 @@ class TableHead:
         if version == self.version and not self.logs.is_a_cut:
             return self.at(self.view)
         try:
-            view = self.tracked.view_at(version)
+            view = self.view_at(version)
         except NotFound as error:
             newest = self.tracked.current().version
             if 1 <= version <= newest:
@@ -185,6 +185,16 @@ class TableHead:
                 "created there"
             )
         return self.at(view)
+
+    def view_at(self, version: int) -> LogView[TableState]:
+        """Return the table's log as of a version. Raises NotFound, with the table's name, if it has expired."""
+        try:
+            return self.tracked.view_at(version)
+        except NotFound as error:
+            location = self.tracked.log.location
+            if type(error) is not NotFound or location not in error.message:
+                raise
+            raise NotFound(error.message.replace(location, self.name)) from error
 
     def version_at_time(self, time_us: int) -> int:
         """Return the newest version at or before a time. Raises NotFound if there is none."""

@@ -22,12 +22,19 @@ from lakelog.catalog.core.parquet.leftovers import kept_by_commit
 from lakelog.catalog.core.parquet.opening import MAGIC, open_parquet
 from lakelog.catalog.core.parquet.proofs import new_checks
 from lakelog.catalog.core.parquet.read_ahead import in_order
-from lakelog.catalog.core.parquet.reading import ID_FIELDS, read_files, read_placed_rows, read_positions
+from lakelog.catalog.core.parquet.reading import (
+    ID_FIELDS,
+    read_files,
+    read_placed_rows,
+    read_positions,
+    with_row_ids,
+)
 from lakelog.catalog.core.parquet.row_bytes import decoded_rows
 from lakelog.catalog.core.parquet.row_order import transformed
 from lakelog.catalog.core.parquet.temporary import left_folders
 
 __all__ = [
+    "with_row_ids",
     "FILE_LEAST",
     "FILE_MOST",
     "FoundFile",

@@ -22,6 +22,9 @@ from lakelog.log.once import of_the_last
 _is = pa.types
 
 
+_INTEGER_DIGITS = 20
+
+
 def _is_text(type: pa.DataType) -> bool:
     return bool(_is.is_string(type) or _is.is_large_string(type) or _is.is_string_view(type))
 
@@ -102,7 +105,9 @@ def _simple_of(schema: Schema) -> _Simple | None:
     return None
 
 
-class _Conform:
+class ConformRules:
+    """The rules for appended rows."""
+
     physical = False
 
     def pick(self, names: Sequence[str], fields: Sequence[Field], path: ColumnPath) -> list[int | None]:
@@ -164,13 +169,18 @@ class _Conform:
 
     def mismatch(self, data_type: pa.DataType, type: Type, path: ColumnPath) -> Exception:
         return InvalidInput(
-            f"the column {dotted(path)} is of type {type}, and the data has {data_type}: convert it"
+            f"the column {dotted(path)} is of type {type}, and the data has {data_type}: "
+            f"{_conversion(data_type, type)}"
         )
 
     def _cast(self, array: pa.Array, type: AtomicType, target: pa.DataType, path: ColumnPath) -> pa.Array:
         if not _ACCEPTED[type.family](array.type):
             raise self.mismatch(array.type, type, path)
         try:
+            if type.family == "decimal" and _is.is_integer(array.type):
+                # Arrow's own cast wants room for all values of the integer's type.
+                array = array.cast(pa.decimal256(_INTEGER_DIGITS, 0))
+                array = array.cast(pa.decimal256(_INTEGER_DIGITS + target.scale, target.scale))
             return array.cast(target)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             reason = str(error).splitlines()[0]
@@ -178,6 +188,27 @@ class _Conform:
                 f"the column {dotted(path)} is of type {type}, and a value of the data ({array.type}) does not fit: "
                 f"{reason}"
             ) from None
+
+
+def _conversion(found: pa.DataType, type: Type) -> str:
+    """Return how data of Arrow's type `found` is converted to `type`, in pandas or pyarrow."""
+    family = type.family if isinstance(type, AtomicType) else ""
+    if family == "timestamp" and _is.is_timestamp(found):
+        return 'name the time zone of these times, in pandas by .dt.tz_localize("UTC")'
+    if family == "timestamp_ntz" and _is.is_timestamp(found):
+        return "take the time zone off, in pandas by .dt.tz_localize(None)"
+    if family in ("byte", "short", "integer", "long") and _is.is_floating(found):
+        return 'convert it, in pandas by .astype("Int64"), which keeps missing values'
+    if family == "decimal" and (_is.is_floating(found) or _is_text(found)) and isinstance(type, AtomicType):
+        return f"convert it, in pyarrow by .cast(pa.decimal128({type.precision}, {type.scale}))"
+    if family == "float" and _is.is_float64(found):
+        return 'convert it, in pandas by .astype("float32"), which rounds'
+    if family in _OF_TEXTS and _is_text(found):
+        return f"convert it, in pandas by pd.to_datetime{_OF_TEXTS[family]}"
+    return "convert it"
+
+
+_OF_TEXTS = {"date": "(…).dt.date", "timestamp": "(…, utc=True)", "timestamp_ntz": "(…)"}
 
 
 def _within_length(array: pa.Array, type: AtomicType, path: ColumnPath) -> pa.Array:
@@ -196,4 +227,4 @@ def _within_length(array: pa.Array, type: AtomicType, path: ColumnPath) -> pa.Ar
     return pc.utf8_rpad(array, width=type.length, padding=" ") if type.family == "char" else array
 
 
-_CONFORM = _Conform()
+_CONFORM = ConformRules()

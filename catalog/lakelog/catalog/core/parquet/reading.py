@@ -46,6 +46,7 @@ from lakelog.catalog.core.schema.literals import value_type
 from lakelog.catalog.core.schema.schema import Schema
 from lakelog.catalog.core.schema.types import (
     AtomicType,
+    Field,
     TypedValue,
 )
 from lakelog.log import OpenUrl
@@ -64,6 +65,17 @@ BATCH_ROWS = 128 * 1024
 READ_AHEAD_FILES = 4
 THREADED_ROWS_MIN = 32 * 1024
 """Several threads decode columns of so many rows. With fewer rows, to hand them over takes longer."""
+
+
+def with_row_ids(schema: Schema) -> Schema:
+    """Return a schema with the columns of `ID_FIELDS` after its own."""
+    ids = (
+        Field(id=schema.last_id + count, name=field.name, type=AtomicType("long"))
+        for count, field in enumerate(ID_FIELDS, start=1)
+    )
+    return msgspec.structs.replace(
+        schema, fields=(*schema.fields, *ids), last_id=schema.last_id + len(ID_FIELDS)
+    )
 
 
 def read_files(

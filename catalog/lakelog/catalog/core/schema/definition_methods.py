@@ -45,6 +45,7 @@ from lakelog.catalog.core.schema.table_changes import (
     changes_from,
 )
 from lakelog.catalog.core.schema.types import ColumnPath, Default, Type
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.names import Name, check_list, identifier
 from lakelog.log.errors import InvalidInput
 
@@ -57,6 +58,7 @@ _NAMES_OF_ARROW = frozenset(
 """Type names that Spark does not have. Each is also a function of pyarrow."""
 
 
+@explaining
 class DefinitionMethods(ABC):
     """Methods that change columns, properties, partitioning, order and constraints.
 
@@ -95,7 +97,7 @@ class DefinitionMethods(ABC):
         NoSuchColumn or InvalidInput. Raises Unsupported if the type cannot be stored.
         """
         path = _path(name)
-        json = _spark_type(type, path)
+        json = spark_type_of(type, path)
         change = AddColumn(
             name=path,
             type=json,
@@ -139,7 +141,7 @@ class DefinitionMethods(ABC):
         """
         path, changes = _path(name), list[TableChange]()
         if type is not None:
-            changes.append(UpdateColumnType(name=path, type=_spark_type(type, path)))
+            changes.append(UpdateColumnType(name=path, type=spark_type_of(type, path)))
         if nullable is not None:
             changes.append(UpdateColumnNullability(name=path, nullable=_flag(nullable, "nullable", path)))
         if not isinstance(comment, EllipsisType):
@@ -148,7 +150,7 @@ class DefinitionMethods(ABC):
             changes.append(UpdateColumnDefault(name=path, default=None))
         elif default is not ...:
             column_type = self._columns_now.find(path).type if type is None else None
-            new_type = column_type or checked_type(_spark_type(type, path), path)
+            new_type = column_type or checked_type(spark_type_of(type, path), path)
             changes.append(UpdateColumnDefault(name=path, default=_default(default, new_type, path)))
         position = _position(after, path, first=first)
         if position is not None:
@@ -278,7 +280,7 @@ def _plain_name(name: str, what: str) -> str:
     return name
 
 
-def _spark_type(type: pa.DataType | SparkType, path: ColumnPath) -> SparkType:
+def spark_type_of(type: pa.DataType | SparkType, path: ColumnPath) -> SparkType:
     """Return a type in Spark's JSON. Raises InvalidInput or Unsupported, which name the column at `path`."""
     if isinstance(type, pa.DataType):
         return type_to_spark(type_from_arrow(type, path))

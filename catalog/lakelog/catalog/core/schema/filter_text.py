@@ -142,7 +142,9 @@ class _Parser:
                     start, f"compares a condition by {op}", "combine conditions by AND, OR and NOT"
                 )
         if isinstance(left_operand, FilterLiteral) and isinstance(right, FilterLiteral):
-            self._tokens.refuse(start, "compares two literals", "compare a column with a literal")
+            self._tokens.refuse(
+                start, "compares two literals", "compare a column with a literal, or write true for all rows"
+            )
         return Predicate(op, (left_operand, right))
 
     def _is(self, left_operand: Operand, start: FilterToken) -> Predicate:

@@ -86,7 +86,7 @@ def _find(spec: PartitionSpec, schema: Schema, written: Written, case_sensitive:
         for index, name in enumerate(names):
             if (name if case_sensitive else name.lower()) == lower_name:
                 return index
-    else:
+    if not isinstance(written, str) or "(" in written:
         source = source_of(written, schema, case_sensitive)
         for index, field in enumerate(spec.fields):
             if (field.source_id, field.transform) == source:

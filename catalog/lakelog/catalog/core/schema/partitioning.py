@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import msgspec
 
@@ -21,7 +21,7 @@ from lakelog.catalog.core.schema.types import (
     Type,
     is_collated,
 )
-from lakelog.catalog.names import check_list
+from lakelog.catalog.names import check_list, identifier
 from lakelog.log.errors import InvalidInput, Unsupported
 from lakelog.log.grammar import Int32
 
@@ -31,6 +31,8 @@ FIRST_FIELD_ID = 1000
 INT32_MAX = 2**31 - 1
 
 _TRANSFORM = re.compile(r"([a-z_]+)(?:\[(\d+)\])?")
+_CALL = re.compile(r"(\w+)\s*\((.*)\)", re.DOTALL)
+_DIRECTION = re.compile(r"(.*?)\s+(asc|desc)(?:\s+nulls\s+(first|last))?", re.DOTALL | re.IGNORECASE)
 _SPELLINGS = {
     "years": "year", "months": "month", "days": "day", "date": "day", "hours": "hour", "date_hour": "hour",
 }  # fmt: skip
@@ -132,6 +134,9 @@ class PartitionSpec(
     id: Int32 = 0
     fields: tuple[PartitionField, ...] = ()
 
+    def __call__(self) -> NoReturn:
+        raise TypeError("a table's partitioning is no method: write table.spec")
+
 
 class SortField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A column, or a transform of it, by which rows are sorted."""
@@ -199,7 +204,7 @@ def spec_from_transforms(
     next_id = max((field.id for spec in specs for field in spec.fields), default=FIRST_FIELD_ID - 1) + 1
     fields: list[PartitionField] = []
     for statement in transforms:
-        stated_field = stated(statement)
+        stated_field = _stated_in(statement, schema)
         transform, path = _read(stated_field)
         source_id, result = _source(schema, transform, path, case_sensitive)
         if any(field.source_id == source_id and field.transform == transform for field in fields):
@@ -243,7 +248,7 @@ def sort_order_from(fields: Sequence[Written], schema: Schema, *, case_sensitive
     check_list(fields, "fields")
     sort_fields: list[SortField] = []
     for statement in fields:
-        stated_field = stated(statement)
+        stated_field = _stated_in(_with_direction(statement, schema), schema)
         transform, path = _read(stated_field)
         source_id, _ = _source(schema, transform, path, case_sensitive)
         if stated_field.name is not None:
@@ -263,7 +268,7 @@ def sort_order_from(fields: Sequence[Written], schema: Schema, *, case_sensitive
 
 def source_of(written: Written, schema: Schema, case_sensitive: bool = False) -> tuple[int, Transform]:
     """Return the column id and the transform of a statement. Raises the errors of `spec_from_transforms`."""
-    transform, path = _read(stated(written))
+    transform, path = _read(_stated_in(written, schema))
     source_id, _ = _source(schema, transform, path, case_sensitive)
     return source_id, transform
 
@@ -305,6 +310,38 @@ def stated(written: Written) -> StatedField:
         return msgspec.convert(dict(written), StatedField)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         raise InvalidInput(f"{written!r} is not a column, nor a transform of one: {error}") from None
+
+
+def _stated_in(written: Written, schema: Schema) -> StatedField:
+    """Return `stated`. A text that is no column may be a transform, as Spark writes it."""
+    field = stated(written)
+    path = (field.column,) if isinstance(field.column, str) else field.column
+    if field.transform != "identity" or field.args or path is None or len(path) != 1:
+        return field
+    text = path[0].strip()
+    match = _CALL.fullmatch(text)
+    if match is None or schema.get(path) is not None:
+        return field
+    name, arguments = match[1].lower(), [part.strip() for part in match[2].split(",")]
+    numbers = tuple(int(part) for part in arguments if part.isdecimal())
+    columns = [part for part in arguments if not part.isdecimal()]
+    transform_name = _SPELLINGS.get(name, name)
+    if transform_name not in _SOURCES or len(columns) != 1 or len(numbers) != (transform_name in _SUFFIXES):
+        raise InvalidInput(
+            f"{text!r} is neither a column nor a transform: write bucket(16, a), truncate(4, a), years(a), months(a), "
+            "days(a) or hours(a)"
+        )
+    return msgspec.structs.replace(
+        field, transform=transform_name, args=numbers, column=identifier(columns[0])
+    )
+
+
+def _with_direction(written: Written, schema: Schema) -> Written:
+    """Return a field of a sort order, with the direction that a text has after the column."""
+    match = _DIRECTION.fullmatch(written.strip()) if isinstance(written, str) else None
+    if match is None or schema.get((str(written),)) is not None:
+        return written
+    return StatedField(column=(match[1],), direction=match[2].lower(), nulls=match[3] and match[3].lower())
 
 
 def _read(field: StatedField) -> tuple[Transform, tuple[str, ...]]:

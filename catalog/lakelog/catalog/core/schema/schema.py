@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NoReturn
 
 import msgspec
 
@@ -51,6 +52,9 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __repr__(self) -> str:
         """Return a line for each column, for people: `msgspec.structs.asdict` has all that is stored."""
         return "\n".join(["Schema:", *map(_line, self.fields)])
+
+    def __call__(self) -> NoReturn:
+        raise TypeError("a table's schema is no method: write table.schema, or table.arrow_schema")
 
     def find(self, path: Sequence[str], case_sensitive: bool = False) -> Field:
         """Return the field at `path`, through structs and the parts `element`, `key` and `value`.

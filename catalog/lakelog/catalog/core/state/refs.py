@@ -82,6 +82,9 @@ class Ref:
     metadata: Metadata | None = None
     line: ContentLine = field(default_factory=ContentLine)
 
+    def __repr__(self) -> str:
+        return f"<{self.kind} made from version {self.version}>"
+
     def changed(self, files: FileSet) -> Ref:
         return replace(self, files=files, line=self.line.changed())
 

@@ -8,7 +8,13 @@ It must not know tables, logs or stores. Everything with rows implements `ArrowR
 
 from lakelog.catalog.core.tools.arrow_rows import ArrowRows
 from lakelog.catalog.core.tools.controls import visible
-from lakelog.catalog.core.tools.few_rows import checked_count, last_rows, sample_of_batches, sample_of_files
+from lakelog.catalog.core.tools.few_rows import (
+    checked_count,
+    last_rows,
+    limited,
+    sample_of_batches,
+    sample_of_files,
+)
 from lakelog.catalog.core.tools.notebook import (
     NULL_CELL,
     ROWS_MAX,
@@ -31,6 +37,7 @@ __all__ = [
     "as_html",
     "checked_count",
     "last_rows",
+    "limited",
     "one_line",
     "package",
     "sample_of_batches",

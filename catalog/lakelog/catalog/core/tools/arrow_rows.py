@@ -13,6 +13,7 @@ from lakelog.catalog.core.tools.narrowed import NarrowableRows
 from lakelog.catalog.core.tools.pandas_frame import to_frame
 from lakelog.catalog.core.tools.polars_frame import to_lazy_frame
 from lakelog.catalog.core.tools.torch_dataset import to_dataset
+from lakelog.catalog.foreign_calls import explaining
 
 if TYPE_CHECKING:
     import duckdb
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+@explaining
 class ArrowRows(ABC):
     """Rows that are ready to be read. Each call reads them again, from the same version, in the same order.
 

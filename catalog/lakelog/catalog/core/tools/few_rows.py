@@ -6,7 +6,7 @@ where rows come from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,19 @@ def checked_count(n: int) -> int:
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:
         raise InvalidInput(f"{n!r} is not a number of rows: give a whole number, 0 or more")
     return n
+
+
+def limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """Return at most `limit` rows of batches."""
+    if limit is None:
+        yield from batches
+        return
+    rows_left = limit
+    for batch in batches:
+        if rows_left <= 0:
+            return
+        yield batch.slice(0, rows_left)
+        rows_left -= batch.num_rows
 
 
 def last_rows(count: int, files: int, read: ReadFile, schema: pa.Schema) -> pa.Table:

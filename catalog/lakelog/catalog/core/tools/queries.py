@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -47,6 +48,10 @@ class NamedRows(Protocol):
     """The rows of a name."""
 
     def to_duckdb(self, connection: Any = None) -> Any: ...
+
+
+_AS_OF = re.compile(r"\b(?:version|timestamp|system_version|system_time)\s+as\s+of\b", re.IGNORECASE)
+_OF_THE_PAST = "give a time by --as-of TIME, or read a version by `lakelog head TABLE --version N`"
 
 
 @contextmanager
@@ -128,7 +133,8 @@ def _parsed(connection: Any, query: str) -> Any:
     if tree.get("error_type") == "not implemented":
         raise InvalidInput("the query is not a SELECT. Tables are changed by Spark, or from Python")
     if tree["error"]:
-        raise InvalidInput(f"DuckDB cannot read the query: {tree['error_message']}")
+        hint = f". To read the past: {_OF_THE_PAST}" if _AS_OF.search(query) else ""
+        raise InvalidInput(f"DuckDB cannot read the query: {tree['error_message']}{hint}")
     if len(tree["statements"]) != 1:
         raise InvalidInput(f"there are {len(tree['statements'])} statements: give one SELECT")
     return tree
@@ -146,7 +152,7 @@ def _names(parsed: Any) -> list[tuple[str, ...]]:
             )
         if node.get("type") == "BASE_TABLE":
             if node.get("at_clause"):
-                raise InvalidInput("AT (VERSION => …) is not known here: read the past by --as-of")
+                raise InvalidInput("AT (VERSION => …) is not known here: " + _OF_THE_PAST)
             parts = (node["catalog_name"], node["schema_name"], node["table_name"])
             name = tuple(part for part in parts if part)
             if len(name) > 1 or name[0].lower() not in own:

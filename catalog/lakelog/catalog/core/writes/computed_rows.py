@@ -28,6 +28,7 @@ from lakelog.catalog.core.schema.identity import identity_fields
 from lakelog.catalog.core.schema.predicate import Predicate
 from lakelog.catalog.core.schema.properties.known import COPY_ON_WRITE, TARGET_FILE_SIZE, WRITE_MODES
 from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.types import Field
 from lakelog.catalog.core.state.conflicts import OperationKind
 from lakelog.catalog.core.writes.identity_values import known_taken
 from lakelog.catalog.core.writes.merge_clauses import ConstantValue, Value
@@ -36,6 +37,7 @@ from lakelog.catalog.core.writes.row_changes import commit_rows
 from lakelog.catalog.core.writes.row_reader import are_among
 from lakelog.catalog.core.writes.sql.engine import SqlEngine, carried_type, into_engine, out_of_engine
 from lakelog.catalog.core.writes.sql.expressions import SOURCE, SqlExpression
+from lakelog.catalog.core.writes.store_assignment import stored
 from lakelog.catalog.errors import CommitConflict
 
 if TYPE_CHECKING:
@@ -180,6 +182,7 @@ class ValueProjection:
     """
 
     values: Mapping[str, Value]
+    fields: Mapping[str, Field]
     plain: Mapping[str, pa.DataType]
     sql: str
     target: Sequence[str]
@@ -196,6 +199,7 @@ class ValueProjection:
                 plain[name] = type
         return ValueProjection(
             values,
+            {field.name: field for field in schema.fields},
             plain,
             "".join(f", {value.sql} AS value{at}" for at, value in enumerate(expressions.values())),
             sorted({column for value in expressions.values() for column in value.target}),
@@ -209,11 +213,13 @@ class ValueProjection:
     def of_batch(self, batch: pa.RecordBatch) -> ComputedRows:
         columns, position = [], 1
         for name, value in self.values.items():
+            field = self.fields[name]
             if isinstance(value, ConstantValue):
-                columns.append(value.times(batch.num_rows))
+                columns.append(value.stored(field, batch.num_rows))
                 continue
             column = batch.column(position)
-            columns.append(out_of_engine(column, self.plain.get(name, column.type), name))
+            column = out_of_engine(column, self.plain.get(name, column.type), name)
+            columns.append(stored(column, field) if value.is_assigned else column)
             position += 1
         return ComputedRows(pa.table(columns, names=list(self.values)), batch.column(0))
 

@@ -43,6 +43,7 @@ from lakelog.catalog.core.state.events import (
 )
 from lakelog.catalog.core.state.refs import MAIN
 from lakelog.catalog.errors import CommitConflict, NoSuchRef
+from lakelog.catalog.next_step import start_over
 from lakelog.log import Commit
 from lakelog.log.errors import NotFound
 from lakelog.log.once import once
@@ -128,7 +129,7 @@ class FilesSince:
         if blobs is None:
             raise CommitConflict(
                 f"version {commit.version} of {self._base.name} expired while a change that began before it was "
-                "committed: run the statement again",
+                f"committed: {start_over()}",
                 version=commit.version,
             )
         return blobs

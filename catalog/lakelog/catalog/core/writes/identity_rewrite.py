@@ -26,6 +26,7 @@ from lakelog.catalog.core.schema.schema import dotted
 from lakelog.catalog.core.state.events import IdentityTaken, encode
 from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.errors import ValuesGone
+from lakelog.catalog.next_step import start_over
 from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import CommitUnknown, NotFound, StorageError
 
@@ -75,7 +76,7 @@ def renumbered(head: TableHead, files: Sequence[DataFile], values: Sequence[Valu
                 raise ValuesGone(
                     f"the write to {head.name} conflicts with other writers, which took the same values of "
                     f"{dotted(head.schema.path_of(old.column))}. Its rows cannot get new ones, because some of them "
-                    "have explicit values. Nothing was changed: run the statement again",
+                    f"have explicit values. Nothing was changed: {start_over()}",
                     version=head.tracked.outside.current().version,
                 )
     if not moves:

@@ -7,7 +7,8 @@ Rule: a clause is refused before a row is read. The match of rows is not decided
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -17,6 +18,7 @@ from lakelog.catalog.core.parquet.plain_arrow import plain_type, recast
 from lakelog.catalog.core.schema.generated import refuse_generated
 from lakelog.catalog.core.schema.identity import identity_fields, refuse_given
 from lakelog.catalog.core.schema.schema import Schema, dotted
+from lakelog.catalog.core.schema.types import AtomicType, Field
 from lakelog.catalog.core.writes.sql.engine import SqlEngine
 from lakelog.catalog.core.writes.sql.expressions import (
     SOURCE,
@@ -27,6 +29,7 @@ from lakelog.catalog.core.writes.sql.expressions import (
     listed,
     parsed,
 )
+from lakelog.catalog.core.writes.store_assignment import stored
 from lakelog.log.errors import InvalidInput
 
 
@@ -69,6 +72,16 @@ class ConstantValue:
         value = pa.array([self.value])
         return recast(value, plain_type(value.type, ("value",)), ("value",)).take(pa.repeat(0, count))
 
+    def stored(self, field: Field, count: int) -> pa.Array:
+        """Return `times` in the type of a column, if a number of Python's has no such type."""
+        values = self.times(count)
+        is_number = isinstance(self.value, float | Decimal) and not isinstance(self.value, bool)
+        if is_number and isinstance(field.type, AtomicType) and field.type.family in _ROUNDED:
+            return stored(values, field)
+        return values
+
+
+_ROUNDED = ("float", "double", "decimal")
 
 Value: TypeAlias = SqlExpression | ConstantValue
 
@@ -245,4 +258,4 @@ def _value(engine: SqlEngine | None, value: Any, scope: ExpressionScope) -> Valu
         return constant
     assert engine is not None, "texts are computed"
     expression = parsed(engine, value, scope)
-    return ConstantValue(None) if expression.is_null else expression
+    return ConstantValue(None) if expression.is_null else replace(expression, is_assigned=True)

@@ -27,6 +27,7 @@ from lakelog.catalog.core.planning.bound import Bound, unknown_parts
 from lakelog.catalog.core.planning.pruning import match
 from lakelog.catalog.core.schema.properties.known import COPY_ON_WRITE, WRITE_MODES
 from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.next_step import start_over
 from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
 from lakelog.log.once import once
@@ -106,13 +107,13 @@ class PartialFiles:
         if not moved_to >= set(moved_files["path"].to_pylist()):
             raise CommitConflict(
                 f"the overwrite of {self._base.name} conflicts with another change of the rows that it replaces. "
-                "Nothing was changed: run the statement again",
+                f"Nothing was changed: {start_over()}",
                 version=current.version,
             )
         if moved_files.num_rows and unknown_parts(self._found[1]):
             raise CommitConflict(
                 f"the overwrite of {self._base.name} replaces rows that a compaction has moved meanwhile, by a "
-                "condition that only its engine can evaluate. Nothing was changed: run the statement again",
+                f"condition that only its engine can evaluate. Nothing was changed: {start_over()}",
                 version=current.version,
             )
         paths = set(files["path"].to_pylist())

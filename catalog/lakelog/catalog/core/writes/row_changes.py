@@ -25,6 +25,7 @@ from lakelog.catalog.core.writes.identity_values import with_values
 from lakelog.catalog.core.writes.prepared_rows import PreparedChange, RowChange
 from lakelog.catalog.core.writes.row_rebase import RowRebase, draft_of
 from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.next_step import start_over
 from lakelog.log import Commit, Draft, LogView, WriteRef
 from lakelog.log.errors import InvalidInput
 
@@ -113,7 +114,7 @@ def _decide(
     if why is not None:
         raise CommitConflict(
             f"the {change.operation.word} of {prepared_change.name} conflicts with another change: {why}. Nothing was "
-            "changed: run the statement again",
+            f"changed: {start_over()}",
             version=current.version,
         )
     return draft_of([rebase])

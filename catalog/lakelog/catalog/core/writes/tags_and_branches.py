@@ -20,6 +20,7 @@ from lakelog.catalog.core.writes.file_changes import moved_files
 from lakelog.catalog.core.writes.files_since import HistoryGone, LineMoves, keeping, moves_of, only_moved
 from lakelog.catalog.core.writes.rollback import check_fits
 from lakelog.catalog.errors import CommitConflict, NoSuchRef, RefExists
+from lakelog.catalog.next_step import start_over
 from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.log.placing import Decide
@@ -193,7 +194,7 @@ class _SameRefs:
             if self._ids.setdefault(name, id) != id:
                 raise CommitConflict(
                     f"{name} of {self._title} was created, dropped or replaced by another client since this change "
-                    "began. Nothing was changed: run the statement again",
+                    f"began. Nothing was changed: {start_over()}",
                     version=view.version,
                 )
 

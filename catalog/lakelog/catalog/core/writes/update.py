@@ -69,12 +69,12 @@ def update(
 def _plain(
     head: TableHead, rows: TargetRows, values: Mapping[str, Value], places: Mapping[str, Any]
 ) -> Generator[ComputedRows]:
-    columns = list(values)
+    columns, fields = list(values), {field.name: field for field in head.schema.fields}
     for part in rows.at(columns, places):
         count = part.rows.num_rows
         arrays = [
-            value.times(count) if isinstance(value, ConstantValue) else part.rows.column(at)
-            for at, value in enumerate(values.values())
+            value.stored(fields[name], count) if isinstance(value, ConstantValue) else part.rows.column(at)
+            for at, (name, value) in enumerate(values.items())
         ]
         ids = part.rows.column(part.rows.num_columns - 2)
         yield ComputedRows(pa.table(arrays, names=columns), ids)

@@ -7,7 +7,7 @@ It must not be needed by any reader or writer: a warehouse without maintenance g
 from lakelog.catalog.keeping.maintenance.adoption import Adoption, adopt_files
 from lakelog.catalog.keeping.maintenance.drop_purge import drop_and_purge
 from lakelog.catalog.keeping.maintenance.engine import Engine, VersionsBuried, VersionsToBury
-from lakelog.catalog.keeping.maintenance.expire import Expired, expire_logs, what_to_keep
+from lakelog.catalog.keeping.maintenance.expire import EXPIRE_DEFAULT_AGE, Expired, expire_logs, what_to_keep
 from lakelog.catalog.keeping.maintenance.fsck import Checksum, Findings, Severity
 from lakelog.catalog.keeping.maintenance.fsck.check import check_warehouse, holds_a_table
 from lakelog.catalog.keeping.maintenance.promises import release_lost, settle_origins
@@ -20,6 +20,7 @@ __all__ = [
     "Expired",
     "Findings",
     "Severity",
+    "EXPIRE_DEFAULT_AGE",
     "VACUUM_DEFAULT_AGE",
     "Vacuumed",
     "VersionsBuried",

@@ -121,7 +121,8 @@ def deleted_rows(files: pa.Table) -> int:
 class AdviceSubject:
     """The table that advice is for.
 
-    `oldest` is the first readable version. `done` has commits, the newest first, but not always all of them.
+    `oldest` is the first readable version. `newest` is the present version. `done` has commits, the newest
+    first. It need not have all of them.
     """
 
     path: Identifier | None
@@ -129,6 +130,7 @@ class AdviceSubject:
     metadata: Metadata
     estimates: TableEstimates | None
     oldest: int
+    newest: int
     done: Sequence[CommitFacts]
     now_us: int
     deleted_ratio: float | None = None
@@ -138,6 +140,10 @@ class AdviceSubject:
     @property
     def name(self) -> str:
         return command_name(self.path, self.location)
+
+    @property
+    def old_versions(self) -> int:
+        return self.newest - self.oldest
 
 
 def advice_for(table: AdviceSubject, files: pa.Table) -> tuple[Advice, ...]:
@@ -149,8 +155,26 @@ def advice_for(table: AdviceSubject, files: pa.Table) -> tuple[Advice, ...]:
         *_vacuum(table),
         *_statistics(table, files),
     ]
-    return tuple(advice) or (
-        Advice(level="good", what="No file needs to be rewritten, and no old version is kept."),
+    return tuple(advice) or (_nothing_to_do(table),)
+
+
+def _nothing_to_do(table: AdviceSubject) -> Advice:
+    """Return advice on a table that needs no work.
+
+    It names the command that expires young versions.
+    """
+    if not table.old_versions:
+        return Advice(level="good", what="No file needs to be rewritten, and no old version is kept.")
+    count = table.old_versions
+    count_text = "1 old version is kept" if count == 1 else f"{count:,} old versions are kept"
+    if table.keeps_all:
+        return Advice(level="good", what=f"No file needs to be rewritten. {count_text}, as the policy says.")
+    return Advice(
+        level="good",
+        what=f"No file needs to be rewritten. {count_text}, replaced less than {_words_of(_keep_age(table))} ago. "
+        "To keep only the present version:",
+        command=f"lakelog expire {table.name} --retain-last 1 --apply",
+        sql=call("expire", table.path, ", retain_last => 1, dry_run => false"),
     )
 
 
@@ -239,7 +263,7 @@ def _expiry(table: AdviceSubject) -> list[Advice]:
     """
     if table.keeps_all:
         return []
-    age = EXPIRE_DEFAULT_AGE if table.keep_for is None else table.keep_for
+    age = _keep_age(table)
     until_us = table.now_us - age // dt.timedelta(microseconds=1)
     # Several changes may share a version.
     times = {commit.version: commit.time_us for commit in table.done}
@@ -248,13 +272,12 @@ def _expiry(table: AdviceSubject) -> list[Advice]:
         return []
     first_kept, first = max(old) + 1, min(times)
     count = first_kept - table.oldest
-    age_words = f"{age.days} days" if age >= dt.timedelta(days=1) else age_text(age)
     older = "" if table.keep_for is None else f" --older-than {age_text(age)}"
     sql = "" if table.keep_for is None else f", older_than => INTERVAL '{round(age.total_seconds())}' SECOND"
     return [
         Advice(
             level="could",
-            what=f"{count:,} versions were replaced more than {age_words} ago and are still kept.",
+            what=f"{count:,} versions were replaced more than {_words_of(age)} ago and are still kept.",
             command=f"lakelog expire {table.name}{older} --apply",
             sql=call("expire", table.path, f"{sql}, dry_run => false"),
             action=EXPIRE,
@@ -264,6 +287,14 @@ def _expiry(table: AdviceSubject) -> list[Advice]:
             requests=4 * count,
         )
     ]
+
+
+def _keep_age(table: AdviceSubject) -> dt.timedelta:
+    return EXPIRE_DEFAULT_AGE if table.keep_for is None else table.keep_for
+
+
+def _words_of(age: dt.timedelta) -> str:
+    return f"{age.days} days" if age >= dt.timedelta(days=1) else age_text(age)
 
 
 def _vacuum(table: AdviceSubject) -> list[Advice]:

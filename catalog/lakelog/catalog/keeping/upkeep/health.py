@@ -104,6 +104,7 @@ def subject_of(
         metadata=head.metadata,
         estimates=head.state.estimates,
         oldest=max(1, head.state.expired),
+        newest=head.version,
         done=commit_facts,
         now_us=now_us,
         deleted_ratio=None if policy is None else policy.deleted_ratio,

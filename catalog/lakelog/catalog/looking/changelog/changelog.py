@@ -198,7 +198,7 @@ class Changelog:
         if columns_of_newest or not 1 <= last < newest.version:
             self._end = newest
         else:
-            self._end = newest.at(newest.tracked.view_at(last))
+            self._end = newest.at(newest.view_at(last))
             if self._end.id != newest.id:
                 raise NotFound(f"version {last} at the place of {newest.name} belongs to another table")
         self.schema = changes_schema(self.metadata.schema)
@@ -349,7 +349,7 @@ class Changelog:
                 f"{self.newest.tracked.log.location}: the first version of {self.newest.name} removes rows: find out "
                 "which client wrote it"
             )
-        previous_head = self.newest.at(self.newest.tracked.view_at(self.first - 1))
+        previous_head = self.newest.at(self.newest.view_at(self.first - 1))
         if previous_head.id != self.newest.id:
             raise NotFound(f"version {self.first - 1} belongs to another table")
         return previous_head

@@ -8,7 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from lakelog.catalog.core.logs import PickledHead, UnchangingValue, watched
-from lakelog.catalog.core.parquet import ID_FIELDS, read_files
+from lakelog.catalog.core.parquet import ID_FIELDS, read_files, with_row_ids
+from lakelog.catalog.core.schema import Predicate, Schema
+from lakelog.catalog.core.tools import ArrowRows, HtmlTable, as_html, limited
+from lakelog.catalog.foreign_calls import explaining
 from lakelog.catalog.looking.changelog.changelog import Changelog
 from lakelog.catalog.looking.changelog.file_diffs import FileDiff
 from lakelog.catalog.looking.changelog.net_changes import as_updates, net, without_copies
@@ -16,7 +19,8 @@ from lakelog.catalog.names import check_list
 from lakelog.log.errors import InvalidInput
 
 
-class Changes(UnchangingValue):
+@explaining
+class Changes(ArrowRows, UnchangingValue):
     """Changes that are ready to be read.
 
     No data file is requested before its rows are needed. Each change is a row with the table's columns, the
@@ -55,9 +59,50 @@ class Changes(UnchangingValue):
         versions = self._log.first, self._log.last
         return _unpickled, (head, *versions, self._columns, self._net, self._updates)
 
+    def __repr__(self) -> str:
+        versions = f"versions {self._log.first} to {self._log.last}"
+        return f"<Changes of {self._log.newest.name}, {versions}: to_arrow() and to_pandas() read them>"
+
+    def _repr_html_(self) -> str:
+        """Return the HTML for a notebook. Makes no request."""
+        facts = {
+            "versions": f"{self._log.first:,} to {self._log.last:,}",
+            "net": self._net or None,
+            "updates": self._updates or None,
+            "shown": "the columns; to_arrow() and to_pandas() read the rows",
+        }
+        columns = [(field.name, field.type) for field in self.arrow_schema]
+        table = HtmlTable(("column", "type in Arrow"), columns)
+        return as_html(f"Changes of {self._log.newest.name}", facts, [table])
+
     @property
     def schema(self) -> pa.Schema:
-        return self.to_reader().schema
+        return self.arrow_schema
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        schema, _ = self._read([])
+        return self._chosen(schema)
+
+    @property
+    def _row_schema(self) -> Schema:
+        """The columns that conditions may name. Names that are added to a table's come last."""
+        return with_row_ids(self._log.schema)
+
+    def _prepared(self) -> Changes:
+        return self
+
+    def _narrowed(
+        self, columns: Sequence[str] | None, conditions: Sequence[Predicate], limit: int | None
+    ) -> pa.RecordBatchReader:
+        """Return a part of the changes, for a library that filters them itself (see `tools.narrowed`)."""
+        reader = self.to_reader()
+        if columns is None and limit is None:
+            return reader
+        names = list(reader.schema.names if columns is None else columns)
+        chosen = pa.schema([reader.schema.field(name) for name in names])
+        batches = (batch.select(names) for batch in reader)
+        return pa.RecordBatchReader.from_batches(chosen, limited(batches, limit))
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the changes as a reader of record batches.
@@ -68,9 +113,6 @@ class Changes(UnchangingValue):
         columns_schema = self._chosen(schema)
         watch = watched(self._log.newest.logs, "read_changes", self._log.newest.name)
         return pa.RecordBatchReader.from_batches(columns_schema, watch.each(self._batches(schema)))
-
-    def to_arrow(self) -> pa.Table:
-        return self.to_reader().read_all()
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         if self._net and self._log.may_repeat:

@@ -14,6 +14,10 @@ ROOT = "(root)"
 """The name of the warehouse's root namespace in lists."""
 
 
+_ALL_ROWS = "ALWAYS_TRUE"
+"""The stored condition of a change of all rows."""
+
+
 def what(entry: HistoryEntry, schema_before: Schema | None = None, schema_after: Schema | None = None) -> str:
     """Return the effect of `entry` as text. `schema_before` and `schema_after` are the schemas around a change of the
     schema, if they are known."""
@@ -74,7 +78,7 @@ def _what_was_done(
         time_us = details.get("source_time_us")
         moment = "" if time_us is None else f" of {time_text(time_us)}"
         parts.append(f"version {snapshot}{moment} of {details['source_url']}")
-    if condition := details.get("filter"):
+    if (condition := details.get("filter")) and condition != _ALL_ROWS:
         parts.append(f"where {condition}")
     if branch := details.get("branch"):
         parts.append(f"{branch} to {details['to']}" if "to" in details else f"on the branch {branch}")

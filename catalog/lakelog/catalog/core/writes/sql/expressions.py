@@ -40,6 +40,11 @@ _REFUSED = {
     "DEFAULT": "DEFAULT: leave the column out",
     "PARAMETER": "a parameter: write the value into the text",
 }
+_TIMES = {
+    "current_date": "CAST(now() AS DATE)",
+    "current_timestamp": "now()",
+    "localtimestamp": "CAST(now() AS TIMESTAMP)",
+}
 _WITHOUT_MEANING = ("interval year-month", "interval day-time", "variant")
 
 
@@ -67,7 +72,8 @@ class SqlExpression:
     """An expression. `sql` names columns as `target."c"` and `source."c"`.
 
     `column` is the side and the name if it is only a column. `is_null` is true for NULL. `equal` are the
-    parts of an AND that compare two expressions by `=`.
+    parts of an AND that compare two expressions by `=`. `is_assigned` says that a user sets a column to it, so
+    that it is cast as Spark stores it.
     """
 
     text: str
@@ -77,6 +83,7 @@ class SqlExpression:
     column: tuple[str, str] | None = None
     is_null: bool = False
     equal: tuple[tuple[SqlExpression, SqlExpression], ...] = ()
+    is_assigned: bool = False
 
     def is_kept(self, name: str) -> bool:
         """Return whether it is the table's column of that name."""
@@ -117,7 +124,7 @@ class _Parser:
         self._scope = scope
 
     def parsed(self, *, is_condition: bool) -> SqlExpression:
-        node = self._node_of(self._text)
+        node = self._with_times(self._node_of(self._text))
         is_plain = node["class"] == "COLUMN_REF" and self._is_whole(node)
         for part in _nodes(node):
             self._check_node(part)
@@ -230,6 +237,24 @@ class _Parser:
         tree = {"error": False, "statements": [{"node": node, "named_param_map": []}]}
         sql = self._engine.value("SELECT json_deserialize_sql(?::JSON)", json.dumps(tree))
         return str(sql).removeprefix("SELECT ")
+
+    def _with_times(self, part: Any) -> Any:
+        """Return a node with functions in place of the words for the time, which the parser takes for
+        columns."""
+        if isinstance(part, list):
+            return [self._with_times(item) for item in part]
+        if not isinstance(part, dict):
+            return part
+        name = None
+        if part.get("class") == "COLUMN_REF" and len(part["column_names"]) == 1:
+            name = part["column_names"][0].lower()
+            if self._scope.is_bare and self._scope.target and self._scope.target.get((name,)) is not None:
+                name = None
+        elif part.get("class") == "FUNCTION" and not part["children"]:
+            name = part["function_name"].lower()
+        if name in _TIMES:
+            return self._node_of(_TIMES[name])
+        return {key: self._with_times(item) for key, item in part.items()}
 
     def _check_node(self, node: Node) -> None:
         kind = node["class"]
