@@ -114,6 +114,8 @@ def _advice(cls: type, name: str) -> str:
         if name in (words := ATTRIBUTES.get(base.__name__, {})):
             return f": {words[name]}"
     snake_name = re.sub(r"(?<=[a-z])([A-Z])", lambda letter: f"_{letter[1].lower()}", name)
-    if like := nearest(snake_name, (each for each in dir(cls) if not each.startswith("_"))):
+    if like := nearest(
+        snake_name, (method_name for method_name in dir(cls) if not method_name.startswith("_"))
+    ):
         return f": did you mean {' or '.join(like)}?"
     return ""

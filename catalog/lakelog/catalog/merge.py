@@ -111,6 +111,6 @@ class Merge(OfThisProcess, Generic[T]):
         values: Mapping[str, Any] | None = None,
         except_cols: Sequence[str] = (),
     ) -> Merge[T]:
-        excepted = (except_cols,) if isinstance(except_cols, str) else tuple(except_cols)
-        clause = clauses.MergeClause(rows, does, predicate, values, excepted)
+        excluded_columns = (except_cols,) if isinstance(except_cols, str) else tuple(except_cols)
+        clause = clauses.MergeClause(rows, does, predicate, values, excluded_columns)
         return replace(self, _clauses=(*self._clauses, clause))

@@ -36,7 +36,9 @@ def meant_by(path: Identifier, space: str, names_in: NamesIn) -> str:
             return f"there is a namespace {' or '.join(quoted((name,)) for name in like_names)}, without that name"
     if len(path) == 1 and space == _RELATION:
         paths = ((name, *path) for name in islice(sorted(namespaces), _NAMESPACES_MAX))
-        if candidates := _shown(each for each in paths if path[0] in names_in(each[:1], space)):
+        if candidates := _shown(
+            other_path for other_path in paths if path[0] in names_in(other_path[:1], space)
+        ):
             return f"did you mean {candidates}?"
     return ""
 
