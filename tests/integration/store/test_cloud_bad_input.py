@@ -132,7 +132,7 @@ def test_only_a_status_and_a_code_decide_what_a_failure_means() -> None:
 
 
 @pytest.mark.parametrize(("status", "may_pass"), [(503, True), (429, True), (400, False), (403, False)])
-def test_a_request_to_an_overloaded_server_of_tokens_is_repeated(status: int, may_pass: bool) -> None:
+def test_a_server_of_tokens_that_is_overloaded_gets_the_request_again(status: int, may_pass: bool) -> None:
     text = f"Error performing token request: Server returned non-2xx status code: {status} No"
     failure = answer_of("put_if_absent", OSError(text), "w/a", 0)
     assert isinstance(failure, NoCredentials) and failure.may_pass == may_pass
