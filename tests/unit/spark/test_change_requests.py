@@ -82,5 +82,11 @@ def test_a_conflict_of_a_statement_advises_to_run_it_again(fresh, monkeypatch):
     monkeypatch.setattr(
         "lakelog.catalog.table.delete.delete", lambda head, *_: advice.append(start_over()) or head
     )
-    ask(dispatch, "delete", **reference(facts), predicate=EVERYTHING, token=ask(dispatch, "token"))
+    ask(
+        dispatch,
+        "delete",
+        **reference(facts),
+        predicate=EVERYTHING,
+        token=ask(dispatch, "token", identifier=["t"]),
+    )
     assert advice == ["run the statement again"] and start_over() != advice[0]
