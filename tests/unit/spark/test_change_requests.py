@@ -7,7 +7,7 @@ import pytest
 from tests.unit.spark.asking import EVERYTHING, ask, reference
 from tests.unit.spark.test_procedures import append, begin, create, fresh
 
-from lakelog.catalog import CommitConflict
+from lakelog.catalog.next_step import start_over
 from lakelog.log.errors import NotFound
 
 __all__ = ["fresh"]
@@ -74,12 +74,19 @@ def test_changes_up_to_a_version_are_loaded_where_some_expired_and_refused_where
     assert files(dispatch, "plan_changes", found, first=4, last=4) == 1
 
 
-def test_a_conflict_of_a_statement_advises_to_run_it_again(fresh):
+def test_a_conflict_of_a_statement_advises_to_run_it_again(fresh, monkeypatch):
     dispatch = fresh()
     create(dispatch, "t")
     facts = ask(dispatch, "load_table", identifier=["t"])
-    append(dispatch, facts)
-    facts = ask(dispatch, "load_table", identifier=["t"])
-    dispatch.catalog.load_table("t").append(pa.table({"id": [7]}))
-    with pytest.raises(CommitConflict, match="Nothing was changed: run the statement again"):
-        ask(dispatch, "delete", **reference(facts), predicate=EVERYTHING)
+    advice = []
+    monkeypatch.setattr(
+        "lakelog.catalog.table.delete.delete", lambda head, *_: advice.append(start_over()) or head
+    )
+    ask(
+        dispatch,
+        "delete",
+        **reference(facts),
+        predicate=EVERYTHING,
+        token=ask(dispatch, "token", identifier=["t"]),
+    )
+    assert advice == ["run the statement again"] and start_over() != advice[0]
