@@ -76,7 +76,7 @@ def test_the_home_page_is_its_own_with_tabs_and_what_comes_next(site: Path) -> N
     text = (site / "index.html").read_text(encoding="utf-8")
     labels = re.findall(r"<label for=\"?__tabbed_1_\d\"?>([^<]+)</label>", text)
     assert labels == ["Spark", "Python", "Command"]
-    assert "view.png" in text and "No release is out yet" in text and "icon.svg" in text
+    assert "view.png" in text and "is the first release" in text and "icon.svg" in text
     quick = (site / "quick-start.html").read_text(encoding="utf-8")
     assert "md-footer__link--prev" in quick and "md-footer__link--next" in quick and "Apache License" in quick
 
