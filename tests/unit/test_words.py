@@ -170,7 +170,7 @@ PROSE = {
     "first read": (FIRST_READ, Limits(words_a_sentence=12.6, long_percent=0.6, where=0.5, if_=6.5)),
     "docs": (
         ["docs/*.md"],
-        Limits(words_a_sentence=14.5, long_percent=1.8, what=1.3, where=0.3, one=4.3, if_=6.5, wide_lines=5),
+        Limits(words_a_sentence=14.1, long_percent=1.7, what=1.3, where=0.2, one=1.6, if_=7.1),
     ),
     "docs/sql": (
         ["docs/sql/*.md"],

@@ -297,11 +297,11 @@ def said_in(page: str) -> dict[str, dict[str, str]]:
 
 HEAD = "\n## Filters\n\n"
 WORDS = """\
-Whether readers find the same rows as lakelog by filters: =, !=, <, <=, >, >=, IN, and tests for NULL. The filters are
-on a column of each type, in tables without partitions and in tables that are partitioned by that column in each way.
-The values include zeros, infinities, NaN, the least and greatest values, and strings longer than bounds. Strings with
-a collation are compared by bytes. Some readers refuse NaN as a value, or days at an end of the calendar in partitions
-by month or year. "compares … differently" means that the reader finds the same rows without the export's statistics,
-so the export is not the cause.
+Whether readers find the same rows as lakelog by filters: =, !=, <, <=, >, >=, IN, and tests for NULL. The
+filters are on a column of each type, in tables without partitions and in tables that are partitioned by that
+column in each way. The values include zeros, infinities, NaN, the least and greatest values, and strings
+longer than bounds. Strings with a collation are compared by bytes. Some readers refuse NaN as a value, or
+days at an end of the calendar in partitions by month or year. "compares … differently" means that the reader
+finds the same rows without the export's statistics, so the export is not the cause.
 
 """
