@@ -207,7 +207,7 @@ def test_no_change_of_a_view_is_lost_to_another_one(make_lake, warm, tmp_path, s
     lake.sql("CREATE NAMESPACE lake.a")
     lake.sql("CREATE VIEW lake.a.v AS SELECT 1 AS id")
     armed_path.touch()
-    with pytest.raises(Exception, match="changed by another client meanwhile"):
+    with pytest.raises(Exception, match="changed by another client in the meantime"):
         lake.sql(statement)
     assert lake.catalog.load_view("a.v").properties["theirs"] == "1"
     lake.sql(statement)

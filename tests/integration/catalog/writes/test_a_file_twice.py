@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -52,7 +53,7 @@ READS: dict[str, Callable[[Table], object]] = {
 @pytest.mark.parametrize("snapshot_every", [0, 1])
 @pytest.mark.parametrize("are_many", [False, True])
 def test_readers_refuse_the_table(
-    read: str, snapshot_every: int, are_many: bool, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+    read: str, snapshot_every: int, are_many: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if are_many:
         # A set of many files is searched in its manifests.
@@ -68,20 +69,25 @@ def test_readers_refuse_the_table(
             READS[read](reader)
 
 
-def test_the_check_names_it_and_a_rollback_mends_it(tmp_path: object) -> None:
-    catalog = Catalog(str(tmp_path))
-    table = catalog.create_table("t", SCHEMA)
-    faulty = added_again(table)
+@pytest.mark.parametrize("back", [1, 2])
+@pytest.mark.parametrize("snapshot_every", [0, 1])
+def test_the_check_names_it_and_a_rollback_mends_it_for_all_clients(
+    back: int, snapshot_every: int, tmp_path: Path
+) -> None:
+    options = LogOptions(snapshot_every_versions=snapshot_every)
+    catalog = Catalog(str(tmp_path), log_options=options)
+    faulty = added_again(catalog.create_table("t", SCHEMA))
     assert problems(catalog) == ["file-twice"]
-    mended = faulty.rollback_to_version(faulty.version - 1)
-    mended = mended.append(rows(9))
-    for reader in (mended, Catalog(str(tmp_path)).load_table("t")):
-        assert sorted(reader.to_arrow()["id"].to_pylist()) == [1, 2, 9]
+    mended = faulty.rollback_to_version(faulty.version - back).append(rows(9))
+    expected = [1, 2, 9] if back == 1 else [9]
+    for reader in (mended, Catalog(str(tmp_path), log_options=options).load_table("t")):
+        assert sorted(reader.to_arrow()["id"].to_pylist()) == expected
+        assert reader.row_count == len(expected)
     assert problems(catalog) == []
 
 
 def test_a_process_that_has_read_the_version_before_looks_at_new_files_alone(
-    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = Catalog(str(tmp_path)).create_table("t", SCHEMA).append(rows(1))
     assert table.to_arrow().num_rows == 1

@@ -28,6 +28,8 @@ SCHEMA = schema_from_arrow(ROWS.schema)
         "whole <> 300",
         "whole IN (1, 3, NULL)",
         "NOT (whole IN (2, NULL))",
+        "whole IN (99999999999, 2.5)",
+        "NOT (whole IN (99999999999, 2.5))",
         "real > 0.25",
         "exact = 2.5",
         "exact < 2.4999",

@@ -8,6 +8,7 @@ once; a removed path may come back.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -483,7 +484,7 @@ class FileSet:
 
         A base is the value of `known` for a set, or its manifests.
         """
-        files, removed_paths, changes = self, set[str](), list[_Added]()
+        files, removed_paths, changes = self, Counter[str](), list[_Added]()
         while (base := known(files)) is None:
             origin = files._origin
             if isinstance(origin, ManifestSet):
@@ -505,20 +506,31 @@ def _narrowed(table: pa.Table, statistics: Collection[int]) -> pa.Table:
     return table.select([name for name in table.column_names if is_planned(name, statistics)])
 
 
-def _surviving(change: _Added, removed: set[str]) -> _Added:
-    """Return `change` without the files that were removed later; those paths then concern no older change."""
+def _surviving(change: _Added, removed: Counter[str]) -> _Added:
+    """Return `change` without the files that were removed later; those paths then concern no older change.
+
+    A path that was there twice, by another client's mistake, was removed twice, so removals are counted.
+    """
     if not removed:
         return change
     if isinstance(change.files, pa.Table):
         files = without(change.files, removed)
         if files is not change.files:
-            removed.difference_update(change.files["path"].to_pylist())
+            removed.subtract(path for path in change.files["path"].to_pylist() if path in removed)
+            _drop_settled(removed)
         return _Added(files, change.schema, change.specs)
-    removed_paths = {file.path for file in change.files if file.path in removed}
-    removed -= removed_paths
-    return _Added(
-        [file for file in change.files if file.path not in removed_paths], change.schema, change.specs
-    )
+    removed_files = [file for file in change.files if file.path in removed]
+    if not removed_files:
+        return change
+    kept_files = [file for file in change.files if file.path not in removed]
+    removed.subtract(file.path for file in removed_files)
+    _drop_settled(removed)
+    return _Added(kept_files, change.schema, change.specs)
+
+
+def _drop_settled(removed: Counter[str]) -> None:
+    for path in [path for path, count in removed.items() if count <= 0]:
+        del removed[path]
 
 
 def _to_tables(changes: Iterable[_Added]) -> list[pa.Table]:

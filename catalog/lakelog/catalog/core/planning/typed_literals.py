@@ -76,10 +76,7 @@ def _typed(bound_condition: Bound) -> Predicate | None:
         case IsNull():
             return Predicate("IS_NULL", (_column(bound_condition.term),))
         case KnownCondition():
-            # Equal to itself unless it is NULL, NaN too.
-            column = _column(bound_condition.term)
-            same = Predicate("=", (column, column))
-            return same if bound_condition.result else Predicate("NOT", (same,))
+            return _known(bound_condition.term, result=bound_condition.result)
         case _:
             return None
 
@@ -90,7 +87,17 @@ def _in(bound_condition: InCondition) -> Predicate:
         values.append(_literal(bound_condition.term, pa.scalar(float("nan"), pa.float64())))
     if bound_condition.null:
         values.append(FilterLiteral(None, _kind(bound_condition.term)))
-    return Predicate("IN", (_column(bound_condition.term), *values)) if values else Predicate("ALWAYS_FALSE")
+    if not values:  # no value of the list is one of the column's type
+        return _known(bound_condition.term, result=False)
+    return Predicate("IN", (_column(bound_condition.term), *values))
+
+
+def _known(term: BoundTerm, *, result: bool) -> Predicate:
+    """Return a condition that has this result for each value, and NULL for NULL."""
+    # A value is equal to itself unless it is NULL, NaN too.
+    column = _column(term)
+    same = Predicate("=", (column, column))
+    return same if result else Predicate("NOT", (same,))
 
 
 def _column(term: BoundTerm) -> Column:
