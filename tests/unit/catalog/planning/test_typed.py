@@ -28,8 +28,6 @@ SCHEMA = schema_from_arrow(ROWS.schema)
         "whole <> 300",
         "whole IN (1, 3, NULL)",
         "NOT (whole IN (2, NULL))",
-        "whole IN (99999999999, 2.5)",
-        "NOT (whole IN (99999999999, 2.5))",
         "real > 0.25",
         "exact = 2.5",
         "exact < 2.4999",
@@ -57,6 +55,7 @@ def literals(predicate: Predicate) -> list[FilterLiteral]:
         ("whole = 2.5", "NOT whole = whole"),
         ("whole < 99999999999", "whole = whole"),
         ("whole = NULL", "NULL = NULL"),
+        ("whole IN (99999999999, 2.5)", "NOT whole = whole"),
     ],
 )
 def test_what_is_known_of_all_values_is_said_by_the_column_itself(condition: str, said: str) -> None:
