@@ -161,7 +161,7 @@ def test_a_location_inside_of_the_warehouse_is_one(
 
 @pytest.mark.parametrize(
     "place",
-    ["", "rel/path", "x" * 2000, "{warehouse}", "{warehouse}/_log", "{warehouse}/n-{id}/x", "gs://a/b"],
+    ["", "rel/path", "x" * 2000, "{warehouse}", "{warehouse}/_log", "{warehouse}/n-{id}/x", "hdfs://a/b"],
 )
 def test_what_cannot_be_a_location_is_refused(catalog: Catalog, warehouse: str, place: str) -> None:
     catalog.create_namespace("a")

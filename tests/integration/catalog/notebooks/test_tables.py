@@ -52,7 +52,7 @@ def test_facts_columns_properties_rows_and_changes(catalog: Catalog) -> None:
     for start in range(0, 70, 10):
         table = table.append(pa.table({"id": list(range(start, start + 10))}))
     shown = Shown(table)
-    assert shown.has("version", "8", "committed at", " UTC", "people", "team", "blue", "5 of 70 rows")
+    assert shown.has("version", "8", "committed at", "+00:00", "people", "team", "blue", "5 of 70 rows")
     assert shown.html.count("append: +10 rows in 1 file") == 5 and not shown.has("create: ")
     past = Shown(table.at(version=2))
     assert past.has("5 of 10 rows", "create: 1 column") and past.html.count("append") == 1
