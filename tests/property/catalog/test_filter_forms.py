@@ -163,8 +163,8 @@ def test_duckdb_finds_in_a_relation_what_it_finds_in_a_table_of_its_own(
 ) -> None:
     schema, table, predicate = data.draw(cases(column))
     condition = said(duckdb_of, predicate)
-    numbered_column = table.append_column("row", pa.array(range(table.num_rows)))
-    relation = to_relation(Rows(schema, numbered_column), connection())
+    numbered = table.append_column("row", pa.array(range(table.num_rows)))
+    relation = to_relation(Rows(schema, numbered), connection())
     connection().execute("CREATE OR REPLACE TEMP TABLE own AS FROM relation")
     query = f"SELECT row FROM {{}} WHERE {condition} ORDER BY row"
     try:

@@ -198,25 +198,35 @@ def undrop_definition(
         return target
     source = tree.namespace(identifier[:-1])
     goal = source if identifier[:-1] == target[:-1] else tree.namespace(target[:-1])
-    space, candidates = SPACES[kind], source.view.state.dropped_definitions()
-    entry = dropped_last(candidates, space, identifier, id, what=f"no {kind}").entry
-    define_event = EntryDefined(space=space, name=target[-1], id=entry.id, definition=entry.definition)
+    space = SPACES[kind]
     is_same = source.tracked.location == goal.tracked.location
 
-    def check(view: LogView[NamespaceState]) -> None:
+    def dropped_in(state: NamespaceState) -> DefinitionEntry:
+        """Return the definition to restore. Dropped once more, it may have another text under the same id."""
+        return dropped_last(state.dropped_definitions(), space, identifier, id, what=f"no {kind}").entry
+
+    def defining(dropped_entry: DefinitionEntry) -> EntryDefined:
+        return EntryDefined(
+            space=space, name=target[-1], id=dropped_entry.id, definition=dropped_entry.definition
+        )
+
+    entry = dropped_in(source.view.state)
+
+    def link(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        check_free(view.state, kind, target)
+        return Draft(events=encode([defining(dropped_in(view.state) if is_same else entry)]))
+
+    def forget(view: LogView[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if entry.id not in view.state.dropped:
             raise NotFound(
                 f"{quoted(identifier)} was restored or purged by another client meanwhile: look it up again"
             )
-
-    def link(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
-        if is_same:
-            check(view)
-        check_free(view.state, kind, target)
-        return Draft(events=encode([define_event]))
-
-    def forget(view: LogView[NamespaceState], passed_commits: Sequence[Commit]) -> Draft:
-        check(view)
+        if dropped_in(view.state) != entry:
+            raise CommitConflict(
+                f"the {kind} {quoted(identifier)} was dropped once more by another client in the meantime: repeat the "
+                "change",
+                version=view.version,
+            )
         return Draft(events=encode([EntryPurged(id=entry.id)]))
 
     if is_same:
