@@ -371,26 +371,30 @@ def test_a_writer_does_not_notice_a_link_that_leads_nowhere(monkeypatch: pytest.
 
 
 PROGRAM = """
-import sys, time
+import sys, threading, time
 import pyarrow as pa
 from lakelog.catalog import Catalog
 from lakelog.catalog.keeping.upkeep import automatic
 
+has_begun = threading.Event()
+
 def endless(head, goal, files, groups, check, **how):
     print("begun", flush=True)
+    has_begun.set()
     while True:
         check()
         time.sleep(0.02)
 
 automatic.step = endless
 automatic.END_S = 1e6  # a step that does not end by itself would run on
+automatic.SHARE = 1e9  # the first look may take more than a tenth of a slow machine's time
 catalog = Catalog(sys.argv[1], options={"fsync": "off"})
 catalog.create_namespace("shop")
 schema = pa.schema({"id": pa.int64()})
 table = catalog.create_table("shop.orders", schema, properties={"lakelog.maintenance": "auto"})
 for id in range(17):
     table = table.append(pa.table({"id": [id]}, schema=schema))
-time.sleep(0.3)
+has_begun.wait()
 print("ends", flush=True)
 """
 
