@@ -238,10 +238,10 @@ def test_of_a_variable_duckdb_finds_what_it_finds_of_any_arrow_stream(
         def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
             return table.to_arrow().__arrow_c_stream__(requested_schema)
 
-    other = Stream()
+    stream = Stream()
     query = "SELECT id FROM {} WHERE real > 1 ORDER BY ALL"
     rows = connection.sql(query.format('"table"')).fetchall()
-    assert rows == connection.sql(query.format("other")).fetchall() != [], other
+    assert rows == connection.sql(query.format("stream")).fetchall() != [], stream
     assert table.to_duckdb(connection).filter("real > 1").order("id").select("id").fetchall() == [
         (2,), (13,), (23,), (None,),
     ]  # fmt: skip

@@ -506,31 +506,31 @@ def _narrowed(table: pa.Table, statistics: Collection[int]) -> pa.Table:
     return table.select([name for name in table.column_names if is_planned(name, statistics)])
 
 
-def _surviving(change: _Added, removed: Counter[str]) -> _Added:
+def _surviving(change: _Added, removals: Counter[str]) -> _Added:
     """Return `change` without the files that were removed later; those paths then concern no older change.
 
     A path that was there twice, by another client's mistake, was removed twice, so removals are counted.
     """
-    if not removed:
+    if not removals:
         return change
     if isinstance(change.files, pa.Table):
-        files = without(change.files, removed)
+        files = without(change.files, removals)
         if files is not change.files:
-            removed.subtract(path for path in change.files["path"].to_pylist() if path in removed)
-            _drop_settled(removed)
+            removals.subtract(path for path in change.files["path"].to_pylist() if path in removals)
+            _drop_settled(removals)
         return _Added(files, change.schema, change.specs)
-    removed_files = [file for file in change.files if file.path in removed]
+    removed_files = [file for file in change.files if file.path in removals]
     if not removed_files:
         return change
-    kept_files = [file for file in change.files if file.path not in removed]
-    removed.subtract(file.path for file in removed_files)
-    _drop_settled(removed)
+    kept_files = [file for file in change.files if file.path not in removals]
+    removals.subtract(file.path for file in removed_files)
+    _drop_settled(removals)
     return _Added(kept_files, change.schema, change.specs)
 
 
-def _drop_settled(removed: Counter[str]) -> None:
-    for path in [path for path, count in removed.items() if count <= 0]:
-        del removed[path]
+def _drop_settled(removals: Counter[str]) -> None:
+    for path in [path for path, count in removals.items() if count <= 0]:
+        del removals[path]
 
 
 def _to_tables(changes: Iterable[_Added]) -> list[pa.Table]:

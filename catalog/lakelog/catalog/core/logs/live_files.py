@@ -75,9 +75,9 @@ def replaced_files(
     return _less(new_files, kept_files), _less(old_files, without(new_files, twice))
 
 
-def _less(files: pa.Table, others: pa.Table) -> pa.Table:
+def _less(files: pa.Table, other_files: pa.Table) -> pa.Table:
     """Return the files that are not among others with the same rows."""
-    return files.filter(pc.invert(pc.is_in(file_keys(files), value_set=file_keys(others))))
+    return files.filter(pc.invert(pc.is_in(file_keys(files), value_set=file_keys(other_files))))
 
 
 def file_keys(files: pa.Table) -> pa.Array:
