@@ -55,7 +55,7 @@ def without(table: pa.Table, paths: Collection[str] | pa.Array) -> pa.Table:
 
 def check_distinct(tables: Sequence[pa.Table]) -> None:
     """Raise FormatError if a path is there twice: a reader would return the rows of that file twice."""
-    paths = pa.chunked_array([chunk for table in tables for chunk in table["path"].chunks], pa.string())
+    paths = _paths_of(tables)
     if len(pc.unique(paths)) == len(paths):
         return
     counts = pc.value_counts(paths.combine_chunks())
@@ -70,11 +70,15 @@ def are_apart(base: Sequence[pa.Table], new: Sequence[pa.Table]) -> bool:
     """Return whether no path of `new` is in `base` or twice in `new`."""
     if not new:
         return True
-    paths = pa.chunked_array([chunk for table in new for chunk in table["path"].chunks], pa.string())
+    paths = _paths_of(new)
     own_paths = pc.unique(paths)
     return len(own_paths) == len(paths) and not any(
         pc.any(pc.is_in(table["path"], value_set=own_paths)).as_py() for table in base
     )
+
+
+def _paths_of(tables: Sequence[pa.Table]) -> pa.ChunkedArray:
+    return pa.chunked_array([chunk for table in tables for chunk in table["path"].chunks], pa.string())
 
 
 def tiered(tables: Sequence[pa.Table]) -> tuple[pa.Table, ...]:

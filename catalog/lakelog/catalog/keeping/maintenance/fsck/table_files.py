@@ -99,16 +99,14 @@ class TableFiles:
         """Return the paths of live files that have these hashes."""
         if not len(hashes):
             return []
-        wanted = np.unique(hashes)
-        return sorted(
-            {
-                path
-                for line in self.state.kept()
-                for files in line.files.parts(self.tracked.log.read_blobs)
-                for path in files["path"].to_pylist()
-                if are_among(hashes_of([path]), wanted)[0]
-            }
-        )
+        wanted, found_paths = np.unique(hashes), set[str]()
+        for line in self.state.kept():
+            for files in line.files.parts(self.tracked.log.read_blobs):
+                paths = files["path"].filter(
+                    pa.array(are_among(hashes_of(files["path"].to_pylist()), wanted))
+                )
+                found_paths.update(paths.to_pylist())
+        return sorted(found_paths)
 
     def _without_copied(self) -> Iterator[pa.Table]:
         """Yield as `_once`, without files elsewhere that have a copy on another line. The rows are the same."""
