@@ -168,6 +168,14 @@ def is_elsewhere(path: str) -> bool:
     return path.startswith("/") or "://" in path
 
 
+def is_of_iceberg_client(file: DataFile) -> bool:
+    """Return whether a client of Iceberg wrote a file for the table itself, with the table's column ids in it.
+
+    Only such files are in the table's folder under names that lakelog does not give.
+    """
+    return file.names is not None and not is_elsewhere(file.path) and started_at(file.path) is None
+
+
 def names_to_json(names: Mapping[int, str]) -> str:
     """Return `DataFile.names` as text, the same for the same names."""
     return msgspec.json.encode({str(id): names[id] for id in sorted(names)}).decode()

@@ -99,7 +99,17 @@ from lakelog.catalog.core.state.statement_text import SqlToken, normalized, sql_
 from lakelog.catalog.core.state.stream_forms import form_of
 from lakelog.catalog.core.state.table_projection import TableProjection
 from lakelog.catalog.core.state.table_state import TableState, apply, line_of
-from lakelog.catalog.core.state.writer import STATEMENT, USER, author_of, with_statement
+from lakelog.catalog.core.state.writer import (
+    ENGINE,
+    ICEBERG,
+    STATEMENT,
+    USER,
+    IcebergCommit,
+    author_of,
+    bounded_facts,
+    iceberg_commit,
+    with_statement,
+)
 
 __all__ = [
     "AdoptedFiles",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from lakelog.catalog.core.state.statement_text import NORMALIZED, full, kept
 from lakelog.log import Commit, Json
 from lakelog.log.secrets import masked
@@ -18,7 +20,39 @@ USER, ENGINE, CLIENT, APPLICATION, HOST = "user", "engine", "client", "applicati
 QUERY, STATEMENT = "query", "statement"
 """Facts of a statement: the engine's id of it, and its text (see `statement_text`)."""
 
+ICEBERG = "iceberg"
+"""The fact of a commit that a client of Iceberg made: see `IcebergCommit`."""
+
 FACT_LIMIT_BYTES = 256
+
+
+class IcebergCommit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The part of an Iceberg client's commit that is no change of the table, for exports.
+
+    `line` is the tag or branch that got new contents, with the client's `snapshot` id and `summary`. `refs` are tags
+    and branches that got the contents of an existing snapshot, whose ids are the values. Ids are texts, as they do
+    not fit into the numbers of every JSON reader.
+    """
+
+    line: str | None = None
+    snapshot: str | None = None
+    summary: dict[str, str] = {}
+    refs: dict[str, str] = {}
+
+    @property
+    def snapshot_id(self) -> int | None:
+        return None if self.snapshot is None else int(self.snapshot)
+
+
+def iceberg_commit(commit: Commit | None) -> IcebergCommit:
+    """Return the fact of an Iceberg client's commit. It is empty for other commits, and for an invalid fact."""
+    try:
+        fact = msgspec.convert({} if commit is None else commit.writer.get(ICEBERG) or {}, IcebergCommit)
+        ids = [text for text in (fact.snapshot, *fact.refs.values()) if text is not None]
+        is_valid = all(text.isascii() and text.isdigit() and int(text) < 1 << 63 for text in ids)
+    except msgspec.ValidationError:
+        return IcebergCommit()
+    return fact if is_valid else IcebergCommit()
 
 
 def with_statement(
@@ -36,5 +70,7 @@ def bounded_facts(facts: Mapping[str, str | None]) -> dict[str, Json]:
 
 
 def author_of(commit: Commit | None) -> str:
-    """Return the writer of a commit as text with all its facts. It is empty if nothing is known."""
-    return "" if commit is None else " ".join(f"{key}={value}" for key, value in commit.writer.items())
+    """Return the writer of a commit as text with its facts. It is empty if nothing is known."""
+    if commit is None:
+        return ""
+    return " ".join(f"{key}={value}" for key, value in commit.writer.items() if key != ICEBERG)

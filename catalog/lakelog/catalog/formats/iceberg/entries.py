@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lakelog.catalog.core.files import AROUND_BYTES, HEAD_BYTES, DataFile, is_elsewhere
+from lakelog.catalog.core.files import (
+    AROUND_BYTES,
+    HEAD_BYTES,
+    DataFile,
+    is_elsewhere,
+    is_of_iceberg_client,
+)
 from lakelog.catalog.core.schema import AtomicType, PartitionSpec, Schema
 from lakelog.catalog.formats.iceberg.avro_files import ADDED, DATA, EXISTING, POSITION_DELETES, avro_name
 from lakelog.catalog.formats.iceberg.values import binary, in_partition
@@ -51,7 +57,7 @@ class EntryWriter:
                 f"the data file {file.path} is of a time before there were row ids, which Iceberg needs: "
                 f"{_REWRITE}"
             )
-        if file.names is not None:
+        if file.names is not None and not is_of_iceberg_client(file):
             raise Unsupported(
                 f"the data file {file.path} has column ids that are not the table's, or none: {_REWRITE}"
             )

@@ -8,14 +8,22 @@ readers never read it. This module must not know names: a table is at a place.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from lakelog.catalog.core.files import FileSet
 from lakelog.catalog.core.logs import Progress, TableHead, commits_with_sidecars, naming, no_progress
 from lakelog.catalog.core.schema import ICEBERG, ICEBERG_OFF, check_exportable, obstacles
-from lakelog.catalog.core.state import MAIN, TAG, TableProjection, TableState, operations_of
+from lakelog.catalog.core.state import (
+    MAIN,
+    TAG,
+    IcebergCommit,
+    TableProjection,
+    TableState,
+    iceberg_commit,
+    operations_of,
+)
 from lakelog.catalog.formats.iceberg import metadata_json
 from lakelog.catalog.formats.iceberg.leftovers import FOLDER, HINT, metadata_path, newest_number
 from lakelog.catalog.formats.iceberg.manifests import ExportMismatch
@@ -27,6 +35,7 @@ from lakelog.catalog.formats.iceberg.snapshots import (
     LineContents,
     difference,
     is_as_named,
+    snapshot_id_of,
     snapshot_of,
     with_early_files_apart,
 )
@@ -259,17 +268,25 @@ class _Exporter:
         document = continued_document or metadata_json.empty_document(self.location, self.head.id)
         heads: dict[str, Document] = {} if continued_document is None else _heads(continued_document)
         snapshots: list[Document] = []
+        main_log: list[Document] = []
         for version_state in self._versions(first, previous):
             try:
-                document, new_snapshots, heads = self._step(tree, document, previous, version_state, heads)
+                document, new_snapshots, new_heads = self._step(
+                    tree, document, previous, version_state, heads, snapshots
+                )
             except Unsupported:
                 if version_state.version == self.head.version:
                     raise
                 # Iceberg cannot have this version. The listed snapshots begin after it.
                 document = {**document, "snapshots": [], "snapshot-log": [], "refs": {}}
-                snapshots, heads, previous = [], {}, None
+                snapshots, main_log, heads, previous = [], [], {}, None
                 continue
             snapshots += new_snapshots
+            main = new_heads.get(MAIN)
+            if main is not None and main is not heads.get(MAIN):
+                time_ms = version_state.time_us // 1000
+                main_log.append({"snapshot-id": main["snapshot-id"], "timestamp-ms": time_ms})
+            heads = new_heads
             previous = version_state
         assert previous is not None
         refs = {
@@ -283,7 +300,7 @@ class _Exporter:
             document, previous.state.current, self.head.id, previous.version, previous.time_us
         )
         return metadata_json.with_snapshots(
-            document, snapshots, refs, previous.state.next_row, self.listed, previous.state.expired
+            document, snapshots, main_log, refs, previous.state.next_row, self.listed, previous.state.expired
         )
 
     def _first(self) -> int:
@@ -299,6 +316,7 @@ class _Exporter:
             except NotFound:
                 # Versions between this version and the head cannot be read one by one.
                 base = self._at(self.head.version, self.head.view)
+            base = replace(base, iceberg=self._fact_of(base.version))
             yield base
         state, last_version = base.state, base.version
         listed_from = self.head.version - self.listed + 1
@@ -311,15 +329,31 @@ class _Exporter:
                     # commit.
                     own = entry if last_version == entry.version - 1 else None
                     last_version = entry.version
-                    yield _At(entry.version, entry.time_us, state, own)
+                    yield _At(entry.version, entry.time_us, state, own, iceberg_commit(entry))
 
     def _at(self, version: int, view: LogView[TableState]) -> _At:
-        return _At(version, view.time_us, view.state, None)
+        return _At(version, view.time_us, view.state, None, IcebergCommit())
+
+    def _fact_of(self, version: int) -> IcebergCommit:
+        """Return the fact of an Iceberg client's commit of a version. It is empty if the commit has expired."""
+        try:
+            return iceberg_commit(next(self.head.tracked.log.commits(first=version, last=version), None))
+        except NotFound:
+            return IcebergCommit()
 
     def _step(
-        self, tree: ExportTree, document: Document, before: _At | None, now: _At, heads: dict[str, Document]
+        self,
+        tree: ExportTree,
+        document: Document,
+        before: _At | None,
+        now: _At,
+        heads: dict[str, Document],
+        made: list[Document],
     ) -> tuple[Document, list[Document], dict[str, Document]]:
-        """Return the document with the columns of a version, its snapshots, and the snapshot of each line."""
+        """Return the document with the columns of a version, its snapshots, and the snapshot of each line.
+
+        `made` are the snapshots of the steps before, which the document does not list.
+        """
         moment = now.moment(0 if before is None else before.state.next_row)
         lines = [MAIN, *sorted(now.state.refs)]
         new_snapshots: list[Document] = []
@@ -333,8 +367,16 @@ class _Exporter:
                 continue  # Iceberg could not have the table at the time of this tag
             check_exportable(line_state.current.schema, f"{self.head.name} is to be exported")
             old = None if before is None else _same_line(before.state, now.state, name)
+            client_id = now.iceberg.snapshot_id if now.iceberg.line == name else None
+            if name in now.iceberg.refs:
+                ref_id = int(now.iceberg.refs[name])
+                known = [each for each in (*document["snapshots"], *made) if each["snapshot-id"] == ref_id]
+                if known:
+                    new_heads[name] = known[0]
+                    continue
             if (
-                old is not None
+                client_id is None
+                and old is not None
                 and old.files is line_state.files
                 and old.current == line_state.current
                 and name in heads
@@ -348,14 +390,17 @@ class _Exporter:
                 document, name, old, heads, new_heads, contents, line_state
             )
             file_changes = difference(parent_contents, line_contents)
-            if parent is not None and file_changes.is_empty and self._is_as(parent, schema, name):
+            is_same = file_changes.is_empty and client_id is None
+            if parent is not None and is_same and self._is_as(parent, schema, name):
                 new_heads[name] = parent
                 continue
-            if parent is None and not line_contents.table.num_rows:
+            if parent is None and client_id is None and not line_contents.table.num_rows:
                 continue
+            new_id = snapshot_id_of(moment.version, number) if client_id is None else client_id
+            summary = {} if client_id is None else now.iceberg.summary
             try:
                 snapshot = snapshot_of(
-                    tree, moment, number, parent, parent_contents, line_contents, file_changes
+                    tree, moment, new_id, parent, parent_contents, line_contents, file_changes, summary
                 )
             except Unsupported:
                 if name == MAIN:
@@ -426,6 +471,7 @@ class _At:
     time_us: int
     state: TableState
     commit: Commit | None
+    iceberg: IcebergCommit
 
     def moment(self, first_row: int) -> ExportedVersion:
         commit = self.commit

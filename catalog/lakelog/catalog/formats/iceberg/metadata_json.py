@@ -126,12 +126,15 @@ def is_partitioned_by_others(document: Document, columns: Schema) -> bool:
 def with_snapshots(
     document: Document,
     snapshots: Sequence[Document],
+    main_log: Sequence[Document],
     refs: Mapping[str, Document],
     next_row: int,
     listed: int,
     expired: int,
 ) -> Document:
     """Return the document with more snapshots. The newest `listed` and the snapshots of `refs` stay.
+
+    `main_log` has the snapshots that became main's, for the snapshot log.
 
     Of versions before `expired`, only snapshots of `refs` stay because the files of others may be gone.
     """
@@ -153,12 +156,7 @@ def with_snapshots(
                 name: value for name, value in snapshot.items() if name != "parent-snapshot-id"
             }
     main = refs.get(MAIN)
-    log = [*document["snapshot-log"]]
-    log += [
-        {"snapshot-id": snapshot["snapshot-id"], "timestamp-ms": snapshot["timestamp-ms"]}
-        for snapshot in snapshots
-        if snapshot["snapshot-id"] == snapshot["sequence-number"]
-    ]
+    log = [*document["snapshot-log"], *main_log]
     return document | {
         "snapshots": listed_snapshots,
         "refs": dict(sorted(refs.items())),

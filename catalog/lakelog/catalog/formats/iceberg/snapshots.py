@@ -1,6 +1,6 @@
 """Snapshots: a version of a table in Iceberg's metadata, made from the snapshot of the version before. Pure.
 
-A snapshot's id and sequence number are the version. So row ids and row versions are valid as Iceberg's row
+A snapshot's sequence number is the version, and so is its id, unless a client of Iceberg has made it. So row ids and row versions are valid as Iceberg's row
 lineage. If a version changes several lines, the other lines' ids have the number of the line above the
 version's bits.
 """
@@ -77,6 +77,11 @@ class ExportTree:
 
     def bytes_of(self, path: str) -> bytes:
         return self.made[path] if path in self.made else self.read(path)
+
+
+def snapshot_id_of(version: int, line: int) -> int:
+    """Return the id of the snapshot of a version and line, if no client of Iceberg has chosen it."""
+    return version | (line << LINE_BITS)
 
 
 def is_as_named(path: str, data: bytes) -> bool:
@@ -189,14 +194,17 @@ def _only(files: pa.Table, keys: pa.Array, other_arrays: pa.Array) -> pa.Table:
 def snapshot_of(
     tree: ExportTree,
     moment: ExportedVersion,
-    line: int,
+    snapshot_id: int,
     parent: Mapping[str, Any] | None,
     contents_before: LineContents | None,
     contents_after: LineContents,
     changed_difference: FileSetDifference,
+    summary: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the snapshot of a line that changes from `contents_before`, those of `parent`, to `contents_after`."""
-    snapshot_id = moment.version | (line << LINE_BITS)
+    """Return the snapshot of a line that changes from `contents_before`, those of `parent`, to `contents_after`.
+
+    `summary` is the summary of a client that made the snapshot. Its counts are replaced by exact counts.
+    """
     writer = EntryWriter(
         tree.location, contents_after.metadata.schema, contents_after.specs, snapshot_id, moment.version
     )
@@ -262,7 +270,11 @@ def snapshot_of(
         "schema-id": contents_after.schema["schema-id"],
         "first-row-id": moment.first_row,
         "added-rows": moment.next_row - moment.first_row,
-        "summary": _summary(moment, contents_after.table, new_files, gone_files, with_vectors, without),
+        "summary": {
+            **summary,
+            **_summary(moment, contents_after.table, new_files, gone_files, with_vectors, without),
+            **({"operation": summary["operation"]} if "operation" in summary else {}),
+        },
     }
     data = avro_files.manifest_list([manifest.record for manifest in manifests], snapshot)
     snapshot["manifest-list"] = tree.add(f"snap-{snapshot_id}", "avro", data)
