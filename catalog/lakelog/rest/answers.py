@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, unquote_plus
 
 import msgspec
 
-from lakelog.catalog import Catalog, NoSuchNamespace, NoSuchTable, NoSuchView
+from lakelog.catalog import (
+    Catalog,
+    DoneInPart,
+    NamespaceNotEmpty,
+    NoSuchNamespace,
+    NoSuchTable,
+    NoSuchView,
+)
 from lakelog.catalog.engine.exports import iceberg_metadata, iceberg_views
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.log.errors import (
+    AlreadyExists,
+    CommitUnknown,
+    ConflictError,
     FormatError,
     InvalidInput,
     LakelogError,
@@ -28,6 +38,12 @@ _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (NoSuchTable, 404, "NoSuchTableException"),
     (NoSuchView, 404, "NoSuchViewException"),
     (NotFound, 404, "NotFoundException"),
+    (AlreadyExists, 409, "AlreadyExistsException"),
+    (NamespaceNotEmpty, 409, "NamespaceNotEmptyException"),
+    (ConflictError, 409, "CommitFailedException"),
+    # A client that gets this looks for its snapshot, and does not simply send the request again.
+    (CommitUnknown, 500, "CommitStateUnknownException"),
+    (DoneInPart, 500, "InternalServerError"),
     (PermissionDenied, 403, "ForbiddenException"),
     (Unsupported, 400, "UnsupportedOperationException"),
     (InvalidInput, 400, "BadRequestException"),
@@ -49,13 +65,19 @@ class HttpAnswer:
 class WarehouseAnswers:
     """Answers requests about a warehouse. Threads may share it."""
 
+    body_bytes_max = 0
+    endpoints: Sequence[str] = documents.ENDPOINTS
+
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
-    def answer(self, method: str, target: str, known: str = "") -> HttpAnswer:
+    def answer(
+        self, method: str, target: str, known: str = "", body: bytes = b"", client: str = ""
+    ) -> HttpAnswer:
         """Return the answer to `method` for a path with its query. Never raises a LakelogError.
 
-        `known` are the ETags of the client's answers, in the form of the header If-None-Match.
+        `known` are the ETags of the client's answers, in the form of the header If-None-Match. `client` is the
+        client's name for itself, as in the header User-Agent.
         """
         path, _, query = target.partition("?")
         if method not in _READS:
@@ -65,7 +87,7 @@ class WarehouseAnswers:
                 f"this catalog is read only, and {method} was asked for: write with lakelog, and read here",
                 {"Allow": ", ".join(_READS)},
             )
-        answers = [self._read(path, parts, parse_qs(query)) for parts in _spellings(path)]
+        answers = [self._read(path, parts, parse_qs(query, keep_blank_values=True)) for parts in spellings(path)]
         good_answers = [candidate for candidate in answers if candidate.status == 200]
         if len(good_answers) > 1:
             return error_answer(
@@ -84,37 +106,36 @@ class WarehouseAnswers:
         try:
             return HttpAnswer(200, msgspec.json.encode(document_of()))
         except LakelogError as error:
-            for kind, status, name in _ERRORS:
-                if isinstance(error, kind):
-                    return error_answer(status, name, str(error))
-            return error_answer(503, "ServiceUnavailableException", str(error))
+            return answer_of_error(error)
 
     def _route(self, parts: list[str], query: Mapping[str, list[str]]) -> Callable[[], Any] | None:
         if "" in parts:
             return None  # the protocol has no tables in the root, whose name is empty
         match parts:
             case ["v1", "config"]:
-                return documents.config
+                return lambda: documents.config(self.endpoints)
             case ["v1", "namespaces"]:
-                return lambda: self._namespaces(_namespace(query.get("parent", [""])[0]))
+                return lambda: self._namespaces(namespace_in(query.get("parent", [""])[0]), query)
             case ["v1", "namespaces", name]:
-                return lambda: documents.namespace(self._catalog, _namespace(name))
+                return lambda: documents.namespace(self._catalog, namespace_in(name))
             case ["v1", "namespaces", name, "tables"]:
-                return lambda: self._tables(_namespace(name))
+                return lambda: self._tables(namespace_in(name), query)
             case ["v1", "namespaces", name, "tables", table]:
-                return lambda: self._table((*_namespace(name), table), query.get("snapshots", ["all"])[0])
+                return lambda: self._table((*namespace_in(name), table), query.get("snapshots", ["all"])[0])
             case ["v1", "namespaces", name, "views"]:
-                return lambda: self._views(_namespace(name))
+                return lambda: self._views(namespace_in(name), query)
             case ["v1", "namespaces", name, "views", view]:
-                return lambda: self._view((*_namespace(name), view))
+                return lambda: self._view((*namespace_in(name), view))
             case _:
                 return None
 
-    def _namespaces(self, parent: Identifier) -> Any:
-        return documents.namespaces(self._catalog.list_namespaces(parent))
+    def _namespaces(self, parent: Identifier, query: Mapping[str, list[str]]) -> Any:
+        names, token = _page(self._catalog.list_namespaces(parent), query)
+        return {**documents.namespaces(names), **token}
 
-    def _tables(self, namespace: Identifier) -> Any:
-        return documents.identifiers(self._catalog.list_tables(namespace))
+    def _tables(self, namespace: Identifier, query: Mapping[str, list[str]]) -> Any:
+        names, token = _page(self._catalog.list_tables(namespace), query)
+        return {**documents.identifiers(names), **token}
 
     def _table(self, name: Identifier, snapshots: str) -> Any:
         if snapshots not in ("all", "refs"):
@@ -122,9 +143,10 @@ class WarehouseAnswers:
         url, metadata = iceberg_metadata(self._catalog.load_table(name))
         return documents.loaded(url, documents.with_refs_only(metadata) if snapshots == "refs" else metadata)
 
-    def _views(self, namespace: Identifier) -> Any:
+    def _views(self, namespace: Identifier, query: Mapping[str, list[str]]) -> Any:
         views, _ = iceberg_views(self._catalog, namespace)
-        return documents.identifiers(list(views))
+        names, token = _page(list(views), query)
+        return {**documents.identifiers(names), **token}
 
     def _view(self, name: Identifier) -> Any:
         views, left_out = iceberg_views(self._catalog, name[:-1])
@@ -135,11 +157,37 @@ class WarehouseAnswers:
         return documents.loaded(views[name].url, views[name].metadata)
 
 
-def _namespace(text: str) -> Identifier:
+def answer_of_error(error: LakelogError) -> HttpAnswer:
+    """Return the answer to a request that failed so. 503 says that nothing was done, so it may be sent again."""
+    for kind, status, name in _ERRORS:
+        if isinstance(error, kind):
+            return error_answer(status, name, str(error))
+    return error_answer(503, "ServiceUnavailableException", str(error))
+
+
+def namespace_in(text: str) -> Identifier:
     return tuple(text.split(documents.SEPARATOR)) if text else ()
 
 
-def _spellings(path: str) -> list[list[str]]:
+def _page(
+    names: list[Identifier], query: Mapping[str, list[str]]
+) -> tuple[list[Identifier], dict[str, str]]:
+    """Return a page of sorted names, and the member of the answer that leads to the next page.
+
+    A page's token is the last name of the page before, so names that come and go move no other. Without a `pageToken`
+    in the query, the page has all names.
+    """
+    if "pageToken" not in query:
+        return names, {}
+    last, size = query["pageToken"][0], query.get("pageSize", ["1000"])[0]
+    if not (size.isascii() and size.isdigit() and 0 < len(size) < 10 and int(size)):
+        raise InvalidInput(f"{size!r} is not a size of a page: give a number of at least 1")
+    rest = [name for name in names if not last or name[-1] > last.removeprefix("after:")]
+    page = rest[: int(size)]
+    return page, {"next-page-token": f"after:{page[-1][-1]}"} if len(rest) > len(page) else {}
+
+
+def spellings(path: str) -> list[list[str]]:
     """Return the possible parts of a path. Java's clients write a space as +; Rust's and Go's write + itself."""
     parts = path.strip("/").split("/")
     readings = [[unquote(part) for part in parts], [unquote_plus(part) for part in parts]]

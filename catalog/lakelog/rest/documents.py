@@ -33,8 +33,26 @@ ENDPOINTS = [
 ]
 
 
-def config() -> Any:
-    return {"defaults": {}, "overrides": {}, "endpoints": ENDPOINTS}
+WRITE_ENDPOINTS = [
+    "POST /v1/{prefix}/namespaces",
+    f"POST {_NAMESPACE}/{{namespace}}/properties",
+    f"DELETE {_NAMESPACE}/{{namespace}}",
+    f"POST {_TABLE}",
+    f"POST {_TABLE}/{{table}}",
+    f"DELETE {_TABLE}/{{table}}",
+    f"POST {_TABLE}/{{table}}/metrics",
+    "POST /v1/{prefix}/tables/rename",
+    "POST /v1/{prefix}/transactions/commit",
+    f"POST {_VIEW}",
+    f"POST {_VIEW}/{{view}}",
+    f"DELETE {_VIEW}/{{view}}",
+    "POST /v1/{prefix}/views/rename",
+]
+"""The endpoints of a server that also changes the warehouse."""
+
+
+def config(endpoints: Sequence[str] = ENDPOINTS) -> Any:
+    return {"defaults": {}, "overrides": {}, "endpoints": endpoints}
 
 
 def namespaces(names: Sequence[Identifier]) -> Any:

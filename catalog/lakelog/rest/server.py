@@ -29,9 +29,17 @@ _LOGGER = logging.getLogger("lakelog.rest")
 
 
 class AnswerSource(Protocol):
-    """What a server asks for its answers, from several threads at once."""
+    """What a server asks for its answers, from several threads at once.
 
-    def answer(self, method: str, target: str, known: str = "") -> HttpAnswer: ...
+    `body_bytes_max` is the limit of a request's body. With 0, bodies are not read.
+    """
+
+    @property
+    def body_bytes_max(self) -> int: ...
+
+    def answer(
+        self, method: str, target: str, known: str = "", body: bytes = b"", client: str = ""
+    ) -> HttpAnswer: ...
 
 
 def serve(
@@ -54,12 +62,32 @@ def serve(
         timeout = IDLE_S
 
         def _answer(self) -> None:
-            # A request's body is useless here, and must not be taken for the next request.
-            brings_along = "Content-Length" in self.headers or "Transfer-Encoding" in self.headers
-            self.close_connection = self.close_connection or brings_along
-            self._send(self._answer_of(self.server))
+            body = self._body()
+            if isinstance(body, HttpAnswer):
+                self.close_connection = True
+                self._send(body)
+            else:
+                self._send(self._answer_of(self.server, body))
 
-        def _answer_of(self, server: Any) -> HttpAnswer:
+        def _body(self) -> bytes | HttpAnswer:
+            """Return the request's body, or the answer to a request whose body is refused."""
+            has_body = "Content-Length" in self.headers or "Transfer-Encoding" in self.headers
+            if not has_body or not answers.body_bytes_max:
+                # An unread body must not be taken for the next request.
+                self.close_connection = self.close_connection or has_body
+                return b""
+            length = self.headers.get("Content-Length", "")
+            if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
+                return error_answer(411, "BadRequestException", "send the body with its Content-Length")
+            if len(length) > 15 or int(length) > answers.body_bytes_max:
+                limit = f"{answers.body_bytes_max:,} bytes"
+                return error_answer(413, "BadRequestException", f"the body is larger than the limit of {limit}")
+            body = self.rfile.read(int(length))
+            if len(body) < int(length):
+                return error_answer(400, "BadRequestException", "the body is shorter than its Content-Length")
+            return body
+
+        def _answer_of(self, server: Any, body: bytes) -> HttpAnswer:
             hosts = self.headers.get_all("Host", [])
             if server.is_local and not all(_is_of_this_host(name, host) for name in hosts):
                 return error_answer(
@@ -69,7 +97,13 @@ def serve(
                     f"{host} in the URL",
                 )
             try:
-                return answers.answer(self.command, self.path, self.headers.get("If-None-Match", ""))
+                return answers.answer(
+                    self.command,
+                    self.path,
+                    self.headers.get("If-None-Match", ""),
+                    body,
+                    self.headers.get("User-Agent", ""),
+                )
             except Exception:
                 _LOGGER.exception("%s %r was not answered", self.command, self.path)
                 return error_answer(500, "InternalServerError", "the server failed: its log has the reason")
@@ -121,10 +155,20 @@ def serve(
 
     with Server((host, port), Handler) as server:
         address, bound_port = server.server_address[:2]
-        server.is_local = ip_address(str(address).partition("%")[0]).is_loopback
+        server.is_local = is_loopback(str(address))
         url_host = f"[{address!s}]" if ":" in host else str(address)
         began(f"http://{url_host}:{bound_port}", server)
         server.serve_forever()
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address, or `localhost`, is reached from this host alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
 
 
 def _is_of_this_host(asked: str, host: str) -> bool:

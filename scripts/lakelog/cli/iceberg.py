@@ -18,10 +18,10 @@ from lakelog.cli.operations import command_of, say_nothing_changed
 from lakelog.cli.options import REFERENCE, Place, takes_place
 from lakelog.cli.progress import Progress
 from lakelog.log.grammar import PUBLISHED_FOLDER
-from lakelog.rest import BucketTree, WarehouseAnswers
+from lakelog.rest import BucketTree, WarehouseAnswers, WritableAnswers
 from lakelog.rest import publish as publish_tree
 from lakelog.rest import serve as run_server
-from lakelog.rest.server import LOOPBACK, PORT
+from lakelog.rest.server import LOOPBACK, PORT, is_loopback
 
 
 @command_of(EXPORT_ICEBERG)
@@ -95,22 +95,34 @@ def publish(place: Place, namespace: str, to: str | None) -> None:
     metavar="N",
     help="The port to listen at; 0 takes a free port.",
 )
+@click.option("--write", is_flag=True, help="Let clients create, change and drop tables, too.")
 @click.option("--quiet", is_flag=True, help="Print no requests.")
 @takes_place
-def serve(place: Place, host: str, port: int, quiet: bool) -> None:
-    """Answer clients of Iceberg's REST catalog, read only.
+def serve(place: Place, host: str, port: int, write: bool, quiet: bool) -> None:
+    """Answer clients of Iceberg's REST catalog.
 
-    It runs until Ctrl-C. Requests that change something are refused. Clients get names and metadata here, and read data
-    from the store itself, by credentials of their own. A table is exported when a client loads it.
+    It runs until Ctrl-C. Without --write, requests that change something are refused. Clients get names and metadata
+    here, and read and write data in the store itself, by credentials of their own. A table is exported when a client
+    loads it.
+
+    With --write, clients commit to tables, and each commit is a version of the table's log. There is no authentication
+    yet, so it listens only at an address of this host.
 
     There is no state beside the warehouse, and any number of servers agree. At another address than this host's own,
     everyone who reaches it can read names, columns and statistics of all tables. Put it behind a proxy that knows its
     users then.
     """
-    answers = WarehouseAnswers(place.catalog())
+    if write and not is_loopback(host):
+        raise click.UsageError(
+            f"with --write everyone who reaches {host} could change all tables, as there is no authentication yet: "
+            f"listen at {LOOPBACK}"
+        )
+    catalog = place.catalog()
+    answers = WritableAnswers(catalog) if write else WarehouseAnswers(catalog)
+    mode = "for reading and writing" if write else "read only"
 
     def began(url: str, server: object) -> None:
-        answer.say(f"Serving {place.required_warehouse} at {url}, read only. Ctrl-C ends it.", err=True)
+        answer.say(f"Serving {place.required_warehouse} at {url}, {mode}. Ctrl-C ends it.", err=True)
 
     try:
         with answer.server_errors_on_stderr():

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from lakelog.catalog.catalog_names import CatalogNames
-from lakelog.catalog.core.schema import SPACES, VIEW, ViewDefinition
+from lakelog.catalog.core.schema import ICEBERG_VERSION, SPACES, VIEW, ViewDefinition
 from lakelog.catalog.engine.operations import of_catalog, of_table
-from lakelog.catalog.formats.iceberg import ExportedView, newest_metadata, view_document
+from lakelog.catalog.formats.iceberg import (
+    ExportedView,
+    decoded_document,
+    encode,
+    in_version_2,
+    newest_metadata,
+    view_document,
+)
 from lakelog.catalog.looking.audit import commits_of_definitions
 from lakelog.catalog.names import Identifier, Name, identifier
 from lakelog.catalog.table import Table
@@ -16,16 +23,21 @@ from lakelog.log.errors import InvalidInput, PermissionDenied
 def iceberg_metadata(table: Table) -> tuple[str, bytes]:
     """Return the URL and the JSON of Iceberg's metadata of the newest version.
 
-    Exports that version if it was not exported. A client that may only read gets the newest export. Raises
-    Unsupported as `Table.export_iceberg`.
+    Exports that version if it was not exported. A client that may only read gets the newest export. The JSON is in
+    version 2 of the format if the table's properties say so, and if that can have it. Raises Unsupported as
+    `Table.export_iceberg`.
     """
     try:
         export, metadata = table._exported(None)
+        url = export.url
     except PermissionDenied:
         if (newest_export := newest_metadata(table.table_head)) is None:
             raise
-        return newest_export
-    return export.url, metadata
+        url, metadata = newest_export
+    document = decoded_document(metadata)
+    if ICEBERG_VERSION.of(document["properties"]) != "2" or (older := in_version_2(document)) is None:
+        return url, metadata
+    return url, encode(older)
 
 
 @of_catalog

@@ -49,6 +49,8 @@ _HEADERS = {
 class PageAnswers:
     """Answers the requests of the pages of a warehouse. Safe to share between threads."""
 
+    body_bytes_max = 0
+
     def __init__(self, catalog: Catalog, token: str, versions: int) -> None:
         self._catalog = catalog
         self._token = token
@@ -67,7 +69,9 @@ class PageAnswers:
         """End the queries that still run."""
         self._queries.close()
 
-    def answer(self, method: str, target: str, known: str = "") -> HttpAnswer:
+    def answer(
+        self, method: str, target: str, known: str = "", body: bytes = b"", client: str = ""
+    ) -> HttpAnswer:
         """Return the answer to a request. Never raises a LakelogError."""
         path, _, query = target.partition("?")
         if method == "GET" and path in self._openings:

@@ -31,7 +31,7 @@ from lakelog.catalog.core.ddl.saved_cuts import (
     versions_of,
 )
 from lakelog.catalog.core.ddl.staging import CREATE, StagedTable, commit_stage, create_from, created_event
-from lakelog.catalog.core.ddl.table_places import LOCATION, table_folders
+from lakelog.catalog.core.ddl.table_places import LOCATION, new_table, table_folders
 from lakelog.catalog.core.ddl.tables import StageRequest, rename_table, stage_table
 
 __all__ = [
@@ -72,4 +72,5 @@ __all__ = [
     "undrop_namespace",
     "undrop_table",
     "versions_of",
+    "new_table",
 ]

@@ -70,7 +70,10 @@ ColumnTypes: TypeAlias = Mapping[str, pa.DataType | SparkType]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRequest:
-    """The arguments of a staged table, as the caller gave them."""
+    """The arguments of a staged table, as the caller gave them.
+
+    If it `is_quiet`, nothing warns of properties of other formats that have no effect.
+    """
 
     kind: str
     identifier: Identifier | None
@@ -83,6 +86,7 @@ class StageRequest:
     comment: str | None
     provider: str | None
     constraints: Sequence[StatedConstraint | Mapping[str, Any]] = ()
+    is_quiet: bool = False
 
 
 def stage_table(tree: NameTree, request: StageRequest) -> StagedTable:
@@ -90,7 +94,8 @@ def stage_table(tree: NameTree, request: StageRequest) -> StagedTable:
     staging.check_kind(request.kind)
     check_properties(request.properties)
     check_for_provider(request.properties, request.provider)
-    warn_of_foreign(request.properties)
+    if not request.is_quiet:
+        warn_of_foreign(request.properties)
     check_policy(request.properties)
     check_alterable(request.properties)
     if request.identifier is None and request.location is None:

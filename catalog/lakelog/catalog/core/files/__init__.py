@@ -59,7 +59,7 @@ from lakelog.catalog.core.files.puffin import (
     bitmap_in,
     puffin_of_vectors,
 )
-from lakelog.catalog.core.files.row_ids import given_twice, with_version
+from lakelog.catalog.core.files.row_ids import given_twice, with_ids, with_version
 from lakelog.catalog.core.files.statistics import (
     MeasuredColumn,
     footer_statistics,
@@ -137,4 +137,5 @@ __all__ = [
     "upper_text",
     "with_version",
     "without",
+    "with_ids",
 ]

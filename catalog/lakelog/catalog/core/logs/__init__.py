@@ -20,6 +20,7 @@ from lakelog.catalog.core.logs.commits import (
     was_applied_anywhere,
 )
 from lakelog.catalog.core.logs.consistent_cut import FOREVER_US, ConsistentCut
+from lakelog.catalog.core.logs.file_entries import with_deletes
 from lakelog.catalog.core.logs.live_files import file_keys
 from lakelog.catalog.core.logs.name_path import follow, known_path_to
 from lakelog.catalog.core.logs.name_tree import (
@@ -138,4 +139,5 @@ __all__ = [
     "RUN_STATEMENT",
     "RUN_TRANSACTION",
     "advising",
+    "with_deletes",
 ]

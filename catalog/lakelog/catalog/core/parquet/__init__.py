@@ -20,7 +20,7 @@ from lakelog.catalog.core.parquet.given_rows import Ingestible
 from lakelog.catalog.core.parquet.ingest import written_files, written_partitions, written_rows
 from lakelog.catalog.core.parquet.leftovers import kept_by_commit
 from lakelog.catalog.core.parquet.opening import MAGIC, open_parquet
-from lakelog.catalog.core.parquet.proofs import new_checks
+from lakelog.catalog.core.parquet.proofs import check_rows, new_checks, required
 from lakelog.catalog.core.parquet.read_ahead import in_order
 from lakelog.catalog.core.parquet.reading import (
     ID_FIELDS,
@@ -65,4 +65,6 @@ __all__ = [
     "written_files",
     "written_partitions",
     "written_rows",
+    "check_rows",
+    "required",
 ]

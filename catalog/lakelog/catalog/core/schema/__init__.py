@@ -96,6 +96,7 @@ from lakelog.catalog.core.schema.properties.known import (
     ICEBERG,
     ICEBERG_OFF,
     ICEBERG_ON,
+    ICEBERG_VERSION,
     ISOLATION,
     KEEP_FOR,
     MAINTENANCE,
@@ -116,7 +117,12 @@ from lakelog.catalog.core.schema.schema import (
     physical_name,
     refuse_names_of_spark,
 )
-from lakelog.catalog.core.schema.schema_changes import AlteredDefinition, apply_changes, changed
+from lakelog.catalog.core.schema.schema_changes import (
+    AlteredDefinition,
+    apply_changes,
+    changed,
+    check_definition,
+)
 from lakelog.catalog.core.schema.spark_types import (
     SparkType,
     schema_from_spark,
@@ -127,7 +133,7 @@ from lakelog.catalog.core.schema.sql_literals import literal_of, parse_literal
 from lakelog.catalog.core.schema.stored_types import ready
 from lakelog.catalog.core.schema.table_changes import TableChange
 from lakelog.catalog.core.schema.transforms import hashes_of_values
-from lakelog.catalog.core.schema.type_widening import is_text, is_widening
+from lakelog.catalog.core.schema.type_widening import is_iceberg_promotion, is_text, is_widening
 from lakelog.catalog.core.schema.types import (
     DECIMAL_PRECISION_LIMIT,
     AtomicType,
@@ -181,6 +187,7 @@ __all__ = [
     "ICEBERG_OFF",
     "ICEBERG_ON",
     "ICEBERG_TYPES",
+    "ICEBERG_VERSION",
     "IDENTITY",
     "ISOLATION",
     "Identity",
@@ -232,6 +239,7 @@ __all__ = [
     "bounds_from",
     "bounds_now",
     "changed",
+    "check_definition",
     "check_exportable",
     "check_fields",
     "children",
@@ -275,6 +283,7 @@ __all__ = [
     "with_schema",
     "TypedValue",
     "is_in_iceberg",
+    "is_iceberg_promotion",
     "literal_of",
     "moment_text",
     "single_type",

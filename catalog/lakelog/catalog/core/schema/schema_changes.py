@@ -168,6 +168,26 @@ def apply_changes(
     return definition_after
 
 
+def check_definition(before: ChangeableDefinition | None, after: AlteredDefinition) -> None:
+    """Check a whole definition that was not made by `apply_changes`, of a new table or after `before`.
+
+    Raises InvalidInput for properties that cannot be set, and for changes that generated or identity columns do not
+    allow.
+    """
+    old_properties = {} if before is None else before.properties
+    new_properties = {
+        name: value for name, value in after.properties.items() if old_properties.get(name) != value
+    }
+    check_properties(new_properties)
+    check_alterable([*new_properties, *(old_properties.keys() - after.properties.keys())])
+    check_columns_named(new_properties, after.schema)
+    check_bloom_columns(after.properties, after.schema)
+    if before is not None:
+        check_kept(before.schema, after.schema)
+        check_identity_kept(before.schema, after.schema)
+    check_identity(after)
+
+
 def changed(
     definition: ChangeableDefinition, changes: Sequence[TableChange], *, case_sensitive: bool = False
 ) -> AlteredDefinition:

@@ -15,6 +15,7 @@ from lakelog.catalog.core.state.clustering import (
     plan_clustering,
 )
 from lakelog.catalog.core.state.compaction import CompactionTarget, FileGroup, goal_of, plan_compaction
+from lakelog.catalog.core.state.altering import events_of
 from lakelog.catalog.core.state.conflicts import MOVING, OperationKind
 from lakelog.catalog.core.state.decoded_events import namespace_events, says_only, table_events
 from lakelog.catalog.core.state.events import (
@@ -219,4 +220,10 @@ __all__ = [
     "sql_tokens",
     "table_events",
     "with_statement",
+    "events_of",
+    "ENGINE",
+    "ICEBERG",
+    "IcebergCommit",
+    "bounded_facts",
+    "iceberg_commit",
 ]

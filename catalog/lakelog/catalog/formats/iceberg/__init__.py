@@ -14,13 +14,19 @@ from lakelog.catalog.formats.iceberg.exporter import (
 )
 from lakelog.catalog.formats.iceberg.following import ExportFollower
 from lakelog.catalog.formats.iceberg.leftovers import objects_of, unneeded
-from lakelog.catalog.formats.iceberg.metadata_json import exported_version
-from lakelog.catalog.formats.iceberg.views import ExportedView, view_document
+from lakelog.catalog.formats.iceberg.metadata_json import decoded_document, encode, exported_version, in_version_2
+from lakelog.catalog.formats.iceberg.views import DIALECT as VIEW_DIALECT
+from lakelog.catalog.formats.iceberg.views import ExportedView, check_plain, view_document
 
 __all__ = [
     "Exported",
     "ExportedView",
     "ExportFollower",
+    "VIEW_DIALECT",
+    "check_plain",
+    "decoded_document",
+    "encode",
+    "in_version_2",
     "export_anew",
     "export_with_metadata",
     "exported_version",

@@ -21,6 +21,8 @@ VERSION, LOG_ID, DIGEST = "lakelog.version", "lakelog.log-id", "lakelog.digest"
 """The properties that say which version of which log was exported, and that no other program has changed it.
 """
 
+DERIVED_PROPERTIES = frozenset((VERSION, LOG_ID, DIGEST))
+
 Document = dict[str, Any]
 
 
@@ -206,3 +208,30 @@ def exported_version(data: bytes) -> int:
     if not version.isdigit():
         raise FormatError("Iceberg's metadata does not say which version of the table it is of")
     return int(version)
+
+
+def in_version_2(document: Document) -> Document | None:
+    """Return an export in version 2 of Iceberg's format. None if it has what only version 3 has.
+
+    Its manifests have members that readers of version 2 skip.
+    """
+    has_vectors = any(
+        snapshot["summary"].get("total-delete-files", "0") != "0" for snapshot in document["snapshots"]
+    )
+    if has_vectors or any(_has_defaults(schema) for schema in document["schemas"]):
+        return None
+    result = {name: value for name, value in document.items() if name != "next-row-id"}
+    snapshots = [
+        {name: value for name, value in snapshot.items() if name not in ("first-row-id", "added-rows")}
+        for snapshot in document["snapshots"]
+    ]
+    return result | {"format-version": 2, "snapshots": snapshots}
+
+
+def _has_defaults(type_json: Any) -> bool:
+    if not isinstance(type_json, dict):
+        return False
+    if "initial-default" in type_json or "write-default" in type_json:
+        return True
+    parts = [type_json.get(part) for part in ("type", "element", "key", "value")]
+    return any(map(_has_defaults, [*type_json.get("fields", ()), *parts]))

@@ -34,10 +34,10 @@ from lakelog.log.errors import InvalidInput
 
 
 def schema_json(schema: Schema, schema_id: int) -> dict[str, Any]:
-    return {"type": "struct", "schema-id": schema_id, "fields": [_field(field) for field in schema.fields]}
+    return {"type": "struct", "schema-id": schema_id, "fields": [field_json(field) for field in schema.fields]}
 
 
-def _field(field: Field) -> dict[str, Any]:
+def field_json(field: Field) -> dict[str, Any]:
     json_field: dict[str, Any] = {
         "id": field.id,
         "name": field.name,
@@ -58,7 +58,7 @@ def _field(field: Field) -> dict[str, Any]:
 def type_json(type: Type) -> Any:
     match type:
         case StructType():
-            return {"type": "struct", "fields": [_field(field) for field in type.fields]}
+            return {"type": "struct", "fields": [field_json(field) for field in type.fields]}
         case ListType():
             return {
                 "type": "list",

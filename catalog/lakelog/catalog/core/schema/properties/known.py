@@ -96,6 +96,14 @@ ICEBERG = ChoiceProperty(
     choices=(ICEBERG_OFF, ICEBERG_ON_DEMAND, ICEBERG_ON),
 )
 
+ICEBERG_VERSION = ChoiceProperty(
+    name="lakelog.iceberg.version",
+    default="3",
+    about="The version of Iceberg's format that `lakelog serve` shows the table in: 2 is for clients that write no "
+    "version 3. Deleted rows in vectors and default values need 3, whatever is set.",
+    choices=("2", "3"),
+)
+
 OFF, ON_DEMAND, AUTO = "off", "on-demand", "auto"
 
 MAINTENANCE = ChoiceProperty(
@@ -151,6 +159,7 @@ KNOWN = _by_name(
     ISOLATION,
     *WRITE_MODES.values(),
     ICEBERG,
+    ICEBERG_VERSION,
     CLUSTER_DEPTH,
     *INHERITED.values(),
 )

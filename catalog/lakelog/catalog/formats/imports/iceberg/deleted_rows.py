@@ -46,7 +46,7 @@ class DeletedRows:
                 raise FormatError(f"the deletion vector in {entry.path} does not name its data file")
             about: Iterable[str] = (self._name_of(entry.about),)
         else:
-            self._positions[entry.key] = self._read_positions(entry)
+            self._positions[entry.key] = position_vectors(entry, self._open, self._name_of)
             about = self._positions[entry.key].keys()
         for name in about:
             self._of_file[name].add(entry.key)
@@ -71,35 +71,41 @@ class DeletedRows:
         vectors = [self._live[key] for key in keys if self._live[key].vector is not None]
         if vectors:
             newest = max(vectors, key=lambda entry: entry.sequence)
-            return self._read_vector(newest)
+            return vector_at(newest, self._open)
         return BitMap.union(*(self._positions[key][name] for key in keys)) if keys else BitMap()
 
-    def _read_vector(self, entry: IcebergEntry) -> BitMap:
-        assert entry.vector is not None
-        offset, size = entry.vector
-        with self._open(entry.path) as source:
-            source.seek(offset)
-            blob = source.read(size)
-        try:
-            bitmap = bitmap_in(blob)
-            return BitMap.deserialize(bitmap) if bitmap else BitMap()
-        except ValueError:
-            raise FormatError(f"the deletion vector in {entry.path} is not a Roaring bitmap") from None
 
-    def _read_positions(self, entry: IcebergEntry) -> dict[str, BitMap]:
-        bitmaps: defaultdict[str, BitMap] = defaultdict(BitMap)
-        with self._open(entry.path) as source:
-            file = open_parquet(source, entry.size_bytes, None)
-            if not {_PATH, _POSITION} <= set(file.schema_arrow.names):
-                raise FormatError(f"the file of deleted rows {entry.path} has no columns file_path and pos")
-            for batch in file.iter_batches(columns=[_PATH, _POSITION]):
-                paths = pc.dictionary_encode(batch.column(_PATH))
-                positions = batch.column(_POSITION).to_numpy(zero_copy_only=False)
-                if len(positions) and not 0 <= positions.min() <= positions.max() < POSITION_LIMIT:
-                    raise FormatError(f"the file of deleted rows {entry.path} has positions that no file has")
-                if pa.types.is_dictionary(batch.column(_PATH).type):
-                    paths = batch.column(_PATH)
-                places = paths.indices.to_numpy(zero_copy_only=False)
-                for place, path in enumerate(paths.dictionary.to_pylist()):
-                    bitmaps[self._name_of(path)] |= BitMap(positions[places == place].astype(np.uint32))
-        return dict(bitmaps)
+def vector_at(entry: IcebergEntry, open: Callable[[str], BinaryIO]) -> BitMap:
+    """Return the deleted rows in a deletion vector. Raises FormatError."""
+    assert entry.vector is not None
+    offset, size = entry.vector
+    with open(entry.path) as source:
+        source.seek(offset)
+        blob = source.read(size)
+    try:
+        bitmap = bitmap_in(blob)
+        return BitMap.deserialize(bitmap) if bitmap else BitMap()
+    except ValueError:
+        raise FormatError(f"the deletion vector in {entry.path} is not a Roaring bitmap") from None
+
+
+def position_vectors(
+    entry: IcebergEntry, open: Callable[[str], BinaryIO], name_of: Callable[[str], str]
+) -> dict[str, BitMap]:
+    """Return the deleted rows in a position file, by the names of their data files. Raises FormatError."""
+    bitmaps: defaultdict[str, BitMap] = defaultdict(BitMap)
+    with open(entry.path) as source:
+        file = open_parquet(source, entry.size_bytes, None)
+        if not {_PATH, _POSITION} <= set(file.schema_arrow.names):
+            raise FormatError(f"the file of deleted rows {entry.path} has no columns file_path and pos")
+        for batch in file.iter_batches(columns=[_PATH, _POSITION]):
+            paths = pc.dictionary_encode(batch.column(_PATH))
+            positions = batch.column(_POSITION).to_numpy(zero_copy_only=False)
+            if len(positions) and not 0 <= positions.min() <= positions.max() < POSITION_LIMIT:
+                raise FormatError(f"the file of deleted rows {entry.path} has positions that no file has")
+            if pa.types.is_dictionary(batch.column(_PATH).type):
+                paths = batch.column(_PATH)
+            places = paths.indices.to_numpy(zero_copy_only=False)
+            for place, path in enumerate(paths.dictionary.to_pylist()):
+                bitmaps[name_of(path)] |= BitMap(positions[places == place].astype(np.uint32))
+    return dict(bitmaps)

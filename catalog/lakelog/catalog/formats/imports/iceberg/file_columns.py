@@ -37,9 +37,21 @@ _RESERVED_FROM = 2_147_483_447
 
 
 class FooterReader:
-    """Reads footers of the files of the table at `url`. `mapping` has ids by names, for files without ids."""
+    """Reads footers of the files of the table at `url`. `mapping` has ids by names, for files without ids.
 
-    def __init__(self, url: str, open_url: OpenUrl, mapping: Sequence[Mapping[str, Any]] | None) -> None:
+    With `is_of_client`, a client of Iceberg writes the files for lakelog's own table. They have all of their columns,
+    and no row ids of their own.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        open_url: OpenUrl,
+        mapping: Sequence[Mapping[str, Any]] | None,
+        *,
+        is_of_client: bool = False,
+    ) -> None:
+        self._is_of_client = is_of_client
         self._url = url
         self._open_url = open_url
         self._mapping = mapping
@@ -80,6 +92,8 @@ class FooterReader:
                     name, dotted(schema.path_of(id)), columns[id].type, type_in_file, old_times, names[id]
                 )
         constants = _constants(entry, spec, schema, names)
+        if self._is_of_client:
+            _check_of_client(name, arrow, constants, schema)
         stats = {}
         for column in schema.fields:
             column_stats = footer.stats.get((names.get(column.id, ""),))
@@ -180,6 +194,25 @@ def _clash(fields: Any) -> tuple[str, str] | None:
             if below is not None:
                 return below
     return None
+
+
+def _check_of_client(
+    name: str, arrow: pa.Schema, constants: Mapping[int, TypedValue], schema: Schema
+) -> None:
+    """Raise Unsupported if an export would show a file's rows otherwise than lakelog reads them."""
+    reserved = [
+        field.name
+        for field in arrow
+        if (id := (field.metadata or {}).get(FIELD_ID)) is not None and int(id) >= _RESERVED_FROM
+    ]
+    if reserved:
+        raise Unsupported(
+            f"the file {name} has ids of rows, in {reserved[0]}, which lakelog does not take over: let the writer leave "
+            "them out, as for tables of version 2 of the format"
+        )
+    if constants:
+        missing = dotted(schema.path_of(min(constants)))
+        raise Unsupported(f"the file {name} lacks the partition column {missing}: write all columns")
 
 
 def _atoms(fields: Sequence[Field]) -> Iterator[AtomicType]:

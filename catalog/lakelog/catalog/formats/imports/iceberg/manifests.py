@@ -89,6 +89,28 @@ class ManifestReader:
             old_paths = new_paths
             yield change
 
+    def between(
+        self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None
+    ) -> IcebergChange:
+        """Return the change from one snapshot to another, of which either may be None, without any file.
+
+        Reads only manifests that just one of them has. A file that both have in different manifests is in `came` and
+        in `gone`.
+        """
+        old_paths, new_paths = (
+            set() if snapshot is None else set(self._manifests(snapshot)) for snapshot in (old, new)
+        )
+        change = IcebergChange()
+        for path in sorted(old_paths - new_paths):
+            change.gone |= self._entries(path)
+        for path in sorted(new_paths - old_paths):
+            entries = self._entries(path)
+            twice = change.came.keys() & entries.keys()
+            if twice:
+                raise twice_there(min(twice)[0])
+            change.came |= entries
+        return change
+
     def _manifests(self, snapshot: Mapping[str, Any]) -> list[str]:
         """Return the places of a snapshot's manifests."""
         if "manifest-list" not in snapshot:

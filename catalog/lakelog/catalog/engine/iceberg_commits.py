@@ -1,0 +1,172 @@
+"""Commits of Iceberg's clients to tables by name: one table, or several in one transaction, all or none.
+
+A commit is decided on the export of each table's newest version. If another commit was first, all is decided anew on
+the newer version. So a conflict that a client hears of is one between its requirements and the table as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lakelog.catalog.catalog import Catalog
+from lakelog.catalog.core.ddl import commit_stage
+from lakelog.catalog.core.logs import writing_as
+from lakelog.catalog.core.state import ENGINE, bounded_facts
+from lakelog.catalog.engine.exports import iceberg_metadata
+from lakelog.catalog.errors import CommitConflict, NoSuchTable, TableExists
+from lakelog.catalog.formats.iceberg import decoded_document, encode
+from lakelog.catalog.formats.iceberg_commits import (
+    ClientCommit,
+    VersionMoved,
+    apply_planned,
+    creation_updates,
+    fact_of_creation,
+    fill_created,
+    is_create,
+    new_table,
+    planned,
+    staged_document,
+    was_committed,
+)
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.transaction import Transaction
+from lakelog.log.errors import CommitUnknown, InvalidInput
+
+ATTEMPTS_MAX = 20
+"""How often a commit is decided anew because others were first."""
+_ANSWERS_MAX = 3
+"""How often the outcome of a commit is looked up if the store gave no answer."""
+
+Json = Mapping[str, Any]
+
+
+def commit_for_clients(
+    catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]], client: str | None = None
+) -> None:
+    """Commit the changes of a client of Iceberg to several tables, all or none. `client` is its name for the log.
+
+    A commit that was made before is not made again, if it adds snapshots. Raises CommitConflict if a requirement does
+    not hold, TableExists or NoSuchTable, and InvalidInput or Unsupported for what cannot be kept. Raises CommitUnknown
+    if the outcome is not known.
+    """
+    names = [name for name, _ in commits]
+    if not names or len(set(names)) < len(names):
+        raise InvalidInput("a commit names each of its tables once, and at least one")
+    failure: VersionMoved | None = None
+    for _ in range(ATTEMPTS_MAX):
+        try:
+            return _commit(catalog, commits, client)
+        except VersionMoved as error:
+            failure = error
+    raise CommitConflict(
+        f"{', '.join(map(quoted, names))} changed {ATTEMPTS_MAX} times while a commit was decided ({failure}). Nothing "
+        "was changed: commit again",
+        version=0,
+    )
+
+
+def create_for_client(
+    catalog: Catalog, name: Identifier, request: Json, client: str | None = None
+) -> None:
+    """Create an empty table as a client of Iceberg requests it, in the JSON of the REST protocol.
+
+    Raises TableExists, NoSuchNamespace, and InvalidInput or Unsupported for what cannot be kept.
+    """
+    updates = _updates_of(request)
+    with catalog.transaction() as transaction:
+        _create(transaction, name, updates, request.get("location"), client, is_resumed=False)
+
+
+def stage_for_client(catalog: Catalog, name: Identifier, request: Json) -> bytes:
+    """Return Iceberg's metadata of a table that a client stages. Nothing is stored.
+
+    Raises as `create_for_client`.
+    """
+    stage, _ = new_table(
+        catalog._tree, name, _updates_of(request), request.get("location"), is_resumed=False
+    )
+    return encode(staged_document(stage))
+
+
+def _updates_of(request: Json) -> list[Json]:
+    try:
+        return creation_updates(request)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidInput(
+            f"the request is not as Iceberg's protocol has it ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _commit(
+    catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]], client: str | None
+) -> None:
+    plans = {}
+    for name, commit in commits:
+        if is_create(commit.requirements):
+            continue
+        table = catalog.load_table(name)
+        document = decoded_document(iceberg_metadata(table)[1])
+        if was_committed(commit, document):
+            return  # the client, or a program between, has sent the request again
+        version = int(document["properties"]["lakelog.version"])
+        plans[name] = planned(commit, document, quoted(name), version, table.id)
+    transaction = catalog.begin()
+    try:
+        for name, commit in commits:
+            if name in plans:
+                with writing_as({**_facts(client), **plans[name].fact}):
+                    apply_planned(transaction.load_table(name).table_head, plans[name])
+            elif _is_created(catalog, name, commit):
+                return
+            else:
+                place = [each["location"] for each in commit.updates if each.get("action") == "set-location"]
+                _create(
+                    transaction, name, commit.updates, place[-1] if place else None, client, is_resumed=True
+                )
+        _settle(transaction)
+    finally:
+        if transaction.is_open and not transaction._is_unknown:
+            transaction.rollback()
+
+
+def _is_created(catalog: Catalog, name: Identifier, commit: ClientCommit) -> bool:
+    """Return whether a creation was committed before, and sent again. Raises TableExists for another table."""
+    try:
+        table = catalog.load_table(name)
+    except NoSuchTable:
+        return False
+    document = decoded_document(iceberg_metadata(table)[1])
+    uuids = [each.get("uuid") for each in commit.updates if each.get("action") == "assign-uuid"]
+    if uuids and uuids[-1] == document["table-uuid"]:
+        return True
+    raise TableExists(f"there is a table {quoted(name)} already: load it, or choose another name")
+
+
+def _create(
+    transaction: Transaction,
+    name: Identifier,
+    updates: Sequence[Json],
+    location: str | None,
+    client: str | None,
+    *,
+    is_resumed: bool,
+) -> None:
+    stage, wanted = new_table(transaction._tree, name, updates, location, is_resumed=is_resumed)
+    with writing_as({**_facts(client), **fact_of_creation(wanted)}):
+        commit_stage(transaction._tree, stage, ())
+        fill_created(transaction.load_table(name).table_head, wanted)
+
+
+def _facts(client: str | None) -> Json:
+    return bounded_facts({ENGINE: client})
+
+
+def _settle(transaction: Transaction) -> None:
+    """Commit the transaction. If the store gave no answer, look the outcome up a few times."""
+    for attempt in range(_ANSWERS_MAX):
+        try:
+            return transaction.commit()
+        except CommitUnknown:
+            if attempt == _ANSWERS_MAX - 1:
+                raise

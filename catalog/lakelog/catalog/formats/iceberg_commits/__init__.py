@@ -1,0 +1,36 @@
+"""Commits of Iceberg's clients, translated to changes of lakelog's tables.
+
+Rule: a client's commit becomes one commit of the log, on the version that its requirements were checked on. What
+lakelog would not give back as it came is refused by name. The client's manifests are read once and not needed any
+more. This package must not know HTTP, or which names lead to a table.
+"""
+
+from lakelog.catalog.formats.iceberg_commits.columns import schema_of_client
+from lakelog.catalog.formats.iceberg_commits.commits import (
+    ClientCommit,
+    PlannedCommit,
+    VersionMoved,
+    apply_planned,
+    fact_of_creation,
+    fill_created,
+    planned,
+    was_committed,
+)
+from lakelog.catalog.formats.iceberg_commits.creation import creation_updates, new_table, staged_document
+from lakelog.catalog.formats.iceberg_commits.requirements import is_create
+
+__all__ = [
+    "ClientCommit",
+    "PlannedCommit",
+    "VersionMoved",
+    "apply_planned",
+    "creation_updates",
+    "fact_of_creation",
+    "fill_created",
+    "is_create",
+    "new_table",
+    "planned",
+    "schema_of_client",
+    "staged_document",
+    "was_committed",
+]

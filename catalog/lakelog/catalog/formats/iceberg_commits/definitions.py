@@ -1,0 +1,172 @@
+"""A table's definition in Iceberg's metadata, as lakelog's: columns, partitioning, order, properties. Pure.
+
+Rule: an export of the result shows the client's definition again. What an export would show otherwise is refused
+by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lakelog.catalog.core.schema import (
+    ICEBERG_VERSION,
+    AlteredDefinition,
+    Metadata,
+    PartitionSpec,
+    Schema,
+    SortField,
+    SortOrder,
+    Transform,
+    check_definition,
+    check_exportable,
+    dotted,
+    result_type,
+    with_schema,
+)
+from lakelog.catalog.core.state import COMMENT
+from lakelog.catalog.formats.iceberg.metadata_json import DERIVED_PROPERTIES
+from lakelog.catalog.formats.iceberg.schemas import exported_specs
+from lakelog.catalog.formats.iceberg_commits.columns import check_dropped, merged_columns, new_columns
+from lakelog.catalog.formats.iceberg_commits.updates import FORMAT_VERSION, UpdatedMetadata
+from lakelog.catalog.formats.imports.iceberg.schemas import specs_from
+from lakelog.log.errors import InvalidInput, Unsupported
+
+Json = Mapping[str, Any]
+
+
+def new_definition(wanted: UpdatedMetadata) -> AlteredDefinition:
+    """Return the definition of a new table. Raises Unsupported or InvalidInput, with the part that cannot be."""
+    schema = new_columns(wanted.schema, wanted.document["last-column-id"])
+    spec = _spec(wanted.spec, schema)
+    properties, comment = _properties(wanted, None)
+    definition = AlteredDefinition(
+        schema=schema,
+        specs=(spec,),
+        sort_order=_order(wanted.order, schema),
+        properties=properties,
+        comment=comment,
+    )
+    _check(None, definition)
+    return definition
+
+
+def altered_definition(metadata: Metadata, base: Json, wanted: UpdatedMetadata) -> AlteredDefinition:
+    """Return the definition of a table after a commit. `base` is Iceberg's metadata of its present definition.
+
+    Parts that the client did not change stay as they are. Raises Unsupported or InvalidInput.
+    """
+    document = wanted.document
+    schema = metadata.schema
+    if document["current-schema-id"] != base["current-schema-id"]:
+        schema = merged_columns(wanted.schema, schema, document["last-column-id"])
+    specs = tuple(with_schema(spec, schema) for spec in metadata.specs)
+    if document["default-spec-id"] != base["default-spec-id"]:
+        spec = _spec(wanted.spec, schema)
+        known = metadata.specs_by_id.get(spec.id)
+        if known is not None and {field.id for field in known.fields} != {field.id for field in spec.fields}:
+            raise Unsupported(
+                f"the partitioning {spec.id} has fields that Iceberg's readers misread, so that they do not see all of "
+                "it: add a partitioning instead"
+            )
+        specs = (*(each for each in specs if each.id != spec.id), spec)
+    order = metadata.sort_order
+    if document["default-sort-order-id"] != base["default-sort-order-id"]:
+        order = _order(wanted.order, schema)
+    properties, comment = _properties(wanted, base)
+    definition = AlteredDefinition(
+        schema=schema,
+        specs=specs,
+        sort_order=order,
+        properties=properties,
+        comment=comment,
+        constraints=metadata.constraints,
+        clustering=metadata.clustering,
+    )
+    used = {
+        **{field.source_id: "the partitioning" for field in definition.spec.fields},
+        **{field.source_id: "the sort order" for field in order.fields},
+        **dict.fromkeys(metadata.clustering, "the clustering"),
+        **{id: f"the constraint {each.name}" for each in metadata.constraints for id in each.columns},
+    }
+    check_dropped(metadata.schema, schema, used)
+    _check(metadata, definition)
+    return definition
+
+
+def _check(before: Metadata | None, definition: AlteredDefinition) -> None:
+    if not definition.schema.fields:
+        raise InvalidInput("a table has at least one column: give its schema a field")
+    check_definition(before, definition)
+    check_exportable(definition.schema, "the table is a client's of Iceberg")
+    shown = exported_specs(
+        Metadata(
+            schema=definition.schema,
+            specs=definition.specs,
+            sort_order=definition.sort_order,
+            properties={},
+        ),
+        definition.schema,
+    )[definition.spec.id]
+    if shown != definition.spec:
+        left_out = {field.name for field in definition.spec.fields} - {field.name for field in shown.fields}
+        raise Unsupported(
+            f"the partition field {', '.join(sorted(left_out))} is not supported here, as some readers of Iceberg miss "
+            "rows by its values: partition by another transform, such as bucket"
+        )
+
+
+def _spec(json_spec: Json, schema: Schema) -> PartitionSpec:
+    spec_id = json_spec["spec-id"]
+    specs = specs_from({"partition-specs": [json_spec], "default-spec-id": spec_id}, [schema])
+    specs.check_used(spec_id)
+    spec = specs[spec_id]
+    if len(spec.fields) < len(json_spec["fields"]):
+        raise InvalidInput("the partitioning has a field of a column that the table does not have")
+    names = [field.name.lower() for field in spec.fields]
+    if len(set(names)) < len(names):
+        raise InvalidInput("two partition fields have the same name (case-insensitive): rename one of them")
+    for field in spec.fields:
+        path = schema.path_of(field.source_id)
+        same = schema.get((field.name,), case_sensitive=True)
+        if same is not None and (same.id != field.source_id or field.transform.name != "identity"):
+            raise InvalidInput(
+                f"the partition field {field.name} of {dotted(path)} has the name of a column: rename the field"
+            )
+    return spec
+
+
+def _order(json_order: Json, schema: Schema) -> SortOrder:
+    fields = []
+    for part in json_order["fields"]:
+        source_id, nulls = part["source-id"], str(part["null-order"]).removeprefix("nulls-")
+        if not schema.has_id(source_id):
+            raise InvalidInput("the sort order has a column that the table does not have")
+        if part["direction"] not in ("asc", "desc") or nulls not in ("first", "last"):
+            raise InvalidInput(
+                f"the sort order of {dotted(schema.path_of(source_id))} has the direction {part['direction']!r} and "
+                f"{part['null-order']!r}: use asc or desc, and nulls-first or nulls-last"
+            )
+        transform = Transform.parse(part["transform"])
+        result_type(transform, schema.field_by_id(source_id).type)
+        fields.append(
+            SortField(source_id=source_id, transform=transform, direction=part["direction"], nulls=nulls)
+        )
+    return SortOrder(fields=tuple(fields))
+
+
+def _properties(wanted: UpdatedMetadata, base: Json | None) -> tuple[dict[str, str], str | None]:
+    """Return the properties and the comment."""
+    properties = {
+        name: value for name, value in wanted.document["properties"].items() if name not in DERIVED_PROPERTIES
+    }
+    comment = properties.pop(COMMENT, None)
+    version = wanted.document[FORMAT_VERSION]
+    asked = properties.pop(FORMAT_VERSION, None)
+    if asked is not None and asked not in ("2", "3"):
+        raise Unsupported(f"version {asked!r} of Iceberg's format is not supported: use 2 or 3")
+    if base is None or version != base[FORMAT_VERSION] or asked is not None:
+        properties[ICEBERG_VERSION.name] = asked or str(version)
+    return properties, comment
+
+

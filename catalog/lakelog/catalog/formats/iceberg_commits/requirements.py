@@ -1,0 +1,73 @@
+"""The requirements of a commit by a client of Iceberg: conditions on a table's present metadata. Pure.
+
+A commit happens only if all of them hold. Source: the OpenAPI description of Apache Iceberg's REST catalog,
+`TableRequirement`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lakelog.catalog.errors import CommitConflict
+from lakelog.log.errors import InvalidInput
+
+Json = Mapping[str, Any]
+
+CREATE = "assert-create"
+
+_MEMBERS = {
+    "assert-table-uuid": ("uuid", "table-uuid"),
+    "assert-last-assigned-field-id": ("last-assigned-field-id", "last-column-id"),
+    "assert-current-schema-id": ("current-schema-id", "current-schema-id"),
+    "assert-last-assigned-partition-id": ("last-assigned-partition-id", "last-partition-id"),
+    "assert-default-spec-id": ("default-spec-id", "default-spec-id"),
+    "assert-default-sort-order-id": ("default-sort-order-id", "default-sort-order-id"),
+}
+"""The member of each requirement, and the member of the metadata that has to be equal."""
+
+
+def is_create(requirements: Sequence[Json]) -> bool:
+    """Return whether a commit creates the table."""
+    return any(requirement.get("type") == CREATE for requirement in requirements)
+
+
+def check_requirements(requirements: Sequence[Json], document: Json, name: str, version: int) -> None:
+    """Raise CommitConflict if a requirement does not hold for the metadata of an existing table.
+
+    Raises InvalidInput for a requirement that is not known.
+    """
+    for requirement in requirements:
+        wanted, present = _compared(requirement, document)
+        if wanted != present:
+            raise CommitConflict(
+                f"{requirement['type']} does not hold for {name}: the client has {wanted}, and version {version} of the "
+                f"table has {present}. Nothing was changed: load the table, and commit again",
+                version=version,
+            )
+
+
+def _compared(requirement: Json, document: Json) -> tuple[object, object]:
+    """Return the value that a requirement asks for, and the metadata's."""
+    kind = requirement.get("type")
+    if kind == CREATE:
+        return "no table", "been created"
+    if kind == "assert-ref-snapshot-id":
+        ref = document["refs"].get(_member(requirement, "ref", str))
+        wanted = requirement.get("snapshot-id")
+        if wanted is not None and type(wanted) is not int:
+            raise InvalidInput(f"the requirement {kind} has the snapshot-id {wanted!r}: give a number, or null")
+        return wanted, None if ref is None else ref["snapshot-id"]
+    if kind not in _MEMBERS:
+        raise InvalidInput(f"the requirement {kind!r} is not known: use one of Iceberg's REST protocol")
+    member, in_document = _MEMBERS[kind]
+    wanted = _member(requirement, member, str if member == "uuid" else int)
+    present = document[in_document]
+    return (wanted.lower(), present.lower()) if isinstance(wanted, str) else (wanted, present)
+
+
+def _member(requirement: Json, name: str, type_: type) -> Any:
+    value = requirement.get(name)
+    if type(value) is not type_:
+        raise InvalidInput(f"the requirement {requirement.get('type')} needs {name}: it has {value!r}")
+    return value

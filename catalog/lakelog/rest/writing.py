@@ -1,0 +1,311 @@
+"""The answers to a client of Iceberg's REST catalog that also writes, by request path.
+
+Rule: a request is answered with success only if its whole effect is in the log. What is not kept is refused by name.
+No request leaves a state in this process, so any number of servers may answer the same client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+from urllib.parse import parse_qs
+
+import msgspec
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.engine.exports import iceberg_metadata
+from lakelog.catalog.engine.iceberg_commits import commit_for_clients, create_for_client, stage_for_client
+from lakelog.catalog.engine.iceberg_views import define_for_client, rename_view
+from lakelog.catalog.formats.iceberg_commits import ClientCommit
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
+from lakelog.rest import documents
+from lakelog.rest.answers import (
+    HttpAnswer,
+    WarehouseAnswers,
+    answer_of_error,
+    error_answer,
+    namespace_in,
+    spellings,
+)
+
+BODY_BYTES_MAX = 64 * 1024 * 1024
+
+Json = Mapping[str, Any]
+T = TypeVar("T")
+
+
+class NewNamespace(msgspec.Struct, frozen=True):
+    """The request to create a namespace."""
+
+    namespace: tuple[str, ...]
+    properties: dict[str, str] | None = None
+
+
+class PropertyUpdates(msgspec.Struct, frozen=True):
+    """The request to set and remove properties of a namespace."""
+
+    removals: list[str] | None = None
+    updates: dict[str, str] | None = None
+
+
+class NamedObject(msgspec.Struct, frozen=True):
+    """The name of a table or view in requests."""
+
+    namespace: tuple[str, ...]
+    name: str
+
+    @property
+    def identifier(self) -> Identifier:
+        return (*self.namespace, self.name)
+
+
+class RenameRequest(msgspec.Struct, frozen=True):
+    """The request to rename a table or view."""
+
+    source: NamedObject
+    destination: NamedObject
+
+
+class TableCommitRequest(msgspec.Struct, frozen=True):
+    """The request to commit to a table."""
+
+    requirements: list[dict[str, Any]]
+    updates: list[dict[str, Any]]
+    identifier: NamedObject | None = None
+
+    @property
+    def commit(self) -> ClientCommit:
+        return ClientCommit(self.requirements, self.updates)
+
+
+class JointCommitRequest(msgspec.Struct, frozen=True, rename="kebab"):
+    """The request to commit to several tables."""
+
+    table_changes: list[TableCommitRequest]
+
+
+class WritableAnswers(WarehouseAnswers):
+    """Answers requests that read or change a warehouse. Threads may share it."""
+
+    body_bytes_max = BODY_BYTES_MAX
+    endpoints = [*documents.ENDPOINTS, *documents.WRITE_ENDPOINTS]
+
+    def __init__(self, catalog: Catalog) -> None:
+        super().__init__(catalog)
+        self._writable = catalog
+
+    def answer(
+        self, method: str, target: str, known: str = "", body: bytes = b"", client: str = ""
+    ) -> HttpAnswer:
+        """See `WarehouseAnswers.answer`. `body` is the JSON of a request that changes something."""
+        if method in ("GET", "HEAD"):
+            return super().answer(method, target, known)
+        path, _, query = target.partition("?")
+        candidates = spellings(path)
+        parts = candidates[0]
+        if len(candidates) > 1:
+            # Java's clients write a space as +; others write + itself. The name that exists is meant.
+            existing = [each for each in candidates if self._exists(path, each)]
+            if len(existing) > 1:
+                return error_answer(400, "BadRequestException", f"{path} is the path of two names: rename one")
+            parts = existing[0] if existing else parts
+        route = self._change(method, parts, parse_qs(query), _Body(body), client)
+        if route is None:
+            return error_answer(404, "NotFoundException", f"this catalog has no {method} {path}")
+        try:
+            return route()
+        except LakelogError as error:
+            return answer_of_error(error)
+
+    def _exists(self, path: str, parts: list[str]) -> bool:
+        is_object = len(parts) > 4 and parts[3] in ("tables", "views")
+        return self._read(path, parts[:5] if is_object else parts[:3], {}).status == 200
+
+    def _change(
+        self, method: str, parts: list[str], query: Mapping[str, list[str]], body: _Body, client: str
+    ) -> Callable[[], HttpAnswer] | None:
+        if "" in parts:
+            return None
+        match method, parts:
+            case "POST", ["v1", "namespaces"]:
+                return lambda: self._create_namespace(body.of(NewNamespace))
+            case "POST", ["v1", "namespaces", name, "properties"]:
+                return lambda: self._alter_namespace(namespace_in(name), body.of(PropertyUpdates))
+            case "DELETE", ["v1", "namespaces", name]:
+                return lambda: self._drop_namespace(namespace_in(name))
+            case "POST", ["v1", "namespaces", name, "tables"]:
+                return lambda: self._create_table(namespace_in(name), body.json(), client)
+            case "POST", ["v1", "namespaces", _, "register"]:
+                return _refuse_register
+            case "POST", ["v1", "namespaces", name, "tables", table]:
+                return lambda: self._commit(
+                    (*namespace_in(name), table), body.of(TableCommitRequest), client
+                )
+            case "DELETE", ["v1", "namespaces", name, "tables", table]:
+                purges = query.get("purgeRequested", ["false"])[0].lower() == "true"
+                return lambda: self._drop_table((*namespace_in(name), table), purge=purges)
+            case "POST", ["v1", "namespaces", _, "tables", _, "metrics"]:
+                return lambda: HttpAnswer(204)
+            case "POST", ["v1", "tables", "rename"]:
+                return lambda: self._rename_table(body.of(RenameRequest))
+            case "POST", ["v1", "transactions", "commit"]:
+                return lambda: self._commit_together(body.of(JointCommitRequest), client)
+            case "POST", ["v1", "namespaces", name, "views"]:
+                return lambda: self._create_view(namespace_in(name), body.json())
+            case "POST", ["v1", "namespaces", name, "views", view]:
+                return lambda: self._replace_view((*namespace_in(name), view), body.json())
+            case "DELETE", ["v1", "namespaces", name, "views", view]:
+                return lambda: self._drop_view((*namespace_in(name), view))
+            case "POST", ["v1", "views", "rename"]:
+                return lambda: self._rename_view(body.of(RenameRequest))
+            case _:
+                return None
+
+    # Namespaces
+
+    def _create_namespace(self, request: NewNamespace) -> HttpAnswer:
+        if not request.namespace:
+            raise InvalidInput("the name of the namespace is empty: give it at least one part")
+        _refuse_separator(request.namespace)
+        self._writable.create_namespace(request.namespace, request.properties or {})
+        return _answer(documents.namespace(self._writable, request.namespace))
+
+    def _alter_namespace(self, name: Identifier, request: PropertyUpdates) -> HttpAnswer:
+        updates, removals = request.updates or {}, request.removals or []
+        both = sorted(updates.keys() & set(removals))
+        if both:
+            return error_answer(
+                422, "UnprocessableEntityException", f"the property {both[0]} is set and removed: choose one of both"
+            )
+        present = self._writable.load_namespace(name)
+        missing = sorted(set(removals) - present.keys())
+        removed = sorted(set(removals) & present.keys())
+        if updates or removed:
+            self._writable.alter_namespace(name, set=updates, remove=removed)
+        return _answer({"updated": sorted(updates), "removed": removed, "missing": missing})
+
+    def _drop_namespace(self, name: Identifier) -> HttpAnswer:
+        self._writable.drop_namespace(name)
+        return HttpAnswer(204)
+
+    # Tables
+
+    def _create_table(self, namespace: Identifier, request: Json, client: str) -> HttpAnswer:
+        name = request.get("name")
+        if not isinstance(name, str) or not name:
+            raise InvalidInput("the request to create a table has no name")
+        _refuse_separator((name,))
+        identifier = (*namespace, name)
+        if request.get("stage-create"):
+            return _answer({"metadata": msgspec.Raw(stage_for_client(self._writable, identifier, request)), "config": {}})
+        create_for_client(self._writable, identifier, request, client)
+        return self._after_commit(identifier)
+
+    def _commit(self, name: Identifier, request: TableCommitRequest, client: str) -> HttpAnswer:
+        if request.identifier is not None and request.identifier.identifier != name:
+            raise InvalidInput(
+                f"the request is about {quoted(request.identifier.identifier)}, and its path about {quoted(name)}"
+            )
+        _commit_all(self._writable, [(name, request.commit)], client)
+        return self._after_commit(name)
+
+    def _after_commit(self, name: Identifier) -> HttpAnswer:
+        """Return the newest metadata of a table whose commit was made. A failure now does not undo the commit."""
+        try:
+            url, metadata = iceberg_metadata(self._writable.load_table(name))
+        except LakelogError as error:
+            return error_answer(
+                500,
+                "CommitStateUnknownException",
+                f"the commit to {quoted(name)} was made, and its metadata cannot be read now: {error}. Load the table",
+            )
+        return _answer(documents.loaded(url, metadata))
+
+    def _commit_together(self, request: JointCommitRequest, client: str) -> HttpAnswer:
+        commits = []
+        for change in request.table_changes:
+            if change.identifier is None:
+                raise InvalidInput("a change of several tables has to name each table: give its identifier")
+            commits.append((change.identifier.identifier, change.commit))
+        _commit_all(self._writable, commits, client)
+        return HttpAnswer(204)
+
+    def _drop_table(self, name: Identifier, *, purge: bool) -> HttpAnswer:
+        self._writable.drop_table(name, purge=purge)
+        return HttpAnswer(204)
+
+    def _rename_table(self, request: RenameRequest) -> HttpAnswer:
+        _refuse_separator((request.destination.name,))
+        self._writable.rename_table(request.source.identifier, request.destination.identifier)
+        return HttpAnswer(204)
+
+    # Views
+
+    def _create_view(self, namespace: Identifier, request: Json) -> HttpAnswer:
+        name = request.get("name")
+        if not isinstance(name, str) or not name:
+            raise InvalidInput("the request to create a view has no name")
+        _refuse_separator((name,))
+        define_for_client(self._writable, (*namespace, name), request)
+        return _answer(self._view((*namespace, name)))
+
+    def _replace_view(self, name: Identifier, request: Json) -> HttpAnswer:
+        define_for_client(self._writable, name, request, is_commit=True)
+        return _answer(self._view(name))
+
+    def _drop_view(self, name: Identifier) -> HttpAnswer:
+        self._writable.drop_view(name)
+        return HttpAnswer(204)
+
+    def _rename_view(self, request: RenameRequest) -> HttpAnswer:
+        _refuse_separator((request.destination.name,))
+        rename_view(self._writable, request.source.identifier, request.destination.identifier)
+        return HttpAnswer(204)
+
+
+class _Body:
+    """The body of a request. It is decoded when its form is known."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def of(self, type_: type[T]) -> T:
+        """Return the body as a struct. Raises InvalidInput for JSON of another form."""
+        try:
+            return msgspec.json.decode(self._data, type=type_)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"the body is not what this request takes: {error}") from None
+
+    def json(self) -> Json:
+        return self.of(dict[str, Any])
+
+
+def _commit_all(catalog: Catalog, commits: list[tuple[Identifier, ClientCommit]], client: str) -> None:
+    """Commit, with errors as this protocol has them: only a table or namespace is not found."""
+    try:
+        commit_for_clients(catalog, commits, client)
+    except NotFound as error:
+        if answer_of_error(error).status == 404 and not _is_of_name(error):
+            raise InvalidInput(error.message) from error
+        raise
+
+
+def _is_of_name(error: NotFound) -> bool:
+    return error.kind in ("no-such-table", "no-such-namespace", "table-renamed")
+
+
+def _refuse_register() -> HttpAnswer:
+    raise Unsupported(
+        "a metadata file cannot be registered, as the table would have its history in two places: import it by "
+        "`lakelog import`, which copies no file"
+    )
+
+
+def _refuse_separator(names: tuple[str, ...]) -> None:
+    if any(documents.SEPARATOR in name for name in names):
+        raise InvalidInput("a name has the character that separates names in paths: choose another name")
+
+
+def _answer(document: Any) -> HttpAnswer:
+    return HttpAnswer(200, msgspec.json.encode(document))
