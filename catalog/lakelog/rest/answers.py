@@ -13,10 +13,12 @@ import msgspec
 from lakelog.catalog import (
     Catalog,
     DoneInPart,
+    NamespaceExists,
     NamespaceNotEmpty,
     NoSuchNamespace,
     NoSuchTable,
     NoSuchView,
+    TableExists,
 )
 from lakelog.catalog.engine.exports import iceberg_metadata, iceberg_views
 from lakelog.catalog.names import Identifier, quoted
@@ -38,7 +40,9 @@ _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (NoSuchTable, 404, "NoSuchTableException"),
     (NoSuchView, 404, "NoSuchViewException"),
     (NotFound, 404, "NotFoundException"),
-    (AlreadyExists, 409, "AlreadyExistsException"),
+    (NamespaceExists, 409, "AlreadyExistsException"),
+    (TableExists, 409, "AlreadyExistsException"),
+    (AlreadyExists, 400, "BadRequestException"),
     (NamespaceNotEmpty, 409, "NamespaceNotEmptyException"),
     (ConflictError, 409, "CommitFailedException"),
     # A client that gets this looks for its snapshot, and does not simply send the request again.
@@ -87,7 +91,9 @@ class WarehouseAnswers:
                 f"this catalog is read only, and {method} was asked for: write with lakelog, and read here",
                 {"Allow": ", ".join(_READS)},
             )
-        answers = [self._read(path, parts, parse_qs(query, keep_blank_values=True)) for parts in spellings(path)]
+        answers = [
+            self._read(path, parts, parse_qs(query, keep_blank_values=True)) for parts in spellings(path)
+        ]
         good_answers = [candidate for candidate in answers if candidate.status == 200]
         if len(good_answers) > 1:
             return error_answer(
@@ -169,9 +175,7 @@ def namespace_in(text: str) -> Identifier:
     return tuple(text.split(documents.SEPARATOR)) if text else ()
 
 
-def _page(
-    names: list[Identifier], query: Mapping[str, list[str]]
-) -> tuple[list[Identifier], dict[str, str]]:
+def _page(names: list[Identifier], query: Mapping[str, list[str]]) -> tuple[list[Identifier], dict[str, str]]:
     """Return a page of sorted names, and the member of the answer that leads to the next page.
 
     A page's token is the last name of the page before, so names that come and go move no other. Without a `pageToken`

@@ -81,7 +81,9 @@ def serve(
                 return error_answer(411, "BadRequestException", "send the body with its Content-Length")
             if len(length) > 15 or int(length) > answers.body_bytes_max:
                 limit = f"{answers.body_bytes_max:,} bytes"
-                return error_answer(413, "BadRequestException", f"the body is larger than the limit of {limit}")
+                return error_answer(
+                    413, "BadRequestException", f"the body is larger than the limit of {limit}"
+                )
             body = self.rfile.read(int(length))
             if len(body) < int(length):
                 return error_answer(400, "BadRequestException", "the body is shorter than its Content-Length")
@@ -95,6 +97,11 @@ def serve(
                     "ForbiddenException",
                     f"this server is for clients on its own host, and {hosts[0]} was asked for: use localhost or "
                     f"{host} in the URL",
+                )
+            if self.command not in ("GET", "HEAD") and "Origin" in self.headers:
+                # Browsers send it with every change that a page of another site makes, and no other client does.
+                return error_answer(
+                    403, "ForbiddenException", "pages in a browser may not change anything here"
                 )
             try:
                 return answers.answer(

@@ -108,7 +108,9 @@ class WritableAnswers(WarehouseAnswers):
             # Java's clients write a space as +; others write + itself. The name that exists is meant.
             existing = [each for each in candidates if self._exists(path, each)]
             if len(existing) > 1:
-                return error_answer(400, "BadRequestException", f"{path} is the path of two names: rename one")
+                return error_answer(
+                    400, "BadRequestException", f"{path} is the path of two names: rename one"
+                )
             parts = existing[0] if existing else parts
         route = self._change(method, parts, parse_qs(query), _Body(body), client)
         if route is None:
@@ -139,9 +141,7 @@ class WritableAnswers(WarehouseAnswers):
             case "POST", ["v1", "namespaces", _, "register"]:
                 return _refuse_register
             case "POST", ["v1", "namespaces", name, "tables", table]:
-                return lambda: self._commit(
-                    (*namespace_in(name), table), body.of(TableCommitRequest), client
-                )
+                return lambda: self._commit((*namespace_in(name), table), body.of(TableCommitRequest), client)
             case "DELETE", ["v1", "namespaces", name, "tables", table]:
                 purges = query.get("purgeRequested", ["false"])[0].lower() == "true"
                 return lambda: self._drop_table((*namespace_in(name), table), purge=purges)
@@ -176,7 +176,9 @@ class WritableAnswers(WarehouseAnswers):
         both = sorted(updates.keys() & set(removals))
         if both:
             return error_answer(
-                422, "UnprocessableEntityException", f"the property {both[0]} is set and removed: choose one of both"
+                422,
+                "UnprocessableEntityException",
+                f"the property {both[0]} is set and removed: choose one of both",
             )
         present = self._writable.load_namespace(name)
         missing = sorted(set(removals) - present.keys())
@@ -198,7 +200,9 @@ class WritableAnswers(WarehouseAnswers):
         _refuse_separator((name,))
         identifier = (*namespace, name)
         if request.get("stage-create"):
-            return _answer({"metadata": msgspec.Raw(stage_for_client(self._writable, identifier, request)), "config": {}})
+            return _answer(
+                {"metadata": msgspec.Raw(stage_for_client(self._writable, identifier, request)), "config": {}}
+            )
         create_for_client(self._writable, identifier, request, client)
         return self._after_commit(identifier)
 

@@ -11,13 +11,13 @@ from http.server import ThreadingHTTPServer
 from tests.patience import PATIENCE_S
 
 from lakelog.catalog import Catalog
-from lakelog.rest import WarehouseAnswers, serve
+from lakelog.rest import WarehouseAnswers, WritableAnswers, serve
 from lakelog.testing.moto_server import S3Server
 
 
 @contextmanager
-def served(warehouse: str) -> Iterator[str]:
-    """Serve a warehouse; the URL is that of its REST catalog."""
+def served(warehouse: str, *, writes: bool = False) -> Iterator[str]:
+    """Serve a warehouse; the URL is that of its REST catalog. With `writes`, clients may change it."""
     servers: list[ThreadingHTTPServer] = []
     urls: list[str] = []
     ready = threading.Event()
@@ -27,7 +27,8 @@ def served(warehouse: str) -> Iterator[str]:
         servers.append(server)
         ready.set()
 
-    thread = threading.Thread(target=lambda: serve(WarehouseAnswers(Catalog(warehouse)), port=0, began=began))
+    answers = (WritableAnswers if writes else WarehouseAnswers)(Catalog(warehouse))
+    thread = threading.Thread(target=lambda: serve(answers, port=0, began=began))
     thread.start()
     assert ready.wait(PATIENCE_S)
     yield urls[0]

@@ -66,9 +66,7 @@ def commit_for_clients(
     )
 
 
-def create_for_client(
-    catalog: Catalog, name: Identifier, request: Json, client: str | None = None
-) -> None:
+def create_for_client(catalog: Catalog, name: Identifier, request: Json, client: str | None = None) -> None:
     """Create an empty table as a client of Iceberg requests it, in the JSON of the REST protocol.
 
     Raises TableExists, NoSuchNamespace, and InvalidInput or Unsupported for what cannot be kept.
@@ -83,9 +81,7 @@ def stage_for_client(catalog: Catalog, name: Identifier, request: Json) -> bytes
 
     Raises as `create_for_client`.
     """
-    stage, _ = new_table(
-        catalog._tree, name, _updates_of(request), request.get("location"), is_resumed=False
-    )
+    stage, _ = new_table(catalog._tree, name, _updates_of(request), request.get("location"), is_resumed=False)
     return encode(staged_document(stage))
 
 
@@ -98,9 +94,7 @@ def _updates_of(request: Json) -> list[Json]:
         ) from error
 
 
-def _commit(
-    catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]], client: str | None
-) -> None:
+def _commit(catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]], client: str | None) -> None:
     plans = {}
     for name, commit in commits:
         if is_create(commit.requirements):
@@ -112,11 +106,12 @@ def _commit(
         version = int(document["properties"]["lakelog.version"])
         plans[name] = planned(commit, document, quoted(name), version, table.id)
     transaction = catalog.begin()
+    has_changes = False
     try:
         for name, commit in commits:
             if name in plans:
                 with writing_as({**_facts(client), **plans[name].fact}):
-                    apply_planned(transaction.load_table(name).table_head, plans[name])
+                    has_changes |= apply_planned(transaction.load_table(name).table_head, plans[name])
             elif _is_created(catalog, name, commit):
                 return
             else:
@@ -124,7 +119,9 @@ def _commit(
                 _create(
                     transaction, name, commit.updates, place[-1] if place else None, client, is_resumed=True
                 )
-        _settle(transaction)
+                has_changes = True
+        if has_changes:
+            _settle(transaction)
     finally:
         if transaction.is_open and not transaction._is_unknown:
             transaction.rollback()

@@ -58,7 +58,9 @@ def _replace(catalog: CatalogNames, name: Identifier, request: Json) -> None:
     present = catalog.load_view(name)
     shown, left_out = iceberg_views(catalog, name[:-1])
     if name not in shown:
-        raise Unsupported(left_out.get(name, f"the view {quoted(name)} cannot be shown to clients of Iceberg"))
+        raise Unsupported(
+            left_out.get(name, f"the view {quoted(name)} cannot be shown to clients of Iceberg")
+        )
     document = msgspec.json.decode(shown[name].metadata)
     for requirement in request["requirements"]:
         if requirement["type"] != "assert-view-uuid":
@@ -106,7 +108,9 @@ def _updated(document: Any, updates: Sequence[Json]) -> tuple[Json, Json, dict[s
                 raise InvalidInput(f"the update {action!r} is not known: use one of Iceberg's REST protocol")
     version = next(each for each in reversed(versions) if each["version-id"] == current)
     schema_id = version["schema-id"]
-    schema = schemas[-1] if schema_id == -1 else next(each for each in schemas if each["schema-id"] == schema_id)
+    schema = (
+        schemas[-1] if schema_id == -1 else next(each for each in schemas if each["schema-id"] == schema_id)
+    )
     return schema, version, properties
 
 

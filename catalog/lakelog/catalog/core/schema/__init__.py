@@ -85,7 +85,7 @@ from lakelog.catalog.core.schema.predicate import (
     col,
     paths_in,
 )
-from lakelog.catalog.core.schema.properties.checking import bloom_columns, is_setting
+from lakelog.catalog.core.schema.properties.checking import bloom_columns, is_setting, with_names_of
 from lakelog.catalog.core.schema.properties.kinds import NEVER
 from lakelog.catalog.core.schema.properties.known import (
     AUTO,
@@ -280,6 +280,7 @@ __all__ = [
     "values_json",
     "warn_of_import",
     "with_children",
+    "with_names_of",
     "with_schema",
     "TypedValue",
     "is_in_iceberg",

@@ -6,6 +6,7 @@ offline. A new event starts in `events`, is folded in `table_state` or `namespac
 """
 
 from lakelog.catalog.core.state.adopted import AdoptedFiles, naming
+from lakelog.catalog.core.state.altering import events_of
 from lakelog.catalog.core.state.clones import CloneOrigin, ClonePromise
 from lakelog.catalog.core.state.clustering import (
     ClusteringTarget,
@@ -15,7 +16,6 @@ from lakelog.catalog.core.state.clustering import (
     plan_clustering,
 )
 from lakelog.catalog.core.state.compaction import CompactionTarget, FileGroup, goal_of, plan_compaction
-from lakelog.catalog.core.state.altering import events_of
 from lakelog.catalog.core.state.conflicts import MOVING, OperationKind
 from lakelog.catalog.core.state.decoded_events import namespace_events, says_only, table_events
 from lakelog.catalog.core.state.events import (

@@ -34,7 +34,11 @@ from lakelog.log.errors import InvalidInput
 
 
 def schema_json(schema: Schema, schema_id: int) -> dict[str, Any]:
-    return {"type": "struct", "schema-id": schema_id, "fields": [field_json(field) for field in schema.fields]}
+    return {
+        "type": "struct",
+        "schema-id": schema_id,
+        "fields": [field_json(field) for field in schema.fields],
+    }
 
 
 def field_json(field: Field) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Snapshots: a version of a table in Iceberg's metadata, made from the snapshot of the version before. Pure.
 
-A snapshot's sequence number is the version, and so is its id, unless a client of Iceberg has made it. So row ids and row versions are valid as Iceberg's row
-lineage. If a version changes several lines, the other lines' ids have the number of the line above the
-version's bits.
+A snapshot's sequence number is the version, and so is its id, unless a client of Iceberg has chosen the id. So
+row ids and row versions are valid as Iceberg's row lineage. If a version changes several lines, the other lines'
+ids have the number of the line above the version's bits.
 """
 
 from __future__ import annotations

@@ -102,7 +102,11 @@ class _Merge:
     def _check_new(self, id: int, path: Path) -> None:
         if id <= self._schema.last_id:
             present = self._schema.has_id(id)
-            why = f"is {dotted(self._schema.path_of(id))}" if present else "belonged to a column that was dropped"
+            why = (
+                f"is {dotted(self._schema.path_of(id))}"
+                if present
+                else "belonged to a column that was dropped"
+            )
             raise Unsupported(
                 f"the column {dotted(path)} has the id {id}, which {why}: give a new column an id above "
                 f"{self._schema.last_id}"
@@ -140,8 +144,8 @@ class _Merge:
                     return old, widened
                 if not (is_widening(old, wanted) and is_iceberg_promotion(old, wanted)):
                     raise Unsupported(
-                        f"the column {dotted(path)} cannot change from {old} to {wanted}, as which older files cannot be "
-                        "read: add a new column"
+                        f"the column {dotted(path)} cannot change from {old} to {wanted}, as which older files "
+                        "cannot be read: add a new column"
                     )
                 return wanted, widened if is_text(old) else tuple(dict.fromkeys((*widened, old.name)))
             case StructType(), StructType():
@@ -158,7 +162,9 @@ class _Merge:
                 key, former_key = self._type(wanted.key, old.key, old.key_widened, (*path, "key"))
                 value, former_value = self._type(wanted.value, old.value, old.value_widened, (*path, "value"))
                 if former_key != old.key_widened:
-                    raise Unsupported(f"the type of the keys of {dotted(path)} cannot change: add a new column")
+                    raise Unsupported(
+                        f"the type of the keys of {dotted(path)} cannot change: add a new column"
+                    )
                 nullable = wanted.value_nullable
                 return msgspec.structs.replace(
                     old, key=key, value=value, value_widened=former_value, value_nullable=nullable
@@ -188,7 +194,9 @@ def _refuse_fixed(json_type: Any, path: Path) -> None:
     """Raise Unsupported for the type `fixed`, which would come back as `binary`."""
     if isinstance(json_type, str):
         if json_type.startswith("fixed"):
-            raise Unsupported(f"the column {dotted(path)} is {json_type}, which lakelog does not keep: use binary")
+            raise Unsupported(
+                f"the column {dotted(path)} is {json_type}, which lakelog does not keep: use binary"
+            )
         return
     for field in json_type.get("fields", ()):
         _refuse_fixed(field["type"], (*path, field["name"]))

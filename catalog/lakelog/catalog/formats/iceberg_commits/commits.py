@@ -17,7 +17,6 @@ import msgspec
 from lakelog.catalog.core.files import removed_file, with_ids
 from lakelog.catalog.core.logs import TableHead, files_event
 from lakelog.catalog.core.parquet import check_rows, required
-from lakelog.catalog.core.schema import Metadata
 from lakelog.catalog.core.state import (
     ICEBERG,
     MAIN,
@@ -127,7 +126,8 @@ def _check_all_used(wanted: UpdatedMetadata) -> None:
     unused = sorted(wanted.added.keys() - used)
     if unused:
         raise Unsupported(
-            f"no tag or branch leads to the snapshot {unused[0]}, which lakelog would not keep: write to a branch instead"
+            f"no tag or branch leads to the snapshot {unused[0]}, which lakelog would not keep: write to a branch "
+            "instead"
         )
 
 
@@ -187,14 +187,17 @@ def _fact(wanted: UpdatedMetadata, line: str | None) -> Json | None:
     return fact
 
 
-def apply_planned(head: TableHead, plan: PlannedCommit) -> None:
+def apply_planned(head: TableHead, plan: PlannedCommit) -> bool:
     """Change the table `head` of a transaction as planned. The transaction commits it on the plan's version only.
 
-    Raises VersionMoved if the table has another version already. Reads the client's manifests and footers.
+    Returns False if the table is as the client wants it already. Reads the client's manifests and footers. Raises
+    VersionMoved if the table has another version already.
     """
     if (head.version, head.id) != (plan.version, plan.log_id):
         raise _moved(head.name, head.version)
-    _Application(head.whole, plan).definition().contents().refs()
+    application = _Application(head.whole, plan)
+    application.definition().contents().refs()
+    return application.has_changes
 
 
 def fill_created(head: TableHead, wanted: UpdatedMetadata) -> None:
@@ -224,6 +227,7 @@ class _Application:
     def __init__(self, head: TableHead, plan: PlannedCommit) -> None:
         self._head = head
         self._plan = plan
+        self.has_changes = False
 
     def _commit(self, head: TableHead, draft: Draft) -> TableHead:
         """Commit a draft, on this version only, and return the table itself."""
@@ -244,6 +248,7 @@ class _Application:
         events = events_of(metadata, after)
         check_rows(self._head, None, required(metadata, after))
         self._head = self._commit(self._head, Draft(events=encode(events)))
+        self.has_changes = bool(events)
         return self
 
     def contents(self) -> _Application:
@@ -251,6 +256,7 @@ class _Application:
         plan, line = self._plan, self._plan.line
         if line is None:
             return self
+        self.has_changes = True
         old_ref, new_ref = plan.base["refs"].get(line), plan.wanted.document["refs"].get(line)
         if line != MAIN and old_ref is None:
             raise Unsupported(f"the branch {line} does not exist: create it from a snapshot first")
@@ -260,8 +266,7 @@ class _Application:
         old = None if old_ref is None else listed[old_ref["snapshot-id"]]
         new = None if new_ref is None else plan.wanted.added[new_ref["snapshot-id"]]
         head = self._head.on(line)
-        document = {**plan.wanted.document, "schemas": plan.wanted.document["schemas"]}
-        files = SnapshotReader(head, document).change(old, new)
+        files = SnapshotReader(head, plan.wanted.document).change(old, new)
         write = self._head.begin_write()
         added, removed_paths, changed = with_vectors(head, write, files)
         added = [msgspec.structs.replace(file, write_id=write.id) for file in added]
@@ -283,6 +288,7 @@ class _Application:
             if name == self._plan.line:
                 continue
             if name not in refs:
+                self.has_changes = True
                 self._head = drop_ref(
                     self._head, old_refs[name]["type"], name, if_exists=False, is_past=False, token=None
                 )
@@ -290,6 +296,7 @@ class _Application:
             id, kind = refs[name]["snapshot-id"], refs[name]["type"]
             if old_refs.get(name, {}).get("snapshot-id") == id:
                 continue
+            self.has_changes = True
             source = self._contents_of(id)
             if name == MAIN:
                 self._head = go_back(self._head, OperationKind.SET_CURRENT, source.view, None)
@@ -321,5 +328,3 @@ def _operation(adds: bool, removes: bool, changes: bool) -> OperationKind:
     if not removes and not changes:
         return OperationKind.APPEND
     return OperationKind.OVERWRITE if adds else OperationKind.DELETE_ROWS
-
-

@@ -118,8 +118,8 @@ class SnapshotReader:
             spec = own_specs.get(said.spec_id)
             if spec is None or {part.id for part in spec.fields} != said.partition.keys():
                 raise InvalidInput(
-                    f"the file {name} has the partitioning {said.spec_id}, which is not of the table for new files: use "
-                    f"{self._metadata.spec.id}"
+                    f"the file {name} has the partitioning {said.spec_id}, which is not the table's for new files: "
+                    f"use {self._metadata.spec.id}"
                 )
             file = self._footers.entry(f"{self._head.url}/{name}", said, self._schema, spec)
             return msgspec.structs.replace(file, path=name)
@@ -128,7 +128,9 @@ class SnapshotReader:
 
     def _check_conditions(self, files: list[DataFile]) -> None:
         """Raise InvalidInput unless the bounds of new files prove that their rows satisfy the table's CHECKs."""
-        for requirement in new_checks(msgspec.structs.replace(self._metadata, constraints=()), self._metadata):
+        for requirement in new_checks(
+            msgspec.structs.replace(self._metadata, constraints=()), self._metadata
+        ):
             table = files_to_arrow(files, self._schema, self._metadata.specs)
             fails = may_fail(table, requirement.condition, self._metadata.specs).to_pylist()
             for file, may in zip(files, fails, strict=True):
@@ -168,7 +170,10 @@ class SnapshotReader:
         live = self._head.entries(touched - new_files.keys())
         return {
             path: self._united(path, file, vectors.get(path), positions.get(path), is_lost=path in lost)
-            for path, file in {**live, **{path: new_files[path] for path in touched & new_files.keys()}}.items()
+            for path, file in {
+                **live,
+                **{path: new_files[path] for path in touched & new_files.keys()},
+            }.items()
         }
 
     def _united(
@@ -179,7 +184,9 @@ class SnapshotReader:
 
         old = read_vector(self._store, self._prefix, file.deletes, file.physical_rows)
         if vector is not None and old and not is_lost:
-            raise InvalidInput(f"the snapshot has two deletion vectors of {path}: replace the one that it has")
+            raise InvalidInput(
+                f"the snapshot has two deletion vectors of {path}: replace the one that it has"
+            )
         new = vector if vector is not None else (BitMap() if is_lost else old)
         if positions is not None:
             new = new | positions
@@ -240,5 +247,3 @@ def with_vectors(
     added = [after.get(path, file) for path, file in new_files.items() if path not in gone_paths]
     changed = [(old, new) for old, new in pairs if old.path not in new_files]
     return added, files.removed | (gone_paths - new_files.keys()), changed
-
-

@@ -16,6 +16,7 @@ from lakelog.catalog.core.ddl import CREATE, StagedTable, StageRequest, stage_ta
 from lakelog.catalog.core.ddl import new_table as new_table_place
 from lakelog.catalog.core.logs import NameTree
 from lakelog.catalog.core.schema import FIRST_FIELD_ID, ICEBERG_VERSION, AlteredDefinition, Metadata
+from lakelog.catalog.errors import TableExists
 from lakelog.catalog.formats.iceberg.metadata_json import (
     DERIVED_PROPERTIES,
     Document,
@@ -25,7 +26,7 @@ from lakelog.catalog.formats.iceberg.metadata_json import (
 from lakelog.catalog.formats.iceberg_commits.definitions import new_definition
 from lakelog.catalog.formats.iceberg_commits.updates import FORMAT_VERSION, UpdatedMetadata, updated
 from lakelog.catalog.names import Identifier
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 Json = Mapping[str, Any]
 
@@ -141,9 +142,13 @@ def _resumed(tree: NameTree, stage: StagedTable, identifier: Identifier, url: st
             f"the place {url} was not given to a staged table of this namespace: stage the table again, and keep the "
             "location that the answer has"
         )
-    return msgspec.structs.replace(
-        stage, table_id=match[1], location=location, url=tree.logs.url(location), commit_id=stage.commit_id
-    )
+    try:
+        tree.logs.table(location).at_its_place()
+    except NotFound:
+        return msgspec.structs.replace(
+            stage, table_id=match[1], location=location, url=tree.logs.url(location)
+        )
+    raise TableExists(f"the place {url} has a table already, or had one: stage the table again")
 
 
 # Fresh ids: those of a struct's fields before those in them, as Iceberg's own catalogs assign them

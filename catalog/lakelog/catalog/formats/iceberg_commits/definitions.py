@@ -6,7 +6,7 @@ by name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from lakelog.catalog.core.schema import (
@@ -22,6 +22,7 @@ from lakelog.catalog.core.schema import (
     check_exportable,
     dotted,
     result_type,
+    with_names_of,
     with_schema,
 )
 from lakelog.catalog.core.state import COMMENT
@@ -78,7 +79,7 @@ def altered_definition(metadata: Metadata, base: Json, wanted: UpdatedMetadata) 
         schema=schema,
         specs=specs,
         sort_order=order,
-        properties=properties,
+        properties=with_names_of(schema, metadata.schema, properties),
         comment=comment,
         constraints=metadata.constraints,
         clustering=metadata.clustering,
@@ -168,5 +169,3 @@ def _properties(wanted: UpdatedMetadata, base: Json | None) -> tuple[dict[str, s
     if base is None or version != base[FORMAT_VERSION] or asked is not None:
         properties[ICEBERG_VERSION.name] = asked or str(version)
     return properties, comment
-
-

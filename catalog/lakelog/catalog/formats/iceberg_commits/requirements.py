@@ -41,8 +41,8 @@ def check_requirements(requirements: Sequence[Json], document: Json, name: str, 
         wanted, present = _compared(requirement, document)
         if wanted != present:
             raise CommitConflict(
-                f"{requirement['type']} does not hold for {name}: the client has {wanted}, and version {version} of the "
-                f"table has {present}. Nothing was changed: load the table, and commit again",
+                f"{requirement['type']} does not hold for {name}: the client has {wanted}, and version {version} of "
+                f"the table has {present}. Nothing was changed: load the table, and commit again",
                 version=version,
             )
 
@@ -56,7 +56,9 @@ def _compared(requirement: Json, document: Json) -> tuple[object, object]:
         ref = document["refs"].get(_member(requirement, "ref", str))
         wanted = requirement.get("snapshot-id")
         if wanted is not None and type(wanted) is not int:
-            raise InvalidInput(f"the requirement {kind} has the snapshot-id {wanted!r}: give a number, or null")
+            raise InvalidInput(
+                f"the requirement {kind} has the snapshot-id {wanted!r}: give a number, or null"
+            )
         return wanted, None if ref is None else ref["snapshot-id"]
     if kind not in _MEMBERS:
         raise InvalidInput(f"the requirement {kind!r} is not known: use one of Iceberg's REST protocol")

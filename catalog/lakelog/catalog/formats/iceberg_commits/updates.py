@@ -164,7 +164,9 @@ class _Updates:
         self._set("schemas", "schema-id", "current-schema-id", update["schema-id"])
 
     def _add_spec(self, update: Json) -> None:
-        known = {part["field-id"]: part for spec in self._document["partition-specs"] for part in spec["fields"]}
+        known = {
+            part["field-id"]: part for spec in self._document["partition-specs"] for part in spec["fields"]
+        }
         last = max(self._document["last-partition-id"], FIRST_FIELD_ID - 1)
         fields: list[Document] = []
         for part in update["spec"]["fields"]:
@@ -179,11 +181,15 @@ class _Updates:
             if id is None or (id in known and not _same_part(known[id], part)) or id < FIRST_FIELD_ID:
                 id = like[0] if like else last + 1
             last = max(last, _number(id))
-            fields.append({name: part[name] for name in ("source-id", "name", "transform")} | {"field-id": id})
+            fields.append(
+                {name: part[name] for name in ("source-id", "name", "transform")} | {"field-id": id}
+            )
         if len({part["field-id"] for part in fields}) < len(fields):
             raise InvalidInput("the partitioning has a field twice: leave one out")
         same = [old["spec-id"] for old in self._document["partition-specs"] if _same(old["fields"], fields)]
-        own = [old["spec-id"] for old in self._document["partition-specs"] if old["spec-id"] < _OWN_SPECS_BELOW]
+        own = [
+            old["spec-id"] for old in self._document["partition-specs"] if old["spec-id"] < _OWN_SPECS_BELOW
+        ]
         if same:
             self._last["partition-specs"] = same[0]
             return
@@ -245,8 +251,8 @@ class _Updates:
         for member in ("max-ref-age-ms", "max-snapshot-age-ms", "min-snapshots-to-keep"):
             if update.get(member) is not None:
                 raise Unsupported(
-                    f"{member} of {name} is not supported: lakelog keeps what a tag or branch needs until it is dropped, "
-                    "so leave it out"
+                    f"{member} of {name} is not supported: lakelog keeps what a tag or branch needs until it is "
+                    "dropped, so leave it out"
                 )
         listed = {old["snapshot-id"] for old in self._document["snapshots"]}
         if id not in listed and id not in self._metadata.added:
@@ -310,7 +316,12 @@ def _ids_below(type_: Any) -> list[object]:
         case "list":
             return [type_["element-id"], *_ids_below(type_["element"])]
         case "map":
-            return [type_["key-id"], type_["value-id"], *_ids_below(type_["key"]), *_ids_below(type_["value"])]
+            return [
+                type_["key-id"],
+                type_["value-id"],
+                *_ids_below(type_["key"]),
+                *_ids_below(type_["value"]),
+            ]
         case _:
             return []
 
@@ -318,7 +329,11 @@ def _ids_below(type_: Any) -> list[object]:
 def _plain(fields: Sequence[Json]) -> list[Document]:
     """Return columns in the form of exports, in which members that are not set are left out."""
     return [
-        {name: value for name, value in each.items() if value is not None and not (name == "doc" and value == "")}
+        {
+            name: value
+            for name, value in each.items()
+            if value is not None and not (name == "doc" and value == "")
+        }
         for each in fields
     ]
 

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakelog.catalog.core.files import is_elsewhere
+from lakelog.catalog.core.files import is_elsewhere, started_at
 from lakelog.catalog.core.logs import TableHead
+from lakelog.catalog.formats.iceberg import objects_of
 from lakelog.catalog.keeping.erasure.erased_log import ErasedLog
 from lakelog.log.errors import InvalidInput
+
+DATA, METADATA = "data/", "metadata/"
+"""The folders that clients of Iceberg write to."""
 
 
 def foreign_files(log: ErasedLog, *, leave: bool) -> list[str]:
@@ -19,6 +23,13 @@ def foreign_files(log: ErasedLog, *, leave: bool) -> list[str]:
     Raises InvalidInput if there are any, unless `leave`.
     """
     head = log.head
+    clients = client_objects(head)
+    if clients and not leave:
+        raise InvalidInput(
+            f"clients of Iceberg have written {len(clients):,} objects of {head.name}, {clients[0]} among them, which "
+            "lakelog does not delete, and which may have such rows: copy the rows into a new table, drop this one with "
+            "purge and delete its folder, or leave the objects there (--leave-foreign, SQL: leave_foreign => true)"
+        )
     foreign = _foreign_of(head, log.held.live)
     if foreign and not leave:
         raise InvalidInput(
@@ -27,7 +38,19 @@ def foreign_files(log: ErasedLog, *, leave: bool) -> list[str]:
             f"{_owned(head)}, or leave the files there (--leave-foreign, SQL: leave_foreign => true), so "
             "that only lakelog's own copies go"
         )
-    return [f"{head.name}: {path} is another writer's, and stays" for path in foreign]
+    return [f"{head.name}: {path} is another writer's, and stays" for path in (*foreign, *clients)]
+
+
+def client_objects(head: TableHead) -> list[str]:
+    """Return the paths of objects in a table's folder that clients of Iceberg wrote: data, deletes and manifests.
+
+    Makes 3 LIST requests, and more for more than 1000 objects.
+    """
+    tracked = head.tracked
+    prefix = f"{tracked.prefix}/" if tracked.prefix else ""
+    own = objects_of(tracked.store, prefix)
+    keys = [key for place in (DATA, METADATA) for key, _ in tracked.store.list_sizes(f"{prefix}{place}")]
+    return [path for key in keys if key not in own and started_at(path := key.removeprefix(prefix)) is None]
 
 
 def _foreign_of(head: TableHead, held: Mapping[str, int]) -> list[str]:

@@ -62,6 +62,8 @@ class FooterReader:
         try:
             footer, arrow, old_times = read_footer(store, name, key, entry.size_bytes, {})
         except NotFound:
+            if self._is_of_client:
+                raise NotFound(f"there is no {name}: write it before the commit") from None
             raise NotFound(
                 f"the Iceberg table at {self._url} has the data file {name}, which is not there: it has expired in the "
                 "source, or was moved. Import newer metadata, or fewer versions"
@@ -107,6 +109,8 @@ class FooterReader:
         for field in schema.fields:
             if not field.nullable:
                 self._check_values(name, field, stats, names, constants)
+                if self._is_of_client and field.id in names and arrow.field(names[field.id]).nullable:
+                    _check_proven(name, field, stats)
         return DataFile(
             path=name,
             size_bytes=entry.size_bytes,
@@ -196,6 +200,15 @@ def _clash(fields: Any) -> tuple[str, str] | None:
     return None
 
 
+def _check_proven(name: str, field: Field, stats: Mapping[int, ColumnStats]) -> None:
+    """Raise InvalidInput unless the footer proves that a column has no NULLs."""
+    if field.id not in stats or stats[field.id].nulls != 0:
+        raise InvalidInput(
+            f"the footer of {name} does not prove that {dotted((field.name,))} has no NULLs, which is required: write "
+            "the column as required, or with statistics"
+        )
+
+
 def _check_of_client(
     name: str, arrow: pa.Schema, constants: Mapping[int, TypedValue], schema: Schema
 ) -> None:
@@ -207,8 +220,8 @@ def _check_of_client(
     ]
     if reserved:
         raise Unsupported(
-            f"the file {name} has ids of rows, in {reserved[0]}, which lakelog does not take over: let the writer leave "
-            "them out, as for tables of version 2 of the format"
+            f"the file {name} has ids of rows, in {reserved[0]}, which lakelog does not take over: let the writer "
+            "leave them out, as for tables of version 2 of the format"
         )
     if constants:
         missing = dotted(schema.path_of(min(constants)))

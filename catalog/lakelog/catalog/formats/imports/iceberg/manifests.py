@@ -89,9 +89,7 @@ class ManifestReader:
             old_paths = new_paths
             yield change
 
-    def between(
-        self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None
-    ) -> IcebergChange:
+    def between(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> IcebergChange:
         """Return the change from one snapshot to another, of which either may be None, without any file.
 
         Reads only manifests that just one of them has. A file that both have in different manifests is in `came` and
