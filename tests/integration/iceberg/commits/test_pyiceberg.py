@@ -180,7 +180,7 @@ def test_a_staged_creation_appears_with_its_rows(lake: Any, warehouse: str) -> N
     check_same(table, warehouse)
     late = lake.create_table_transaction("ns.u", schema=ROWS.schema)
     lake.create_table("ns.u", schema=ROWS.schema)
-    with pytest.raises(Exception, match="there is a table ns.u already"):
+    with pytest.raises(Exception, match="there is a table `ns`.`u` already"):
         late.commit_transaction()
 
 

@@ -104,12 +104,13 @@ def test_requirements_hold_or_are_conflicts() -> None:
     for requirement in broken:
         with pytest.raises(CommitConflict, match="does not hold for t"):
             check_requirements([requirement], base(), "t", 4)
-    for requirement in (
+    malformed: list[dict[str, Any]] = [
         {"type": "assert-tea"},
         {"type": "assert-table-uuid"},
         {"type": "assert-default-spec-id", "default-spec-id": "0"},
         {},
-    ):
+    ]
+    for requirement in malformed:
         with pytest.raises(InvalidInput):
             check_requirements([requirement], base(), "t", 4)
 

@@ -155,6 +155,11 @@ class SnapshotReader:
                 path = self.inside(str(entry.about), DATA_FOLDER)
                 if path in vectors:
                     raise InvalidInput(f"the snapshot has two deletion vectors of {path}")
+                offset, size = entry.vector
+                if offset < 0 or not 0 < size <= MANIFEST_BYTES_MAX:
+                    raise InvalidInput(
+                        f"the deletion vector of {path} is at {offset}, with {size} bytes: nowhere"
+                    )
                 vectors[path] = vector_at(entry, self._open)
                 continue
             for name, bitmap in position_vectors(entry, self._open, place_of).items():

@@ -140,7 +140,8 @@ def _spec(json_spec: Json, schema: Schema) -> PartitionSpec:
 def _order(json_order: Json, schema: Schema) -> SortOrder:
     fields = []
     for part in json_order["fields"]:
-        source_id, nulls = part["source-id"], str(part["null-order"]).removeprefix("nulls-")
+        source_id = part["source-id"]
+        nulls: Any = str(part["null-order"]).removeprefix("nulls-")
         if not schema.has_id(source_id):
             raise InvalidInput("the sort order has a column that the table does not have")
         if part["direction"] not in ("asc", "desc") or nulls not in ("first", "last"):
