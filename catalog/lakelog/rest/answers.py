@@ -186,9 +186,9 @@ def _page(names: list[Identifier], query: Mapping[str, list[str]]) -> tuple[list
     last, size = query["pageToken"][0], query.get("pageSize", ["1000"])[0]
     if not (size.isascii() and size.isdigit() and 0 < len(size) < 10 and int(size)):
         raise InvalidInput(f"{size!r} is not a size of a page: give a number of at least 1")
-    rest = [name for name in names if not last or name[-1] > last.removeprefix("after:")]
-    page = rest[: int(size)]
-    return page, {"next-page-token": f"after:{page[-1][-1]}"} if len(rest) > len(page) else {}
+    later_names = [name for name in names if not last or name[-1] > last.removeprefix("after:")]
+    page = later_names[: int(size)]
+    return page, {"next-page-token": f"after:{page[-1][-1]}"} if len(later_names) > len(page) else {}
 
 
 def spellings(path: str) -> list[list[str]]:

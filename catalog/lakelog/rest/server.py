@@ -29,9 +29,9 @@ _LOGGER = logging.getLogger("lakelog.rest")
 
 
 class AnswerSource(Protocol):
-    """What a server asks for its answers, from several threads at once.
+    """The source of a server's answers, for several threads at once.
 
-    `body_bytes_max` is the limit of a request's body. With 0, bodies are not read.
+    `body_bytes_max` is the limit of a request's body. If it is 0, bodies are not read.
     """
 
     @property
@@ -169,7 +169,7 @@ def serve(
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address, or `localhost`, is reached from this host alone."""
+    """Return whether only this host reaches an address. False if it is no address, except for `localhost`."""
     if host == "localhost":
         return True
     try:

@@ -1,7 +1,7 @@
 """The answers to a client of Iceberg's REST catalog that also writes, by request path.
 
-Rule: a request is answered with success only if its whole effect is in the log. What is not kept is refused by name.
-No request leaves a state in this process, so any number of servers may answer the same client.
+Rule: a request is answered with success only if its whole effect is in the log. If a part cannot be kept, the request
+is refused by name. No request leaves a state in this process, so any number of servers may answer the same client.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PropertyUpdates(msgspec.Struct, frozen=True):
     updates: dict[str, str] | None = None
 
 
-class NamedObject(msgspec.Struct, frozen=True):
+class ClientIdentifier(msgspec.Struct, frozen=True):
     """The name of a table or view in requests."""
 
     namespace: tuple[str, ...]
@@ -63,8 +63,8 @@ class NamedObject(msgspec.Struct, frozen=True):
 class RenameRequest(msgspec.Struct, frozen=True):
     """The request to rename a table or view."""
 
-    source: NamedObject
-    destination: NamedObject
+    source: ClientIdentifier
+    destination: ClientIdentifier
 
 
 class TableCommitRequest(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ class TableCommitRequest(msgspec.Struct, frozen=True):
 
     requirements: list[dict[str, Any]]
     updates: list[dict[str, Any]]
-    identifier: NamedObject | None = None
+    identifier: ClientIdentifier | None = None
 
     @property
     def commit(self) -> ClientCommit:
@@ -86,7 +86,10 @@ class JointCommitRequest(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class WritableAnswers(WarehouseAnswers):
-    """Answers requests that read or change a warehouse. Threads may share it."""
+    """Answers requests that read or change a warehouse. Threads may share it.
+
+    If a request changes a table, the answer has the table's newest metadata.
+    """
 
     body_bytes_max = BODY_BYTES_MAX
     endpoints = [*documents.ENDPOINTS, *documents.WRITE_ENDPOINTS]
@@ -106,12 +109,12 @@ class WritableAnswers(WarehouseAnswers):
         parts = candidates[0]
         if len(candidates) > 1:
             # Java's clients write a space as +; others write + itself. The name that exists is meant.
-            existing = [each for each in candidates if self._exists(path, each)]
-            if len(existing) > 1:
+            existing_paths = [candidate for candidate in candidates if self._exists(path, candidate)]
+            if len(existing_paths) > 1:
                 return error_answer(
                     400, "BadRequestException", f"{path} is the path of two names: rename one"
                 )
-            parts = existing[0] if existing else parts
+            parts = existing_paths[0] if existing_paths else parts
         route = self._change(method, parts, parse_qs(query), _Body(body), client)
         if route is None:
             return error_answer(404, "NotFoundException", f"this catalog has no {method} {path}")
@@ -182,10 +185,10 @@ class WritableAnswers(WarehouseAnswers):
             )
         present = self._writable.load_namespace(name)
         missing = sorted(set(removals) - present.keys())
-        removed = sorted(set(removals) & present.keys())
-        if updates or removed:
-            self._writable.alter_namespace(name, set=updates, remove=removed)
-        return _answer({"updated": sorted(updates), "removed": removed, "missing": missing})
+        removed_names = sorted(set(removals) & present.keys())
+        if updates or removed_names:
+            self._writable.alter_namespace(name, set=updates, remove=removed_names)
+        return _answer({"updated": sorted(updates), "removed": removed_names, "missing": missing})
 
     def _drop_namespace(self, name: Identifier) -> HttpAnswer:
         self._writable.drop_namespace(name)

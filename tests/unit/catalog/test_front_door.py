@@ -65,6 +65,7 @@ INSIDE = {
     "Operand": "what Predicate is made of by its own methods",
     "Literal": "typing.Literal, or what Predicate is made of by its own methods",
     "NothingToDo": "never leaves the catalog",
+    "VersionMoved": "never leaves the catalog",
 }
 """What public members name and users never handle, and why."""
 

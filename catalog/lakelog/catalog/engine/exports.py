@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.core.schema import ICEBERG_VERSION, SPACES, VIEW, ViewDefinition
+from lakelog.catalog.core.state import MAIN
 from lakelog.catalog.engine.operations import of_catalog, of_table
 from lakelog.catalog.formats.iceberg import (
+    Document,
     ExportedView,
     decoded_document,
     encode,
+    export_with_metadata,
     in_version_2,
     newest_metadata,
     view_document,
@@ -35,9 +38,27 @@ def iceberg_metadata(table: Table) -> tuple[str, bytes]:
             raise
         url, metadata = newest_export
     document = decoded_document(metadata)
-    if ICEBERG_VERSION.of(document["properties"]) != "2" or (older := in_version_2(document)) is None:
-        return url, metadata
-    return url, encode(older)
+    shown_document = _shown(document)
+    return url, metadata if shown_document is document else encode(shown_document)
+
+
+@of_table
+def metadata_to_commit_on(table: Table) -> tuple[Document, int]:
+    """Return the metadata as `iceberg_metadata` does, decoded, and the version that it is the metadata of.
+
+    That may be a later version than the metadata says, after transactions that were aborted. Raises PermissionDenied
+    for a client that may only read.
+    """
+    head = table.table_head.on(MAIN).refreshed()
+    export, metadata = export_with_metadata(head)
+    return _shown(decoded_document(metadata)), max(export.version, head.version)
+
+
+def _shown(document: Document) -> Document:
+    """Return metadata in the version of the format that the table's properties ask for, if it can be."""
+    if ICEBERG_VERSION.of(document["properties"]) != "2":
+        return document
+    return in_version_2(document) or document
 
 
 @of_catalog

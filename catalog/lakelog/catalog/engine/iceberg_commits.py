@@ -1,7 +1,7 @@
-"""Commits of Iceberg's clients to tables by name: one table, or several in one transaction, all or none.
+"""Commits of Iceberg's clients to tables by name: a table, or several in a transaction, all or none.
 
-A commit is decided on the export of each table's newest version. If another commit was first, all is decided anew on
-the newer version. So a conflict that a client hears of is one between its requirements and the table as it is.
+A commit is decided on the export of each table's newest version. If another commit was first, all is decided again on
+the newer version. So if a client hears of a conflict, its requirements and the present table contradict each other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lakelog.catalog.catalog import Catalog
 from lakelog.catalog.core.ddl import commit_stage
 from lakelog.catalog.core.logs import writing_as
 from lakelog.catalog.core.state import ENGINE, bounded_facts
-from lakelog.catalog.engine.exports import iceberg_metadata
+from lakelog.catalog.engine.exports import iceberg_metadata, metadata_to_commit_on
 from lakelog.catalog.errors import CommitConflict, NoSuchTable, TableExists
 from lakelog.catalog.formats.iceberg import decoded_document, encode
 from lakelog.catalog.formats.iceberg_commits import (
@@ -47,7 +47,7 @@ def commit_for_clients(
     """Commit the changes of a client of Iceberg to several tables, all or none. `client` is its name for the log.
 
     A commit that was made before is not made again, if it adds snapshots. Raises CommitConflict if a requirement does
-    not hold, TableExists or NoSuchTable, and InvalidInput or Unsupported for what cannot be kept. Raises CommitUnknown
+    not hold, TableExists or NoSuchTable, and InvalidInput or Unsupported if a part cannot be kept. Raises CommitUnknown
     if the outcome is not known.
     """
     names = [name for name, _ in commits]
@@ -69,7 +69,7 @@ def commit_for_clients(
 def create_for_client(catalog: Catalog, name: Identifier, request: Json, client: str | None = None) -> None:
     """Create an empty table as a client of Iceberg requests it, in the JSON of the REST protocol.
 
-    Raises TableExists, NoSuchNamespace, and InvalidInput or Unsupported for what cannot be kept.
+    Raises TableExists, NoSuchNamespace, and InvalidInput or Unsupported if a part cannot be kept.
     """
     updates = _updates_of(request)
     with catalog.transaction() as transaction:
@@ -100,10 +100,9 @@ def _commit(catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]]
         if is_create(commit.requirements):
             continue
         table = catalog.load_table(name)
-        document = decoded_document(iceberg_metadata(table)[1])
+        document, version = metadata_to_commit_on(table)
         if was_committed(commit, document):
             return  # the client, or a program between, has sent the request again
-        version = int(document["properties"]["lakelog.version"])
         plans[name] = planned(commit, document, quoted(name), version, table.id)
     transaction = catalog.begin()
     has_changes = False
@@ -115,7 +114,9 @@ def _commit(catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]]
             elif _is_created(catalog, name, commit):
                 return
             else:
-                place = [each["location"] for each in commit.updates if each.get("action") == "set-location"]
+                place = [
+                    update["location"] for update in commit.updates if update.get("action") == "set-location"
+                ]
                 _create(
                     transaction, name, commit.updates, place[-1] if place else None, client, is_resumed=True
                 )
@@ -134,7 +135,7 @@ def _is_created(catalog: Catalog, name: Identifier, commit: ClientCommit) -> boo
     except NoSuchTable:
         return False
     document = decoded_document(iceberg_metadata(table)[1])
-    uuids = [each.get("uuid") for each in commit.updates if each.get("action") == "assign-uuid"]
+    uuids = [update.get("uuid") for update in commit.updates if update.get("action") == "assign-uuid"]
     if uuids and uuids[-1] == document["table-uuid"]:
         return True
     raise TableExists(f"there is a table {quoted(name)} already: load it, or choose another name")
@@ -149,10 +150,10 @@ def _create(
     *,
     is_resumed: bool,
 ) -> None:
-    stage, wanted = new_table(transaction._tree, name, updates, location, is_resumed=is_resumed)
-    with writing_as({**_facts(client), **fact_of_creation(wanted)}):
+    stage, target = new_table(transaction._tree, name, updates, location, is_resumed=is_resumed)
+    with writing_as({**_facts(client), **fact_of_creation(target)}):
         commit_stage(transaction._tree, stage, ())
-        fill_created(transaction.load_table(name).table_head, wanted)
+        fill_created(transaction.load_table(name).table_head, target)
 
 
 def _facts(client: str | None) -> Json:

@@ -1,4 +1,4 @@
-"""Views that clients of Iceberg create and replace. lakelog keeps a view as one query in Spark's SQL.
+"""Views that clients of Iceberg create and replace. lakelog keeps a view as a single query in Spark's SQL.
 
 Rule: a view that would not be shown as the client defined it is refused by name. A view's former versions and the
 summaries of its versions are not kept.
@@ -32,7 +32,7 @@ def define_for_client(
     """Create a view, or with `is_commit` replace it, as a client of Iceberg requests in the REST protocol's JSON.
 
     Raises ViewExists, TableExists, NoSuchNamespace, NoSuchView. Raises CommitConflict if a requirement does not hold,
-    and InvalidInput or Unsupported for what cannot be kept.
+    and InvalidInput or Unsupported if a part cannot be kept.
     """
     try:
         if is_commit:
@@ -56,12 +56,12 @@ def rename_view(catalog: CatalogNames, old: Identifier, new: Identifier) -> None
 
 def _replace(catalog: CatalogNames, name: Identifier, request: Json) -> None:
     present = catalog.load_view(name)
-    shown, left_out = iceberg_views(catalog, name[:-1])
-    if name not in shown:
+    shown_views, left_out = iceberg_views(catalog, name[:-1])
+    if name not in shown_views:
         raise Unsupported(
             left_out.get(name, f"the view {quoted(name)} cannot be shown to clients of Iceberg")
         )
-    document = msgspec.json.decode(shown[name].metadata)
+    document = msgspec.json.decode(shown_views[name].metadata)
     for requirement in request["requirements"]:
         if requirement["type"] != "assert-view-uuid":
             raise InvalidInput(f"the requirement {requirement['type']!r} is not known")
@@ -102,14 +102,16 @@ def _updated(document: Any, updates: Sequence[Json]) -> tuple[Json, Json, dict[s
             case "add-view-version":
                 versions.append(update["view-version"])
             case "set-current-view-version":
-                wanted = update["view-version-id"]
-                current = versions[-1]["version-id"] if wanted == -1 else wanted
+                version_id = update["view-version-id"]
+                current = versions[-1]["version-id"] if version_id == -1 else version_id
             case action:
                 raise InvalidInput(f"the update {action!r} is not known: use one of Iceberg's REST protocol")
-    version = next(each for each in reversed(versions) if each["version-id"] == current)
+    version = next(candidate for candidate in reversed(versions) if candidate["version-id"] == current)
     schema_id = version["schema-id"]
     schema = (
-        schemas[-1] if schema_id == -1 else next(each for each in schemas if each["schema-id"] == schema_id)
+        schemas[-1]
+        if schema_id == -1
+        else next(candidate for candidate in schemas if candidate["schema-id"] == schema_id)
     )
     return schema, version, properties
 

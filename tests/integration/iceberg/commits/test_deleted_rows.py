@@ -53,15 +53,15 @@ def commit_of_deletes(
         if keeps or record["content"] == avro_files.DATA
     ]
     counts = dict.fromkeys(
-        [f"{kind}_{what}_count" for kind in ("added", "existing", "deleted") for what in ("files", "rows")], 0
+        [f"{kind}_{unit}_count" for kind in ("added", "existing", "deleted") for unit in ("files", "rows")], 0
     )
     new = {
         "manifest_path": manifest, "manifest_length": len(data), "partition_spec_id": 0, "content": 1,
         "sequence_number": document["sequence-number"], "min_sequence_number": document["sequence-number"],
         "added_snapshot_id": number, **counts, "partitions": [], "key_metadata": None, "first_row_id": None,
     }  # fmt: skip
-    listed = avro_files.manifest_list([*records, new], {**document, "first-row-id": 0})
-    Path(place).write_bytes(listed)
+    list_data = avro_files.manifest_list([*records, new], {**document, "first-row-id": 0})
+    Path(place).write_bytes(list_data)
     snapshot = {
         **document,
         "parent-snapshot-id": metadata.current_snapshot_id,
@@ -95,25 +95,27 @@ def data_file(client: Client) -> str:
     return str(task.file.file_path)
 
 
-def positions(client: Client, deleted: list[int], name: str = "p") -> dict[str, Any]:
+def positions(client: Client, rows_deleted: list[int], name: str = "p") -> dict[str, Any]:
     """Write a position file, and return its entry."""
     path = Path(client.table.location()) / "data" / f"{name}.parquet"
-    rows = pa.table({"file_path": [data_file(client)] * len(deleted), "pos": pa.array(deleted, pa.int64())})
+    rows = pa.table(
+        {"file_path": [data_file(client)] * len(rows_deleted), "pos": pa.array(rows_deleted, pa.int64())}
+    )
     pq.write_table(rows, path)
-    return entry(str(path), path.stat().st_size, len(deleted))
+    return entry(str(path), path.stat().st_size, len(rows_deleted))
 
 
-def vector(client: Client, deleted: list[int], name: str = "v") -> dict[str, Any]:
+def vector(client: Client, rows_deleted: list[int], name: str = "v") -> dict[str, Any]:
     """Write a puffin file with a deletion vector, and return its entry."""
     about = data_file(client)
     content, offsets = puffin_of_vectors(
-        {"x": PuffinVector(BitMap(deleted).serialize(), len(deleted), about)}
+        {"x": PuffinVector(BitMap(rows_deleted).serialize(), len(rows_deleted), about)}
     )
     path = Path(client.table.location()) / "data" / f"{name}.puffin"
     path.write_bytes(content)
-    size = len(BitMap(deleted).serialize()) + AROUND_BYTES
+    size = len(BitMap(rows_deleted).serialize()) + AROUND_BYTES
     return entry(
-        str(path), len(content), len(deleted), file_format="PUFFIN", referenced_data_file=about,
+        str(path), len(content), len(rows_deleted), file_format="PUFFIN", referenced_data_file=about,
         content_offset=offsets["x"] - HEAD_BYTES, content_size_in_bytes=size,
     )  # fmt: skip
 
@@ -129,7 +131,7 @@ def test_position_deletes_become_vectors(client: Client) -> None:
     assert by_duckdb(url)["id"].to_pylist() == [2]
     assert client.lake.load_table("ns.t").scan().to_arrow()["id"].to_pylist() == [2]
     assert is_clean(catalog)
-    history = [each.operation for each in catalog.load_table("ns.t").history()]
+    history = [entry_of_history.operation for entry_of_history in catalog.load_table("ns.t").history()]
     assert history[:2] == ["delete", "delete"]
 
 
@@ -158,9 +160,9 @@ def test_vectors_are_taken_over_and_replaced(client: Client) -> None:
 
 
 @pytest.mark.parametrize("deleted", [[7], [1 << 31]])
-def test_rows_that_a_file_does_not_have_are_not_deleted(client: Client, deleted: list[int]) -> None:
-    for forged in (positions(client, deleted), vector(client, deleted)):
-        status, error = commit_of_deletes(client, [forged])
+def test_rows_that_a_file_does_not_have_are_not_deleted(client: Client, rows_deleted: list[int]) -> None:
+    for forgery in (positions(client, rows_deleted), vector(client, rows_deleted)):
+        status, error = commit_of_deletes(client, [forgery])
         assert status == 400, error
     assert client.is_unchanged()
 
@@ -169,9 +171,9 @@ def test_damaged_vectors_are_refused(client: Client) -> None:
     for number, damage in enumerate(
         ({"content_offset": 1 << 40}, {"content_size_in_bytes": 3}, {"content_offset": -5})
     ):
-        forged = vector(client, [1], f"d{number}")
-        forged["data_file"].update(damage)
-        status, error = commit_of_deletes(client, [forged])
+        forgery = vector(client, [1], f"d{number}")
+        forgery["data_file"].update(damage)
+        status, error = commit_of_deletes(client, [forgery])
         assert status == 400, error
     elsewhere = vector(client, [1])
     elsewhere["data_file"]["referenced_data_file"] = "/etc/hostname"

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from tests.integration.iceberg.serving import served
 
-from lakelog.catalog import Catalog, Severity
+from lakelog.catalog import Catalog, CommitConflict, Severity
 
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "s": ["a", "b", "c"]})
 
@@ -50,7 +50,7 @@ class Client:
         def capture(table: Any, requirements: Any, updates: Any) -> None:
             requests.append(
                 {
-                    part: [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in parts]
+                    part: [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in parts]
                     for part, parts in (("requirements", requirements), ("updates", updates))
                 }
             )
@@ -86,7 +86,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
 
 
 def snapshot_of(request: dict[str, Any]) -> dict[str, Any]:
-    return next(each["snapshot"] for each in request["updates"] if each["action"] == "add-snapshot")
+    return next(item["snapshot"] for item in request["updates"] if item["action"] == "add-snapshot")
 
 
 def data_path(request: dict[str, Any]) -> Path:
@@ -94,7 +94,7 @@ def data_path(request: dict[str, Any]) -> Path:
     from lakelog.catalog.formats.iceberg.avro_files import read
 
     manifests = read(Path(snapshot_of(request)["manifest-list"]).read_bytes())
-    new = next(each["manifest_path"] for each in manifests if each["sequence_number"] > 2)
+    new = next(item["manifest_path"] for item in manifests if item["sequence_number"] > 2)
     (entry,) = read(Path(new).read_bytes())
     return Path(entry["data_file"]["file_path"])
 
@@ -109,7 +109,7 @@ def rewritten_manifest(request: dict[str, Any], change: Any) -> None:
     from lakelog.catalog.formats.iceberg.avro_files import read
 
     manifests = read(Path(snapshot_of(request)["manifest-list"]).read_bytes())
-    _rewritten(Path(next(each["manifest_path"] for each in manifests if each["sequence_number"] > 2)), change)
+    _rewritten(Path(next(item["manifest_path"] for item in manifests if item["sequence_number"] > 2)), change)
 
 
 def _rewritten(path: Path, change: Any) -> None:
@@ -135,8 +135,8 @@ def test_the_same_request_sent_again_is_one_commit(client: Client) -> None:
 
 
 def test_a_snapshot_on_an_older_state_is_a_conflict(client: Client) -> None:
-    request, other = client.prepared(), client.prepared()
-    assert client.send(other)[0] == 200
+    request, other_request = client.prepared(), client.prepared()
+    assert client.send(other_request)[0] == 200
     status, error = client.send(request)
     assert (status, error["type"]) == (409, "CommitFailedException") and "assert-ref-snapshot-id" in error[
         "message"
@@ -374,8 +374,8 @@ def test_several_tables_change_together_or_not_at_all(client: Client) -> None:
         {"identifier": {"namespace": ["ns"], "name": name}, **client.prepared(f"ns.{name}")}
         for name in ("t", "u")
     ]
-    other = client.prepared("ns.u")
-    assert client.send(other, "/v1/namespaces/ns/tables/u")[0] == 200
+    other_request = client.prepared("ns.u")
+    assert client.send(other_request, "/v1/namespaces/ns/tables/u")[0] == 200
     status, error = client.send({"table-changes": changes}, "/v1/transactions/commit")
     assert (status, error["type"]) == (409, "CommitFailedException")
     assert client.is_unchanged()
@@ -398,6 +398,40 @@ def test_a_body_beyond_the_limit_is_refused_before_it_is_read(client: Client) ->
         with socket.create_connection((host, int(port))) as connection:
             connection.sendall(f"POST /v1/namespaces HTTP/1.1\r\nHost: {host}\r\n{header}\r\n\r\n".encode())
             assert f" {status} " in connection.makefile("rb").readline().decode()
+
+
+def test_an_aborted_transaction_before_it_is_no_conflict(client: Client) -> None:
+    catalog = Catalog(client.warehouse)
+    catalog.create_table("ns.other", ROWS.schema).append(ROWS)
+    transaction = catalog.begin()
+    transaction.load_table("ns.t").append(ROWS)
+    transaction.load_table("ns.other").overwrite(ROWS, "id = 1")
+    Catalog(client.warehouse).load_table("ns.other").delete("id = 1")
+    with pytest.raises(CommitConflict):
+        transaction.commit()
+    assert Catalog(client.warehouse).load_table("ns.t").version == 3  # its part of the transaction
+    update = {"action": "set-properties", "updates": {"owner": "me"}}
+    status, answer = client.send({"requirements": [], "updates": [update]})
+    assert status == 200 and answer["metadata"]["properties"]["owner"] == "me"
+    client.lake.load_table("ns.t").append(ROWS)
+    assert Catalog(client.warehouse).load_table("ns.t").row_count == 6
+
+
+def test_a_replaced_table_may_have_required_columns(client: Client) -> None:
+    fields = [column(3, "k", "long", required=True)]
+    updates = [
+        {"action": "add-schema", "schema": {"type": "struct", "schema-id": 1, "fields": fields}},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "remove-snapshot-ref", "ref-name": "main"},
+    ]
+    assert client.send({"requirements": [], "updates": updates[:2]})[0] == 400
+    status, answer = client.send({"requirements": [], "updates": updates})
+    assert status == 200, answer
+    table = Catalog(client.warehouse).load_table("ns.t")
+    assert (table.row_count, table.schema.names) == (0, ("k",))
+    # The past is as it was.
+    assert table.at(version=2).scan().to_arrow()["s"].to_pylist() == ["a", "b", "c"]
+    assert is_clean(Catalog(client.warehouse))
 
 
 def test_pages_in_a_browser_change_nothing(client: Client) -> None:
@@ -423,10 +457,10 @@ def test_places_outside_of_the_warehouse_are_refused(client: Client) -> None:
         )
         assert status == 400, error
     # A staged creation goes only to the place that its staging gave.
-    staged = client.send({"name": "v", "schema": schema, "stage-create": True}, "/v1/namespaces/ns/tables")[
-        1
-    ]["metadata"]
-    for location in (client.table.location(), f"{client.warehouse}/x", staged["location"] + "x"):
+    metadata_staged = client.send(
+        {"name": "v", "schema": schema, "stage-create": True}, "/v1/namespaces/ns/tables"
+    )[1]["metadata"]
+    for location in (client.table.location(), f"{client.warehouse}/x", metadata_staged["location"] + "x"):
         updates = [
             {"action": "set-location", "location": location},
             {"action": "add-schema", "schema": schema},
@@ -457,6 +491,6 @@ def test_lists_come_in_pages(client: Client) -> None:
     while token is not None:
         with urllib.request.urlopen(f"{client.url}{path}{token}") as answer:
             page = json.loads(answer.read())
-        names.append([each["name"] for each in page["identifiers"]])
+        names.append([item["name"] for item in page["identifiers"]])
         token = page.get("next-page-token")
     assert names == [["a", "b"], ["c", "d"], ["t"]]

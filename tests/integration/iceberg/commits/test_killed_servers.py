@@ -65,17 +65,17 @@ def test_a_client_learns_what_became_of_its_commit(tmp_path: Path, die: str) -> 
         lake.create_table("ns.t", schema=ROWS.schema)
     with server(warehouse, die) as url:
         table = opened(url).load_table("ns.t")
-        sent: list[Any] = []
+        sent_commits: list[Any] = []
         commit = table.catalog.commit_table
 
         def remembered(table: Any, requirements: Any, updates: Any) -> Any:
-            sent.append((requirements, updates))
+            sent_commits.append((requirements, updates))
             return commit(table, requirements, updates)
 
         table.catalog.commit_table = remembered
         with pytest.raises(Exception, match=r"(?i)connection|remote|commit"):
             table.append(ROWS)
-    requirements, updates = sent[0]
+    requirements, updates = sent_commits[0]
     snapshot_id = updates[0].snapshot.snapshot_id
     with server(warehouse) as url:
         lake = opened(url)

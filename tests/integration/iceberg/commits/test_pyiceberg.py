@@ -66,8 +66,10 @@ def test_rows_are_appended_overwritten_deleted_and_upserted(lake: Any, warehouse
     check_same(table, warehouse)
     table.overwrite(pa.table({"id": pa.array([9], pa.int64()), "s": ["z"]}), overwrite_filter="id = 3")
     assert rows_of(table) == [{"id": 1, "s": "a"}, {"id": 9, "s": "z"}]
-    done = table.upsert(pa.table({"id": pa.array([9, 10], pa.int64()), "s": ["Z", "y"]}), join_cols=["id"])
-    assert (done.rows_updated, done.rows_inserted) == (1, 1)
+    ids_done = table.upsert(
+        pa.table({"id": pa.array([9, 10], pa.int64()), "s": ["Z", "y"]}), join_cols=["id"]
+    )
+    assert (ids_done.rows_updated, ids_done.rows_inserted) == (1, 1)
     check_same(table, warehouse)
     history = list(Catalog(warehouse).load_table("ns.t").history())
     assert [entry.operation for entry in history[::-1]] == [
@@ -255,7 +257,7 @@ def test_of_two_racing_writers_none_is_lost_or_doubled(lake: Any, warehouse: str
     table = lake.create_table("ns.t", schema=ROWS.schema)
     table.append(ROWS.slice(0, 1))
     failures: list[Exception] = []
-    done: list[int] = []
+    ids_done: list[int] = []
 
     def write(number: int) -> None:
         own = lake.load_table("ns.t")
@@ -264,7 +266,7 @@ def test_of_two_racing_writers_none_is_lost_or_doubled(lake: Any, warehouse: str
             for _ in range(50):
                 try:
                     own.append(pa.table({"id": pa.array([id], pa.int64()), "s": ["w"]}))
-                    done.append(id)
+                    ids_done.append(id)
                     break
                 except CommitFailedException:
                     own.refresh()
@@ -276,7 +278,7 @@ def test_of_two_racing_writers_none_is_lost_or_doubled(lake: Any, warehouse: str
         catalog = Catalog(warehouse)
         for turn in range(5):
             catalog.load_table("ns.t").append(pa.table({"id": [300 + turn], "s": ["l"]}))
-            done.append(300 + turn)
+            ids_done.append(300 + turn)
 
     threads = [threading.Thread(target=write, args=(number,)) for number in (1, 2)]
     threads.append(threading.Thread(target=write_with_lakelog))
@@ -284,8 +286,8 @@ def test_of_two_racing_writers_none_is_lost_or_doubled(lake: Any, warehouse: str
         thread.start()
     for thread in threads:
         thread.join()
-    assert failures == [] and len(done) == 15
-    assert [row["id"] for row in rows_of(Catalog(warehouse).load_table("ns.t"))] == sorted([1, *done])
+    assert failures == [] and len(ids_done) == 15
+    assert [row["id"] for row in rows_of(Catalog(warehouse).load_table("ns.t"))] == sorted([1, *ids_done])
     check_same(table, warehouse)
 
 
@@ -295,8 +297,8 @@ def test_lakelog_compacts_and_deletes_rows_of_a_clients_files(lake: Any, warehou
         table.append(pa.table({"id": pa.array([number * 10, number * 10 + 1], pa.int64()), "s": ["a", "b"]}))
     lakelog_table = Catalog(warehouse).load_table("ns.t")
     ids_before = lakelog_table.scan(["id"], row_ids=True).to_arrow().sort_by("id")
-    compacted = lakelog_table.compact()
-    assert compacted is not None
+    compaction = lakelog_table.compact()
+    assert compaction is not None
     lakelog_table = lakelog_table.refresh()
     assert lakelog_table.file_count == 1
     assert lakelog_table.scan(["id"], row_ids=True).to_arrow().sort_by("id") == ids_before

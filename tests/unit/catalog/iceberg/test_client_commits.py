@@ -72,7 +72,7 @@ def after(*updates: dict[str, Any]) -> Any:
 
 def columns(*changes: Any) -> list[dict[str, Any]]:
     """Return the updates that set the exported columns, with changed or added ones by id; None drops one."""
-    fields = {each["id"]: each for each in base()["schemas"][0]["fields"]}
+    fields = {item["id"]: item for item in base()["schemas"][0]["fields"]}
     for change in changes:
         if isinstance(change, int):
             del fields[change]
@@ -83,7 +83,7 @@ def columns(*changes: Any) -> list[dict[str, Any]]:
 
 
 def test_requirements_hold_or_are_conflicts() -> None:
-    held = [
+    true_requirements: list[dict[str, Any]] = [
         {"type": "assert-table-uuid", "uuid": table_uuid("log").upper()},
         {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 77},
         {"type": "assert-ref-snapshot-id", "ref": "b", "snapshot-id": None},
@@ -93,24 +93,24 @@ def test_requirements_hold_or_are_conflicts() -> None:
         {"type": "assert-default-spec-id", "default-spec-id": 0},
         {"type": "assert-default-sort-order-id", "default-sort-order-id": 0},
     ]
-    check_requirements(held, base(), "t", 4)
-    broken: list[dict[str, Any]] = [
+    check_requirements(true_requirements, base(), "t", 4)
+    false_requirements: list[dict[str, Any]] = [
         {"type": "assert-create"},
         {"type": "assert-table-uuid", "uuid": "0"},
         {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None},
         {"type": "assert-ref-snapshot-id", "ref": "b", "snapshot-id": 77},
         {"type": "assert-last-assigned-field-id", "last-assigned-field-id": 8},
     ]
-    for requirement in broken:
+    for requirement in false_requirements:
         with pytest.raises(CommitConflict, match="does not hold for t"):
             check_requirements([requirement], base(), "t", 4)
-    malformed: list[dict[str, Any]] = [
+    bad_requirements: list[dict[str, Any]] = [
         {"type": "assert-tea"},
         {"type": "assert-table-uuid"},
         {"type": "assert-default-spec-id", "default-spec-id": "0"},
         {},
     ]
-    for requirement in malformed:
+    for requirement in bad_requirements:
         with pytest.raises(InvalidInput):
             check_requirements([requirement], base(), "t", 4)
 
@@ -129,8 +129,8 @@ def test_what_iceberg_has_no_word_for_stays_with_its_column() -> None:
 
 
 def test_columns_come_with_the_ids_of_the_client() -> None:
-    nested = {"type": "struct", "fields": [{"id": 11, "name": "y", "required": True, "type": "int"}]}
-    schema = after(*columns({"id": 10, "name": "new", "type": nested}, 3)).schema
+    struct_type = {"type": "struct", "fields": [{"id": 11, "name": "y", "required": True, "type": "int"}]}
+    schema = after(*columns({"id": 10, "name": "new", "type": struct_type}, 3)).schema
     assert schema.find(("new", "y")).id == 11 and schema.last_id == 11 and not schema.has_id(3)
 
 
@@ -220,16 +220,16 @@ def test_a_new_table_gets_fresh_ids_in_icebergs_order() -> None:
         "partition-spec": {"spec-id": 0, "fields": [part]},
         "properties": {"format-version": "3", "comment": "of tea"},
     }  # fmt: skip
-    wanted = updated(empty_document("/w/t", "log") | {"format-version": 2}, creation_updates(request))
-    definition = new_definition(wanted)
-    ids = {path: each.id for path, each in definition.schema.walk()}
+    target = updated(empty_document("/w/t", "log") | {"format-version": 2}, creation_updates(request))
+    definition = new_definition(target)
+    ids = {path: item.id for path, item in definition.schema.walk()}
     assert ids == {("at",): 1, ("tags",): 2, ("at", "x"): 3, ("tags", "element"): 4}
     assert definition.spec.fields[0].source_id == 3 and definition.spec.fields[0].id == 1000
     assert definition.properties == {"lakelog.iceberg.version": "3"} and definition.comment == "of tea"
     request["properties"] = {"format-version": "1"}
-    wanted = updated(empty_document("/w/t", "log") | {"format-version": 2}, creation_updates(request))
+    target = updated(empty_document("/w/t", "log") | {"format-version": 2}, creation_updates(request))
     with pytest.raises(Unsupported, match="version '1'"):
-        new_definition(wanted)
+        new_definition(target)
 
 
 def snapshot(id: int, parent: int | None = 77, **more: Any) -> dict[str, Any]:
@@ -251,13 +251,13 @@ def plan(*updates: dict[str, Any], requirements: Any = ()) -> Any:
 
 
 def test_a_plan_has_the_last_snapshot_of_a_line() -> None:
-    one = plan(snapshot(5), ref(5))
-    assert one.line == "main" and one.fact["iceberg"]["snapshot"] == "5"
-    assert one.fact["iceberg"]["summary"] == {"operation": "append"}
-    two = plan(snapshot(5), ref(5), snapshot(6, 5), ref(6))
-    assert two.fact["iceberg"]["snapshot"] == "6" and "summary" not in two.fact["iceberg"]
-    tagged = plan(ref(77, "old", "tag"))
-    assert tagged.line is None and tagged.fact["iceberg"] == {"refs": {"old": "77"}}
+    single_plan = plan(snapshot(5), ref(5))
+    assert single_plan.line == "main" and single_plan.fact["iceberg"]["snapshot"] == "5"
+    assert single_plan.fact["iceberg"]["summary"] == {"operation": "append"}
+    double_plan = plan(snapshot(5), ref(5), snapshot(6, 5), ref(6))
+    assert double_plan.fact["iceberg"]["snapshot"] == "6" and "summary" not in double_plan.fact["iceberg"]
+    tag_plan = plan(ref(77, "old", "tag"))
+    assert tag_plan.line is None and tag_plan.fact["iceberg"] == {"refs": {"old": "77"}}
     assert plan({"action": "set-properties", "updates": {"a": "b"}}).fact == {}
 
 
@@ -283,10 +283,14 @@ def test_a_snapshot_that_continues_another_state_is_a_conflict() -> None:
 
 def test_version_2_is_shown_only_without_what_needs_version_3() -> None:
     document = base()
-    shown = in_version_2(document)
-    assert shown is not None and shown["format-version"] == 2 and "next-row-id" not in shown
+    shown_document = in_version_2(document)
+    assert (
+        shown_document is not None
+        and shown_document["format-version"] == 2
+        and "next-row-id" not in shown_document
+    )
     vectors = {**document["snapshots"][0], "summary": {"total-delete-files": "1"}}
     assert in_version_2({**document, "snapshots": [vectors]}) is None
     schema = document["schemas"][0]
-    defaulted = {**schema, "fields": [{**schema["fields"][0], "write-default": 1}]}
-    assert in_version_2({**document, "schemas": [defaulted]}) is None
+    schema_with_default = {**schema, "fields": [{**schema["fields"][0], "write-default": 1}]}
+    assert in_version_2({**document, "schemas": [schema_with_default]}) is None

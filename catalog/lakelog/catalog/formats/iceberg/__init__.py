@@ -15,6 +15,7 @@ from lakelog.catalog.formats.iceberg.exporter import (
 from lakelog.catalog.formats.iceberg.following import ExportFollower
 from lakelog.catalog.formats.iceberg.leftovers import objects_of, unneeded
 from lakelog.catalog.formats.iceberg.metadata_json import (
+    Document,
     decoded_document,
     encode,
     exported_version,
@@ -24,6 +25,7 @@ from lakelog.catalog.formats.iceberg.views import DIALECT as VIEW_DIALECT
 from lakelog.catalog.formats.iceberg.views import ExportedView, check_plain, view_document
 
 __all__ = [
+    "Document",
     "Exported",
     "ExportedView",
     "ExportFollower",

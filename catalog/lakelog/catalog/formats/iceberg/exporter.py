@@ -148,6 +148,10 @@ class _Exporter:
             read=self._read,
         )
         document = self._document(tree, continued_document)
+        if continued_document is not None and _version_of(document) == _version_of(continued_document):
+            # The versions since then are transactions that were aborted.
+            self._hint(base.number)
+            return self._exported(base, {})
         if base.number:
             log = (
                 []
@@ -348,7 +352,7 @@ class _Exporter:
         before: _At | None,
         now: _At,
         heads: dict[str, Document],
-        made: list[Document],
+        new_before: list[Document],
     ) -> tuple[Document, list[Document], dict[str, Document]]:
         """Return the document with the columns of a version, its snapshots, and the snapshot of each line.
 
@@ -370,9 +374,13 @@ class _Exporter:
             client_id = now.iceberg.snapshot_id if now.iceberg.line == name else None
             if name in now.iceberg.refs:
                 ref_id = int(now.iceberg.refs[name])
-                known = [each for each in (*document["snapshots"], *made) if each["snapshot-id"] == ref_id]
-                if known:
-                    new_heads[name] = known[0]
+                named_snapshots = [
+                    listed_snapshot
+                    for listed_snapshot in (*document["snapshots"], *new_before)
+                    if listed_snapshot["snapshot-id"] == ref_id
+                ]
+                if named_snapshots:
+                    new_heads[name] = named_snapshots[0]
                     continue
             if (
                 client_id is None
@@ -484,6 +492,10 @@ class _At:
             first_row=first_row,
             next_row=self.state.next_row,
         )
+
+
+def _version_of(document: Document) -> str:
+    return str(document["properties"][VERSION])
 
 
 def _same_line(state_before: TableState, current_state: TableState, name: str) -> TableState | None:

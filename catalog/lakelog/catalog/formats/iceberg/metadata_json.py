@@ -211,7 +211,7 @@ def exported_version(data: bytes) -> int:
 
 
 def in_version_2(document: Document) -> Document | None:
-    """Return an export in version 2 of Iceberg's format. None if it has what only version 3 has.
+    """Return an export in version 2 of Iceberg's format. None if it needs version 3.
 
     Its manifests have members that readers of version 2 skip.
     """

@@ -1,8 +1,8 @@
 """The columns of Iceberg's metadata as the table's own, after a client of Iceberg changed them. Pure.
 
-Column ids are Iceberg's field ids. A column that the client left as it was keeps everything, also what Iceberg
-has no word for, such as the length of a VARCHAR. Rule: a change with which older files would be read wrongly is
-refused.
+Column ids are Iceberg's field ids. If the client left a column as it was, it keeps everything, also properties that
+Iceberg lacks, such as the length of a VARCHAR. Rule: a change is refused if older files would be read wrongly with
+it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Path = tuple[str, ...]
 
 def new_columns(document: Mapping[str, Any], last_id: int) -> Schema:
     """Return the columns of a new table, with the ids that the client gave. Raises Unsupported or InvalidInput."""
-    return merged_columns(document, Schema(fields=(), last_id=0), last_id)
+    return merged_columns(document, Schema(fields=(), last_id=0), last_id, has_rows=False)
 
 
 def schema_of_client(document: Mapping[str, Any]) -> Schema:
@@ -47,8 +47,12 @@ def schema_of_client(document: Mapping[str, Any]) -> Schema:
     return schema_from(document, 0)
 
 
-def merged_columns(document: Mapping[str, Any], schema: Schema, last_id: int) -> Schema:
+def merged_columns(
+    document: Mapping[str, Any], schema: Schema, last_id: int, *, has_rows: bool = True
+) -> Schema:
     """Return the columns of a schema in Iceberg's JSON, of a table whose columns were `schema`.
+
+    If the table has no rows, or none of them stays, new columns may be required.
 
     Raises Unsupported for a type that lakelog does not keep, or for a change that older files do not allow. Raises
     InvalidInput for columns that cannot be.
@@ -59,45 +63,46 @@ def merged_columns(document: Mapping[str, Any], schema: Schema, last_id: int) ->
             "name the columns in each upsert"
         )
     _refuse_fixed(document, ())
-    wanted = schema_from(document, max(last_id, schema.last_id))
-    check_fields(wanted.fields)
-    refuse_names_of_spark(set(wanted.names) - set(schema.names))
-    merge = _Merge(schema)
-    return Schema(fields=merge.fields(wanted.fields, schema.fields, ()), last_id=wanted.last_id)
+    target = schema_from(document, max(last_id, schema.last_id))
+    check_fields(target.fields)
+    refuse_names_of_spark(set(target.names) - set(schema.names))
+    merge = _Merge(schema, has_rows=has_rows)
+    return Schema(fields=merge.fields(target.fields, schema.fields, ()), last_id=target.last_id)
 
 
 class _Merge:
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, *, has_rows: bool) -> None:
         self._schema = schema
+        self._has_rows = has_rows
 
-    def fields(self, wanted: Sequence[Field], old: Sequence[Field], parent: Path) -> tuple[Field, ...]:
+    def fields(self, target: Sequence[Field], old: Sequence[Field], parent: Path) -> tuple[Field, ...]:
         by_id = {field.id: field for field in old}
-        return tuple(self._field(field, by_id.get(field.id), (*parent, field.name)) for field in wanted)
+        return tuple(self._field(field, by_id.get(field.id), (*parent, field.name)) for field in target)
 
-    def _field(self, wanted: Field, old: Field | None, path: Path) -> Field:
+    def _field(self, target: Field, old: Field | None, path: Path) -> Field:
         if old is None:
-            return self._added(wanted, path)
-        type_, widened = self._type(wanted.type, old.type, old.widened, path)
+            return self._added(target, path)
+        type_, former_types = self._type(target.type, old.type, old.widened, path)
         return msgspec.structs.replace(
             old,
-            name=wanted.name,
-            nullable=wanted.nullable,
-            comment=wanted.comment,
-            default=_default(wanted, old, type_, path),
+            name=target.name,
+            nullable=target.nullable,
+            comment=target.comment,
+            default=_default(target, old, type_, path),
             type=type_,
-            widened=widened,
+            widened=former_types,
         )
 
-    def _added(self, wanted: Field, path: Path) -> Field:
-        self._check_new(wanted.id, path)
-        has_value = wanted.default is not None and wanted.default.exists is not None
-        if self._schema.fields and not wanted.nullable and not has_value:
+    def _added(self, target: Field, path: Path) -> Field:
+        self._check_new(target.id, path)
+        has_value = target.default is not None and target.default.exists is not None
+        if self._has_rows and not target.nullable and not has_value:
             raise Unsupported(
                 f"the column {dotted(path)} is new and required, and existing rows would have no value: add it as "
                 "optional, or with a default"
             )
-        physical = physical_name(wanted.name, wanted.id)
-        return msgspec.structs.replace(wanted, physical=physical, type=self._new_type(wanted.type, path))
+        physical = physical_name(target.name, target.id)
+        return msgspec.structs.replace(target, physical=physical, type=self._new_type(target.type, path))
 
     def _check_new(self, id: int, path: Path) -> None:
         if id <= self._schema.last_id:
@@ -112,72 +117,74 @@ class _Merge:
                 f"{self._schema.last_id}"
             )
 
-    def _new_type(self, wanted: Type, path: Path) -> Type:
-        match wanted:
+    def _new_type(self, target: Type, path: Path) -> Type:
+        match target:
             case StructType():
-                return StructType(tuple(self._nested(field, (*path, field.name)) for field in wanted.fields))
+                return StructType(tuple(self._nested(field, (*path, field.name)) for field in target.fields))
             case ListType():
-                self._check_new(wanted.element_id, path)
-                return msgspec.structs.replace(wanted, element=self._new_type(wanted.element, path))
+                self._check_new(target.element_id, path)
+                return msgspec.structs.replace(target, element=self._new_type(target.element, path))
             case MapType():
-                self._check_new(wanted.key_id, path)
-                self._check_new(wanted.value_id, path)
+                self._check_new(target.key_id, path)
+                self._check_new(target.value_id, path)
                 return msgspec.structs.replace(
-                    wanted, key=self._new_type(wanted.key, path), value=self._new_type(wanted.value, path)
+                    target, key=self._new_type(target.key, path), value=self._new_type(target.value, path)
                 )
             case _:
-                return wanted
+                return target
 
-    def _nested(self, wanted: Field, path: Path) -> Field:
+    def _nested(self, target: Field, path: Path) -> Field:
         """Return a field of a new struct. It may be required, as no older row has the struct."""
-        self._check_new(wanted.id, path)
-        physical = physical_name(wanted.name, wanted.id)
-        return msgspec.structs.replace(wanted, physical=physical, type=self._new_type(wanted.type, path))
+        self._check_new(target.id, path)
+        physical = physical_name(target.name, target.id)
+        return msgspec.structs.replace(target, physical=physical, type=self._new_type(target.type, path))
 
     def _type(
-        self, wanted: Type, old: Type, widened: tuple[str, ...], path: Path
+        self, target: Type, old: Type, former_types: tuple[str, ...], path: Path
     ) -> tuple[Type, tuple[str, ...]]:
         """Return the type of an existing column, and the former types that files may have."""
-        match wanted, old:
+        match target, old:
             case AtomicType(), AtomicType():
-                if type_json(wanted) == type_json(old):
-                    return old, widened
-                if not (is_widening(old, wanted) and is_iceberg_promotion(old, wanted)):
+                if type_json(target) == type_json(old):
+                    return old, former_types
+                if not (is_widening(old, target) and is_iceberg_promotion(old, target)):
                     raise Unsupported(
-                        f"the column {dotted(path)} cannot change from {old} to {wanted}, as which older files "
+                        f"the column {dotted(path)} cannot change from {old} to {target}, as which older files "
                         "cannot be read: add a new column"
                     )
-                return wanted, widened if is_text(old) else tuple(dict.fromkeys((*widened, old.name)))
-            case StructType(), StructType():
-                return StructType(self.fields(wanted.fields, old.fields, path)), widened
-            case ListType(), ListType() if wanted.element_id == old.element_id:
-                element, former = self._type(
-                    wanted.element, old.element, old.element_widened, (*path, "element")
+                return target, former_types if is_text(old) else tuple(
+                    dict.fromkeys((*former_types, old.name))
                 )
-                nullable = wanted.element_nullable
+            case StructType(), StructType():
+                return StructType(self.fields(target.fields, old.fields, path)), former_types
+            case ListType(), ListType() if target.element_id == old.element_id:
+                element, former_element = self._type(
+                    target.element, old.element, old.element_widened, (*path, "element")
+                )
+                nullable = target.element_nullable
                 return msgspec.structs.replace(
-                    old, element=element, element_widened=former, element_nullable=nullable
-                ), widened
-            case MapType(), MapType() if (wanted.key_id, wanted.value_id) == (old.key_id, old.value_id):
-                key, former_key = self._type(wanted.key, old.key, old.key_widened, (*path, "key"))
-                value, former_value = self._type(wanted.value, old.value, old.value_widened, (*path, "value"))
+                    old, element=element, element_widened=former_element, element_nullable=nullable
+                ), former_types
+            case MapType(), MapType() if (target.key_id, target.value_id) == (old.key_id, old.value_id):
+                key, former_key = self._type(target.key, old.key, old.key_widened, (*path, "key"))
+                value, former_value = self._type(target.value, old.value, old.value_widened, (*path, "value"))
                 if former_key != old.key_widened:
                     raise Unsupported(
                         f"the type of the keys of {dotted(path)} cannot change: add a new column"
                     )
-                nullable = wanted.value_nullable
+                nullable = target.value_nullable
                 return msgspec.structs.replace(
                     old, key=key, value=value, value_widened=former_value, value_nullable=nullable
-                ), widened
+                ), former_types
             case _:
                 raise Unsupported(
-                    f"the column {dotted(path)} cannot change from {old} to {wanted}: add a new column"
+                    f"the column {dotted(path)} cannot change from {old} to {target}: add a new column"
                 )
 
 
-def _default(wanted: Field, old: Field, type_: Type, path: Path) -> Default | None:
+def _default(target: Field, old: Field, type_: Type, path: Path) -> Default | None:
     wanted_json, old_json = (
-        field_json(msgspec.structs.replace(field, type=type_)) for field in (wanted, old)
+        field_json(msgspec.structs.replace(field, type=type_)) for field in (target, old)
     )
     if wanted_json.get("initial-default") != old_json.get("initial-default"):
         raise Unsupported(
@@ -186,7 +193,7 @@ def _default(wanted: Field, old: Field, type_: Type, path: Path) -> Default | No
     if wanted_json.get("write-default") == old_json.get("write-default"):
         return old.default
     exists = None if old.default is None else old.default.exists
-    current = None if wanted.default is None else wanted.default.current
+    current = None if target.default is None else target.default.current
     return None if current is None and exists is None else Default(current=current, exists=exists)
 
 
@@ -205,10 +212,10 @@ def _refuse_fixed(json_type: Any, path: Path) -> None:
             _refuse_fixed(json_type[part], (*path, part))
 
 
-def check_dropped(old: Schema, new: Schema, used: Mapping[int, str]) -> None:
+def check_dropped(old: Schema, new: Schema, uses: Mapping[int, str]) -> None:
     """Raise InvalidInput if a column was dropped that is in `used`, with its use in words."""
     for path, field in old.walk():
-        if field.id in used and not new.has_id(field.id):
+        if field.id in uses and not new.has_id(field.id):
             raise InvalidInput(
-                f"cannot drop {dotted(path)}: {used[field.id]} needs it; change that first, in a commit of its own"
+                f"cannot drop {dotted(path)}: {uses[field.id]} needs it; change that first, in a commit of its own"
             )

@@ -1,6 +1,6 @@
 """The commit of a client of Iceberg to a table, in a transaction of lakelog.
 
-The commit's requirements and updates are checked against the export of one version, and what follows from them is
+The commit's requirements and updates are checked against the export of a version, and the resulting changes are
 committed on exactly that version. If another commit was first, `VersionMoved` is raised, and the caller decides anew
 on the newer version. So a requirement never holds by a state that is gone. This module must not know names: a table
 is a handle of the transaction.
@@ -54,8 +54,8 @@ class ClientCommit:
     @property
     def snapshot_ids(self) -> list[int]:
         """The ids of the snapshots that it adds."""
-        snapshots = [each.get("snapshot") for each in self.updates if each.get("action") == "add-snapshot"]
-        return [each["snapshot-id"] for each in snapshots if isinstance(each, dict) and "snapshot-id" in each]
+        snapshots = [item.get("snapshot") for item in self.updates if item.get("action") == "add-snapshot"]
+        return [item["snapshot-id"] for item in snapshots if isinstance(item, dict) and "snapshot-id" in item]
 
 
 def was_committed(commit: ClientCommit, document: Document) -> bool:
@@ -64,8 +64,8 @@ def was_committed(commit: ClientCommit, document: Document) -> bool:
     Of several snapshots, only the last of each tag or branch was kept. Ids of snapshots are chosen at random, so no
     other commit has the same.
     """
-    listed = {snapshot["snapshot-id"] for snapshot in document["snapshots"]}
-    return any(id in listed for id in commit.snapshot_ids)
+    snapshots_by_id = {snapshot["snapshot-id"] for snapshot in document["snapshots"]}
+    return any(id in snapshots_by_id for id in commit.snapshot_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class PlannedCommit:
     base: Document
     version: int
     log_id: str
-    wanted: UpdatedMetadata
+    target: UpdatedMetadata
     line: str | None
     fact: Mapping[str, Json]
 
@@ -89,20 +89,20 @@ def planned(commit: ClientCommit, base: Document, name: str, version: int, log_i
     Raises CommitConflict if a requirement does not hold, and InvalidInput or Unsupported for its updates.
     """
     check_requirements(commit.requirements, base, name, version)
-    wanted = updated(base, commit.updates)
-    line = _line(wanted, base)
-    _check_all_used(wanted)
+    target = updated(base, commit.updates)
+    line = _line(target, base)
+    _check_all_used(target)
     if line is not None:
-        _check_base(commit, wanted, base, line, name, version)
-    fact = _fact(wanted, line)
-    return PlannedCommit(base, version, log_id, wanted, line, {} if fact is None else {ICEBERG: fact})
+        _check_base(commit, target, base, line, name, version)
+    fact = _fact(target, line)
+    return PlannedCommit(base, version, log_id, target, line, {} if fact is None else {ICEBERG: fact})
 
 
-def _line(wanted: UpdatedMetadata, base: Document) -> str | None:
+def _line(target: UpdatedMetadata, base: Document) -> str | None:
     """Return the tag or branch that gets new contents. Raises Unsupported for several."""
-    refs = wanted.document["refs"]
-    lines = [name for name in sorted(wanted.touched) if name in refs and _is_new(wanted, refs[name])]
-    if MAIN in wanted.touched and MAIN not in refs and MAIN in base["refs"]:
+    refs = target.document["refs"]
+    lines = [name for name in sorted(target.touched_refs) if name in refs and _is_new(target, refs[name])]
+    if MAIN in target.touched_refs and MAIN not in refs and MAIN in base["refs"]:
         lines.append(MAIN)  # the table is emptied
     if len(lines) > 1:
         raise Unsupported(
@@ -111,28 +111,28 @@ def _line(wanted: UpdatedMetadata, base: Document) -> str | None:
     return lines[0] if lines else None
 
 
-def _is_new(wanted: UpdatedMetadata, ref: Document) -> bool:
-    return ref["snapshot-id"] in wanted.added
+def _is_new(target: UpdatedMetadata, ref: Document) -> bool:
+    return ref["snapshot-id"] in target.new_snapshots
 
 
-def _check_all_used(wanted: UpdatedMetadata) -> None:
+def _check_all_used(target: UpdatedMetadata) -> None:
     """Raise Unsupported for a snapshot that no tag or branch leads to."""
-    used: set[int] = set()
-    for ref in wanted.document["refs"].values():
+    used_ids: set[int] = set()
+    for ref in target.document["refs"].values():
         id = ref["snapshot-id"]
-        while id in wanted.added and id not in used:
-            used.add(id)
-            id = wanted.added[id].get("parent-snapshot-id")
-    unused = sorted(wanted.added.keys() - used)
-    if unused:
+        while id in target.new_snapshots and id not in used_ids:
+            used_ids.add(id)
+            id = target.new_snapshots[id].get("parent-snapshot-id")
+    unused_ids = sorted(target.new_snapshots.keys() - used_ids)
+    if unused_ids:
         raise Unsupported(
-            f"no tag or branch leads to the snapshot {unused[0]}, which lakelog would not keep: write to a branch "
+            f"no tag or branch leads to the snapshot {unused_ids[0]}, which lakelog would not keep: write to a branch "
             "instead"
         )
 
 
 def _check_base(
-    commit: ClientCommit, wanted: UpdatedMetadata, base: Document, line: str, name: str, version: int
+    commit: ClientCommit, target: UpdatedMetadata, base: Document, line: str, name: str, version: int
 ) -> None:
     """Raise CommitConflict unless the client knew the line's present snapshot, which it replaces."""
     required_refs = {
@@ -143,10 +143,10 @@ def _check_base(
     if line in required_refs:
         return
     present = base["refs"].get(line)
-    ref = wanted.document["refs"].get(line)
+    ref = target.document["refs"].get(line)
     id = None if ref is None else ref["snapshot-id"]
-    while id in wanted.added:
-        id = wanted.added[id].get("parent-snapshot-id")
+    while id in target.new_snapshots:
+        id = target.new_snapshots[id].get("parent-snapshot-id")
     if (None if present is None else present["snapshot-id"]) != id:
         raise CommitConflict(
             f"the commit continues {line} of {name} from the snapshot {id}, and version {version} of the table has "
@@ -156,14 +156,14 @@ def _check_base(
         )
 
 
-def _fact(wanted: UpdatedMetadata, line: str | None) -> Json | None:
+def _fact(target: UpdatedMetadata, line: str | None) -> Json | None:
     """Return the fact of the commit for exports. None if it has none."""
-    ref = None if line is None else wanted.document["refs"].get(line)
-    snapshot = None if ref is None else wanted.added[ref["snapshot-id"]]
+    ref = None if line is None else target.document["refs"].get(line)
+    snapshot = None if ref is None else target.new_snapshots[ref["snapshot-id"]]
     refs = {
-        name: str(other["snapshot-id"])
-        for name, other in wanted.document["refs"].items()
-        if name in wanted.touched and name != line
+        name: str(other_ref["snapshot-id"])
+        for name, other_ref in target.document["refs"].items()
+        if name in target.touched_refs and name != line
     }
     if snapshot is None and not refs:
         return None
@@ -174,7 +174,7 @@ def _fact(wanted: UpdatedMetadata, line: str | None) -> Json | None:
             for key, value in (snapshot.get("summary") or {}).items()
             if not key.startswith("lakelog.")
         }
-        if len(wanted.added) > 1:
+        if len(target.new_snapshots) > 1:
             summary.pop("operation", None)  # it is of the last of several steps
     fact: Json = msgspec.to_builtins(
         IcebergCommit(
@@ -200,17 +200,17 @@ def apply_planned(head: TableHead, plan: PlannedCommit) -> bool:
     return application.has_changes
 
 
-def fill_created(head: TableHead, wanted: UpdatedMetadata) -> None:
+def fill_created(head: TableHead, target: UpdatedMetadata) -> None:
     """Change the files, tags and branches of a table that the same transaction has created, as the client wants."""
-    base = {**wanted.document, "refs": {}, "snapshots": [], "snapshot-log": []}
-    _check_all_used(wanted)
-    plan = PlannedCommit(base, head.version, head.id, wanted, _line(wanted, base), {})
+    base = {**target.document, "refs": {}, "snapshots": [], "snapshot-log": []}
+    _check_all_used(target)
+    plan = PlannedCommit(base, head.version, head.id, target, _line(target, base), {})
     _Application(head.whole, plan).contents().refs()
 
 
-def fact_of_creation(wanted: UpdatedMetadata) -> Mapping[str, Json]:
+def fact_of_creation(target: UpdatedMetadata) -> Mapping[str, Json]:
     """Return the fact of the commit that creates a table."""
-    fact = _fact(wanted, _line(wanted, {"refs": {}}))
+    fact = _fact(target, _line(target, {"refs": {}}))
     return {} if fact is None else {ICEBERG: fact}
 
 
@@ -222,19 +222,21 @@ def _moved(name: str, version: int) -> VersionMoved:
 
 
 class _Application:
-    """Changes of a table in a transaction, one after another."""
+    """Changes of a table in a transaction, made in order."""
 
     def __init__(self, head: TableHead, plan: PlannedCommit) -> None:
         self._head = head
         self._plan = plan
         self.has_changes = False
+        self._must_be_emptied = False
 
     def _commit(self, head: TableHead, draft: Draft) -> TableHead:
         """Commit a draft, on this version only, and return the table itself."""
-        version, name = self._plan.version, head.name
+        steps, version, name = self._head.tracked.current().steps, self._plan.version, head.name
 
         def decide(view: LogView[TableState], passed_commits: Sequence[Commit]) -> Draft:
-            if view.version != version:
+            # More steps than the transaction's own would be changes of others in the same version.
+            if (view.version, view.steps) != (version, steps):
                 raise _moved(name, view.version)
             return draft
 
@@ -244,12 +246,28 @@ class _Application:
     def definition(self) -> _Application:
         """Change columns, partitioning, order and properties. Without a change, only the version is checked."""
         metadata = self._head.metadata
-        after = altered_definition(metadata, self._plan.base, self._plan.wanted)
-        events = events_of(metadata, after)
-        check_rows(self._head, None, required(metadata, after))
+        has_rows = self._has_rows()
+        definition = altered_definition(metadata, self._plan.base, self._plan.target, has_rows=has_rows)
+        self._must_be_emptied = not has_rows
+        events = events_of(metadata, definition)
+        check_rows(self._head, None, required(metadata, definition))
         self._head = self._commit(self._head, Draft(events=encode(events)))
         self.has_changes = bool(events)
         return self
+
+    def _has_rows(self) -> bool:
+        """Return whether rows from before may stay: not if the client replaces all contents of an unbranched table."""
+        if self._head.state.refs:
+            return True
+        target, id = self._plan.target, None
+        if self._plan.line == MAIN:
+            ref = target.document["refs"].get(MAIN)
+            id = None if ref is None else ref["snapshot-id"]
+            while id in target.new_snapshots:
+                id = target.new_snapshots[id].get("parent-snapshot-id")
+            if id is None:
+                return False
+        return bool(self._head.all_files().num_rows)
 
     def contents(self) -> _Application:
         """Change the files of the tag or branch that gets a new snapshot."""
@@ -257,34 +275,38 @@ class _Application:
         if line is None:
             return self
         self.has_changes = True
-        old_ref, new_ref = plan.base["refs"].get(line), plan.wanted.document["refs"].get(line)
+        old_ref, new_ref = plan.base["refs"].get(line), plan.target.document["refs"].get(line)
         if line != MAIN and old_ref is None:
             raise Unsupported(f"the branch {line} does not exist: create it from a snapshot first")
         if new_ref is not None and new_ref["type"] == "tag":
             raise Unsupported(f"the tag {line} stays as it is: write to a branch")
-        listed = {snapshot["snapshot-id"]: snapshot for snapshot in plan.base["snapshots"]}
-        old = None if old_ref is None else listed[old_ref["snapshot-id"]]
-        new = None if new_ref is None else plan.wanted.added[new_ref["snapshot-id"]]
+        snapshots_by_id = {snapshot["snapshot-id"]: snapshot for snapshot in plan.base["snapshots"]}
+        old = None if old_ref is None else snapshots_by_id[old_ref["snapshot-id"]]
+        new = None if new_ref is None else plan.target.new_snapshots[new_ref["snapshot-id"]]
         head = self._head.on(line)
-        files = SnapshotReader(head, plan.wanted.document).change(old, new)
+        files = SnapshotReader(head, plan.target.document).change(old, new)
         write = self._head.begin_write()
-        added, removed_paths, changed = with_vectors(head, write, files)
-        added = [msgspec.structs.replace(file, write_id=write.id) for file in added]
-        removed = [removed_file(file) for file in head.entries(removed_paths).values()]
+        new_files, removed_paths, changed_files = with_vectors(head, write, files)
+        new_files = [msgspec.structs.replace(file, write_id=write.id) for file in new_files]
+        removed_files = [removed_file(file) for file in head.entries(removed_paths).values()]
+        if self._must_be_emptied and head.all_files().num_rows > len(removed_files):
+            raise Unsupported(
+                "a snapshot without a parent has files from before: give it the parent that it has"
+            )
         event, blobs = files_event(
-            _operation(bool(added), bool(removed), bool(changed)),
-            with_ids(added, self._head.state.next_row),
-            removed,
+            _operation(bool(new_files), bool(removed_files), bool(changed_files)),
+            with_ids(new_files, self._head.state.next_row),
+            removed_files,
             head.metadata,
-            changed=changed,
+            changed=changed_files,
         )
         self._head = self._commit(head, Draft(events=encode([event]), blobs=blobs, write=write))
         return self
 
     def refs(self) -> TableHead:
         """Create, move and drop tags and branches, and return the table."""
-        refs, old_refs = self._plan.wanted.document["refs"], self._plan.base["refs"]
-        for name in sorted(self._plan.wanted.touched):
+        refs, old_refs = self._plan.target.document["refs"], self._plan.base["refs"]
+        for name in sorted(self._plan.target.touched_refs):
             if name == self._plan.line:
                 continue
             if name not in refs:
@@ -309,7 +331,7 @@ class _Application:
     def _contents_of(self, id: int) -> TableHead:
         """Return the version whose contents a listed snapshot has. Raises Unsupported if it is not known."""
         base = self._plan.base
-        snapshot = next((each for each in base["snapshots"] if each["snapshot-id"] == id), None)
+        snapshot = next((item for item in base["snapshots"] if item["snapshot-id"] == id), None)
         if snapshot is None:
             raise InvalidInput(f"the table lists no snapshot {id}")
         if any(entry["snapshot-id"] == id for entry in base["snapshot-log"]):
@@ -324,7 +346,7 @@ class _Application:
 
 
 def _operation(adds: bool, removes: bool, changes: bool) -> OperationKind:
-    """Return the operation for the log. What a client calls a replacement gives the moved rows new ids."""
+    """Return the operation for the log. If a client moves rows to other files, they get new ids."""
     if not removes and not changes:
         return OperationKind.APPEND
     return OperationKind.OVERWRITE if adds else OperationKind.DELETE_ROWS

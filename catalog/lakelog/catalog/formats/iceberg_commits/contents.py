@@ -2,7 +2,7 @@
 
 A snapshot's change is the difference between its manifest list and that of the line's present snapshot. Its manifests
 are read once, at the commit. Afterwards nothing leads to them. Rule: only objects of the table's own folder are
-read, up to a size, and only what they prove is taken: a file has to be there, with the rows that its manifest says.
+read, up to a size. A file is taken only if it is there, with the rows that its manifest says.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class SnapshotFiles:
     that stay or come, for the files in which the snapshot deletes rows.
     """
 
-    added: list[DataFile] = field(default_factory=list)
-    removed: set[str] = field(default_factory=set)
+    new_files: list[DataFile] = field(default_factory=list)
+    removed_paths: set[str] = field(default_factory=set)
     vectors: dict[str, BitMap] = field(default_factory=dict)
 
 
 class SnapshotReader:
-    """Reads what clients of Iceberg wrote for the table `head`, whose metadata is `document` after the commit."""
+    """Reads the objects of Iceberg's clients for the table `head`, whose metadata is `document` after the commit."""
 
     def __init__(self, head: TableHead, document: Json) -> None:
         self._head = head
@@ -71,7 +71,8 @@ class SnapshotReader:
     def change(self, old: Json | None, new: Json | None) -> SnapshotFiles:
         """Return the change of a line from the snapshot `old`, which an export shows, to `new`.
 
-        Reads the manifests that only one of them has, the footers of new files, and new deletes. Raises InvalidInput
+        Reads the manifests that are in only `old` or only `new`, the footers of new files, and new
+        deletes. Raises InvalidInput
         if any of these is missing, damaged, elsewhere, or does not fit the table.
         """
         try:
@@ -80,22 +81,24 @@ class SnapshotReader:
         except (NotFound, FormatError) as error:
             raise InvalidInput(f"the snapshot cannot be read: {error.message}") from error
 
-    def _files(self, came: Mapping[Any, IcebergEntry], gone: Mapping[Any, IcebergEntry]) -> SnapshotFiles:
+    def _files(
+        self, came: Mapping[Any, IcebergEntry], gone_entries: Mapping[Any, IcebergEntry]
+    ) -> SnapshotFiles:
         files = SnapshotFiles()
-        new = [entry for key, entry in came.items() if key not in gone and entry.content == DATA]
-        files.removed = {
+        new = [entry for key, entry in came.items() if key not in gone_entries and entry.content == DATA]
+        files.removed_paths = {
             self.inside(entry.path, DATA_FOLDER)
-            for key, entry in gone.items()
+            for key, entry in gone_entries.items()
             if key not in came and entry.content == DATA
         }
         names = [self.inside(entry.path, DATA_FOLDER) for entry in new]
         self._check_added(names)
-        live = self._head.entries(files.removed)
-        if missing := sorted(files.removed - live.keys()):
+        live = self._head.entries(files.removed_paths)
+        if missing := sorted(files.removed_paths - live.keys()):
             raise InvalidInput(f"the snapshot removes {missing[0]}, which the table does not have")
-        files.added = self._entries(names, new)
-        self._check_conditions(files.added)
-        files.vectors = self._vectors(files, came, gone)
+        files.new_files = self._entries(names, new)
+        self._check_conditions(files.new_files)
+        files.vectors = self._vectors(files, came, gone_entries)
         return files
 
     def _check_added(self, names: list[str]) -> None:
@@ -114,14 +117,14 @@ class SnapshotReader:
         own_specs = self._metadata.specs_by_id
 
         def entry(number: int) -> DataFile:
-            name, said = names[number], entries[number]
-            spec = own_specs.get(said.spec_id)
-            if spec is None or {part.id for part in spec.fields} != said.partition.keys():
+            name, manifest_entry = names[number], entries[number]
+            spec = own_specs.get(manifest_entry.spec_id)
+            if spec is None or {part.id for part in spec.fields} != manifest_entry.partition.keys():
                 raise InvalidInput(
-                    f"the file {name} has the partitioning {said.spec_id}, which is not the table's for new files: "
-                    f"use {self._metadata.spec.id}"
+                    f"the file {name} has the partitioning {manifest_entry.spec_id}, which is not the table's for new "
+                    f"files: use {self._metadata.spec.id}"
                 )
-            file = self._footers.entry(f"{self._head.url}/{name}", said, self._schema, spec)
+            file = self._footers.entry(f"{self._head.url}/{name}", manifest_entry, self._schema, spec)
             return msgspec.structs.replace(file, path=name)
 
         return list(in_threads(entry, range(len(names)), "lakelog-footers"))
@@ -143,12 +146,12 @@ class SnapshotReader:
     # Deleted rows
 
     def _vectors(
-        self, files: SnapshotFiles, came: Mapping[Any, IcebergEntry], gone: Mapping[Any, IcebergEntry]
+        self, files: SnapshotFiles, came: Mapping[Any, IcebergEntry], gone_entries: Mapping[Any, IcebergEntry]
     ) -> dict[str, BitMap]:
         vectors: dict[str, BitMap] = {}
         positions: dict[str, BitMap] = {}
         for key, entry in came.items():
-            if entry.content == DATA or key in gone:
+            if entry.content == DATA or key in gone_entries:
                 continue
             self.inside(entry.path, DATA_FOLDER)
             if entry.vector is not None:
@@ -165,19 +168,19 @@ class SnapshotReader:
             for name, bitmap in position_vectors(entry, self._open, place_of).items():
                 path = self.inside(name, DATA_FOLDER)
                 positions[path] = positions[path] | bitmap if path in positions else bitmap
-        lost = {
+        lost_paths = {
             self.inside(str(entry.about), DATA_FOLDER)
-            for key, entry in gone.items()
+            for key, entry in gone_entries.items()
             if entry.content != DATA and key not in came
         }
-        new_files = {file.path: file for file in files.added}
-        touched = (vectors.keys() | positions.keys() | lost) - files.removed
-        live = self._head.entries(touched - new_files.keys())
+        new_files = {file.path: file for file in files.new_files}
+        touched_paths = (vectors.keys() | positions.keys() | lost_paths) - files.removed_paths
+        live = self._head.entries(touched_paths - new_files.keys())
         return {
-            path: self._united(path, file, vectors.get(path), positions.get(path), is_lost=path in lost)
+            path: self._united(path, file, vectors.get(path), positions.get(path), is_lost=path in lost_paths)
             for path, file in {
                 **live,
-                **{path: new_files[path] for path in touched & new_files.keys()},
+                **{path: new_files[path] for path in touched_paths & new_files.keys()},
             }.items()
         }
 
@@ -244,11 +247,11 @@ def with_vectors(
 
     Stores the vectors, by at most a PUT. A file without a live row goes, or does not come.
     """
-    new_files = {file.path: file for file in files.added}
+    new_files = {file.path: file for file in files.new_files}
     live = head.entries(files.vectors.keys() - new_files.keys())
-    gone, pairs = with_deletes(head.tracked, write, {**live, **new_files}, files.vectors)
-    gone_paths = {file.path for file in gone}
-    after = {old.path: new for old, new in pairs}
-    added = [after.get(path, file) for path, file in new_files.items() if path not in gone_paths]
-    changed = [(old, new) for old, new in pairs if old.path not in new_files]
-    return added, files.removed | (gone_paths - new_files.keys()), changed
+    emptied_files, pairs = with_deletes(head.tracked, write, {**live, **new_files}, files.vectors)
+    gone_paths = {file.path for file in emptied_files}
+    files_after = {old.path: new for old, new in pairs}
+    files_to_add = [files_after.get(path, file) for path, file in new_files.items() if path not in gone_paths]
+    changed_pairs = [(old, new) for old, new in pairs if old.path not in new_files]
+    return files_to_add, files.removed_paths | (gone_paths - new_files.keys()), changed_pairs

@@ -66,7 +66,7 @@ def new_table(
     `location` is the place that the client wants. With `is_resumed`, it is the place of an earlier staging, or the
     table gets a place by its namespace. A place of the client's own has to be inside of the warehouse.
     """
-    given = None if is_resumed else location
+    client_place = None if is_resumed else location
     request = StageRequest(
         kind=CREATE,
         identifier=identifier,
@@ -75,7 +75,7 @@ def new_table(
         sort_by=(),
         cluster_by=(),
         properties={},
-        location=None if given is None else _checked_place(tree, given),
+        location=None if client_place is None else _checked_place(tree, client_place),
         comment=None,
         provider=None,
         is_quiet=True,
@@ -83,9 +83,9 @@ def new_table(
     stage = stage_table(tree, request)
     if is_resumed and location is not None:
         stage = _resumed(tree, stage, identifier, location)
-    wanted = updated(empty_document(stage.url, stage.table_id) | {FORMAT_VERSION: 2}, updates)
-    definition = new_definition(wanted)
-    return _defined(stage, definition), wanted
+    target = updated(empty_document(stage.url, stage.table_id) | {FORMAT_VERSION: 2}, updates)
+    definition = new_definition(target)
+    return _defined(stage, definition), target
 
 
 def staged_document(stage: StagedTable) -> Document:

@@ -1,7 +1,7 @@
 """A table's definition in Iceberg's metadata, as lakelog's: columns, partitioning, order, properties. Pure.
 
-Rule: an export of the result shows the client's definition again. What an export would show otherwise is refused
-by name.
+Rule: an export of the result shows the client's definition again. A part is refused by name if an export would show
+it otherwise.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from lakelog.log.errors import InvalidInput, Unsupported
 Json = Mapping[str, Any]
 
 
-def new_definition(wanted: UpdatedMetadata) -> AlteredDefinition:
+def new_definition(target: UpdatedMetadata) -> AlteredDefinition:
     """Return the definition of a new table. Raises Unsupported or InvalidInput, with the part that cannot be."""
-    schema = new_columns(wanted.schema, wanted.document["last-column-id"])
-    spec = _spec(wanted.spec, schema)
-    properties, comment = _properties(wanted, None)
+    schema = new_columns(target.schema, target.document["last-column-id"])
+    spec = _spec(target.spec, schema)
+    properties, comment = _properties(target, None)
     definition = AlteredDefinition(
         schema=schema,
         specs=(spec,),
-        sort_order=_order(wanted.order, schema),
+        sort_order=_order(target.order, schema),
         properties=properties,
         comment=comment,
     )
@@ -52,29 +52,34 @@ def new_definition(wanted: UpdatedMetadata) -> AlteredDefinition:
     return definition
 
 
-def altered_definition(metadata: Metadata, base: Json, wanted: UpdatedMetadata) -> AlteredDefinition:
+def altered_definition(
+    metadata: Metadata, base: Json, target: UpdatedMetadata, *, has_rows: bool = True
+) -> AlteredDefinition:
     """Return the definition of a table after a commit. `base` is Iceberg's metadata of its present definition.
 
-    Parts that the client did not change stay as they are. Raises Unsupported or InvalidInput.
+    Parts stay as they are if the client did not change them. `has_rows` says if rows from before stay. Raises
+    Unsupported or InvalidInput.
     """
-    document = wanted.document
+    document = target.document
     schema = metadata.schema
     if document["current-schema-id"] != base["current-schema-id"]:
-        schema = merged_columns(wanted.schema, schema, document["last-column-id"])
+        schema = merged_columns(target.schema, schema, document["last-column-id"], has_rows=has_rows)
     specs = tuple(with_schema(spec, schema) for spec in metadata.specs)
     if document["default-spec-id"] != base["default-spec-id"]:
-        spec = _spec(wanted.spec, schema)
-        known = metadata.specs_by_id.get(spec.id)
-        if known is not None and {field.id for field in known.fields} != {field.id for field in spec.fields}:
+        spec = _spec(target.spec, schema)
+        known_spec = metadata.specs_by_id.get(spec.id)
+        if known_spec is not None and {field.id for field in known_spec.fields} != {
+            field.id for field in spec.fields
+        }:
             raise Unsupported(
                 f"the partitioning {spec.id} has fields that Iceberg's readers misread, so that they do not see all of "
                 "it: add a partitioning instead"
             )
-        specs = (*(each for each in specs if each.id != spec.id), spec)
+        specs = (*(item for item in specs if item.id != spec.id), spec)
     order = metadata.sort_order
     if document["default-sort-order-id"] != base["default-sort-order-id"]:
-        order = _order(wanted.order, schema)
-    properties, comment = _properties(wanted, base)
+        order = _order(target.order, schema)
+    properties, comment = _properties(target, base)
     definition = AlteredDefinition(
         schema=schema,
         specs=specs,
@@ -84,23 +89,23 @@ def altered_definition(metadata: Metadata, base: Json, wanted: UpdatedMetadata) 
         constraints=metadata.constraints,
         clustering=metadata.clustering,
     )
-    used = {
+    uses = {
         **{field.source_id: "the partitioning" for field in definition.spec.fields},
         **{field.source_id: "the sort order" for field in order.fields},
         **dict.fromkeys(metadata.clustering, "the clustering"),
-        **{id: f"the constraint {each.name}" for each in metadata.constraints for id in each.columns},
+        **{id: f"the constraint {item.name}" for item in metadata.constraints for id in item.columns},
     }
-    check_dropped(metadata.schema, schema, used)
+    check_dropped(metadata.schema, schema, uses)
     _check(metadata, definition)
     return definition
 
 
-def _check(before: Metadata | None, definition: AlteredDefinition) -> None:
+def _check(old_metadata: Metadata | None, definition: AlteredDefinition) -> None:
     if not definition.schema.fields:
         raise InvalidInput("a table has at least one column: give its schema a field")
-    check_definition(before, definition)
+    check_definition(old_metadata, definition)
     check_exportable(definition.schema, "the table is a client's of Iceberg")
-    shown = exported_specs(
+    shown_spec = exported_specs(
         Metadata(
             schema=definition.schema,
             specs=definition.specs,
@@ -109,8 +114,10 @@ def _check(before: Metadata | None, definition: AlteredDefinition) -> None:
         ),
         definition.schema,
     )[definition.spec.id]
-    if shown != definition.spec:
-        left_out = {field.name for field in definition.spec.fields} - {field.name for field in shown.fields}
+    if shown_spec != definition.spec:
+        left_out = {field.name for field in definition.spec.fields} - {
+            field.name for field in shown_spec.fields
+        }
         raise Unsupported(
             f"the partition field {', '.join(sorted(left_out))} is not supported here, as some readers of Iceberg miss "
             "rows by its values: partition by another transform, such as bucket"
@@ -129,8 +136,8 @@ def _spec(json_spec: Json, schema: Schema) -> PartitionSpec:
         raise InvalidInput("two partition fields have the same name (case-insensitive): rename one of them")
     for field in spec.fields:
         path = schema.path_of(field.source_id)
-        same = schema.get((field.name,), case_sensitive=True)
-        if same is not None and (same.id != field.source_id or field.transform.name != "identity"):
+        same_name = schema.get((field.name,), case_sensitive=True)
+        if same_name is not None and (same_name.id != field.source_id or field.transform.name != "identity"):
             raise InvalidInput(
                 f"the partition field {field.name} of {dotted(path)} has the name of a column: rename the field"
             )
@@ -157,16 +164,16 @@ def _order(json_order: Json, schema: Schema) -> SortOrder:
     return SortOrder(fields=tuple(fields))
 
 
-def _properties(wanted: UpdatedMetadata, base: Json | None) -> tuple[dict[str, str], str | None]:
+def _properties(target: UpdatedMetadata, base: Json | None) -> tuple[dict[str, str], str | None]:
     """Return the properties and the comment."""
     properties = {
-        name: value for name, value in wanted.document["properties"].items() if name not in DERIVED_PROPERTIES
+        name: value for name, value in target.document["properties"].items() if name not in DERIVED_PROPERTIES
     }
     comment = properties.pop(COMMENT, None)
-    version = wanted.document[FORMAT_VERSION]
-    asked = properties.pop(FORMAT_VERSION, None)
-    if asked is not None and asked not in ("2", "3"):
-        raise Unsupported(f"version {asked!r} of Iceberg's format is not supported: use 2 or 3")
-    if base is None or version != base[FORMAT_VERSION] or asked is not None:
-        properties[ICEBERG_VERSION.name] = asked or str(version)
+    version = target.document[FORMAT_VERSION]
+    asked_version = properties.pop(FORMAT_VERSION, None)
+    if asked_version is not None and asked_version not in ("2", "3"):
+        raise Unsupported(f"version {asked_version!r} of Iceberg's format is not supported: use 2 or 3")
+    if base is None or version != base[FORMAT_VERSION] or asked_version is not None:
+        properties[ICEBERG_VERSION.name] = asked_version or str(version)
     return properties, comment

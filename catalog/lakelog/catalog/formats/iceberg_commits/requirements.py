@@ -38,11 +38,11 @@ def check_requirements(requirements: Sequence[Json], document: Json, name: str, 
     Raises InvalidInput for a requirement that is not known.
     """
     for requirement in requirements:
-        wanted, present = _compared(requirement, document)
-        if wanted != present:
+        wanted_value, present = _compared(requirement, document)
+        if wanted_value != present:
             raise CommitConflict(
-                f"{requirement['type']} does not hold for {name}: the client has {wanted}, and version {version} of "
-                f"the table has {present}. Nothing was changed: load the table, and commit again",
+                f"{requirement['type']} does not hold for {name}: the client has {wanted_value}, and version "
+                f"{version} of the table has {present}. Nothing was changed: load the table, and commit again",
                 version=version,
             )
 
@@ -54,18 +54,20 @@ def _compared(requirement: Json, document: Json) -> tuple[object, object]:
         return "no table", "been created"
     if kind == "assert-ref-snapshot-id":
         ref = document["refs"].get(_member(requirement, "ref", str))
-        wanted = requirement.get("snapshot-id")
-        if wanted is not None and type(wanted) is not int:
+        wanted_value = requirement.get("snapshot-id")
+        if wanted_value is not None and type(wanted_value) is not int:
             raise InvalidInput(
-                f"the requirement {kind} has the snapshot-id {wanted!r}: give a number, or null"
+                f"the requirement {kind} has the snapshot-id {wanted_value!r}: give a number, or null"
             )
-        return wanted, None if ref is None else ref["snapshot-id"]
+        return wanted_value, None if ref is None else ref["snapshot-id"]
     if kind not in _MEMBERS:
         raise InvalidInput(f"the requirement {kind!r} is not known: use one of Iceberg's REST protocol")
     member, in_document = _MEMBERS[kind]
-    wanted = _member(requirement, member, str if member == "uuid" else int)
+    wanted_value = _member(requirement, member, str if member == "uuid" else int)
     present = document[in_document]
-    return (wanted.lower(), present.lower()) if isinstance(wanted, str) else (wanted, present)
+    return (
+        (wanted_value.lower(), present.lower()) if isinstance(wanted_value, str) else (wanted_value, present)
+    )
 
 
 def _member(requirement: Json, name: str, type_: type) -> Any:

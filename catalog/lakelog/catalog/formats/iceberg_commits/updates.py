@@ -46,8 +46,8 @@ class UpdatedMetadata:
     """
 
     document: Document
-    added: dict[int, Json] = field(default_factory=dict)
-    touched: set[str] = field(default_factory=set)
+    new_snapshots: dict[int, Json] = field(default_factory=dict)
+    touched_refs: set[str] = field(default_factory=set)
 
     @property
     def schema(self) -> Json:
@@ -62,8 +62,8 @@ class UpdatedMetadata:
         return self._by_id("sort-orders", "order-id", "default-sort-order-id")
 
     def _by_id(self, parts: str, id_name: str, current: str) -> Json:
-        wanted = self.document[current]
-        part: Json = next(part for part in self.document[parts] if part[id_name] == wanted)
+        wanted_id = self.document[current]
+        part: Json = next(part for part in self.document[parts] if part[id_name] == wanted_id)
         return part
 
 
@@ -145,14 +145,14 @@ class _Updates:
         schema = update["schema"]
         if schema["type"] != "struct":
             raise InvalidInput("the schema of a table is a struct")
-        same = [
+        same_ids = [
             old["schema-id"]
             for old in self._document["schemas"]
             if _plain(old["fields"]) == _plain(schema["fields"])
             and old.get("identifier-field-ids", []) == schema.get("identifier-field-ids", [])
         ]
-        if same:
-            self._last["schemas"] = same[0]
+        if same_ids:
+            self._last["schemas"] = same_ids[0]
             return
         new_id = max((old["schema-id"] for old in self._document["schemas"]), default=-1) + 1
         self._document["schemas"].append({**schema, "schema-id": new_id})
@@ -164,7 +164,7 @@ class _Updates:
         self._set("schemas", "schema-id", "current-schema-id", update["schema-id"])
 
     def _add_spec(self, update: Json) -> None:
-        known = {
+        known_parts = {
             part["field-id"]: part for spec in self._document["partition-specs"] for part in spec["fields"]
         }
         last = max(self._document["last-partition-id"], FIRST_FIELD_ID - 1)
@@ -176,9 +176,13 @@ class _Updates:
                 )
             if "source-id" not in part:
                 raise Unsupported(f"the partition field {part['name']} is of several columns: use one column")
-            like = [each["field-id"] for each in known.values() if _same_part(each, part)]
+            like = [item["field-id"] for item in known_parts.values() if _same_part(item, part)]
             id = part.get("field-id")
-            if id is None or (id in known and not _same_part(known[id], part)) or id < FIRST_FIELD_ID:
+            if (
+                id is None
+                or (id in known_parts and not _same_part(known_parts[id], part))
+                or id < FIRST_FIELD_ID
+            ):
                 id = like[0] if like else last + 1
             last = max(last, _number(id))
             fields.append(
@@ -186,12 +190,14 @@ class _Updates:
             )
         if len({part["field-id"] for part in fields}) < len(fields):
             raise InvalidInput("the partitioning has a field twice: leave one out")
-        same = [old["spec-id"] for old in self._document["partition-specs"] if _same(old["fields"], fields)]
+        same_ids = [
+            old["spec-id"] for old in self._document["partition-specs"] if _same(old["fields"], fields)
+        ]
         own = [
             old["spec-id"] for old in self._document["partition-specs"] if old["spec-id"] < _OWN_SPECS_BELOW
         ]
-        if same:
-            self._last["partition-specs"] = same[0]
+        if same_ids:
+            self._last["partition-specs"] = same_ids[0]
             return
         new_id = max(own, default=-1) + 1
         self._document["partition-specs"].append({"spec-id": new_id, "fields": fields})
@@ -206,9 +212,9 @@ class _Updates:
             {name: part[name] for name in ("transform", "source-id", "direction", "null-order")}
             for part in update["sort-order"]["fields"]
         ]
-        same = [old["order-id"] for old in self._document["sort-orders"] if _same(old["fields"], fields)]
-        if same:
-            self._last["sort-orders"] = same[0]
+        same_ids = [old["order-id"] for old in self._document["sort-orders"] if _same(old["fields"], fields)]
+        if same_ids:
+            self._last["sort-orders"] = same_ids[0]
             return
         new_id = max(old["order-id"] for old in self._document["sort-orders"]) + 1
         self._document["sort-orders"].append({"order-id": new_id, "fields": fields})
@@ -233,7 +239,9 @@ class _Updates:
         id = _number(snapshot["snapshot-id"])
         if not 0 < id < 1 << 63:
             raise InvalidInput(f"{id} is not an id of a snapshot")
-        if id in self._metadata.added or any(old["snapshot-id"] == id for old in self._document["snapshots"]):
+        if id in self._metadata.new_snapshots or any(
+            old["snapshot-id"] == id for old in self._document["snapshots"]
+        ):
             raise InvalidInput(f"the table has a snapshot {id} already")
         if snapshot.get("key-id") is not None:
             raise Unsupported("encrypted snapshots are not supported: leave the files unencrypted")
@@ -242,7 +250,7 @@ class _Updates:
         summary = snapshot.get("summary") or {}
         if not all(isinstance(text, str) for pair in summary.items() for text in pair):
             raise InvalidInput(f"the summary of the snapshot {id} has values that are no texts")
-        self._metadata.added[id] = snapshot
+        self._metadata.new_snapshots[id] = snapshot
 
     def _set_ref(self, update: Json) -> None:
         name, kind, id = update["ref-name"], update["type"], _number(update["snapshot-id"])
@@ -254,19 +262,19 @@ class _Updates:
                     f"{member} of {name} is not supported: lakelog keeps what a tag or branch needs until it is "
                     "dropped, so leave it out"
                 )
-        listed = {old["snapshot-id"] for old in self._document["snapshots"]}
-        if id not in listed and id not in self._metadata.added:
+        listed_ids = {old["snapshot-id"] for old in self._document["snapshots"]}
+        if id not in listed_ids and id not in self._metadata.new_snapshots:
             raise InvalidInput(f"{name} cannot be the snapshot {id}, which the table does not list")
         old = self._document["refs"].get(name)
         if old is not None and old["type"] != kind:
             raise InvalidInput(f"{name} is a {old['type']}, and cannot become a {kind}")
         self._document["refs"][name] = {"snapshot-id": id, "type": kind}
-        self._metadata.touched.add(name)
+        self._metadata.touched_refs.add(name)
 
     def _remove_ref(self, update: Json) -> None:
         name = update["ref-name"]
         if self._document["refs"].pop(name, None) is not None:
-            self._metadata.touched.add(name)
+            self._metadata.touched_refs.add(name)
 
     # The rest
 
@@ -301,9 +309,9 @@ def _number(value: object) -> int:
 def _ids_in(fields: Sequence[Json]) -> list[object]:
     """Return the ids of all columns and their parts."""
     ids: list[object] = []
-    for each in fields:
-        ids.append(each["id"])
-        ids += _ids_below(each["type"])
+    for item in fields:
+        ids.append(item["id"])
+        ids += _ids_below(item["type"])
     return ids
 
 
@@ -331,16 +339,16 @@ def _plain(fields: Sequence[Json]) -> list[Document]:
     return [
         {
             name: value
-            for name, value in each.items()
+            for name, value in item.items()
             if value is not None and not (name == "doc" and value == "")
         }
-        for each in fields
+        for item in fields
     ]
 
 
-def _same_part(part: Json, other: Json) -> bool:
-    return (part["source-id"], part["transform"]) == (other["source-id"], other["transform"])
+def _same_part(part: Json, other_part: Json) -> bool:
+    return (part["source-id"], part["transform"]) == (other_part["source-id"], other_part["transform"])
 
 
-def _same(parts: Sequence[Json], others: Sequence[Json]) -> bool:
-    return [dict(each) for each in parts] == [dict(each) for each in others]
+def _same(parts: Sequence[Json], other_parts: Sequence[Json]) -> bool:
+    return [dict(item) for item in parts] == [dict(item) for item in other_parts]

@@ -213,15 +213,15 @@ def _check_of_client(
     name: str, arrow: pa.Schema, constants: Mapping[int, TypedValue], schema: Schema
 ) -> None:
     """Raise Unsupported if an export would show a file's rows otherwise than lakelog reads them."""
-    reserved = [
+    reserved_names = [
         field.name
         for field in arrow
         if (id := (field.metadata or {}).get(FIELD_ID)) is not None and int(id) >= _RESERVED_FROM
     ]
-    if reserved:
+    if reserved_names:
         raise Unsupported(
-            f"the file {name} has ids of rows, in {reserved[0]}, which lakelog does not take over: let the writer "
-            "leave them out, as for tables of version 2 of the format"
+            f"the file {name} has ids of rows, in {reserved_names[0]}, which lakelog does not take over: let the "
+            "writer leave them out, as for tables of version 2 of the format"
         )
     if constants:
         missing = dotted(schema.path_of(min(constants)))

@@ -90,10 +90,10 @@ class ManifestReader:
             yield change
 
     def between(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> IcebergChange:
-        """Return the change from one snapshot to another, of which either may be None, without any file.
+        """Return the change from the snapshot `old` to `new`. Either may be None, without any file.
 
-        Reads only manifests that just one of them has. A file that both have in different manifests is in `came` and
-        in `gone`.
+        Reads only manifests that the other snapshot lacks. If both have a file, in different manifests, it is in
+        `came` and in `gone`.
         """
         old_paths, new_paths = (
             set() if snapshot is None else set(self._manifests(snapshot)) for snapshot in (old, new)
