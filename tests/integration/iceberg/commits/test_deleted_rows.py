@@ -159,7 +159,7 @@ def test_vectors_are_taken_over_and_replaced(client: Client) -> None:
     assert ids(client.warehouse) == [1] and is_clean(Catalog(client.warehouse))
 
 
-@pytest.mark.parametrize("deleted", [[7], [1 << 31]])
+@pytest.mark.parametrize("rows_deleted", [[7], [1 << 31]])
 def test_rows_that_a_file_does_not_have_are_not_deleted(client: Client, rows_deleted: list[int]) -> None:
     for forgery in (positions(client, rows_deleted), vector(client, rows_deleted)):
         status, error = commit_of_deletes(client, [forgery])
