@@ -425,7 +425,9 @@ def test_a_replaced_table_may_have_required_columns(client: Client) -> None:
         {"action": "remove-snapshot-ref", "ref-name": "main"},
     ]
     assert client.send({"requirements": [], "updates": updates[:2]})[0] == 400
-    status, answer = client.send({"requirements": [], "updates": updates})
+    assert client.send({"requirements": [], "updates": updates})[0] == 409
+    requirements = [{"type": "assert-table-uuid", "uuid": str(client.table.metadata.table_uuid)}]
+    status, answer = client.send({"requirements": requirements, "updates": updates})
     assert status == 200, answer
     table = Catalog(client.warehouse).load_table("ns.t")
     assert (table.row_count, table.schema.names) == (0, ("k",))

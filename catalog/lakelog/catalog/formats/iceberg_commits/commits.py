@@ -140,7 +140,7 @@ def _check_base(
         for requirement in commit.requirements
         if requirement.get("type") == "assert-ref-snapshot-id"
     }
-    if line in required_refs:
+    if line in required_refs or _replaces_all(commit, line):
         return
     present = base["refs"].get(line)
     ref = target.document["refs"].get(line)
@@ -154,6 +154,17 @@ def _check_base(
             "again",
             version=version,
         )
+
+
+def _replaces_all(commit: ClientCommit, line: str) -> bool:
+    """Return whether a client removes a line's contents, whatever they are, from a table that it knows by its uuid."""
+    removes = any(
+        update.get("action") == "remove-snapshot-ref" and update.get("ref-name") == line
+        for update in commit.updates
+    )
+    return removes and any(
+        requirement.get("type") == "assert-table-uuid" for requirement in commit.requirements
+    )
 
 
 def _fact(target: UpdatedMetadata, line: str | None) -> Json | None:
