@@ -6,6 +6,7 @@ is refused by name. No request leaves a state in this process, so any number of 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
@@ -30,6 +31,7 @@ from lakelog.rest.answers import (
 )
 
 BODY_BYTES_MAX = 64 * 1024 * 1024
+_LOGGER = logging.getLogger("lakelog.rest")
 
 Json = Mapping[str, Any]
 T = TypeVar("T")
@@ -148,8 +150,8 @@ class WritableAnswers(WarehouseAnswers):
             case "DELETE", ["v1", "namespaces", name, "tables", table]:
                 purges = query.get("purgeRequested", ["false"])[0].lower() == "true"
                 return lambda: self._drop_table((*namespace_in(name), table), purge=purges)
-            case "POST", ["v1", "namespaces", _, "tables", _, "metrics"]:
-                return lambda: HttpAnswer(204)
+            case "POST", ["v1", "namespaces", name, "tables", table, "metrics"]:
+                return lambda: self._log_metrics((*namespace_in(name), table), body.json())
             case "POST", ["v1", "tables", "rename"]:
                 return lambda: self._rename_table(body.of(RenameRequest))
             case "POST", ["v1", "transactions", "commit"]:
@@ -240,6 +242,12 @@ class WritableAnswers(WarehouseAnswers):
 
     def _drop_table(self, name: Identifier, *, purge: bool) -> HttpAnswer:
         self._writable.drop_table(name, purge=purge)
+        return HttpAnswer(204)
+
+    def _log_metrics(self, name: Identifier, report: Json) -> HttpAnswer:
+        """Log a client's report on its scan or commit."""
+        self._writable.load_table(name)
+        _LOGGER.info("a client reports on %s: %s", quoted(name), report)
         return HttpAnswer(204)
 
     def _rename_table(self, request: RenameRequest) -> HttpAnswer:

@@ -20,6 +20,7 @@ from lakelog.catalog.formats.iceberg_commits import (
     ClientCommit,
     VersionMoved,
     apply_planned,
+    as_protocol,
     creation_updates,
     fact_of_creation,
     fill_created,
@@ -73,7 +74,7 @@ def create_for_client(catalog: Catalog, name: Identifier, request: Json, client:
     """
     updates = _updates_of(request)
     with catalog.transaction() as transaction:
-        _create(transaction, name, updates, request.get("location"), client, is_resumed=False)
+        _create(transaction, name, updates, _location_of(request), client, is_resumed=False)
 
 
 def stage_for_client(catalog: Catalog, name: Identifier, request: Json) -> bytes:
@@ -81,17 +82,20 @@ def stage_for_client(catalog: Catalog, name: Identifier, request: Json) -> bytes
 
     Raises as `create_for_client`.
     """
-    stage, _ = new_table(catalog._tree, name, _updates_of(request), request.get("location"), is_resumed=False)
+    stage, _ = new_table(catalog._tree, name, _updates_of(request), _location_of(request), is_resumed=False)
     return encode(staged_document(stage))
 
 
+def _location_of(request: Json) -> str | None:
+    location = request.get("location")
+    if location is not None and not isinstance(location, str):
+        raise InvalidInput(f"the location {location!r} is no text")
+    return location
+
+
 def _updates_of(request: Json) -> list[Json]:
-    try:
+    with as_protocol("the request"):
         return creation_updates(request)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidInput(
-            f"the request is not as Iceberg's protocol has it ({type(error).__name__}: {error})"
-        ) from error
 
 
 def _commit(catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]], client: str | None) -> None:
@@ -114,18 +118,21 @@ def _commit(catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]]
             elif _is_created(catalog, name, commit):
                 return
             else:
-                place = [
-                    update["location"] for update in commit.updates if update.get("action") == "set-location"
-                ]
-                _create(
-                    transaction, name, commit.updates, place[-1] if place else None, client, is_resumed=True
-                )
+                _create(transaction, name, commit.updates, _place_in(commit), client, is_resumed=True)
                 has_changes = True
         if has_changes:
             _settle(transaction)
     finally:
         if transaction.is_open and not transaction._is_unknown:
             transaction.rollback()
+
+
+def _place_in(commit: ClientCommit) -> str | None:
+    """Return the place of the table in a commit that creates it. None if the client names none."""
+    places = [update.get("location") for update in commit.updates if update.get("action") == "set-location"]
+    if any(not isinstance(place, str) for place in places):
+        raise InvalidInput("the update set-location has no location: give a text")
+    return places[-1] if places else None
 
 
 def _is_created(catalog: Catalog, name: Identifier, commit: ClientCommit) -> bool:

@@ -312,6 +312,13 @@ REFUSED = [
         "which the table does not list",
     ),
     ({"action": "set-statistics", "snapshot-id": 5}, "ANALYZE TABLE"),
+    ({"action": "add-snapshot", "snapshot": {"snapshot-id": [1]}}, "is not a number"),
+    ({"action": "add-snapshot", "snapshot": {"snapshot-id": 5, "parent-snapshot-id": {}}}, "is not a number"),
+    ({"action": "add-snapshot", "snapshot": 5}, "is not as Iceberg's protocol has it"),
+    ({"action": "set-properties", "updates": {"a": 5}}, "not a text"),
+    ({"action": "set-properties", "updates": [5]}, "is not as Iceberg's protocol has it"),
+    ({"action": "add-spec", "spec": {"fields": [{}]}}, "is not as Iceberg's protocol has it"),
+    ({"action": ["make", "tea"]}, "is not known"),
 ]
 
 
@@ -351,6 +358,12 @@ COLUMNS = [
     ([ID, column(1, "u", "long")], "one id"),
     ([ID, column(3, "ID", "long")], "clashes"),
     ([], "at least one column"),
+    ([ID, column(1 << 40, "u", "long")], "use ids up to"),
+    ([ID, column(3, "u", "decimal(99, 5)")], "decimal"),
+    ([ID, column(3, "u", "map")], "map"),
+    ([{**ID, "type": {"type": "list"}}], "is not as Iceberg's protocol has it"),
+    ([{"id": 1}], "is not as Iceberg's protocol has it"),
+    ([ID, {**column(3, "u", "long"), "initial-default": {}}], "default"),
 ]
 
 

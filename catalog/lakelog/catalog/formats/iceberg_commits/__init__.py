@@ -18,12 +18,14 @@ from lakelog.catalog.formats.iceberg_commits.commits import (
 )
 from lakelog.catalog.formats.iceberg_commits.creation import creation_updates, new_table, staged_document
 from lakelog.catalog.formats.iceberg_commits.requirements import is_create
+from lakelog.catalog.formats.iceberg_commits.updates import as_protocol
 
 __all__ = [
     "ClientCommit",
     "PlannedCommit",
     "VersionMoved",
     "apply_planned",
+    "as_protocol",
     "creation_updates",
     "fact_of_creation",
     "fill_created",

@@ -54,8 +54,11 @@ class ClientCommit:
     @property
     def snapshot_ids(self) -> list[int]:
         """The ids of the snapshots that it adds."""
-        snapshots = [item.get("snapshot") for item in self.updates if item.get("action") == "add-snapshot"]
-        return [item["snapshot-id"] for item in snapshots if isinstance(item, dict) and "snapshot-id" in item]
+        snapshots = [
+            update.get("snapshot") for update in self.updates if update.get("action") == "add-snapshot"
+        ]
+        ids = [snapshot.get("snapshot-id") for snapshot in snapshots if isinstance(snapshot, dict)]
+        return [id for id in ids if type(id) is int]
 
 
 def was_committed(commit: ClientCommit, document: Document) -> bool:

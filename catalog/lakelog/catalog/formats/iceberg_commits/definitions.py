@@ -29,7 +29,7 @@ from lakelog.catalog.core.state import COMMENT
 from lakelog.catalog.formats.iceberg.metadata_json import DERIVED_PROPERTIES
 from lakelog.catalog.formats.iceberg.schemas import exported_specs
 from lakelog.catalog.formats.iceberg_commits.columns import check_dropped, merged_columns, new_columns
-from lakelog.catalog.formats.iceberg_commits.updates import FORMAT_VERSION, UpdatedMetadata
+from lakelog.catalog.formats.iceberg_commits.updates import FORMAT_VERSION, UpdatedMetadata, as_protocol
 from lakelog.catalog.formats.imports.iceberg.schemas import specs_from
 from lakelog.log.errors import InvalidInput, Unsupported
 
@@ -38,7 +38,8 @@ Json = Mapping[str, Any]
 
 def new_definition(target: UpdatedMetadata) -> AlteredDefinition:
     """Return the definition of a new table. Raises Unsupported or InvalidInput, with the part that cannot be."""
-    schema = new_columns(target.schema, target.document["last-column-id"])
+    with as_protocol("the schema"):
+        schema = new_columns(target.schema, target.document["last-column-id"])
     spec = _spec(target.spec, schema)
     properties, comment = _properties(target, None)
     definition = AlteredDefinition(
@@ -63,7 +64,8 @@ def altered_definition(
     document = target.document
     schema = metadata.schema
     if document["current-schema-id"] != base["current-schema-id"]:
-        schema = merged_columns(target.schema, schema, document["last-column-id"], has_rows=has_rows)
+        with as_protocol("the schema"):
+            schema = merged_columns(target.schema, schema, document["last-column-id"], has_rows=has_rows)
     specs = tuple(with_schema(spec, schema) for spec in metadata.specs)
     if document["default-spec-id"] != base["default-spec-id"]:
         spec = _spec(target.spec, schema)
@@ -126,7 +128,8 @@ def _check(old_metadata: Metadata | None, definition: AlteredDefinition) -> None
 
 def _spec(json_spec: Json, schema: Schema) -> PartitionSpec:
     spec_id = json_spec["spec-id"]
-    specs = specs_from({"partition-specs": [json_spec], "default-spec-id": spec_id}, [schema])
+    with as_protocol("the partitioning"):
+        specs = specs_from({"partition-specs": [json_spec], "default-spec-id": spec_id}, [schema])
     specs.check_used(spec_id)
     spec = specs[spec_id]
     if len(spec.fields) < len(json_spec["fields"]):

@@ -49,7 +49,7 @@ def check_requirements(requirements: Sequence[Json], document: Json, name: str, 
 
 def _compared(requirement: Json, document: Json) -> tuple[object, object]:
     """Return the value that a requirement asks for, and the metadata's."""
-    kind = requirement.get("type")
+    kind = str(requirement.get("type"))
     if kind == CREATE:
         return "no table", "been created"
     if kind == "assert-ref-snapshot-id":

@@ -6,14 +6,15 @@ keep are refused by name. Source: the OpenAPI description of Apache Iceberg's RE
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from lakelog.catalog.core.schema import FIRST_FIELD_ID
 from lakelog.catalog.core.state import MAIN
 from lakelog.catalog.formats.iceberg.metadata_json import DERIVED_PROPERTIES
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import InvalidInput, LakelogError, Unsupported
 
 Json = Mapping[str, Any]
 Document = dict[str, Any]
@@ -21,6 +22,8 @@ Document = dict[str, Any]
 FORMAT_VERSION = "format-version"
 _OWN_SPECS_BELOW = 1 << 30
 """Exports give ids from here on to partitionings that only readers see."""
+_ID_MAX = 2_147_483_446
+"""The highest id of a field. Iceberg reserves those above."""
 _LAST = -1
 """The id of the schema, partitioning or order that the same commit has added last."""
 
@@ -83,19 +86,28 @@ def updated(document: Json, updates: Sequence[Json]) -> UpdatedMetadata:
     )
     steps = _Updates(metadata)
     for update in updates:
-        action = update.get("action")
+        action = str(update.get("action"))
         if action in _REFUSED:
             raise Unsupported(f"the update {action} is not supported: {_REFUSED[action]}")
-        step: Callable[[Json], None] | None = steps.by_action.get(str(action))
+        step: Callable[[Json], None] | None = steps.by_action.get(action)
         if step is None:
             raise InvalidInput(f"the update {action!r} is not known: use one of Iceberg's REST protocol")
-        try:
+        with as_protocol(f"the update {action}"):
             step(update)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidInput(
-                f"the update {action} is not as Iceberg's protocol has it ({type(error).__name__}: {error})"
-            ) from error
     return metadata
+
+
+@contextmanager
+def as_protocol(subject: str) -> Iterator[None]:
+    """Raise InvalidInput if a part of a request does not have the form that Iceberg's protocol gives it."""
+    try:
+        yield
+    except LakelogError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise InvalidInput(
+            f"{subject} is not as Iceberg's protocol has it ({type(error).__name__}: {error})"
+        ) from error
 
 
 class _Updates:
@@ -157,6 +169,8 @@ class _Updates:
         new_id = max((old["schema-id"] for old in self._document["schemas"]), default=-1) + 1
         self._document["schemas"].append({**schema, "schema-id": new_id})
         ids = [_number(id) for id in _ids_in(schema["fields"])]
+        if max(ids, default=1) > _ID_MAX:
+            raise InvalidInput(f"a column has the id {max(ids)}: use ids up to {_ID_MAX}")
         self._document["last-column-id"] = max([self._document["last-column-id"], *ids])
         self._last["schemas"] = new_id
 
@@ -185,6 +199,8 @@ class _Updates:
             ):
                 id = like[0] if like else last + 1
             last = max(last, _number(id))
+            if last > _ID_MAX:
+                raise InvalidInput(f"the partition field {part['name']} has the id {id}: use a lower one")
             fields.append(
                 {name: part[name] for name in ("source-id", "name", "transform")} | {"field-id": id}
             )
@@ -243,6 +259,9 @@ class _Updates:
             old["snapshot-id"] == id for old in self._document["snapshots"]
         ):
             raise InvalidInput(f"the table has a snapshot {id} already")
+        parent = snapshot.get("parent-snapshot-id")
+        if parent is not None:
+            _number(parent)
         if snapshot.get("key-id") is not None:
             raise Unsupported("encrypted snapshots are not supported: leave the files unencrypted")
         if not isinstance(snapshot["manifest-list"], str):
