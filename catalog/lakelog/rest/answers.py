@@ -155,7 +155,10 @@ class WarehouseAnswers:
         return {**documents.identifiers(names), **token}
 
     def _view(self, name: Identifier) -> Any:
-        views, left_out = iceberg_views(self._catalog, name[:-1])
+        try:
+            views, left_out = iceberg_views(self._catalog, name[:-1])
+        except NoSuchNamespace as error:
+            raise NoSuchView(error.message) from error
         if name in left_out:
             raise Unsupported(left_out[name])
         if name not in views:

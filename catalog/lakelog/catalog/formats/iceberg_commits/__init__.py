@@ -1,8 +1,8 @@
 """Commits of Iceberg's clients, translated to changes of lakelog's tables.
 
-Rule: a client's commit becomes a single commit of the log, on the version that its requirements were checked on. A
-request is refused by name if lakelog would not give it back as it came. The client's manifests are read once and not
-needed any more. This package must not know HTTP, or which names lead to a table.
+Rule: a client's commit becomes a single commit of the log. Its requirements were checked on the version before. A
+request is refused by name if lakelog would not give it back as it came. The client's manifests are read once. This
+package must not know HTTP, or which names lead to a table.
 """
 
 from lakelog.catalog.formats.iceberg_commits.columns import schema_of_client

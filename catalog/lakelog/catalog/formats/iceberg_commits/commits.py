@@ -1,8 +1,8 @@
 """The commit of a client of Iceberg to a table, in a transaction of lakelog.
 
-The commit's requirements and updates are checked against the export of a version, and the resulting changes are
-committed on exactly that version. If another commit was first, `VersionMoved` is raised, and the caller decides anew
-on the newer version. So a requirement never holds by a state that is gone. This module must not know names: a table
+Requirements and updates are checked against the export of a version. The changes are committed on exactly that version.
+If another commit was first, `VersionMoved` is raised. The caller then decides again, on the newer version. So a
+requirement never holds by a state that is gone. This module must not know names: a table
 is a handle of the transaction.
 """
 

@@ -1,8 +1,8 @@
 """The files that a client's snapshot adds and removes, as entries of a table's log.
 
 A snapshot's change is the difference between its manifest list and that of the line's present snapshot. Its manifests
-are read once, at the commit. Afterwards nothing leads to them. Rule: only objects of the table's own folder are
-read, up to a size. A file is taken only if it is there, with the rows that its manifest says.
+are read once. Rule: only objects of the table's own folder are read, up to a size. A file is taken only if it is there.
+It must have the rows that its manifest says.
 """
 
 from __future__ import annotations

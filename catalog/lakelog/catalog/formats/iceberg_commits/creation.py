@@ -1,7 +1,7 @@
 """Tables that clients of Iceberg create, at once or staged.
 
-A staged creation stores nothing: the client gets the metadata of a table with a new id, writes files at its place,
-and sends the metadata back with its commit. The place has the id. So any server can commit it.
+A staged creation stores nothing. The client gets the metadata of a table with a new id, and writes files at its place.
+It sends the metadata back with its commit. The place has the id. So any server can commit it.
 """
 
 from __future__ import annotations
