@@ -16,7 +16,7 @@ from lakelog.testing.moto_server import S3Server
 
 
 @contextmanager
-def served(warehouse: str, *, writes: bool = False) -> Iterator[str]:
+def served(warehouse: str | Catalog, *, writes: bool = False) -> Iterator[str]:
     """Serve a warehouse; the URL is that of its REST catalog. With `writes`, clients may change it."""
     servers: list[ThreadingHTTPServer] = []
     urls: list[str] = []
@@ -27,7 +27,8 @@ def served(warehouse: str, *, writes: bool = False) -> Iterator[str]:
         servers.append(server)
         ready.set()
 
-    answers = (WritableAnswers if writes else WarehouseAnswers)(Catalog(warehouse))
+    catalog = Catalog(warehouse) if isinstance(warehouse, str) else warehouse
+    answers = (WritableAnswers if writes else WarehouseAnswers)(catalog)
     thread = threading.Thread(target=lambda: serve(answers, port=0, began=began))
     thread.start()
     assert ready.wait(PATIENCE_S)

@@ -64,7 +64,7 @@ def test_views_are_created_replaced_renamed_and_dropped(client: Client) -> None:
     assert client.send(creation("t", version("SELECT 1 AS n")), VIEWS)[0] == 409
     uuid = answer["metadata"]["view-uuid"]
     updates: list[dict[str, Any]] = [
-        {"action": "add-view-version", "view-version": version("SELECT 2 AS n", **{"version-id": 2})},
+        {"action": "add-view-version", "view-version": {**version("SELECT 2 AS n"), "version-id": 2}},
         {"action": "set-current-view-version", "view-version-id": -1},
         {"action": "set-properties", "updates": {"owner": "you"}},
     ]

@@ -67,6 +67,7 @@ from lakelog.catalog.core.state.events import (
     TableRestored,
     encode,
 )
+from lakelog.catalog.core.state.features import FOREIGN_FILES
 from lakelog.catalog.core.state.history import (
     OPERATIONS,
     HistoryEntry,
@@ -226,4 +227,5 @@ __all__ = [
     "IcebergCommit",
     "bounded_facts",
     "iceberg_commit",
+    "FOREIGN_FILES",
 ]

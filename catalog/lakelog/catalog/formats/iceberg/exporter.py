@@ -16,6 +16,7 @@ from lakelog.catalog.core.files import FileSet
 from lakelog.catalog.core.logs import Progress, TableHead, commits_with_sidecars, naming, no_progress
 from lakelog.catalog.core.schema import ICEBERG, ICEBERG_OFF, check_exportable, obstacles
 from lakelog.catalog.core.state import (
+    FOREIGN_FILES,
     MAIN,
     TAG,
     IcebergCommit,
@@ -339,7 +340,12 @@ class _Exporter:
         return _At(version, view.time_us, view.state, None, IcebergCommit())
 
     def _fact_of(self, version: int) -> IcebergCommit:
-        """Return the fact of an Iceberg client's commit of a version. It is empty if the commit has expired."""
+        """Return the fact of an Iceberg client's commit of a version. It is empty if the commit has expired.
+
+        Makes no request if no client of Iceberg ever wrote files for the table.
+        """
+        if FOREIGN_FILES not in self.head.view.features:
+            return IcebergCommit()
         try:
             return iceberg_commit(next(self.head.tracked.log.commits(first=version, last=version), None))
         except NotFound:
