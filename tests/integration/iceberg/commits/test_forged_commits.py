@@ -221,6 +221,21 @@ def equality_deletes(request: dict[str, Any]) -> None:
     rewritten_manifest(request, lambda record: record["data_file"].update(content=2))
 
 
+def renamed_file(request: dict[str, Any], name: str) -> None:
+    path = data_path(request)
+    new_path = path.with_name(name)
+    path.rename(new_path)
+    rewritten_manifest(request, lambda record: record["data_file"].update(file_path=str(new_path)))
+
+
+def named_as_by_lakelog(request: dict[str, Any]) -> None:
+    renamed_file(request, f"{1:020d}-{'a' * 26}-00000.parquet")
+
+
+def named_as_a_temporary_file(request: dict[str, Any]) -> None:
+    renamed_file(request, ".lakelog-tmp-x.parquet")
+
+
 def of_another_format(request: dict[str, Any]) -> None:
     rewritten_manifest(request, lambda record: record["data_file"].update(file_format="ORC"))
 
@@ -244,6 +259,8 @@ def of_another_format(request: dict[str, Any]) -> None:
         (huge_file, "bytes"),
         (equality_deletes, "equality deletes"),
         (of_another_format, "ORC"),
+        (named_as_by_lakelog, "only lakelog gives"),
+        (named_as_a_temporary_file, "is not in"),
     ],
 )
 def test_a_forged_snapshot_is_refused_and_changes_nothing(client: Client, forge: Any, words: str) -> None:

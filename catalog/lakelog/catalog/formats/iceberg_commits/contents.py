@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from lakelog.catalog.core.files import DataFile, files_to_arrow
+from lakelog.catalog.core.files import DataFile, files_to_arrow, started_at
 from lakelog.catalog.core.logs import TableHead, read_vector, with_deletes
 from lakelog.catalog.core.parquet import new_checks
 from lakelog.catalog.core.planning import may_fail
@@ -39,7 +39,8 @@ MANIFEST_BYTES_MAX = 256 * 1024 * 1024
 
 DATA_FOLDER, METADATA_FOLDER = "data", "metadata"
 
-_STRANGE = re.compile(r"[\x00-\x1f\x7f\\]|(?:^|/)\.{0,2}(?:/|$)")
+_STRANGE = re.compile(r"[\x00-\x1f\x7f\\]|(?:^|/)(?:\.|/|$)")
+"""Characters that no path has, empty parts, and parts that begin with a dot, such as those of stores."""
 
 
 @dataclass(slots=True)
@@ -71,9 +72,8 @@ class SnapshotReader:
     def change(self, old: Json | None, new: Json | None) -> SnapshotFiles:
         """Return the change of a line from the snapshot `old`, which an export shows, to `new`.
 
-        Reads the manifests that are in only `old` or only `new`, the footers of new files, and new
-        deletes. Raises InvalidInput
-        if any of these is missing, damaged, elsewhere, or does not fit the table.
+        Reads the manifests that are in only `old` or only `new`, the footers of new files, and new deletes. Raises
+        InvalidInput if any of these is missing, damaged, elsewhere, or does not fit the table.
         """
         try:
             change = self._manifests.between(old, new)
@@ -104,6 +104,12 @@ class SnapshotReader:
     def _check_added(self, names: list[str]) -> None:
         if len(set(names)) < len(names):
             raise twice_there(next(name for name in names if names.count(name) > 1))
+        # A vacuum may delete such a file, and an export would not show its columns.
+        own = next((name for name in names if started_at(name) is not None), None)
+        if own is not None:
+            raise InvalidInput(
+                f"the file {own} has a name that only lakelog gives: write the rows to another file"
+            )
         present = [path for chunk in self._head.files_named(set(names)) for path in chunk["path"].to_pylist()]
         if present:
             raise twice_there(present[0])
