@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicReference
 
 import scala.annotation.tailrec
 
-import org.apache.spark.sql.connector.catalog.CatalogPlugin
+import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier}
 import org.apache.spark.sql.lakelog.bridge.Bridge
 import org.apache.spark.sql.lakelog.internals.{Failures, LakelogFailure, SessionInternals, StatementInternals}
 import org.apache.spark.sql.lakelog.internals.plans.CachedTables
@@ -160,6 +160,12 @@ private[lakelog] final class LakeSession(
       transaction.deleteFiles()
     } finally transaction.end()
 
+  // ---- refreshes of materialized views
+
+  val refreshes = new ViewRefreshes(this)
+
+  override def postponesTruncation(catalog: String, ident: Identifier): Boolean = refreshes.begin(catalog, ident)
+
   // ---- asking
 
   private def begun(procedure: String, arguments: wire.FreeJson): (OpenTransaction, Seq[Seq[wire.FreeJson]]) = {
@@ -220,7 +226,7 @@ private[lakelog] object LakeSession {
   private val LastCommit = "last_commit"
 
   /** Rolls back what a session left open that cannot be reached any more. It must not know the session itself. */
-  private final class Abandoned(open: AtomicReference[OpenTransaction]) extends Runnable {
+  private[session] final class Abandoned(open: AtomicReference[OpenTransaction]) extends Runnable {
     override def run(): Unit = Option(open.getAndSet(null)).foreach(_.end())
   }
 }
