@@ -228,6 +228,7 @@ class LakeCatalog extends NewerStagingCatalog with CatalogAccess with LakeFuncti
       ident: Identifier, schema: StructType, partitions: Array[Transform], properties: JMap[String, String],
       constraints: Array[Constraint] = Array.empty, order: Seq[wire.StatedField] = Nil): Table =
     failures.table(ident) {
+      if (partitions.exists(Requests.isClustering)) session.refreshes.refuseClustered(catalogName, ident)
       val asked = channel
       val staged = wire.PrepareTable(toBe("create", ident, schema, partitions, properties, constraints, order))
       // The stage is what Python answers first.

@@ -4,6 +4,7 @@ import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicReference
 
 import org.apache.spark.sql.connector.catalog.{Identifier, TableChange}
+import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals}
 import org.apache.spark.sql.lakelog.internals.seam.Pipelines
 import org.apache.spark.sql.lakelog.process.ProcessState
 import org.apache.spark.sql.lakelog.table.{Channel, LakeTable, OpenTransaction, Refresh}
@@ -30,6 +31,13 @@ private[lakelog] final class ViewRefreshes(session: LakeSession) {
   def changing(catalog: String, ident: Identifier): Option[ViewRefresh] =
     Option(begun.get(ident)).filter(_ => isPrepared(catalog, ident))
 
+  /** Spark asks for partitions too when it writes the rows of such a view, and refuses that then. */
+  def refuseClustered(catalog: String, ident: Identifier): Unit = if (isPrepared(catalog, ident)) {
+    throw Failures.unsupported(
+      s"Spark cannot fill a materialized view that is clustered: leave CLUSTER BY out of " +
+        s"${SchemaInternals.quoted(Seq(ident.name))}, and give the table WRITE ORDERED BY if its rows shall be sorted.")
+  }
+
   private def isPrepared(catalog: String, ident: Identifier): Boolean =
     Pipelines.isPreparing && Pipelines.isView(catalog, ident)
 
@@ -52,7 +60,7 @@ private[lakelog] final class ViewRefresh(session: LakeSession, done: () => Unit)
    */
   def change(wanted: Seq[TableChange], current: LakeTable)(alter: (Channel, Seq[TableChange]) => LakeTable): LakeTable =
     synchronized {
-      changes = wanted.filterNot(isSo(current, _))
+      changes = wanted.filterNot(isSo(current, _)).flatMap(possible(current, _))
       if (changes.isEmpty) current
       else
         try alter(begin(), changes)
@@ -63,6 +71,19 @@ private[lakelog] final class ViewRefresh(session: LakeSession, done: () => Unit)
   private def isSo(table: LakeTable, change: TableChange): Boolean = change match {
     case set: TableChange.SetProperty => table.properties.get(set.property) == set.value
     case _ => false
+  }
+
+  /** A column of a type that its values do not fit becomes another column: none of its values stay. */
+  private def possible(table: LakeTable, change: TableChange): Seq[TableChange] = change match {
+    case typed: TableChange.UpdateColumnType if !table.supportsColumnChange(typed) =>
+      val column = typed.fieldNames
+      val parent = column.init
+      val before = s"${column.last} before this refresh"
+      Seq(
+        TableChange.renameColumn(column, before),
+        TableChange.addColumn(column, typed.newDataType, true, null, TableChange.ColumnPosition.after(before), null),
+        TableChange.deleteColumn(parent :+ before, false))
+    case other => Seq(other)
   }
 
   /** The view for its rows. Changes of its columns need a transaction, and only with these is one begun. */
