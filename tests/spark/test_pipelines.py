@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from pathlib import Path
 
 import pyarrow as pa
+import pyspark
 import pytest
 from tests.spark.servers import free_port, spark_server
 from tests.spark.test_connect import SERVER
@@ -17,8 +19,13 @@ from lakelog.catalog import Catalog
 from lakelog.spark import spark_conf
 
 pytest.importorskip("yaml", reason="pipelines need PySpark's extra: pip install 'pyspark[pipelines]'")
-pytest.importorskip("pyspark.pipelines", reason="Spark 4.0 has no pipelines")
-pytestmark = pytest.mark.adapter
+pytestmark = [
+    pytest.mark.adapter,
+    pytest.mark.skipif(
+        tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < (4, 2),
+        reason="Spark 4.1 drops a view and creates it again in each run, and 4.0 has no pipelines",
+    ),
+]
 
 CLIENT = """
     import json, threading
@@ -102,7 +109,7 @@ def test_a_refresh_is_one_version_and_a_run_that_fails_leaves_the_view(tmp_path:
         {"sql": OTHER_COLUMNS, "full": True}, {"sql": OTHER_TYPES}, {"sql": CLUSTERED}, [ALONE, ALONE],
     ]  # fmt: skip
     outcomes = outcomes_of(tmp_path, steps)
-    assert "leave CLUSTER BY out" in outcomes.pop(6)
+    assert re.search("leave CLUSTER BY out|Invalid partitioning transform", outcomes.pop(6))
     assert "DIVIDE_BY_ZERO" in outcomes.pop(3)
     assert all(outcome == "done" or "has changed since" in outcome for outcome in outcomes), outcomes
     newest = catalog.load_table("shop.totals")
