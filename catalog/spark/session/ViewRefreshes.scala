@@ -16,7 +16,7 @@ import org.apache.spark.sql.lakelog.table.{Channel, LakeTable, OpenTransaction, 
  * rows until the new ones are there, so only the append commits: it replaces all rows, and changes the columns with
  * them. A run that ends before leaves the view as it is.
  */
-private[lakelog] final class ViewRefreshes(session: LakeSession) {
+private[lakelog] final class ViewRefreshes(session: OwnTransactions) {
 
   private val begun = new ConcurrentHashMap[Identifier, ViewRefresh]
 
@@ -46,13 +46,13 @@ private[lakelog] final class ViewRefreshes(session: LakeSession) {
 }
 
 /** One refresh of a view, whose write may be tried several times. `done` is called when it is committed. */
-private[lakelog] final class ViewRefresh(session: LakeSession, done: () => Unit) extends Refresh {
+private[lakelog] final class ViewRefresh(session: OwnTransactions, done: () => Unit) extends Refresh {
 
   private var changes: Seq[TableChange] = Nil
   private val open = new AtomicReference[OpenTransaction]()
 
   // A run that fails says nothing, and its transaction must not stay in the Python process for ever.
-  ProcessState.whenGone(this)(new LakeSession.Abandoned(open))
+  ProcessState.whenGone(this)(new AbandonedTransaction(open))
 
   /**
    * Takes note of what changes with the rows. `alter` makes the changes in a transaction, which is rolled back: what is wrong with
