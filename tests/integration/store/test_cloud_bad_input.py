@@ -132,6 +132,12 @@ def test_only_a_status_and_a_code_decide_what_a_failure_means() -> None:
     assert is_absent(answer(refused("404 Not Found", "NoSuchKey")), GOOGLE)
     assert not is_absent(answer(refused("404 Not Found", "NoSuchBucket")), GOOGLE)
     assert not is_absent(answer("Server returned non-2xx status code: 404 Not Found: "), AZURE)
+    assert is_absent(answer(refused("404 Not Found", "BlobNotFound")), AZURE)
+    # An anonymous client of a private container gets this for each object. So the log would seem to be gone.
+    anonymous = answer(refused("404 Not Found", "ResourceNotFound"))
+    assert not is_absent(anonymous, AZURE)
+    with pytest.raises(PermissionDenied, match="refuses these credentials"):
+        raise meaning("read", "place", anonymous, AZURE, bucket="b", endpoint="")
     # A name is no answer.
     name = refused("412", "NoSuchKey")
     assert not is_taken(answer("HTTP error: error sending request", name), GOOGLE)

@@ -40,6 +40,8 @@ class CloudWords:
     rights: str
     credentials: str
     endpoint_option: str
+    no_rights: frozenset[str] = frozenset()
+    """Codes of a 404 for a client without rights."""
 
 
 GOOGLE = CloudWords(
@@ -54,13 +56,14 @@ GOOGLE = CloudWords(
 )
 AZURE = CloudWords(
     name="Azure Blob Storage",
-    absent=frozenset({"BlobNotFound", "ResourceNotFound", "PathNotFound"}),
+    absent=frozenset({"BlobNotFound"}),
     no_bucket=frozenset({"ContainerNotFound", "FilesystemNotFound"}),
     taken=frozenset({(412, ""), (409, "BlobAlreadyExists")}),
     rights="the role Storage Blob Data Contributor",
     credentials="set AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_CLIENT_ID with its tenant and secret, "
     "AZURE_USE_AZURE_CLI=true after az login, or use a host with a managed identity",
     endpoint_option="azure_endpoint",
+    no_rights=frozenset({"ResourceNotFound"}),
 )
 
 
@@ -136,7 +139,7 @@ def meaning(
             location=location,
             without_effect=first_answer,
         )
-    if status in (401, 403):
+    if status in (401, 403) or (status == 404 and code in words.no_rights):
         message = (
             f"may not {verb} {location}: the store refuses these credentials ({code or status}); check them, and "
             f"grant {words.rights} there"
