@@ -151,7 +151,9 @@ def test_a_server_of_tokens_that_is_overloaded_gets_the_request_again(status: in
 
 
 def test_az_without_a_login_is_about_credentials() -> None:
-    text = "Generic MicrosoftAzure error: 'az account get-access-token' command failed: Azure Cli not installed"
+    text = (
+        "Generic MicrosoftAzure error: 'az account get-access-token' command failed: Azure Cli not installed"
+    )
     assert isinstance(answer_of("get", OSError(text), "w/a", 0), NoCredentials)
 
 
@@ -166,7 +168,7 @@ def test_a_short_name_hides_no_answer(path: str) -> None:
 @pytest.mark.parametrize("host", ["login.microsoftonline", "metadata.google.internal", "169.254.169.254"])
 def test_a_name_like_the_host_of_tokens_leaves_a_lost_answer_uncertain(host: str) -> None:
     path = f"from={host}.com/_log/1.json"
-    text = f"Error performing PUT http://host/b/from%3D{host}.com/_log/1.json in 1ms - HTTP error: error sending request"
+    text = f"Error performing PUT http://host/b/from%3D{host}.com/_log/1.json - HTTP error: error sending request"
     failure = answer_of("put_if_absent", OSError(text), path, 0)
     known = meaning("create", "place", failure, AZURE, bucket="b", endpoint="")
     assert isinstance(known, StorageError) and not isinstance(known, PermissionDenied)

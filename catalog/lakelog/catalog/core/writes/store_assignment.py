@@ -47,7 +47,7 @@ def stored(array: pa.Array, field: Field) -> pa.Array:
 class _StoreRules(ConformRules):
     def missing(self, field: Field, length: int, path: ColumnPath) -> pa.Array:
         raise InvalidInput(
-            f"the value has no field {dotted(path)}, and Spark does not assign it either: give the field, or NULL for it"
+            f"the value has no field {dotted(path)}, which Spark does not assign either: give the field, or NULL for it"
         )
 
     def atomic(self, array: pa.Array, type: AtomicType, path: ColumnPath) -> pa.Array:
@@ -198,7 +198,11 @@ def _time(array: pa.Array, target: pa.DataType) -> pa.Array:
         times_us = array.cast(pa.timestamp("us")).cast(pa.int64())
         # Arrow's own floor_temporal overflows near the earliest time.
         days = np.floor_divide(times_us.fill_null(0).to_numpy(), _DAY_US)
-        return pa.array(days, mask=times_us.is_null().to_numpy(zero_copy_only=False)).cast(pa.int32()).cast(target)
+        return (
+            pa.array(days, mask=times_us.is_null().to_numpy(zero_copy_only=False))
+            .cast(pa.int32())
+            .cast(target)
+        )
     if _is.is_date(array.type):
         return array.cast(pa.timestamp("us")).cast(target)
     return array.cast(target)
