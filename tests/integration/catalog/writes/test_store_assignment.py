@@ -140,13 +140,16 @@ def test_a_struct_that_lacks_a_field_is_refused_as_by_spark(catalog: Catalog) ->
     place = pa.struct([("city", pa.string()), ("zip", pa.string())])
     table = catalog.create_table("s", pa.schema([("id", pa.int64()), ("place", place)]))
     table = table.append(pa.table({"id": [1], "place": pa.array([{"city": "Rome", "zip": "1"}], place)}))
-    with pytest.raises(InvalidInput, match=r"no field place.zip, .*: give the field, or NULL for it"):
-        table.update({"place": "{'city': 'Paris'}"})
+    for value in ("{'city': 'Paris'}", {"city": "Paris"}):
+        with pytest.raises(InvalidInput, match=r"no field place.zip, .*: give the field, or NULL for it"):
+            table.update({"place": value})
     source = pa.table({"id": [1], "place": [{"city": "Paris"}]})
     with pytest.raises(InvalidInput, match=r"no field place.zip"):
         table.merge(source, on="id").when_matched_update({"place": "source.place"}).execute()
     table = table.update({"place": "{'zip': NULL, 'city': 'Paris'}"})
     assert table.to_arrow()["place"].to_pylist() == [{"city": "Paris", "zip": None}]
+    table = table.update({"place": {"city": "Oslo", "zip": None}})
+    assert table.update({"place": None}).to_arrow()["place"].to_pylist() == [None]
 
 
 def test_a_column_of_the_source_is_cast_if_a_clause_names_it_and_checked_if_not(table: Table) -> None:

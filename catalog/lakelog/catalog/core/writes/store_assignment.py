@@ -44,12 +44,19 @@ def stored(array: pa.Array, field: Field) -> pa.Array:
     return reshape(array, field.type, (field.name,), _STORE)
 
 
-class _StoreRules(ConformRules):
+def whole(array: pa.Array, field: Field) -> pa.Array:
+    """Return nested values of Python's as appended rows have them. Raises InvalidInput if a struct lacks a field."""
+    return reshape(array, field.type, (field.name,), _WHOLE)
+
+
+class _WholeStructs(ConformRules):
     def missing(self, field: Field, length: int, path: ColumnPath) -> pa.Array:
         raise InvalidInput(
             f"the value has no field {dotted(path)}, which Spark does not assign either: give the field, or NULL for it"
         )
 
+
+class _StoreRules(_WholeStructs):
     def atomic(self, array: pa.Array, type: AtomicType, path: ColumnPath) -> pa.Array:
         if _is_infinite(array):
             raise InvalidInput(
@@ -78,7 +85,7 @@ class _StoreRules(ConformRules):
         return InvalidInput(f"{both} Spark does not assign to it either: {_instead(type)}")
 
 
-_STORE = _StoreRules()
+_STORE, _WHOLE = _StoreRules(), _WholeStructs()
 _DUCKDB_NAMES = {
     "byte": "TINYINT",
     "short": "SMALLINT",
