@@ -62,7 +62,7 @@ def _explained(method: FunctionType) -> Callable[..., Any]:
 
 
 def _names_parameter(advice: str, parameters: Collection[str]) -> bool:
-    """Return whether an advice fits a method. Methods of one name, such as `history`, differ by class."""
+    """Return whether an advice fits a method. Methods of the same name, such as `history`, differ by class."""
     keyword = re.match(r"write (\w+)=", advice)
     return keyword is None or keyword[1] in parameters
 
