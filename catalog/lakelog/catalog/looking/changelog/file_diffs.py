@@ -115,8 +115,8 @@ def file_diffs(head: TableHead, first: int, last: int, before: Callable[[], Tabl
 
     `before` returns the version before `first`. It is called only if a file of that version is removed or
     changed, or if the table was rolled back. Raises NotFound if a version has expired, or belongs to another
-    table, and FormatError if one of the versions adds a file that an earlier one of them has added. Makes a GET
-    for each version.
+    table, and FormatError if a version adds a file that an earlier version has added. Makes a GET for each
+    version.
     """
     steps: list[_Step] = []
     schemas: list[tuple[int, Schema]] = []
