@@ -48,7 +48,7 @@ from lakelog.catalog.core.files.deletion_vectors import (
     inline_deletes,
 )
 from lakelog.catalog.core.files.file_set import FileSet
-from lakelog.catalog.core.files.file_tables import converted, empty, joined, without
+from lakelog.catalog.core.files.file_tables import converted, empty, joined, live_twice, without
 from lakelog.catalog.core.files.leaves import Fetch
 from lakelog.catalog.core.files.manifests import Entries, contents
 from lakelog.catalog.core.files.puffin import (
@@ -125,6 +125,7 @@ __all__ = [
     "is_elsewhere",
     "is_of_iceberg_client",
     "joined",
+    "live_twice",
     "lower_text",
     "measured_columns",
     "names_from_json",
