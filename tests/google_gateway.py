@@ -1,5 +1,7 @@
 """The XML interface of Google Cloud Storage before fake-gcs-server, which has JSON and a part of XML.
 
+Requests of the JSON interface, which Google's connector for Hadoop makes, are passed on as they are.
+
 obstore speaks XML. fake-gcs-server refuses its PUTs, and its XML lists have no pages. So PUTs become uploads
 with metadata, which honour `ifGenerationMatch` (its simple uploads ignore it), lists become JSON's, and refusals get
 Google's codes. Reads and deletes are passed on as they are. Whether a key is taken is decided by fake-gcs-server alone.
@@ -22,6 +24,7 @@ from tests.patience import PATIENCE_S
 
 BOUNDARY = "lakelog-part"
 CODES = {403: "AccessDenied", 412: "PreconditionFailed", 416: "InvalidRange"}
+JSON_PATHS = ("/storage/v1/", "/upload/storage/", "/download/storage/", "/batch/storage/")
 PAGE = 10
 """Keys of a page: few, so that each test's lists go on beyond one page."""
 
@@ -57,8 +60,10 @@ class _Handler(BaseHTTPRequestHandler):
         return
 
     def _serve(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self._body()
         parts = urlsplit(self.path)
+        if self.path.startswith(JSON_PATHS):
+            return self._pass_on(body)
         query = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
         bucket, _, key = unquote(parts.path.lstrip("/")).partition("/")
         if "list-type" in query:
@@ -70,7 +75,28 @@ class _Handler(BaseHTTPRequestHandler):
             headers = {}
         self._answer(status, answer, headers, bucket)
 
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do_PATCH = _serve
+
+    def _body(self) -> bytes:
+        if "chunked" not in self.headers.get("Transfer-Encoding", ""):
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        chunks = []
+        while size := int(self.rfile.readline().partition(b";")[0], 16):
+            chunks.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(chunks)
+
+    def _pass_on(self, body: bytes) -> None:
+        status, headers, answer = self._ask(self.command, self.path, body, dict(self.headers.items()))
+        self.send_response_only(status)
+        for name, value in headers.items():
+            if name.lower() not in ("content-length", "transfer-encoding", "connection"):
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(answer)
 
     def _write(self, bucket: str, key: str, query: dict[str, str], body: bytes) -> None:
         if "uploads" in query:
@@ -148,7 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
             kept = {
                 name: value
                 for name, value in (headers or {}).items()
-                if name.lower() not in ("host", "content-length", "connection")
+                if name.lower() not in ("host", "content-length", "connection", "transfer-encoding")
             }
             connection.request(command, path, body or None, {**kept, "Host": self.server.target})
             answer = connection.getresponse()

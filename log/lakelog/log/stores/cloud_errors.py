@@ -39,6 +39,8 @@ class CloudWords:
     """Codes of a 404 for an absent bucket."""
     taken: frozenset[tuple[int, str]]
     """Status and code of a conditional put whose key is taken. An empty code stands for any code."""
+    one_name: frozenset[str]
+    """Codes of a 409 for an object at a folder's name, or below an object, with a hierarchical namespace."""
     rights: str
     credentials: str
     endpoint_option: str
@@ -49,6 +51,7 @@ GOOGLE = CloudWords(
     absent=frozenset({"NoSuchKey"}),
     no_bucket=frozenset({"NoSuchBucket"}),
     taken=frozenset({(412, "")}),
+    one_name=frozenset(),
     rights="storage.objects.get, create, delete and list",
     credentials="set GOOGLE_APPLICATION_CREDENTIALS, run gcloud auth application-default login, or use a host with a "
     "service account",
@@ -59,6 +62,7 @@ AZURE = CloudWords(
     absent=frozenset({"BlobNotFound", "ResourceNotFound", "PathNotFound"}),
     no_bucket=frozenset({"ContainerNotFound", "FilesystemNotFound"}),
     taken=frozenset({(412, ""), (409, "BlobAlreadyExists")}),
+    one_name=frozenset({"ResourceTypeMismatch", "PathConflict", "PathAlreadyExists", "ParentNotFound"}),
     rights="the role Storage Blob Data Contributor",
     credentials="set AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_CLIENT_ID with its tenant and secret, "
     "AZURE_USE_AZURE_CLI=true after az login, or use a host with a managed identity",
