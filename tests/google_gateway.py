@@ -9,6 +9,7 @@ Google's codes. Reads and deletes are passed on as they are. Whether a key is ta
 
 from __future__ import annotations
 
+import base64
 import http.client
 import itertools
 import json
@@ -70,7 +71,13 @@ class _Handler(BaseHTTPRequestHandler):
             return self._list(bucket, query)
         if self.command in ("PUT", "POST"):
             return self._write(bucket, key, query, body)
-        status, headers, answer = self._ask(self.command, parts.path, headers=dict(self.headers.items()))
+        asked = dict(self.headers.items())
+        if "If-Match" in asked:
+            asked["If-Match"] = _changed_tag(asked["If-Match"], from_xml=True)
+        status, headers, answer = self._ask(self.command, parts.path, headers=asked)
+        headers = {
+            name: _changed_tag(value) if name.lower() == "etag" else value for name, value in headers.items()
+        }
         if status == 404 and self.command == "DELETE":
             headers = {}
         self._answer(status, answer, headers, bucket)
@@ -119,8 +126,13 @@ class _Handler(BaseHTTPRequestHandler):
         asked = {"uploadType": "multipart"}
         if "x-goog-if-generation-match" in self.headers and not self.server.ignores_conditions:
             asked["ifGenerationMatch"] = self.headers["x-goog-if-generation-match"]
-        head = f"--{BOUNDARY}\r\nContent-Type: application/json\r\n\r\n{json.dumps({'name': key})}\r\n"
-        middle = f"--{BOUNDARY}\r\nContent-Type: application/octet-stream\r\n\r\n"
+        metadata = {"name": key}
+        for name, header in (("contentType", "Content-Type"), ("cacheControl", "Cache-Control")):
+            if header in self.headers:
+                metadata[name] = self.headers[header]
+        head = f"--{BOUNDARY}\r\nContent-Type: application/json\r\n\r\n{json.dumps(metadata)}\r\n"
+        kind = metadata.get("contentType", "application/octet-stream")
+        middle = f"--{BOUNDARY}\r\nContent-Type: {kind}\r\n\r\n"
         status, _, answer = self._ask(
             "POST",
             f"/upload/storage/v1/b/{bucket}/o?{urlencode(asked)}",
@@ -129,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
         if status != 200:
             return self._answer(status, answer, {}, bucket)
-        tag = f'"{json.loads(answer).get("etag", "")}"'
+        tag = _changed_tag(json.loads(answer).get("md5Hash", ""))
         if "uploadId" in query:
             return self._xml(
                 f"<CompleteMultipartUploadResult><ETag>{escape(tag)}</ETag></CompleteMultipartUploadResult>"
@@ -150,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         page = json.loads(answer)
         objects = "".join(
             f"<Contents><Key>{escape(entry['name'])}</Key><Size>{entry.get('size', 0)}</Size>"
-            f'<ETag>"{escape(entry.get("md5Hash", ""))}"</ETag>'
+            f"<ETag>{escape(_changed_tag(entry.get('md5Hash', '')))}</ETag>"
             f"<LastModified>{entry['updated']}</LastModified></Contents>"
             for entry in page.get("items", ())
             if entry["name"] != after
@@ -202,6 +214,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(answer)
+
+
+def _changed_tag(tag: str, *, from_xml: bool = False) -> str:
+    """Return an ETag of the other interface. Both are an MD5: hexadecimal in XML, base64 in fake-gcs-server's JSON."""
+    text = tag.strip('"')
+    if from_xml:
+        return f'"{base64.b64encode(bytes.fromhex(text)).decode()}"'
+    return f'"{base64.b64decode(text).hex()}"'
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from tests import cloud_servers
 from tests.cloud_servers import CloudServer
 
@@ -62,10 +63,9 @@ try:
 except Exception:
     pass
 stream = spark.readStream.table("lake.n.t").writeStream.trigger(availableNow=True)
-if given["checkpoints"]:
-    spark.sql("CREATE TABLE lake.n.s (id BIGINT, name STRING)")
-    stream.option("checkpointLocation", given["checkpoints"]).toTable("lake.n.s").awaitTermination()
-    assert rows("SELECT count(*), sum(id) FROM lake.n.s") == [(10, 7137)]
+spark.sql("CREATE TABLE lake.n.s (id BIGINT, name STRING)")
+stream.option("checkpointLocation", given["checkpoints"]).toTable("lake.n.s").awaitTermination()
+assert rows("SELECT count(*), sum(id) FROM lake.n.s") == [(10, 7137)]
 spark.sql("CREATE TABLE lake.n.gone AS SELECT id FROM range(3)")
 spark.sql("DROP TABLE lake.n.gone")
 spark.sql("CALL lake.system.expire(older_than => INTERVAL 0 SECONDS)")
@@ -107,17 +107,44 @@ def printed(program: str, folder: Path, server: CloudServer, **given: Any) -> st
 
 def test_a_table_lives_there_from_its_first_row_to_its_vacuum(cloud: CloudServer, tmp_path: Path) -> None:
     scheme = cloud.url.partition("://")[0]
-    # fake-gcs-server cannot move objects, as Google's connector does for checkpoints.
-    checkpoints = f"{cloud.url}/{tmp_path.name}/checkpoints" if scheme == "abfss" else str(tmp_path / "c")
-    text = printed(
-        TABLE, tmp_path, cloud, settings={"spark.jars": connector_jars(scheme)}, checkpoints=checkpoints
-    )
+    settings = {"spark.jars": connector_jars(scheme)}
+    checkpoints = str(tmp_path / "checkpoints")  # fake-gcs-server cannot move objects, as checkpoints need it
+    if scheme == "abfss":
+        checkpoints = f"{cloud.url}/{tmp_path.name}/checkpoints"
+        settings["spark.hadoop.fs.azure.account.key"] = "${env.AZURE_STORAGE_ACCOUNT_KEY}"
+    text = printed(TABLE, tmp_path, cloud, settings=settings, checkpoints=checkpoints)
     catalog = Catalog(f"{cloud.url}/{tmp_path.name}/w", options=cloud.options)
     table = catalog.load_table("n.t")
     assert sorted(zip(*table.to_arrow().to_pydict().values(), strict=True)) == eval(text.splitlines()[-1])
     assert not catalog.fsck().found
     catalog.vacuum()
     assert table.append(table.to_arrow()).to_arrow().num_rows == 20
+
+
+def test_credentials_for_azure_are_named_by_their_variables(spark: SparkSession) -> None:
+    """In the order of Python's library. No value of a variable is in the settings."""
+    assert spark._jvm is not None
+    access, no_variables = spark._jvm.org.apache.spark.sql.lakelog.internals.CloudAccess, []
+    provider = "fs.azure.account.oauth.provider.type"
+    cases: list[tuple[list[str], str, str]] = [
+        (["AZURE_STORAGE_ACCOUNT_KEY", "AZURE_CLIENT_ID"], "fs.azure.account.key", "STORAGE_ACCOUNT_KEY"),
+        (["AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_SECRET"], provider, "ClientCredsTokenProvider"),
+        (
+            ["AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_FEDERATED_TOKEN_FILE"],
+            provider,
+            "WorkloadIdentityTokenProvider",
+        ),
+        (["AZURE_STORAGE_SAS_TOKEN"], "fs.azure.sas.fixed.token", "${env.AZURE_STORAGE_SAS_TOKEN}"),
+        (no_variables, provider, "MsiTokenProvider"),
+    ]
+    for variables, key, value in cases:
+        settings = access.azureCredentials(_scala_set(spark, variables))
+        assert value in str(settings.apply(key))
+
+
+def _scala_set(spark: SparkSession, values: list[str]) -> Any:
+    assert spark._jvm is not None
+    return spark._jvm.scala.jdk.javaapi.CollectionConverters.asScala(spark._jvm.java.util.List.of(*values)).toSet()
 
 
 def test_without_the_connector_nothing_is_created(cloud: CloudServer, tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ class _Round:
 
     def _spaces(self, name: Identifier) -> Iterator[_Space]:
         """Yield a namespace and those below it, except the root and namespaces that are dropped during the walk."""
-        if not self._takes(name, f"{_path_of_namespace(name)}/tables"):
+        if name and not self._takes(name, f"{_path_of_namespace(name)}/tables"):
             return
         self._done.failed.pop(name, None)
         try:

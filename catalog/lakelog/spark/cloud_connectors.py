@@ -13,6 +13,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.spark.s3a import S3A_CLASS, added_packages, has_connector, s3_settings
@@ -85,8 +86,39 @@ def connector_settings(
             settings["spark.jars"] = os.fspath(google_jar(repositories[0].strip() or MAVEN_CENTRAL))
         return settings
     if scheme == "abfss":
-        return added_packages("hadoop-azure", azure_packages, AZURE_EXCLUDED, present)
+        settings = {key: value for key, value in azure_settings(options).items() if key not in present}
+        return settings | added_packages("hadoop-azure", azure_packages, AZURE_EXCLUDED, present)
     return s3_settings(warehouse, options, present)
+
+
+def azure_settings(options: Mapping[str, str]) -> dict[str, str]:
+    """Return Hadoop's settings for Azure with these options of a catalog, without packages and credentials.
+
+    Raises InvalidInput for an endpoint without the account as its path, which ABFS cannot use.
+    """
+    endpoint = options.get("azure_endpoint")
+    if not endpoint:
+        return {}
+    parts = urlsplit(endpoint)
+    if not parts.hostname or parts.path.rstrip("/").count("/") != 1:
+        raise InvalidInput(
+            "Spark takes an azure_endpoint only with the account as its path, such as http://127.0.0.1:10000/account: "
+            "use that form, or leave azure_endpoint out"
+        )
+    is_plain = parts.scheme == "http"
+    settings = {
+        "abfs.endpoint": f"{parts.hostname}:{parts.port or (80 if is_plain else 443)}",
+        "fns.account.service.type": "BLOB",
+        "ingress.service.type": "BLOB",
+        "account.hns.enabled": "false",
+    }
+    if is_plain:
+        settings |= {"always.use.https": "false", "networking.library": "JDK_HTTP_URL_CONNECTION"}
+    in_hadoop = {f"spark.hadoop.fs.azure.{key}": value for key, value in settings.items()}
+    if is_plain:
+        in_hadoop["spark.hadoop.fs.abfss.impl"] = "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem"
+        in_hadoop["spark.hadoop.fs.AbstractFileSystem.abfss.impl"] = "org.apache.hadoop.fs.azurebfs.Abfs"
+    return in_hadoop
 
 
 def google_jar(repository: str = MAVEN_CENTRAL) -> Path:

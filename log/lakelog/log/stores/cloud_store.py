@@ -250,7 +250,11 @@ class CloudStore:
         full_prefix, full_after = self.prefix + prefix, self.prefix + after if after else ""
         folder, _, name = full_prefix.rpartition("/")
         start = max(full_after, full_prefix[:-1] if name else "", key=str.encode)
-        entries = self._in_order(folder, start) if self.lists_in_order else self._sorted(folder, start)
+        entries = (
+            _without_next_folder(self._in_order(folder, start))
+            if self.lists_in_order
+            else self._sorted(folder, start)
+        )
         for path, stamp in entries:
             if path.startswith(full_prefix):
                 if path.encode() > full_after.encode():
@@ -265,8 +269,10 @@ class CloudStore:
             failure = None
             try:
                 for entry in self._pages(folder, start):
-                    attempt, start = 1, str(entry["path"])
-                    yield start, _stamp(entry)
+                    # obstore shows an object a/b/, which stands for a folder, as a/b: too late, or beside a/b.
+                    if str(entry["path"]).encode() > start.encode():
+                        attempt, start = 1, str(entry["path"])
+                        yield start, _stamp(entry)
             except LakelogError:
                 raise
             except Exception as error:
@@ -287,7 +293,7 @@ class CloudStore:
             except Exception as error:
                 failure = answer_of("list", error, folder, attempt - 1)
             else:
-                return iter(sorted(entries, key=lambda entry: entry[0].encode()))
+                return iter(sorted(_without_folders(entries), key=lambda entry: entry[0].encode()))
             self._pause_or_raise(failure, folder, attempt)
             attempt += 1
 
@@ -477,6 +483,25 @@ class AzureStore(CloudStore):
     def __init__(self, root: str, *, endpoint: str | None = None, options: LogOptions | None = None) -> None:
         container, _, host = root.removeprefix("abfss://").partition("/")[0].partition("@")
         super().__init__(root, azure_client(container, host, endpoint), options)
+
+
+def _without_folders(entries: list[tuple[str, Stamp]]) -> list[tuple[str, Stamp]]:
+    """Return the entries without empty objects that stand for folders. Hadoop's ABFS makes these above its files."""
+    folders = {path[:end] for path, _ in entries for end in range(len(path)) if path[end] == "/"}
+    return [entry for entry in entries if int(entry[1][1]) > 0 or entry[0] not in folders]
+
+
+def _without_next_folder(entries: Iterator[tuple[str, Stamp]]) -> Iterator[tuple[str, Stamp]]:
+    """Yield the entries without empty objects that stand for the folder of the next entry."""
+    held_back: tuple[str, Stamp] | None = None
+    for entry in entries:
+        if held_back is not None and not entry[0].startswith(f"{held_back[0]}/"):
+            yield held_back
+        held_back = entry if int(entry[1][1]) == 0 else None
+        if held_back is None:
+            yield entry
+    if held_back is not None:
+        yield held_back
 
 
 def _stamp(meta: Any) -> Stamp:
