@@ -117,7 +117,6 @@ def azure_settings(options: Mapping[str, str]) -> dict[str, str]:
     in_hadoop = {f"spark.hadoop.fs.azure.{key}": value for key, value in settings.items()}
     if is_plain:
         in_hadoop["spark.hadoop.fs.abfss.impl"] = "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem"
-        in_hadoop["spark.hadoop.fs.AbstractFileSystem.abfss.impl"] = "org.apache.hadoop.fs.azurebfs.Abfs"
     return in_hadoop
 
 

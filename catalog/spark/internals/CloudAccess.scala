@@ -97,7 +97,7 @@ private[lakelog] object CloudAccess {
    * The credentials that Python takes from the same variables. Hadoop reads a variable where it needs it, so no secret is in
    * the configuration. What is set for an account has precedence.
    */
-  private[lakelog] def azureCredentials(variables: Set[String]): Map[String, String] = {
+  def azureCredentials(variables: Set[String]): Map[String, String] = {
     def has(names: String*): Boolean = names.forall(variables)
     def of(name: String): String = s"$${env.$name}"
     def tokens(provider: String) =
