@@ -125,7 +125,7 @@ def test_a_table_lives_there_from_its_first_row_to_its_vacuum(cloud: CloudServer
 def test_credentials_for_azure_are_named_by_their_variables(spark: SparkSession) -> None:
     """In the order of Python's library. No value of a variable is in the settings."""
     assert spark._jvm is not None
-    access, no_variables = spark._jvm.org.apache.spark.sql.lakelog.internals.CloudAccess, []
+    access = spark._jvm.org.apache.spark.sql.lakelog.internals.CloudAccess
     provider = "fs.azure.account.oauth.provider.type"
     cases: list[tuple[list[str], str, str]] = [
         (["AZURE_STORAGE_ACCOUNT_KEY", "AZURE_CLIENT_ID"], "fs.azure.account.key", "STORAGE_ACCOUNT_KEY"),
@@ -136,7 +136,7 @@ def test_credentials_for_azure_are_named_by_their_variables(spark: SparkSession)
             "WorkloadIdentityTokenProvider",
         ),
         (["AZURE_STORAGE_SAS_TOKEN"], "fs.azure.sas.fixed.token", "${env.AZURE_STORAGE_SAS_TOKEN}"),
-        (no_variables, provider, "MsiTokenProvider"),
+        ([], provider, "MsiTokenProvider"),
     ]
     for variables, key, value in cases:
         settings = access.azureCredentials(_scala_set(spark, variables))
@@ -145,7 +145,9 @@ def test_credentials_for_azure_are_named_by_their_variables(spark: SparkSession)
 
 def _scala_set(spark: SparkSession, values: list[str]) -> Any:
     assert spark._jvm is not None
-    return spark._jvm.scala.jdk.javaapi.CollectionConverters.asScala(spark._jvm.java.util.List.of(*values)).toSet()
+    return spark._jvm.scala.jdk.javaapi.CollectionConverters.asScala(
+        spark._jvm.java.util.List.of(*values)
+    ).toSet()
 
 
 def test_without_the_connector_nothing_is_created(cloud: CloudServer, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def _fetch(url: str, target: Path) -> None:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != GCS_JAR_SHA256:
             raise InvalidInput(
-                f"{url} is not the expected jar: its SHA-256 is {digest}, not {GCS_JAR_SHA256}; fetch the jar yourself, "
+                f"{url} is not the expected jar: its SHA-256 is {digest}, not {GCS_JAR_SHA256}; fetch it yourself, "
                 "and put it into spark.jars"
             )
         os.chmod(name, 0o644)

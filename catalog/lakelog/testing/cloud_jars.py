@@ -1,4 +1,4 @@
-"""The jars of the connectors for Google Cloud Storage and Azure, for tests. Maven fetches ABFS into the user's cache."""
+"""The jars of the connectors for Google Cloud Storage and Azure, for tests. They are fetched into the user's cache."""
 
 from lakelog.spark.cloud_connectors import AZURE_EXCLUDED, azure_packages, google_jar
 from lakelog.spark.s3a import NEWEST_HADOOP, hadoop_of_spark

@@ -91,7 +91,8 @@ private[lakelog] object CloudAccess {
   }
 
   private def isUsers(configuration: Configuration, key: String): Boolean =
-    Option(configuration.getPropertySources(key)).exists(sources => !sources.lastOption.exists(_.endsWith("-default.xml")))
+    Option(configuration.getPropertySources(key)).exists(sources =>
+      !sources.lastOption.exists(_.endsWith("-default.xml")))
 
   /**
    * The credentials that Python takes from the same variables. Hadoop reads a variable where it needs it, so no secret is in

@@ -101,8 +101,14 @@ def spark_conf(place: Place, jars: str, packages: str, **given: Unpack[SparkSett
     If a value has a space in it, such as a path, the shell would split the settings there. They are printed with quotes
     then, for eval: eval "spark-sql $(lakelog spark-conf --warehouse …)"
     """
-    server = endpoint_option(place.required_warehouse)
-    given |= {server: place.endpoint, "region": place.region, "path_style": place.path_style or None}
+    server = {endpoint_option(place.required_warehouse): place.endpoint}
+    given |= {
+        "endpoint": server.get("endpoint"),
+        "gcs_endpoint": server.get("gcs_endpoint"),
+        "azure_endpoint": server.get("azure_endpoint"),
+        "region": place.region,
+        "path_style": place.path_style or None,
+    }
     own = {"spark.jars": jars, PACKAGES_KEY: packages}
     defaults = spark_defaults()
     beside = {key: ",".join(filter(None, [value, defaults.get(key)])) for key, value in own.items()}

@@ -91,9 +91,7 @@ def test_a_store_with_a_fault_is_bad_by_the_check_that_is_about_it(
         (faults.Silent, "32 of 32 racers could not find out who created 0001", "not reliable enough"),
     ],
 )
-def test_a_race_says_what_was_seen_and_what_follows(
-    kind: type[MemoryStore], seen: str, todo: str
-) -> None:
+def test_a_race_says_what_was_seen_and_what_follows(kind: type[MemoryStore], seen: str, todo: str) -> None:
     store = faults.in_memory(kind)()
     keys = [f"races/{number:04}" for number in range(2)]
     check = races.judge("race", races.threads(store, store, keys, 10_000_000), "32")

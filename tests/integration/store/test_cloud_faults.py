@@ -6,9 +6,11 @@ import dataclasses
 import multiprocessing
 import os
 import traceback
+import urllib.request
 import uuid
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from tests import cloud_servers
@@ -187,6 +189,33 @@ def test_a_missing_bucket_is_an_error_and_not_an_empty_store(
     ):
         with pytest.raises(StorageError, match="no-such|no bucket or container"):
             request()
+
+
+def test_empty_objects_that_stand_for_folders_are_not_listed(
+    spoilt: tuple[FaultyProxy, CloudServer],
+) -> None:
+    """Consoles and Hadoop make them: a/b on Azure, and a/b/ on Google, which obstore shows as a/b after a/b-1."""
+    _, server = spoilt
+    store = new_store(server)
+    keys = ["t/data-1", "t/data/a", "t/data/b", "t/empty"]
+    for key in keys:
+        store.put(key, b"x" * (key != "t/empty"))
+    if server.url.startswith("gs:"):
+        bucket, _, prefix = store.url.removeprefix("gs://").partition("/")
+        address = f"{server.options['gcs_endpoint']}/upload/storage/v1/b/{bucket}/o?uploadType=media&name="
+        for name in ("t/", "t/data/", "t/gone/"):
+            urllib.request.urlopen(f"{address}{quote(f'{prefix}/{name}', safe='')}", data=b"").close()
+        gone = ["t/gone"]
+    else:
+        for name in ("t", "t/data"):
+            store.put(name, b"")
+        gone = []
+    assert list(store.list_after("")) == keys + gone
+    assert list(store.list_sizes("t/data")) == [(key, 1) for key in keys[:3]]
+    assert list(store.list_after("t/", "t/data-1")) == keys[1:] + gone
+    assert store.list_folders("t/") == ["data", *(["gone"] if gone else [])]
+    store.delete([*keys, *gone])
+    assert [key for key in store.list_after("") if key in keys] == []
 
 
 def test_a_retention_rule_is_named_and_stops_no_commit(spoilt: tuple[FaultyProxy, CloudServer]) -> None:

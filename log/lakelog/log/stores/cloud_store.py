@@ -215,7 +215,7 @@ class CloudStore:
         self.delete([key])
 
     def list_tags(self, prefix: str) -> Iterator[tuple[str, str]]:
-        return ((key, stamp[0]) for key, stamp in self._list(prefix, ""))
+        return ((key, str(stamp[0])) for key, stamp in self._list(prefix, ""))
 
     def stamp_of(self, key: str) -> Stamp:
         def ask(store: Any, path: str) -> Stamp:
