@@ -117,11 +117,11 @@ class FirstRemembered(Base):
 
     def __init__(self, *place: Any, **options: Any) -> None:
         super().__init__(*place, **options)
-        self._read: dict[str, bytes] = {}
+        self._first_read: dict[str, bytes] = {}
 
     def get(self, key: str) -> bytes | None:
         data = super().get(key)
-        return None if data is None else self._read.setdefault(key, data)
+        return None if data is None else self._first_read.setdefault(key, data)
 
 
 class GhostsRead(Base):
