@@ -71,10 +71,10 @@ class _Handler(BaseHTTPRequestHandler):
             return self._list(bucket, query)
         if self.command in ("PUT", "POST"):
             return self._write(bucket, key, query, body)
-        asked = dict(self.headers.items())
-        if "If-Match" in asked:
-            asked["If-Match"] = _changed_tag(asked["If-Match"], from_xml=True)
-        status, headers, answer = self._ask(self.command, parts.path, headers=asked)
+        request_headers = dict(self.headers.items())
+        if "If-Match" in request_headers:
+            request_headers["If-Match"] = _changed_tag(request_headers["If-Match"], from_xml=True)
+        status, headers, answer = self._ask(self.command, parts.path, headers=request_headers)
         headers = {
             name: _changed_tag(value) if name.lower() == "etag" else value for name, value in headers.items()
         }

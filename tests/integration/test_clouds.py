@@ -94,6 +94,23 @@ def test_one_transaction_commits_to_stores_of_two_kinds(catalog: Catalog, tmp_pa
         assert catalog.load_table(name).to_arrow() == ROWS
 
 
+def test_one_transaction_commits_to_both_clouds(cloud: CloudServer, catalog: Catalog, tmp_path: Path) -> None:
+    other_name = next(
+        name for name in cloud_servers.NAMES if (name == "azurite") == cloud.url.startswith("gs:")
+    )
+    with cloud_servers.running(other_name, tmp_path / "objects") as second_server:
+        both = Catalog(catalog.warehouse, options={**cloud.options, **second_server.options})
+        both.create_table("here", ROWS.schema)
+        both.create_table("elsewhere", ROWS.schema, location=f"{second_server.url}/{uuid4().hex}/t")
+        with both.begin() as transaction:
+            for name in ("here", "elsewhere"):
+                transaction.load_table(name).append(ROWS)
+        for name in ("here", "elsewhere"):
+            assert both.load_table(name).to_arrow() == ROWS
+        assert not both.fsck().found
+        wait_for_background()
+
+
 def test_a_backup_in_a_folder_is_restored_there_and_back(
     cloud: CloudServer, catalog: Catalog, tmp_path: Path
 ) -> None:
@@ -189,14 +206,14 @@ def test_a_catalog_for_readers_of_iceberg_is_published_there(
     document = json.loads(tree.get("v1/namespaces/shop/tables/t") or b"")
     assert document["metadata-location"] == metadata
     assert json.loads(tree.get("v1/namespaces") or b"") == {"namespaces": [["shop"]]}
-    before = dict(list_stamps(tree, ""))
+    stamps_before = dict(list_stamps(tree, ""))
     catalog.drop_table("shop.t")
     assert run([*command, "--json"]) == 0
-    after = dict(list_stamps(tree, ""))
-    assert before.keys() - after.keys() == {"v1/namespaces/shop/tables/t"}
+    stamps_after = dict(list_stamps(tree, ""))
+    assert stamps_before.keys() - stamps_after.keys() == {"v1/namespaces/shop/tables/t"}
     if cloud.url.startswith("gs:"):
         # An ETag is the MD5 there, so a new process writes what has changed alone.
-        changed = {key for key in after if before.get(key) != after[key]}
+        changed = {key for key, stamp in stamps_after.items() if stamps_before.get(key) != stamp}
         assert changed == {"v1/namespaces/shop/tables"}
         address = f"{endpoint}/{catalog.warehouse.removeprefix('gs://')}/_rest/v1/namespaces"
         assert BucketTree(WarehouseStores(catalog.warehouse, cloud.options), tree.url).uri in address

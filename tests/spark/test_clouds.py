@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from tests import cloud_servers
+from tests.cloud_jars import connector_jars
 from tests.cloud_servers import CloudServer
 
 from lakelog.catalog import Catalog, NoSuchWarehouse
-from lakelog.testing.cloud_jars import connector_jars
+from lakelog.spark.s3a import hadoop_of_spark
 
 pytestmark = pytest.mark.s3
 
@@ -92,9 +93,14 @@ def cloud(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def printed(program: str, folder: Path, server: CloudServer, **given: Any) -> str:
     """Return what a program prints that has a warehouse on the cloud."""
-    asked = {"warehouse": f"{server.url}/{folder.name}/w", "settings": {}, "options": server.options, **given}
+    program_input = {
+        "warehouse": f"{server.url}/{folder.name}/w",
+        "settings": {},
+        "options": server.options,
+        **given,
+    }
     process = subprocess.run(
-        [sys.executable, "-c", START + program, json.dumps(asked)],
+        [sys.executable, "-c", START + program, json.dumps(program_input)],
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
         cwd=folder,
         capture_output=True,
@@ -110,6 +116,8 @@ def test_a_table_lives_there_from_its_first_row_to_its_vacuum(cloud: CloudServer
     settings = {"spark.jars": connector_jars(scheme)}
     checkpoints = str(tmp_path / "checkpoints")  # fake-gcs-server cannot move objects, as checkpoints need it
     if scheme == "abfss":
+        if hadoop_of_spark() == "3.4.1":
+            pytest.skip("ABFS of Hadoop 3.4.1 speaks the Data Lake interface alone, which Azurite lacks")
         # Hadoop's class for checkpoints at abfss:// always takes TLS.
         checkpoints = f"{cloud.url}/{tmp_path.name}/checkpoints".replace("abfss:", "abfs:")
         settings["spark.hadoop.fs.azure.account.key"] = "${env.AZURE_STORAGE_ACCOUNT_KEY}"

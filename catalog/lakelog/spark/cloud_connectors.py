@@ -123,7 +123,7 @@ def azure_settings(options: Mapping[str, str]) -> dict[str, str]:
 def google_jar(repository: str = MAVEN_CENTRAL) -> Path:
     """Return the jar of Google's connector in the user's cache. Fetches it first if needed (38 MB).
 
-    Raises NotFound if it cannot be fetched, and InvalidInput if its hash is not the known one, or if others may
+    Raises NotFound if it cannot be fetched, and InvalidInput if its hash is not the known hash, or if others may
     write to the cache.
     """
     target = made(user_cache()) / GCS_JAR

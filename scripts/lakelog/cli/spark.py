@@ -109,14 +109,16 @@ def spark_conf(place: Place, jars: str, packages: str, **given: Unpack[SparkSett
         "region": place.region,
         "path_style": place.path_style or None,
     }
-    own = {"spark.jars": jars, PACKAGES_KEY: packages}
+    own_lists = {"spark.jars": jars, PACKAGES_KEY: packages}
     defaults = spark_defaults()
-    beside = {key: ",".join(filter(None, [value, defaults.get(key)])) for key, value in own.items()}
-    settings = settings_beside(place.required_warehouse, given, defaults | beside)
+    combined_lists = {
+        key: ",".join(filter(None, [value, defaults.get(key)])) for key, value in own_lists.items()
+    }
+    settings = settings_beside(place.required_warehouse, given, defaults | combined_lists)
     if jar_paths := [*filter(None, jars.split(",")), *filter(None, [settings.get("spark.jars")])]:
         settings["spark.jars"] = ",".join(jar_paths)
     if packages:
-        settings.setdefault(PACKAGES_KEY, beside[PACKAGES_KEY])
+        settings.setdefault(PACKAGES_KEY, combined_lists[PACKAGES_KEY])
     if place.as_json:
         answer.in_json(dict(settings))
         return

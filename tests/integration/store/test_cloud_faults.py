@@ -205,16 +205,16 @@ def test_empty_objects_that_stand_for_folders_are_not_listed(
         address = f"{server.options['gcs_endpoint']}/upload/storage/v1/b/{bucket}/o?uploadType=media&name="
         for name in ("t/", "t/data/", "t/gone/"):
             urllib.request.urlopen(f"{address}{quote(f'{prefix}/{name}', safe='')}", data=b"").close()
-        gone = ["t/gone"]
+        folder_keys = ["t/gone"]
     else:
         for name in ("t", "t/data"):
             store.put(name, b"")
-        gone = []
-    assert list(store.list_after("")) == keys + gone
+        folder_keys = []
+    assert list(store.list_after("")) == keys + folder_keys
     assert list(store.list_sizes("t/data")) == [(key, 1) for key in keys[:3]]
-    assert list(store.list_after("t/", "t/data-1")) == keys[1:] + gone
-    assert store.list_folders("t/") == ["data", *(["gone"] if gone else [])]
-    store.delete([*keys, *gone])
+    assert list(store.list_after("t/", "t/data-1")) == keys[1:] + folder_keys
+    assert store.list_folders("t/") == ["data", *(["gone"] if folder_keys else [])]
+    store.delete([*keys, *folder_keys])
     assert [key for key in store.list_after("") if key in keys] == []
 
 

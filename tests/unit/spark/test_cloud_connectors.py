@@ -43,8 +43,10 @@ def test_a_warehouse_on_google_brings_googles_connector(jar: Path) -> None:
     assert settings["spark.hadoop.fs.gs.impl"] == GOOGLE_CLASS
     assert settings["spark.hadoop.fs.gs.auth.type"] == "APPLICATION_DEFAULT"
     assert spark_conf("gs://b/w", jar="")["spark.jars"] == str(jar)
-    without = spark_conf("gs://b/w", jar="/a.jar", s3a=False)
-    assert without["spark.jars"] == "/a.jar" and not any("fs.gs" in key for key in without)
+    without_connector = spark_conf("gs://b/w", jar="/a.jar", s3a=False)
+    assert without_connector["spark.jars"] == "/a.jar" and not any(
+        "fs.gs" in key for key in without_connector
+    )
 
 
 def test_no_real_token_goes_to_a_server_without_encryption() -> None:
@@ -103,9 +105,9 @@ def test_only_the_expected_jar_is_kept(jar: Path, tmp_path: Path, monkeypatch: p
     jar.unlink()
     with pytest.raises(NotFound, match=r"could not be fetched.*put it into spark\.jars"):
         google_jar((tmp_path / "nowhere").as_uri())
-    other = tmp_path / "repository" / GCS_JAR_PATH
-    other.parent.mkdir(parents=True)
-    other.write_bytes(b"other")
+    other_jar = tmp_path / "repository" / GCS_JAR_PATH
+    other_jar.parent.mkdir(parents=True)
+    other_jar.write_bytes(b"other")
     with pytest.raises(InvalidInput, match="is not the expected jar"):
         google_jar((tmp_path / "repository").as_uri())
     assert list(jar.parent.iterdir()) == []
