@@ -137,7 +137,7 @@ class LakeCatalog extends NewerStagingCatalog with CatalogAccess with LakeFuncti
     case None => UnreadableTable.orElse(ident)(newest(ident))
   })
 
-  override def loadTable(ident: Identifier, privileges: JSet[TableWritePrivilege]): Table = loadToWrite(ident) match {
+  override def loadTable(ident: Identifier, privileges: JSet[TableWritePrivilege]): Table = toWrite(ident) match {
     case table: LakeTable =>
       // Spark begins no transaction for a DataFrame's write, which adds columns in one of the session only.
       val seen = if (statement.fold(isInTransaction)(_.hasEvolved)) table.evolved else table
@@ -145,6 +145,11 @@ class LakeCatalog extends NewerStagingCatalog with CatalogAccess with LakeFuncti
       else if (privileges.contains(TableWritePrivilege.INSERT)) seen.toBeFilled
       else seen
     case table => table
+  }
+
+  private def toWrite(ident: Identifier): Table = session.refreshes.filling(ident) match {
+    case Some(refresh) => refresh.target(loadToWrite(ident).asInstanceOf[LakeTable])(altered(ident, _, _, None))
+    case None => loadToWrite(ident)
   }
 
   /** Spark asks for less when a MERGE that only inserts has added columns. */
@@ -224,6 +229,7 @@ class LakeCatalog extends NewerStagingCatalog with CatalogAccess with LakeFuncti
       ident: Identifier, schema: StructType, partitions: Array[Transform], properties: JMap[String, String],
       constraints: Array[Constraint] = Array.empty, order: Seq[wire.StatedField] = Nil): Table =
     failures.table(ident) {
+      if (partitions.exists(Requests.isClustering)) session.refreshes.refuseClustered(catalogName, ident)
       val asked = channel
       val staged = wire.PrepareTable(toBe("create", ident, schema, partitions, properties, constraints, order))
       // The stage is what Python answers first.
@@ -232,13 +238,20 @@ class LakeCatalog extends NewerStagingCatalog with CatalogAccess with LakeFuncti
     }
 
   override def alterTable(ident: Identifier, changes: TableChange*): Table =
-    failingAs(ident)(alter(ident, changes, None))
+    failingAs(ident)(session.refreshes.changing(catalogName, ident) match {
+      case Some(refresh) => refresh.change(changes, newest(ident).asInstanceOf[LakeTable])(altered(ident, _, _, None))
+      case None => alter(ident, changes, None)
+    })
 
   override private[lakelog] def alter(
       ident: Identifier, changes: Seq[TableChange], seen: Option[wire.LoadedTable]): Table = {
     refuseTornEvolution(ident)
     statement.foreach(_.beforeSchemaChange(newest))
-    val asked = channel
+    altered(ident, channel, changes, seen)
+  }
+
+  private def altered(
+      ident: Identifier, asked: Channel, changes: Seq[TableChange], seen: Option[wire.LoadedTable]): LakeTable =
     ofWhole(ident, "alone has columns, constraints and properties: alter that.") {
       val ofConstraints = changes.exists(Requests.isOfConstraints)
       val current =
@@ -248,7 +261,6 @@ class LakeCatalog extends NewerStagingCatalog with CatalogAccess with LakeFuncti
       table(ident, asked,
         asked.changeOnce(wire.AlterTable(CatalogNames.about(ident), changes = wanted, lookedAt = looked)))
     }
-  }
 
   override def dropTable(ident: Identifier): Boolean = drop(ident, purge = false)
 

@@ -14,10 +14,14 @@ from tests.conformance.races import outcome_of
 from tests.conformance.run import Step
 
 from lakelog.catalog import Catalog, Table
+from lakelog.catalog.keeping.upkeep.automatic import wait_for_upkeep
+from lakelog.log.background import wait_for_background
 
 
-def join(_stack: ExitStack, warehouse: str) -> Step:
-    """Return a client of a race in this process."""
+def join(stack: ExitStack, warehouse: str) -> Step:
+    """Return a client of a race in this process. Its work after commits ends before the stack does."""
+    stack.callback(wait_for_background)
+    stack.callback(wait_for_upkeep)
     catalog = Catalog(warehouse, options={"fsync": "off"})
     began: dict[str, Table] = {}
 

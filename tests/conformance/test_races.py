@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from tests.conformance import lakelog_reader, lakelog_writer, races
 from tests.conformance.cases.tables import NAMED
-from tests.conformance.run import UNSUPPORTED, Ask, Join, Step, main, race_results
+from tests.conformance.run import UNSUPPORTED, Ask, Step, main, race_results
 from tests.conformance.test_conformance import KIT, of_program
 from tests.format import minimal_writer
 
@@ -22,10 +22,10 @@ NAMES = sorted(races.RACES)
 ASK: Ask = of_program(lakelog_reader.main)
 
 
-def minimal_client(warehouse: str) -> Step:
+def minimal_client(stack: ExitStack, warehouse: str) -> Step:
     """Return a client of a race that appends by the minimal writer. lakelog drops tables and makes fences for it."""
     (folder,) = Path(warehouse).glob("t-*")
-    other = lakelog_writer.join(ExitStack(), warehouse)
+    other = lakelog_writer.join(stack, warehouse)
     began: list[minimal_writer.State] = []
 
     def step(asked: Mapping[str, Any]) -> str:
@@ -46,14 +46,10 @@ def minimal_client(warehouse: str) -> Step:
     return step
 
 
-def forgetful_client(warehouse: str) -> Step:
+def forgetful_client(stack: ExitStack, warehouse: str) -> Step:
     """Return a client that loads the table for each append, whatever it began with."""
-    step = lakelog_writer.join(ExitStack(), warehouse)
+    step = lakelog_writer.join(stack, warehouse)
     return lambda asked: "done" if asked["do"] == "begin" else step(asked)
-
-
-def joined(client: Callable[[str], Step]) -> Join:
-    return lambda _stack, warehouse: client(warehouse)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -71,7 +67,7 @@ def test_the_runner_finds_no_fault_in_lakelog() -> None:
 
 
 def test_the_minimal_writer_ends_races_as_lakelog_does() -> None:
-    results = list(race_results(KIT, joined(minimal_client), ASK))
+    results = list(race_results(KIT, minimal_client, ASK))
     assert [(result.verdict, result.wrong) for result in results] == [("pass", ())] * len(NAMES)
 
 
@@ -95,12 +91,12 @@ def test_the_kit_notices_a_writer_with_a_fault(
     race: str, put: Callable[[Path, bytes], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(minimal_writer, "put_if_absent", put)
-    (result,) = race_results(KIT, joined(minimal_client), ASK, [race])
+    (result,) = race_results(KIT, minimal_client, ASK, [race])
     assert result.wrong
 
 
 def test_the_kit_notices_a_writer_that_forgets_what_it_began_with() -> None:
-    (result,) = race_results(KIT, joined(forgetful_client), ASK, ["append-behind-a-fence"])
+    (result,) = race_results(KIT, forgetful_client, ASK, ["append-behind-a-fence"])
     assert result.wrong == ("one, append: done, not conflict", *result.wrong[1:])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from types import FunctionType
 from typing import Any, NoReturn, TypeVar
@@ -35,9 +35,13 @@ def explaining(cls: C) -> C:
 
 
 def _explained(method: FunctionType) -> Callable[..., Any]:
-    words = KEYWORDS.get(method.__name__, {})
-    parameters = inspect.signature(method).parameters.values()
-    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    parameters = inspect.signature(method).parameters
+    words = {
+        word: advice
+        for word, advice in KEYWORDS.get(method.__name__, {}).items()
+        if _names_parameter(advice, parameters)
+    }
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     option_words = words if takes_all else {}
 
     @wraps(method)
@@ -57,6 +61,12 @@ def _explained(method: FunctionType) -> Callable[..., Any]:
     return with_advice
 
 
+def _names_parameter(advice: str, parameters: Collection[str]) -> bool:
+    """Return whether an advice fits a method. Methods of the same name, such as `history`, differ by class."""
+    keyword = re.match(r"write (\w+)=", advice)
+    return keyword is None or keyword[1] in parameters
+
+
 def _refusing(message: str) -> Callable[..., NoReturn]:
     def refuse(*_args: Any, **_given: Any) -> NoReturn:
         raise WrongCall(message)
@@ -71,7 +81,9 @@ def _wrong_call(
         return _wrong_keyword(method, keywords, words)
     text = re.sub(r"^\S*\.(\w+\(\))", r"\1", str(error))
     if "positional argument" in text and "missing" not in text:
-        advice = POSITIONAL.get(method.__name__, f"it is called as {_form(method)}")
+        advice = POSITIONAL.get(method.__name__, "")
+        if not advice or not _names_parameter(advice, inspect.signature(method).parameters):
+            advice = f"it is called as {_form(method)}"
         return f"{method.__name__}(…) takes fewer arguments without a name: {advice}"
     return f"{text}: it is called as {_form(method)}"
 

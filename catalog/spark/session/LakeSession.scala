@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicReference
 
 import scala.annotation.tailrec
 
-import org.apache.spark.sql.connector.catalog.CatalogPlugin
+import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier}
 import org.apache.spark.sql.lakelog.bridge.Bridge
 import org.apache.spark.sql.lakelog.internals.{Failures, LakelogFailure, SessionInternals, StatementInternals}
 import org.apache.spark.sql.lakelog.internals.plans.CachedTables
@@ -21,7 +21,8 @@ import org.apache.spark.sql.lakelog.wire
  * thread they run in, but not to streaming queries, which outlive it.
  */
 private[lakelog] final class LakeSession(
-    plugin: CatalogPlugin, connect: () => Bridge, settings: () => Map[String, String]) extends ChannelSession {
+    plugin: CatalogPlugin, connect: () => Bridge, settings: () => Map[String, String]) extends ChannelSession
+  with OwnTransactions {
 
   private def catalog = plugin.name
   private lazy val bridge = connect()
@@ -29,7 +30,7 @@ private[lakelog] final class LakeSession(
   private val open = new AtomicReference[OpenTransaction]()
 
   // A session that forgets to end a transaction must not keep it in the Python process for ever.
-  ProcessState.whenGone(this)(new LakeSession.Abandoned(open))
+  ProcessState.whenGone(this)(new AbandonedTransaction(open))
 
   @volatile private var commits: Seq[wire.CommitMade] = Nil
 
@@ -67,8 +68,7 @@ private[lakelog] final class LakeSession(
 
   override def statement: wire.UserStatement = StatementInternals.statement
 
-  /** Where requests go that belong to a transaction. */
-  def channelIn(transaction: OpenTransaction): Channel = new Channel(bridge, this, Some(transaction))
+  override def channelIn(transaction: OpenTransaction): Channel = new Channel(bridge, this, Some(transaction))
 
   /** Runs a procedure and returns the rows of its result, each a list of values. */
   def call(procedure: ProcedureDeclaration, arguments: wire.FreeJson, jobs: ProcedureJobs): Seq[Seq[wire.FreeJson]] = {
@@ -143,9 +143,9 @@ private[lakelog] final class LakeSession(
 
   // ---- the transaction of one statement, which is not the session's
 
-  def beginStatement(): OpenTransaction = begun("begin_transaction", wire.JsonValues.nulls("isolation"))._1
+  override def beginStatement(): OpenTransaction = begun("begin_transaction", wire.JsonValues.nulls("isolation"))._1
 
-  def commitStatement(transaction: OpenTransaction): Unit =
+  override def commitStatement(transaction: OpenTransaction): Unit =
     try committed("commit_transaction", transaction)
     finally {
       transaction.end()
@@ -154,11 +154,17 @@ private[lakelog] final class LakeSession(
 
   override def changed(): Unit = CachedTables.refreshOld(bridge)
 
-  def rollBackStatement(transaction: OpenTransaction): Unit =
+  override def rollBackStatement(transaction: OpenTransaction): Unit =
     try {
       run(channelIn(transaction), "rollback_transaction", wire.FreeJson.empty)
       transaction.deleteFiles()
     } finally transaction.end()
+
+  // ---- refreshes of materialized views
+
+  val refreshes = new ViewRefreshes(this)
+
+  override def postponesTruncation(catalog: String, ident: Identifier): Boolean = refreshes.begin(catalog, ident)
 
   // ---- asking
 
@@ -218,9 +224,4 @@ private[lakelog] object LakeSession {
 
   /** The procedure that shows what the session has committed last. */
   private val LastCommit = "last_commit"
-
-  /** Rolls back what a session left open that cannot be reached any more. It must not know the session itself. */
-  private final class Abandoned(open: AtomicReference[OpenTransaction]) extends Runnable {
-    override def run(): Unit = Option(open.getAndSet(null)).foreach(_.end())
-  }
 }

@@ -12,7 +12,7 @@ import org.apache.spark.sql.lakelog.refs.SessionBranch
 import org.apache.spark.sql.lakelog.rows.LakeRows
 import org.apache.spark.sql.lakelog.table.{LakeTable, ReadTogether, TableAccess, TableFacts, TableToBeFilled}
 import org.apache.spark.sql.lakelog.words.ForeignOptions
-import org.apache.spark.sql.lakelog.write.{BatchCommit, LakeWriteBuilder, NumberedWrites, StreamPreparation, TableCommit}
+import org.apache.spark.sql.lakelog.write.{BatchCommit, LakeWriteBuilder, NumberedWrites, RefreshCommit, StreamPreparation, TableCommit}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -76,9 +76,12 @@ private[lakelog] object SparkTable {
       case None if info.options.containsKey("checkpointLocation") => throw StreamPreparation.withoutExtension(table)
       case None =>
         table.refuseUnknownInWrite(info.options)
-        new TableCommit(table.access, table.facts, NumberedWrites.batch(info.options))
+        table.access.refresh.fold(new TableCommit(table.access, table.facts, NumberedWrites.batch(info.options)))(
+          new RefreshCommit(table.access, table.facts, _))
     }
-    new LakeWriteBuilder(table, info, commit)
+    val builder = new LakeWriteBuilder(table, info, commit)
+    if (table.access.refresh.isDefined) builder.truncate()
+    builder
   }
 }
 

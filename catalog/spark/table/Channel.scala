@@ -5,6 +5,7 @@ import java.util.concurrent.atomic.AtomicBoolean
 
 import scala.util.control.NonFatal
 
+import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.lakelog.bridge.Bridge
 import org.apache.spark.sql.lakelog.files.PlannedFiles
 import org.apache.spark.sql.lakelog.internals.{LakelogFailure, StatementInternals}
@@ -19,6 +20,9 @@ private[lakelog] trait ChannelSession {
 
   /** Takes note of what a request has committed, if anything. */
   def committed(made: Seq[wire.CommitMade]): Unit
+
+  /** Returns whether a table's rows will be replaced by a later write, rather than deleted now. */
+  def postponesTruncation(catalog: String, ident: Identifier): Boolean
 
   /** What has changed by one name has so by all that a table has, in this catalog and others on the same warehouse. */
   def changed(): Unit
@@ -71,6 +75,10 @@ private[lakelog] final class Channel(bridge: Bridge, session: ChannelSession, tr
   /** Whether this thread runs a streaming query, and the transaction is not one that it has begun. */
   def isOutsideOfQuery: Boolean =
     StatementInternals.isStreaming && transaction.exists(_.query != StatementInternals.streamingQuery)
+
+  /** Whether a table's rows will be replaced by a later write, rather than deleted now. */
+  def postponesTruncation(catalog: String, ident: Identifier): Boolean =
+    !isInTransaction && session.postponesTruncation(catalog, ident)
 
   /** Where answers come from: the same for all catalogs with the same settings. */
   def source: AnyRef = bridge

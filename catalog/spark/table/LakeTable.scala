@@ -68,6 +68,9 @@ private[lakelog] abstract class LakeTable(val access: TableAccess, val facts: Ta
   /** The same table, as a statement sees it that has given it columns. */
   def evolved: LakeTable = same(access.copy(isEvolved = true), facts)
 
+  /** The same table, for the rows of a refresh. */
+  def refreshed(refresh: Refresh): LakeTable = same(access.copy(refresh = Some(refresh)), facts)
+
   /** The same table, whose scans do not report by which values their tasks are apart. */
   def unkeyed: LakeTable = same(access.copy(isKeyed = false), facts)
 
@@ -219,7 +222,8 @@ private[lakelog] abstract class LakeTable(val access: TableAccess, val facts: Ta
   }
 
   override def truncateTable(): Boolean = {
-    access.change(wire.TruncateTable(written.facts.reference))
+    if (!access.channel.postponesTruncation(access.catalog, access.ident))
+      access.change(wire.TruncateTable(written.facts.reference))
     true
   }
 

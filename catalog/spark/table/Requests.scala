@@ -62,7 +62,7 @@ private[lakelog] object Requests {
     TableCatalog.PROP_IS_MANAGED_LOCATION, Tables.TypeProperty)
 
   /** CLUSTER BY, which SHOW CREATE TABLE prints as if it was a transform. */
-  private def isClustering(transform: Transform): Boolean = transform.name == "cluster_by"
+  def isClustering(transform: Transform): Boolean = transform.name == "cluster_by"
 
   def transform(transform: Transform): wire.StatedField = transform.name match {
     case "sorted_bucket" => throw Failures.unsupported(

@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog.write
 
 import org.apache.spark.sql.lakelog.files.DataFiles
 import org.apache.spark.sql.lakelog.internals.SettingInternals
-import org.apache.spark.sql.lakelog.table.{TableAccess, TableFacts}
+import org.apache.spark.sql.lakelog.table.{Refresh, TableAccess, TableFacts}
 import org.apache.spark.sql.lakelog.wire
 
 /** What becomes of the files that the tasks have written. */
@@ -82,6 +82,16 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
         facts.location, files, SettingInternals.hadoopConf(facts.location, access.hadoopSettings))
       answered(answer)
     }
+}
+
+/** Commits the rows of a refresh, and what changes with them. */
+private[lakelog] final class RefreshCommit(access: TableAccess, facts: TableFacts, refresh: Refresh)
+  extends TableCommit(access, facts) {
+
+  override def commit(operation: WriteOperation, files: Seq[wire.DataFile], values: Seq[wire.ValuesTaken]): Unit = {
+    super.commit(operation, files, values)
+    refresh.written()
+  }
 }
 
 /** Hands the files to a staged table, which commits them with its metadata. */

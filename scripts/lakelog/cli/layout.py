@@ -62,15 +62,20 @@ def wrapped(text: str, width: int) -> list[str]:
 def _wrapped(text: str, width: int) -> list[str]:
     if cell_len(text) <= width:
         return [text]
-    lines = [""]
+    # A line may be as long as the text: it is neither copied nor measured again for each of its pieces.
+    lines: list[list[str]] = [[]]
+    line_width = 0
     for word in _WORD.findall(text):
         pieces = [word] if cell_len(word.strip()) <= width else _PART.findall(word)
         for piece in pieces:
-            if lines[-1] and cell_len((lines[-1] + piece).rstrip()) > width:
-                lines.append(piece.lstrip())
-            else:
-                lines[-1] += piece
-    return [line.rstrip() for line in lines]
+            if lines[-1] and line_width + cell_len(piece.rstrip()) > width:
+                piece = piece.lstrip()
+                lines.append([])
+                line_width = 0
+            if piece:
+                lines[-1].append(piece)
+                line_width += cell_len(piece)
+    return ["".join(line).rstrip() for line in lines]
 
 
 def _shared_out(narrowest: Sequence[int], widest: Sequence[int], room: int) -> list[int]:

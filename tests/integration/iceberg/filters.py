@@ -129,7 +129,7 @@ def answers(type: str, *, all_of_them: bool) -> dict[str, set[str]]:
     all of them, and with all partitionings, or of some without any."""
     found: dict[str, set[str]] = {name: set() for name in FILTERING}
     for partitioning in partitionings(type) if all_of_them else [[]]:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             catalog = Catalog(folder)
             table = filled(catalog, "t", type, VALUES[type], partitioning)
             ours = filled(catalog, "u", "string", VALUES[type], []) if type == COLLATED else table

@@ -139,7 +139,7 @@ def _compacted(catalog: Catalog) -> Table:
 
 def answers(name: str, readers: Mapping[str, Reader]) -> Iterator[str]:
     """Yield what each reader makes of a feature."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         table = FEATURES[name](Catalog(folder))
         url = table.export_iceberg().url
         expected = plain(table.to_arrow())
@@ -168,7 +168,7 @@ def _answer(check: Callable[[], bool | str]) -> str:
 
 def of_versions(readers: Mapping[str, Reader]) -> dict[str, list[str]]:
     """Return what readers make of older versions, of branches, and of ids of rows."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         table = _filled_table(_filled_table(_table(Catalog(folder)), range(5)), range(5, 9)).create_branch(
             "side"
         )

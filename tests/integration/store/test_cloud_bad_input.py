@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -92,7 +94,11 @@ def test_credentials_that_cannot_be_read_are_named(
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(broken))
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "sesame!")
     store = open_store(url)
-    for request in (lambda: store.get("a"), lambda: store.put_if_absent("a", b"")):
+    for request in (
+        lambda: store.get("a"),
+        lambda: store.put_if_absent("a", b""),
+        lambda: list(store.list_after("")),
+    ):
         with pytest.raises(PermissionDenied, match=f"no usable credentials for .*{advice}") as raised:
             request()
         assert raised.value.without_effect and are_credentials_unusable(raised.value)
@@ -136,6 +142,12 @@ def test_only_a_status_and_a_code_decide_what_a_failure_means() -> None:
     assert is_absent(answer(refused("404 Not Found", "NoSuchKey")), GOOGLE)
     assert not is_absent(answer(refused("404 Not Found", "NoSuchBucket")), GOOGLE)
     assert not is_absent(answer("Server returned non-2xx status code: 404 Not Found: "), AZURE)
+    assert is_absent(answer(refused("404 Not Found", "BlobNotFound")), AZURE)
+    # An anonymous client of a private container gets this for each object. So the log would seem to be gone.
+    anonymous = answer(refused("404 Not Found", "ResourceNotFound"))
+    assert not is_absent(anonymous, AZURE)
+    with pytest.raises(PermissionDenied, match="refuses these credentials"):
+        raise meaning("read", "place", anonymous, AZURE, bucket="b", endpoint="")
     # A name is no answer.
     name = refused("412", "NoSuchKey")
     assert not is_taken(answer("HTTP error: error sending request", name), GOOGLE)
@@ -146,3 +158,52 @@ def test_a_server_of_tokens_that_is_overloaded_gets_the_request_again(status: in
     text = f"Error performing token request: Server returned non-2xx status code: {status} No"
     failure = answer_of("put_if_absent", OSError(text), "w/a", 0)
     assert isinstance(failure, NoCredentials) and failure.may_pass == may_pass
+
+
+def test_az_without_a_login_is_about_credentials() -> None:
+    text = (
+        "Generic MicrosoftAzure error: 'az account get-access-token' command failed: Azure Cli not installed"
+    )
+    assert isinstance(answer_of("get", OSError(text), "w/a", 0), NoCredentials)
+
+
+@pytest.mark.parametrize("path", ["a", "status", "code", "e", "w"])
+def test_a_short_name_hides_no_answer(path: str) -> None:
+    text = f"Error performing GET http://host/b?prefix={path}%2F - Server returned non-2xx status code: 404 Not Found: "
+    failure = answer_of("list", OSError(f"{text}<Error><Code>NoSuchBucket</Code></Error>"), path, 0)
+    known = meaning("list", "place", failure, GOOGLE, bucket="b", endpoint="")
+    assert "there is no bucket" in str(known)
+
+
+@pytest.mark.parametrize("host", ["login.microsoftonline", "metadata.google.internal", "169.254.169.254"])
+def test_a_name_like_the_host_of_tokens_leaves_a_lost_answer_uncertain(host: str) -> None:
+    path = f"from={host}.com/_log/1.json"
+    text = f"Error performing PUT http://host/b/from%3D{host}.com/_log/1.json - HTTP error: error sending request"
+    failure = answer_of("put_if_absent", OSError(text), path, 0)
+    known = meaning("create", "place", failure, AZURE, bucket="b", endpoint="")
+    assert isinstance(known, StorageError) and not isinstance(known, PermissionDenied)
+    assert not known.without_effect
+
+
+def test_the_time_is_asked_without_the_user_of_the_endpoint() -> None:
+    class Answers(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            if heads:
+                self.wfile.write(b"no HTTP\r\n\r\n")
+                return
+            heads.append(str(self.headers.get("Authorization")))
+            self.send_response(403)
+            self.end_headers()
+
+        def log_message(self, *words: object) -> None:
+            pass
+
+    heads: list[str] = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        endpoint = f"http://user:sesame@127.0.0.1:{server.server_address[1]}"
+        assert open_store("gs://bucket/w", {"gcs_endpoint": endpoint}).now_us() is not None
+        assert heads == ["None"]
+        with pytest.raises(StorageError, match="no answer from the store"):
+            open_store("gs://bucket/w", {"gcs_endpoint": endpoint}).now_us()
+        server.shutdown()

@@ -255,6 +255,30 @@ def test_a_name_that_looks_like_a_status_is_a_name(spoilt: tuple[FaultyProxy, Cl
     assert store.get(key) == b"x" and list(store.list_after("status")) == [key]
 
 
+def test_names_that_begin_with_dots_are_listed(spoilt: tuple[FaultyProxy, CloudServer]) -> None:
+    store = new_store(spoilt[1])
+    for key in ("f/.x", "f/..x", "f/...", "f/x"):
+        store.put(key, b"x")
+    assert list(store.list_after("f/.x")) == ["f/.x"]
+    assert list(store.list_after("f/...")) == ["f/..."]
+    assert list(store.list_after("f/..x")) == ["f/..x"]
+
+
+def test_a_large_object_is_read_in_parts(
+    spoilt: tuple[FaultyProxy, CloudServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy, server = spoilt
+    monkeypatch.setattr(cloud_store, "PART_SIZE_BYTES", 1000)
+    store = new_store(server)
+    content = bytes(range(250)) * 10
+    store.put("a", content)
+    with store.open_input("a") as opened_input:
+        proxy.requests = []
+        assert opened_input.read() == content
+        assert proxy.requests == ["GET"] * 3
+    proxy.requests = None
+
+
 def test_the_store_shows_its_own_time(spoilt: tuple[FaultyProxy, CloudServer]) -> None:
     proxy, server = spoilt
     proxy.date = lambda: "Sat, 01 Jan 2050 00:00:00 GMT"

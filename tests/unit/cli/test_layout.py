@@ -6,9 +6,10 @@ import io
 import re
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
-from lakelog.cli import answer
+from lakelog.cli import answer, layout
 from lakelog.cli.layout import column_widths, wrapped
 
 NAMES = ("shop.orders_by_country", "warehouse.`a-b`.returns", "n")
@@ -103,3 +104,17 @@ def test_names_and_values_wrap_below_the_value(width: int) -> None:
 )
 def test_a_text_wraps_between_words_and_parts_of_names(text: str, width: int, lines: list[str]) -> None:
     assert wrapped(text, width) == lines
+
+
+def test_a_long_text_on_a_wide_line_is_measured_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = " ".join(f"key{number}=value" for number in range(5_000))
+    characters = 0
+
+    def counted(part: str) -> int:
+        nonlocal characters
+        characters += len(part)
+        return cell_len(part)
+
+    monkeypatch.setattr(layout, "cell_len", counted)
+    assert len(layout.wrapped(text, len(text) // 2)) == 3
+    assert characters < 8 * len(text)

@@ -76,14 +76,19 @@ class CloudClient:
         """Return the Date of an answer to a request without credentials, whatever it says. Raises NoAnswer."""
         import urllib.error
         import urllib.request
+        from http.client import HTTPException
+        from urllib.parse import urlsplit
 
-        request = urllib.request.Request(f"{self.endpoint}/", method="HEAD")
+        # urllib takes a user and a password of an endpoint for a part of the host's name.
+        parts = urlsplit(self.endpoint)
+        address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        request = urllib.request.Request(f"{address}/", method="HEAD")
         try:
             with urllib.request.urlopen(request, timeout=TIME_TIMEOUT_S) as answer:
                 return str(answer.headers.get("Date") or "")
         except urllib.error.HTTPError as error:
             return str(error.headers.get("Date") or "")
-        except OSError as error:
+        except (OSError, HTTPException) as error:
             raise NoAnswer(f"time: {type(error).__name__}") from None
 
 

@@ -19,12 +19,10 @@ _STATUS = re.compile(
     r"status code: ([0-9]{3})|\(code: ([0-9]{3})\)|HTTP status [a-z ]{0,20}error \(([0-9]{3})"
 )
 _CODE = re.compile(r"<Code>([A-Za-z0-9]{1,64})</Code>")
-_OF_TOKEN = (
-    "token request",
-    "169.254.169.254",
-    "metadata.google.internal",
-    "oauth2.googleapis.com",
-    "login.microsoftonline",
+# A name in a request's URL may contain such a host, but it comes after a single slash.
+_OF_TOKEN = re.compile(
+    r"token request|az account get-access-token"
+    r"|://(?:169\.254\.169\.254|metadata\.google\.internal|oauth2\.googleapis\.com|login\.microsoftonline)"
 )
 
 
@@ -46,6 +44,8 @@ class CloudWords:
     rights: str
     credentials: str
     endpoint_option: str
+    no_rights: frozenset[str] = frozenset()
+    """Codes of a 404 for a client without rights."""
 
 
 GOOGLE = CloudWords(
@@ -62,7 +62,7 @@ GOOGLE = CloudWords(
 )
 AZURE = CloudWords(
     name="Azure Blob Storage",
-    absent=frozenset({"BlobNotFound", "ResourceNotFound", "PathNotFound"}),
+    absent=frozenset({"BlobNotFound"}),
     no_bucket=frozenset({"ContainerNotFound", "FilesystemNotFound"}),
     taken=frozenset({(412, ""), (409, "BlobAlreadyExists")}),
     one_name=frozenset({"ResourceTypeMismatch", "PathConflict", "PathAlreadyExists", "ParentNotFound"}),
@@ -71,6 +71,7 @@ AZURE = CloudWords(
     credentials="set AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_CLIENT_ID with its tenant and secret, "
     "AZURE_USE_AZURE_CLI=true after az login, or use a host with a managed identity",
     endpoint_option="azure_endpoint",
+    no_rights=frozenset({"ResourceNotFound"}),
 )
 
 
@@ -89,13 +90,13 @@ class NoCredentials(RefusedAnswer):
 
 def answer_of(operation: str, error: Exception, path: str, resent: int) -> Exception:
     """Return a failure of obstore as an error with status and code alone. `path` is the object's name in the bucket."""
-    if isinstance(error, LakelogError):
+    if isinstance(error, (LakelogError, RefusedAnswer)):
         return error
-    # A name may look like a status, and obstore quotes names.
     text = str(error).partition("Debug source:")[0]
-    if path:
+    if any(form.search(path) for form in (_STATUS, _CODE, _OF_TOKEN)):
+        # obstore quotes names, and this one looks like a status. Other names stay: a short one is in other words too.
         text = text.replace(path, "")
-    is_of_token = any(words in text for words in _OF_TOKEN)
+    is_of_token = _OF_TOKEN.search(text) is not None
     status = _STATUS.search(text)
     number = next((group for group in status.groups() if group), "") if status is not None else ""
     if is_of_token:
@@ -153,7 +154,7 @@ def meaning(
             location=location,
             without_effect=first_answer,
         )
-    if status in (401, 403):
+    if status in (401, 403) or (status == 404 and code in words.no_rights):
         message = (
             f"may not {verb} {location}: the store refuses these credentials ({code or status}); check them, and "
             f"grant {words.rights} there"

@@ -249,7 +249,9 @@ class CloudStore:
         check_prefix(prefix)
         full_prefix, full_after = self.prefix + prefix, self.prefix + after if after else ""
         folder, _, name = full_prefix.rpartition("/")
-        start = max(full_after, full_prefix[:-1] if name else "", key=str.encode)
+        # obstore refuses the names `.` and `..`. Then the whole folder is listed.
+        before_prefix = full_prefix[:-1] if name and name[:-1] not in (".", "..") else ""
+        start = max(full_after, before_prefix, key=str.encode)
         entries = (
             _without_next_folder(self._in_order(folder, start))
             if self.lists_in_order
@@ -360,6 +362,11 @@ class CloudStore:
         tag, size = self.stamp_of(key)
 
         def fetch(first: int, end: int) -> bytes:
+            # An answer has to be whole within a time, so a large object takes several.
+            parts = range(first, end, PART_SIZE_BYTES)
+            return b"".join(fetch_part(start, min(start + PART_SIZE_BYTES, end)) for start in parts)
+
+        def fetch_part(first: int, end: int) -> bytes:
             try:
                 data = self._read(key, (first, end), f'"{tag}"')[0]
             except Exception as error:

@@ -46,6 +46,7 @@ READS: dict[str, Callable[[Table], object]] = {
     "another partition": lambda table: table.scan(filter=col("day") == 1).to_arrow(),
     "a delete": lambda table: table.delete(col("id") == 1),
     "a compaction": lambda table: table.compact(),
+    "changes": lambda table: table.changes(1).to_arrow(),
 }
 
 

@@ -14,6 +14,8 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog, Table
+from lakelog.catalog.core.schema.types import AtomicType, Field
+from lakelog.catalog.core.writes.store_assignment import stored
 from lakelog.log.errors import InvalidInput
 
 UTC = dt.UTC
@@ -55,6 +57,9 @@ STORED: list[tuple[str, str, Any]] = [
     ("text", "0.0000001", "0.0000001"),
     ("text", "true", "true"),
     ("text", "DATE '2026-02-01'", "2026-02-01"),
+    ("text", "DATE '9999-12-31'", "9999-12-31"),
+    ("text", "DATE '10000-01-01'", "+10000-01-01"),
+    ("text", "DATE '40000-01-01'", "+40000-01-01"),
     ("day", "TIMESTAMP '2026-02-01 23:59:59.5'", dt.date(2026, 2, 1)),
     ("day", "TIMESTAMP '1969-12-31 23:00:00'", dt.date(1969, 12, 31)),
     ("time", "DATE '2026-02-01'", dt.datetime(2026, 2, 1, tzinfo=UTC)),
@@ -111,6 +116,40 @@ def test_a_value_out_of_range_is_an_error(table: Table, column: str, text: str) 
 def test_a_type_that_spark_does_not_assign_is_refused(table: Table, column: str, text: str) -> None:
     with pytest.raises(InvalidInput, match="which Spark does not assign to it either: write .*(CAST|DATE)"):
         table.update({column: text})
+
+
+@pytest.mark.parametrize("infinity", ["infinity", "-infinity"])
+@pytest.mark.parametrize(
+    ("column", "type"), [("day", "DATE"), ("time", "TIMESTAMPTZ"), ("local", "TIMESTAMP"), ("text", "DATE")]
+)
+def test_infinity_is_refused(table: Table, column: str, type: str, infinity: str) -> None:
+    # Other readers would show a date of the year 5881580, or a time of the year 294247.
+    with pytest.raises(InvalidInput, match="is infinity, which only DuckDB has: write"):
+        table.update({column: f"CAST('{infinity}' AS {type})"})
+    with pytest.raises(InvalidInput, match="is infinity"):
+        merged(table, column, f"CAST('{infinity}' AS {type})")
+
+
+def test_the_day_of_the_earliest_time_is_a_day_long_ago() -> None:
+    earliest = pa.array([-(2**63), None], pa.int64()).cast(pa.timestamp("us"))
+    days = stored(earliest, Field(id=1, physical="d", name="d", type=AtomicType("date")))
+    assert days.cast(pa.int32()).to_pylist() == [-106_751_992, None]
+
+
+def test_a_struct_that_lacks_a_field_is_refused_as_by_spark(catalog: Catalog) -> None:
+    place = pa.struct([("city", pa.string()), ("zip", pa.string())])
+    table = catalog.create_table("s", pa.schema([("id", pa.int64()), ("place", place)]))
+    table = table.append(pa.table({"id": [1], "place": pa.array([{"city": "Rome", "zip": "1"}], place)}))
+    for value in ("{'city': 'Paris'}", {"city": "Paris"}):
+        with pytest.raises(InvalidInput, match=r"no field place.zip, .*: give the field, or NULL for it"):
+            table.update({"place": value})
+    source = pa.table({"id": [1], "place": [{"city": "Paris"}]})
+    with pytest.raises(InvalidInput, match=r"no field place.zip"):
+        table.merge(source, on="id").when_matched_update({"place": "source.place"}).execute()
+    table = table.update({"place": "{'zip': NULL, 'city': 'Paris'}"})
+    assert table.to_arrow()["place"].to_pylist() == [{"city": "Paris", "zip": None}]
+    table = table.update({"place": {"city": "Oslo", "zip": None}})
+    assert table.update({"place": None}).to_arrow()["place"].to_pylist() == [None]
 
 
 def test_a_column_of_the_source_is_cast_if_a_clause_names_it_and_checked_if_not(table: Table) -> None:

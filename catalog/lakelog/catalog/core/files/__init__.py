@@ -47,7 +47,7 @@ from lakelog.catalog.core.files.deletion_vectors import (
     inline_deletes,
 )
 from lakelog.catalog.core.files.file_set import FileSet
-from lakelog.catalog.core.files.file_tables import converted, empty, joined, without
+from lakelog.catalog.core.files.file_tables import converted, empty, joined, live_twice, without
 from lakelog.catalog.core.files.leaves import Fetch
 from lakelog.catalog.core.files.manifests import Entries, contents
 from lakelog.catalog.core.files.puffin import (
@@ -123,6 +123,7 @@ __all__ = [
     "inline_deletes",
     "is_elsewhere",
     "joined",
+    "live_twice",
     "lower_text",
     "measured_columns",
     "names_from_json",

@@ -60,7 +60,12 @@ def check_distinct(tables: Sequence[pa.Table]) -> None:
         return
     counts = pc.value_counts(paths.combine_chunks())
     [path] = counts.filter(pc.greater(counts.field("counts"), 1)).slice(0, 1).field("values").to_pylist()
-    raise FormatError(
+    raise live_twice(path)
+
+
+def live_twice(path: str) -> FormatError:
+    """Return the error about a file that a commit has added although it was live."""
+    return FormatError(
         f"the file {shortened(path)} is live twice, because a commit has added a file that was live before: run "
         "lakelog fsck, find that commit with lakelog history, and roll the table back to a version before it"
     )

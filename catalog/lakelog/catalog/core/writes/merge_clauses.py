@@ -29,7 +29,7 @@ from lakelog.catalog.core.writes.sql.expressions import (
     listed,
     parsed,
 )
-from lakelog.catalog.core.writes.store_assignment import stored
+from lakelog.catalog.core.writes.store_assignment import stored, whole
 from lakelog.log.errors import InvalidInput
 
 
@@ -73,8 +73,13 @@ class ConstantValue:
         return recast(value, plain_type(value.type, ("value",)), ("value",)).take(pa.repeat(0, count))
 
     def stored(self, field: Field, count: int) -> pa.Array:
-        """Return `times` in the type of a column, if a number of Python's has no such type."""
+        """Return `times` in the type of a column, if a number of Python's has no such type.
+
+        Raises InvalidInput if a struct lacks a field.
+        """
         values = self.times(count)
+        if not isinstance(field.type, AtomicType):
+            return whole(values, field)
         is_number = isinstance(self.value, float | Decimal) and not isinstance(self.value, bool)
         if is_number and isinstance(field.type, AtomicType) and field.type.family in _ROUNDED:
             return stored(values, field)

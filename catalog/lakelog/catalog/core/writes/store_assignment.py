@@ -3,8 +3,8 @@
 An expression has a type of its own, which Spark casts by its rules of store assignment (ANSI): numbers to any
 type of number, dates and times to each other, and numbers, booleans and dates to text. Digits that do not fit
 behind the point are cut off in an integer, and rounded (half up) in a DECIMAL. A value out of range is an
-error, and so is a text for any other type. Times are in UTC. Rows that a user appends are never changed in
-value (see `conform`).
+error, and so is a text for any other type. Times are in UTC. DuckDB's infinite dates and times are refused,
+and structs that lack a field. Rows that a user appends are never changed in value (see `conform`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,6 +30,9 @@ _TEXTS = ("string", COLLATED, "char", "varchar")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 _DIGITS_MAX = 76
 """The digits of Arrow's longest decimals."""
+_DAY_US = 86_400_000_000
+_YEAR_0, _YEAR_10000 = -719_528, 2_932_897
+"""The first days of the years 0 and 10000, since 1970."""
 
 
 def stored(array: pa.Array, field: Field) -> pa.Array:
@@ -40,7 +44,27 @@ def stored(array: pa.Array, field: Field) -> pa.Array:
     return reshape(array, field.type, (field.name,), _STORE)
 
 
-class _StoreRules(ConformRules):
+def whole(array: pa.Array, field: Field) -> pa.Array:
+    """Return nested values of Python's as appended rows have them. Raises InvalidInput if a struct lacks a field."""
+    return reshape(array, field.type, (field.name,), _WHOLE)
+
+
+class _WholeStructs(ConformRules):
+    def missing(self, field: Field, length: int, path: ColumnPath) -> pa.Array:
+        raise InvalidInput(
+            f"the value has no field {dotted(path)}, which Spark does not assign either: give the field, or NULL for it"
+        )
+
+
+class _StoreRules(_WholeStructs):
+    def atomic(self, array: pa.Array, type: AtomicType, path: ColumnPath) -> pa.Array:
+        if _is_infinite(array):
+            raise InvalidInput(
+                f"the column {dotted(path)} is of type {type}, and a value is infinity, which only DuckDB has: "
+                "write a date or a time, or NULL"
+            )
+        return super().atomic(array, type, path)
+
     def _cast(self, array: pa.Array, type: AtomicType, target: pa.DataType, path: ColumnPath) -> pa.Array:
         cast = _cast_of(array.type, type)
         if cast is None:
@@ -61,7 +85,7 @@ class _StoreRules(ConformRules):
         return InvalidInput(f"{both} Spark does not assign to it either: {_instead(type)}")
 
 
-_STORE = _StoreRules()
+_STORE, _WHOLE = _StoreRules(), _WholeStructs()
 _DUCKDB_NAMES = {
     "byte": "TINYINT",
     "short": "SMALLINT",
@@ -143,20 +167,48 @@ def _decimal_of_floating(array: pa.Array, target: pa.DataType) -> pa.Array:
         return pa.array([to_decimal(value) for value in array.to_pylist()], target)
 
 
+def _is_infinite(array: pa.Array) -> bool:
+    """Return whether a date or a time is DuckDB's infinity: the greatest number of its type, or minus that."""
+    if not (_is.is_date32(array.type) or _is.is_timestamp(array.type)):
+        return False
+    bits = array.type.bit_width
+    limits = pc.min_max(array.cast(pa.int32() if bits == 32 else pa.int64())).as_py()
+    return bool(limits["max"] == 2 ** (bits - 1) - 1 or limits["min"] == 1 - 2 ** (bits - 1))
+
+
 def _text(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if _is.is_date(array.type):
+        return _text_of_dates(array.cast(pa.date32()), target)
     if _is.is_decimal(array.type):
         values = (None if value is None else format(value, "f") for value in array.to_pylist())
         return pa.array(values, target)
     return array.cast(target)
 
 
+def _text_of_dates(array: pa.Array, target: pa.DataType) -> pa.Array:
+    days = array.cast(pa.int32())
+    limits = pc.min_max(days).as_py()
+    if limits["min"] is None or (limits["min"] >= _YEAR_0 and limits["max"] < _YEAR_10000):
+        return array.cast(target)
+    # Arrow has no text for years beyond 32767. Spark's text of a longer year has a sign.
+    texts = np.datetime_as_string(days.fill_null(0).to_numpy().astype("datetime64[D]"))
+    both = zip(days.to_pylist(), texts.tolist(), strict=True)
+    return pa.array(
+        (None if day is None else f"{'+' if day >= _YEAR_10000 else ''}{text}" for day, text in both), target
+    )
+
+
 def _time(array: pa.Array, target: pa.DataType) -> pa.Array:
     if _is.is_date(target):
-        naive = array.cast(pa.timestamp("us")) if _is.is_timestamp(array.type) else array
+        if not _is.is_timestamp(array.type):
+            return array.cast(target)
+        times_us = array.cast(pa.timestamp("us")).cast(pa.int64())
+        # Arrow's own floor_temporal overflows near the earliest time.
+        days = np.floor_divide(times_us.fill_null(0).to_numpy(), _DAY_US)
         return (
-            pc.floor_temporal(naive, unit="day").cast(target)
-            if _is.is_timestamp(naive.type)
-            else naive.cast(target)
+            pa.array(days, mask=times_us.is_null().to_numpy(zero_copy_only=False))
+            .cast(pa.int32())
+            .cast(target)
         )
     if _is.is_date(array.type):
         return array.cast(pa.timestamp("us")).cast(target)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelog.catalog.core.files import CONSTANTS, DELETES, FIRST_ROW, FOOTER, NAMES, VERSION
+from lakelog.catalog.core.files import CONSTANTS, DELETES, FIRST_ROW, FOOTER, NAMES, VERSION, live_twice
 from lakelog.catalog.core.logs import CommitFiles, TableHead, files_of_commits
 from lakelog.catalog.core.schema import Schema
 from lakelog.catalog.core.state import (
@@ -115,7 +115,8 @@ def file_diffs(head: TableHead, first: int, last: int, before: Callable[[], Tabl
 
     `before` returns the version before `first`. It is called only if a file of that version is removed or
     changed, or if the table was rolled back. Raises NotFound if a version has expired, or belongs to another
-    table. Makes a GET for each version.
+    table, and FormatError if a version adds a file that an earlier version has added. Makes a GET for each
+    version.
     """
     steps: list[_Step] = []
     schemas: list[tuple[int, Schema]] = []
@@ -216,6 +217,8 @@ def _entries_at(head: TableHead, paths: set[str]) -> list[FileEntry]:
 def _paired(steps: Sequence[_Step], live: dict[str, FileEntry]) -> Iterator[FileDiff]:
     for step in steps:
         removed_entries = [live.pop(path) for path in step.removed]
+        for path in live.keys() & step.added.keys():
+            raise live_twice(path)
         live.update(step.added)
         if step.operations and MOVING.issuperset(step.operations):
             # Rows have only moved, each with its id and its version.
