@@ -1,5 +1,7 @@
 """The XML interface of Google Cloud Storage before fake-gcs-server, which has JSON and a part of XML.
 
+Requests of the JSON interface, which Google's connector for Hadoop makes, are passed on as they are.
+
 obstore speaks XML. fake-gcs-server refuses its PUTs, and its XML lists have no pages. So PUTs become uploads
 with metadata, which honour `ifGenerationMatch` (its simple uploads ignore it), lists become JSON's, and refusals get
 Google's codes. Reads and deletes are passed on as they are. Whether a key is taken is decided by fake-gcs-server alone.
@@ -7,6 +9,7 @@ Google's codes. Reads and deletes are passed on as they are. Whether a key is ta
 
 from __future__ import annotations
 
+import base64
 import http.client
 import itertools
 import json
@@ -22,6 +25,7 @@ from tests.patience import PATIENCE_S
 
 BOUNDARY = "lakelog-part"
 CODES = {403: "AccessDenied", 412: "PreconditionFailed", 416: "InvalidRange"}
+JSON_PATHS = ("/storage/v1/", "/upload/storage/", "/download/storage/", "/batch/storage/")
 PAGE = 10
 """Keys of a page: few, so that each test's lists go on beyond one page."""
 
@@ -57,20 +61,49 @@ class _Handler(BaseHTTPRequestHandler):
         return
 
     def _serve(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self._body()
         parts = urlsplit(self.path)
+        if self.path.startswith(JSON_PATHS):
+            return self._pass_on(body)
         query = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
         bucket, _, key = unquote(parts.path.lstrip("/")).partition("/")
         if "list-type" in query:
             return self._list(bucket, query)
         if self.command in ("PUT", "POST"):
             return self._write(bucket, key, query, body)
-        status, headers, answer = self._ask(self.command, parts.path, headers=dict(self.headers.items()))
+        request_headers = dict(self.headers.items())
+        if "If-Match" in request_headers:
+            request_headers["If-Match"] = _changed_tag(request_headers["If-Match"], from_xml=True)
+        status, headers, answer = self._ask(self.command, parts.path, headers=request_headers)
+        headers = {
+            name: _changed_tag(value) if name.lower() == "etag" else value for name, value in headers.items()
+        }
         if status == 404 and self.command == "DELETE":
             headers = {}
         self._answer(status, answer, headers, bucket)
 
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do_PATCH = _serve
+
+    def _body(self) -> bytes:
+        if "chunked" not in self.headers.get("Transfer-Encoding", ""):
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        chunks = []
+        while size := int(self.rfile.readline().partition(b";")[0], 16):
+            chunks.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(chunks)
+
+    def _pass_on(self, body: bytes) -> None:
+        status, headers, answer = self._ask(self.command, self.path, body, dict(self.headers.items()))
+        self.send_response_only(status)
+        for name, value in headers.items():
+            if name.lower() not in ("content-length", "transfer-encoding", "connection"):
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(answer)
 
     def _write(self, bucket: str, key: str, query: dict[str, str], body: bytes) -> None:
         if "uploads" in query:
@@ -93,8 +126,13 @@ class _Handler(BaseHTTPRequestHandler):
         asked = {"uploadType": "multipart"}
         if "x-goog-if-generation-match" in self.headers and not self.server.ignores_conditions:
             asked["ifGenerationMatch"] = self.headers["x-goog-if-generation-match"]
-        head = f"--{BOUNDARY}\r\nContent-Type: application/json\r\n\r\n{json.dumps({'name': key})}\r\n"
-        middle = f"--{BOUNDARY}\r\nContent-Type: application/octet-stream\r\n\r\n"
+        metadata = {"name": key}
+        for name, header in (("contentType", "Content-Type"), ("cacheControl", "Cache-Control")):
+            if header in self.headers:
+                metadata[name] = self.headers[header]
+        head = f"--{BOUNDARY}\r\nContent-Type: application/json\r\n\r\n{json.dumps(metadata)}\r\n"
+        kind = metadata.get("contentType", "application/octet-stream")
+        middle = f"--{BOUNDARY}\r\nContent-Type: {kind}\r\n\r\n"
         status, _, answer = self._ask(
             "POST",
             f"/upload/storage/v1/b/{bucket}/o?{urlencode(asked)}",
@@ -103,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
         if status != 200:
             return self._answer(status, answer, {}, bucket)
-        tag = f'"{json.loads(answer).get("etag", "")}"'
+        tag = _changed_tag(json.loads(answer).get("md5Hash", ""))
         if "uploadId" in query:
             return self._xml(
                 f"<CompleteMultipartUploadResult><ETag>{escape(tag)}</ETag></CompleteMultipartUploadResult>"
@@ -124,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         page = json.loads(answer)
         objects = "".join(
             f"<Contents><Key>{escape(entry['name'])}</Key><Size>{entry.get('size', 0)}</Size>"
-            f'<ETag>"{escape(entry.get("md5Hash", ""))}"</ETag>'
+            f"<ETag>{escape(_changed_tag(entry.get('md5Hash', '')))}</ETag>"
             f"<LastModified>{entry['updated']}</LastModified></Contents>"
             for entry in page.get("items", ())
             if entry["name"] != after
@@ -148,7 +186,7 @@ class _Handler(BaseHTTPRequestHandler):
             kept = {
                 name: value
                 for name, value in (headers or {}).items()
-                if name.lower() not in ("host", "content-length", "connection")
+                if name.lower() not in ("host", "content-length", "connection", "transfer-encoding")
             }
             connection.request(command, path, body or None, {**kept, "Host": self.server.target})
             answer = connection.getresponse()
@@ -176,6 +214,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(answer)
+
+
+def _changed_tag(tag: str, *, from_xml: bool = False) -> str:
+    """Return an ETag of the other interface. Both are an MD5: hexadecimal in XML, base64 in fake-gcs-server's JSON."""
+    text = tag.strip('"')
+    if from_xml:
+        return f'"{base64.b64encode(bytes.fromhex(text)).decode()}"'
+    return f'"{base64.b64decode(text).hex()}"'
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import org.apache.spark.sql.lakelog.changes.{LakeChangelog, TableChanges}
 import org.apache.spark.sql.lakelog.columns.{Constraints, GeneratedColumns, OldRowValues}
 import org.apache.spark.sql.lakelog.constraints.LakeConstraints
 import org.apache.spark.sql.lakelog.functions.LakeFunctions
-import org.apache.spark.sql.lakelog.internals.{ColumnInternals, ErrorInternals, Failures, LakelogFailure, S3Access, SchemaInternals, SettingInternals, StatementInternals}
+import org.apache.spark.sql.lakelog.internals.{CloudAccess, ColumnInternals, ErrorInternals, Failures, LakelogFailure, S3Access, SchemaInternals, SettingInternals, StatementInternals}
 import org.apache.spark.sql.lakelog.internals.seam.{Changelog, ChangelogContext, Constraint, NewerStagingCatalog, Relation, TableInfo, Tables, TableSummary, Transaction, TransactionalCatalogPlugin, TransactionInfo}
 import org.apache.spark.sql.lakelog.names.{CatalogNames, Locations}
 import org.apache.spark.sql.lakelog.procedures.{LakeProcedure, ProcedureDeclaration, ProcedureJobs}
@@ -56,9 +56,10 @@ class LakeCatalog extends NewerStagingCatalog with CatalogAccess with LakeFuncti
       this, LakeCatalog.connection(options), SettingInternals.following(s"spark.sql.catalog.$name."))
     if (!options.contains("warehouse")) {
       throw Failures.invalid(
-        s"The catalog $name has no warehouse: set spark.sql.catalog.$name.warehouse to a folder or an s3:// url.")
+        s"The catalog $name has no warehouse: set spark.sql.catalog.$name.warehouse to a folder or the url of a bucket.")
     }
     S3Access.check(options("warehouse"))
+    CloudAccess.check(options("warehouse"))
   }
 
   override def name: String = catalogName

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -18,9 +19,12 @@ from tests import cloud_servers, s3_servers
 from tests.cloud_servers import CloudServer
 
 from lakelog.catalog import Catalog, NotFound, StorageError, Table, col
+from lakelog.catalog.core.logs import WarehouseStores
 from lakelog.cli.main import run
 from lakelog.log import open_store, wait_for_background
 from lakelog.log.doctor import CheckVerdict, examine
+from lakelog.log.stores import list_stamps
+from lakelog.rest import BucketTree
 
 pytestmark = pytest.mark.s3
 ROWS = pa.table({"id": [1, 2, 3], "name": ["a", "ü", "c/d"]})
@@ -88,6 +92,23 @@ def test_one_transaction_commits_to_stores_of_two_kinds(catalog: Catalog, tmp_pa
             transaction.load_table(name).append(ROWS)
     for name in ("here", "elsewhere"):
         assert catalog.load_table(name).to_arrow() == ROWS
+
+
+def test_one_transaction_commits_to_both_clouds(cloud: CloudServer, catalog: Catalog, tmp_path: Path) -> None:
+    other_name = next(
+        name for name in cloud_servers.NAMES if (name == "azurite") == cloud.url.startswith("gs:")
+    )
+    with cloud_servers.running(other_name, tmp_path / "objects") as second_server:
+        both = Catalog(catalog.warehouse, options={**cloud.options, **second_server.options})
+        both.create_table("here", ROWS.schema)
+        both.create_table("elsewhere", ROWS.schema, location=f"{second_server.url}/{uuid4().hex}/t")
+        with both.begin() as transaction:
+            for name in ("here", "elsewhere"):
+                transaction.load_table(name).append(ROWS)
+        for name in ("here", "elsewhere"):
+            assert both.load_table(name).to_arrow() == ROWS
+        assert not both.fsck().found
+        wait_for_background()
 
 
 def test_a_backup_in_a_folder_is_restored_there_and_back(
@@ -169,13 +190,35 @@ def test_the_doctor_finds_a_server_that_ignores_conditions(
     assert list(open_store(url, cloud.options).list_after("")) == []
 
 
-def test_a_catalog_for_readers_of_iceberg_is_not_published_there(
+def test_a_catalog_for_readers_of_iceberg_is_published_there(
     cloud: CloudServer, catalog: Catalog, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    catalog.create_table("t", ROWS.schema).append(ROWS)
+    catalog.create_namespace("shop")
+    catalog.create_namespace(("shop", "inner"))
+    metadata = catalog.create_table("shop.t", ROWS.schema).append(ROWS).export_iceberg().url
+    catalog.create_table("shop.inner.u", ROWS.schema)
     (endpoint,) = cloud.options.values()
-    assert run(["publish", "--warehouse", catalog.warehouse, "--endpoint", endpoint]) == 1
-    assert "cannot hold a published catalog" in capfd.readouterr().err
+    command = ["publish", "--warehouse", catalog.warehouse, "--endpoint", endpoint]
+    assert run(command) == 0
+    # obstore takes no control character, which the key of a namespace inside another has.
+    assert "no key for a namespace inside another" in "".join(capfd.readouterr())
+    tree = open_store(f"{catalog.warehouse}/_rest", cloud.options)
+    document = json.loads(tree.get("v1/namespaces/shop/tables/t") or b"")
+    assert document["metadata-location"] == metadata
+    assert json.loads(tree.get("v1/namespaces") or b"") == {"namespaces": [["shop"]]}
+    stamps_before = dict(list_stamps(tree, ""))
+    catalog.drop_table("shop.t")
+    assert run([*command, "--json"]) == 0
+    stamps_after = dict(list_stamps(tree, ""))
+    assert stamps_before.keys() - stamps_after.keys() == {"v1/namespaces/shop/tables/t"}
+    if cloud.url.startswith("gs:"):
+        # An ETag is the MD5 there, so a new process writes what has changed alone.
+        changed = {key for key, stamp in stamps_after.items() if stamps_before.get(key) != stamp}
+        assert changed == {"v1/namespaces/shop/tables"}
+        address = f"{endpoint}/{catalog.warehouse.removeprefix('gs://')}/_rest/v1/namespaces"
+        assert BucketTree(WarehouseStores(catalog.warehouse, cloud.options), tree.url).uri in address
+        with urllib.request.urlopen(address) as answer:
+            assert answer.headers["Content-Type"] == "application/json"
 
 
 def test_a_missing_bucket_names_itself(cloud: CloudServer) -> None:

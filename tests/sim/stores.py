@@ -76,6 +76,8 @@ FAULTS = (
     "late",
     "denied",
 )
+_PARTIAL = {"500", "closed"}
+"""Failures after which a part of a batch of deletes is done."""
 _BEFORE = {"500", "503", "409", "timeout", "closed"}
 CRASHES, STALLS, FAILED, LOST, LATE, CLOCKS = FAULTS_BY_KIND = (
     "crashes",
@@ -134,12 +136,23 @@ class UnreliableStore:
 
     def delete(self, keys: Sequence[str]) -> None:
         if keys:
-            self._write(keys[0], lambda: self._truth.delete(keys))
+            half = keys[: len(keys) // 2]
+            self._write(keys[0], lambda: self._truth.delete(keys), lambda: self._truth.delete(half))
 
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
         self._begin()
-        self._read_fault(prefix)
-        return self._truth.list_after(prefix, after)
+        breaks = self._fault() in _BEFORE
+        return self._listed(prefix, after, breaks=breaks)
+
+    def _listed(self, prefix: str, after: str, *, breaks: bool) -> Iterator[str]:
+        """Yield keys, a failed list some of them: each page is a request, and a later page may fail."""
+        keys = list(self._truth.list_after(prefix, after))
+        if not breaks:
+            yield from keys
+            return
+        self._truth.faults[FAILED] += 1
+        yield from keys[: len(keys) // 2]
+        raise StorageError(f"closed while listing {prefix}", location=prefix)
 
     def open_input(self, key: str) -> BinaryIO:
         self._begin()
@@ -176,12 +189,17 @@ class UnreliableStore:
             self._truth.faults[FAILED] += 1
             raise StorageError(f"{fault} on reading {key}", location=key)
 
-    def _write(self, key: str, effect: Callable[[], None]) -> str | None:
+    def _write(
+        self, key: str, effect: Callable[[], None], partial_effect: Callable[[], None] = lambda: None
+    ) -> str | None:
+        """Write, with a fault now and then. A batch of deletes that fails may have a partial effect, as on Azure."""
         self._begin()
         fault = self._fault()
         if fault is not None:
             self._truth.faults[_kind(fault)] += 1
         if fault in _BEFORE:
+            if fault in _PARTIAL:
+                partial_effect()
             raise StorageError(f"{fault} before writing {key}", location=key)
         if fault == "denied":
             raise PermissionDenied(f"403 on writing {key}", location=key)

@@ -10,6 +10,7 @@ _RACES = "rows/test_row_races.py::test_changes_of_other_rows_of_one_file_go_thro
 TESTS = {
     "AdapterLog": "test_child.py::test_a_child_killed_while_idle_is_started_again",
     "CheckpointMark": "streaming/test_sink.py::test_a_checkpoint_past_a_restored_table_is_refused",
+    "CloudAccess": "test_clouds.py::test_credentials_for_azure_are_named_by_their_variables",
     "ColumnInternals": "sql/test_create.py::test_like_copies_clustering_and_order_and_no_rows",
     "ConditionColumns": "sql/test_constraints.py::test_a_check_holds_for_every_write",
     "ErrorInternals": "sql/test_create.py::test_an_external_table_has_to_have_a_location",

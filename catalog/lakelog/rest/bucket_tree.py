@@ -35,7 +35,7 @@ class BucketTree:
         if not isinstance(store, DocumentStore):
             raise InvalidInput(
                 f"{self.url} cannot hold a published catalog, whose objects lie at and below one name: give the URL "
-                "of a bucket of S3, or run lakelog serve"
+                "of a bucket, or run lakelog serve"
             )
         self._store: ObjectStore = store
         self._documents: DocumentStore = store
@@ -48,7 +48,7 @@ class BucketTree:
         return self._documents.address_of(self._prefix)
 
     def takes(self, path: str) -> bool:
-        """Return whether a key can be as long as this path's."""
+        """Return whether the store can have a key of this path."""
         return self._documents.takes_document(f"{self._prefix}{path}")
 
     def digest_of(self, data: bytes) -> str:

@@ -200,7 +200,7 @@ class _Round:
 
     def _spaces(self, name: Identifier) -> Iterator[_Space]:
         """Yield a namespace and those below it, except the root and namespaces that are dropped during the walk."""
-        if not self._takes(name, f"{_path_of_namespace(name)}/tables"):
+        if name and not self._takes(name, f"{_path_of_namespace(name)}/tables"):
             return
         self._done.failed.pop(name, None)
         try:
@@ -249,7 +249,10 @@ class _Round:
         if any(map(_NO_PART.search, name)):
             why = "a part of its name cannot be one part of an object's key: rename it, or use lakelog serve"
         elif not self._tree.takes(path):
-            why = "its name is too long for an object's key: use shorter ones, or lakelog serve"
+            if self._tree.takes(path.replace(documents.SEPARATOR, "-")):
+                why = "this store has no key for a namespace inside another: use lakelog serve"
+            else:
+                why = "its name is too long for an object's key: use shorter ones, or lakelog serve"
         if why is not None:
             self._done.left_out[name] = why
         return why is None

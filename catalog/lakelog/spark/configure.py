@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import lakelog
 from lakelog.log import canonical_url
 from lakelog.log.errors import InvalidInput
+from lakelog.spark.cloud_connectors import CONNECTORS, connector_settings
 from lakelog.spark.jar import jar_path
-from lakelog.spark.s3a import PACKAGES_KEY, S3A_CLASS, packages_line, s3_settings, spark_defaults
+from lakelog.spark.s3a import EXCLUDES_KEY, PACKAGES_KEY, packages_line, spark_defaults
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,13 +47,17 @@ class SparkSettings(TypedDict, total=False):
     added, for a Spark that has it itself or by `spark.jars.packages`. With `session_catalog`, Spark's own
     `spark_catalog` has the warehouse's tables too, in addition to its own. `s3a` says whether Spark, if it
     has no S3A of Hadoop, gets it for a warehouse on S3 by `spark.jars.packages`. Then Spark also uses the
-    catalog's S3 settings for its other files there. It is True by default. None stands for the default.
+    catalog's S3 settings for its other files there. It is True by default. It says the same for the
+    connectors of Google Cloud Storage and Azure. `gcs_endpoint` and `azure_endpoint` name other servers for
+    those. None stands for the default.
     """
 
     name: str
     endpoint: str | None
     region: str | None
     path_style: bool | None
+    gcs_endpoint: str | None
+    azure_endpoint: str | None
     fsync: bool | None
     as_of: str | None
     as_of_namespace: str | None
@@ -69,20 +74,24 @@ class SparkSettings(TypedDict, total=False):
 NOT_OF_THE_CATALOG = ("name", "python", "jar", "session_catalog", "s3a")
 """Settings of the session itself. All others are options of the catalog, of the same names."""
 
+WITH_UNDERSCORE = ("path_style", "gcs_endpoint", "azure_endpoint")
+"""Options of stores. The catalog's options for Spark spell them as stores do."""
+
 
 def spark_conf(warehouse: str | os.PathLike[str], **given: Unpack[SparkSettings]) -> dict[str, str]:
-    """Return the settings for a catalog in `warehouse`, a folder or an s3:// URL; see `SparkSettings`.
+    """Return the settings for a catalog in `warehouse`, a folder or a bucket's URL; see `SparkSettings`.
 
     `spark.sql.extensions` gives the session lakelog's additions to Spark's SQL. Add other extensions with
     commas. The settings have to be made before the JVM starts. Packages that Spark's `spark-defaults.conf`
     names stay.
     """
-    return _settings(warehouse, given, spark_defaults())
+    return settings_beside(warehouse, given, spark_defaults())
 
 
-def _settings(
+def settings_beside(
     warehouse: str | os.PathLike[str], given: SparkSettings, present: Mapping[str, str]
 ) -> dict[str, str]:
+    """Return the settings of `spark_conf` for a Spark that has other settings. Packages there stay."""
     unknown_settings = sorted(given.keys() - SparkSettings.__annotations__.keys())
     if unknown_settings:
         raise TypeError(
@@ -109,7 +118,7 @@ def _settings(
     options = {"warehouse": canonical_url(os.fspath(warehouse)), "python": executable}
     for key, value in given.items():
         if value is not None and key not in NOT_OF_THE_CATALOG:
-            options[key if key == "path_style" else key.replace("_", "-")] = _text(key, value)
+            options[key if key in WITH_UNDERSCORE else key.replace("_", "-")] = _text(key, value)
     adapter = os.fspath(jar_path() if jar is None else jar)
     settings = ({"spark.jars": adapter} if adapter else {}) | {"spark.sql.extensions": EXTENSIONS_CLASS}
     if executable == sys.executable and (folders := own_folders()):
@@ -120,7 +129,10 @@ def _settings(
         settings[prefix] = implementation
         settings |= {f"{prefix}.{key}": value for key, value in options.items()}
     if given.get("s3a") is not False:
-        settings |= s3_settings(options["warehouse"], options, present)
+        connector = connector_settings(options["warehouse"], options, present)
+        if connector_jar := connector.pop("spark.jars", ""):
+            connector["spark.jars"] = ",".join(filter(None, [settings.get("spark.jars"), connector_jar]))
+        settings |= connector
     return settings
 
 
@@ -160,7 +172,7 @@ def configure(
     another builder has made such a session in between.
     """
     present = {key: str(value) for key, value in getattr(builder, "_options", {}).items()}
-    settings = _settings(warehouse, given, spark_defaults() | present)
+    settings = settings_beside(warehouse, given, spark_defaults() | present)
     python_is_free = given.get("python") is None
     settings |= _taken_over(settings, python_is_free=python_is_free)
     for key, value in settings.items():
@@ -177,7 +189,7 @@ def configure(
             return make()
         except RuntimeError as error:
             if PACKAGES_KEY in settings and "JAVA_GATEWAY_EXITED" in str(error):
-                raise _not_fetched() from error
+                raise _not_fetched(settings) from error
             raise
 
     # Between here and the session, another builder can make a session.
@@ -202,7 +214,7 @@ def _taken_over(settings: Mapping[str, str], *, python_is_free: bool) -> dict[st
     session_settings = dict(session.conf.getAll)
     if EXTENSIONS_CLASS not in session_settings.get("spark.sql.extensions", "").split(","):
         raise _without_lakelog()
-    _check_s3a(settings, session._jvm)
+    _check_connector(settings, session._jvm)
     python_settings: dict[str, str] = {}
     for catalog in (key for key in settings if key not in LISTS and settings[key] in CATALOG_CLASSES):
         python = f"{catalog}.python"
@@ -242,25 +254,44 @@ def _check_jvm(settings: Mapping[str, str]) -> None:
     jvm = getattr(SparkContext, "_jvm", None)
     if jvm is not None and not jvm.org.apache.spark.util.Utils.classIsLoadable(CATALOG_CLASS):
         raise _without_lakelog()
-    _check_s3a(settings, jvm)
+    _check_connector(settings, jvm)
 
 
-def _check_s3a(settings: Mapping[str, str], jvm: Any) -> None:
-    """Check that the JVM of this process was started with the packages of these settings."""
-    needs_s3a = PACKAGES_KEY in settings and jvm is not None
-    if needs_s3a and not jvm.org.apache.spark.util.Utils.classIsLoadable(S3A_CLASS):
+def _check_connector(settings: Mapping[str, str], jvm: Any) -> None:
+    """Check that the JVM of this process was started with the connector for the warehouse of these settings."""
+    connector = CONNECTORS.get(_scheme(settings))
+    brings = PACKAGES_KEY in settings or "gcs-connector" in settings.get("spark.jars", "")
+    if jvm is None or connector is None or not brings:
+        return
+    name, connector_class = connector
+    if not jvm.org.apache.spark.util.Utils.classIsLoadable(connector_class):
         raise InvalidInput(
-            "Spark was started in this process without Hadoop's S3A, through which it reads and writes S3, and takes "
-            "packages at its start only: start the process anew, and call configure for the warehouse on S3 before "
-            f"its first session is made; or start it with {packages_line()}"
+            f"Spark was started in this process without {name}, through which it reads and writes the warehouse, and "
+            "takes packages at its start only: start the process anew, and call configure for that warehouse before "
+            f"its first session is made; or start it with {_line(settings)}"
         )
 
 
-def _not_fetched() -> InvalidInput:
+def _scheme(settings: Mapping[str, str]) -> str:
+    """Return the scheme of the warehouse of these settings. "" if they have none."""
+    catalogs = [key for key in settings if settings[key] in CATALOG_CLASSES]
+    return settings.get(f"{catalogs[0]}.warehouse", "").partition("://")[0] if catalogs else ""
+
+
+def _line(settings: Mapping[str, str]) -> str:
+    """Return the settings that bring the connector for the warehouse of these settings."""
+    if _scheme(settings) == "s3":
+        return packages_line()
+    keys = ["spark.jars"] if _scheme(settings) == "gs" else [PACKAGES_KEY, EXCLUDES_KEY]
+    return " ".join(f"--conf {key}={settings[key]}" for key in keys if key in settings)
+
+
+def _not_fetched(settings: Mapping[str, str]) -> InvalidInput:
+    name, _ = CONNECTORS.get(_scheme(settings), CONNECTORS["s3"])
     return InvalidInput(
-        "Spark did not start, for the reason that it printed above. If it could not fetch Hadoop's S3A, let it reach "
+        f"Spark did not start, for the reason that it printed above. If it could not fetch {name}, let it reach "
         "Maven Central, or another repository by spark.jars.repositories; or put these packages, with all that they "
-        f"need, into its folder jars or into spark.jars, with s3a=False: {packages_line()}"
+        f"need, into its folder jars or into spark.jars, with s3a=False: {_line(settings)}"
     )
 
 
@@ -273,5 +304,6 @@ def _without_lakelog() -> InvalidInput:
 
 
 def _added(present: str, value: str) -> str:
-    """Return a list setting, separated by commas, with `value` as its last part."""
-    return ",".join([*(part for part in present.split(",") if part and part != value), value])
+    """Return a list setting, separated by commas, with the parts of `value` as its last parts."""
+    parts = value.split(",")
+    return ",".join([*(part for part in present.split(",") if part and part not in parts), *parts])

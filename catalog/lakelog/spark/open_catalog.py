@@ -24,7 +24,7 @@ from lakelog.spark.requests.base import LoadedTableRequest, Request, UserStateme
 if TYPE_CHECKING:
     from lakelog.catalog.looking.changelog import Changelog
 
-STORE = frozenset({"endpoint", "region", "path_style", "fsync"})
+STORE = frozenset({"endpoint", "region", "path_style", "fsync", "gcs_endpoint", "azure_endpoint"})
 SETTINGS = STORE | {
     "warehouse",
     "as-of",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from lakelog.log.errors import NotFound
@@ -79,7 +79,7 @@ def s3_settings(warehouse: str, options: Mapping[str, str], present: Mapping[str
         if option in options
     }
     settings = {key: value for key, value in (_OF_SPARK | of_bucket).items() if key not in present}
-    return settings | _packages(present)
+    return settings | added_packages("hadoop-aws", packages, EXCLUDED, present)
 
 
 def packages_line(hadoop: str | None = None) -> str:
@@ -91,20 +91,30 @@ def packages_line(hadoop: str | None = None) -> str:
     return f"--conf {PACKAGES_KEY}={','.join(fitting)} --conf {EXCLUDES_KEY}={','.join(EXCLUDED)}"
 
 
-def _packages(present: Mapping[str, str]) -> dict[str, str]:
-    if any("hadoop-aws" in present.get(key, "") for key in ("spark.jars", PACKAGES_KEY)):
-        return {}
+def added_packages(
+    part: str,
+    packages_of: Callable[[str], tuple[str, ...]],
+    excluded: tuple[str, ...],
+    present: Mapping[str, str],
+) -> dict[str, str]:
+    """Return the settings by which Spark fetches a connector, in addition to the packages of `present`.
+
+    `part` is a part of the name of the connector's jar. Empty if Spark has the connector, or a Hadoop that the
+    packages do not fit. Then the adapter names fitting packages.
+    """
     hadoop = hadoop_of_spark()
-    if hadoop is None or _has_s3a():
-        # It has S3A, or a Hadoop that these packages do not fit. Then the adapter names fitting packages.
+    if hadoop is None or has_connector(part, present):
         return {}
-    package_settings = {PACKAGES_KEY: packages(hadoop), EXCLUDES_KEY: EXCLUDED}
+    package_settings = {PACKAGES_KEY: packages_of(hadoop), EXCLUDES_KEY: excluded}
     return {key: ",".join(_joined(present.get(key, ""), values)) for key, values in package_settings.items()}
 
 
-def _has_s3a() -> bool:
+def has_connector(part: str, present: Mapping[str, str]) -> bool:
+    """Return whether these settings, or Spark's folder of jars, have a jar or package whose name has that part."""
+    if any(part in present.get(key, "") for key in ("spark.jars", PACKAGES_KEY)):
+        return True
     try:
-        return any(spark_jars().glob("hadoop-aws*.jar"))
+        return any(spark_jars().glob(f"{part}*.jar"))
     except NotFound:
         return False
 

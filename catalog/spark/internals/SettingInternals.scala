@@ -62,6 +62,7 @@ private[lakelog] object SettingInternals {
    */
   def hadoopConf(location: String, settings: Map[String, String]): Configuration = {
     S3Access.check(location)
+    CloudAccess.check(location)
     val configuration = hadoopConf
     settings.foreach { case (key, value) =>
       configuration.set(key, value)
@@ -69,6 +70,7 @@ private[lakelog] object SettingInternals {
         configuration.set(s"fs.s3a.bucket.$bucket.${key.stripPrefix("fs.s3a.")}", value)
       }
     }
+    CloudAccess.complete(location, configuration)
     configuration
   }
 

@@ -5,7 +5,7 @@ import java.util.Locale
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.connector.catalog.Identifier
-import org.apache.spark.sql.lakelog.internals.Failures
+import org.apache.spark.sql.lakelog.internals.{CloudAccess, Failures}
 
 /** Where tables are: how paths differ from names, and how Hadoop spells lakelog's urls. */
 private[lakelog] object Locations {
@@ -32,8 +32,11 @@ private[lakelog] object Locations {
     Option(uri.getScheme).map(_.toLowerCase(Locale.ROOT)) match {
       case None | Some("file") => uri.getPath
       case Some("s3" | "s3a" | "s3n") => s"s3://${uri.getAuthority}${uri.getPath}"
+      case Some("gs") => s"gs://${uri.getAuthority}${uri.getPath}"
+      case Some("abfs" | "abfss") => s"abfss://${uri.getAuthority}${uri.getPath}"
       case Some(other) =>
-        throw Failures.unsupported(s"The scheme $other is not supported: $path. Use a local path or an s3:// url.")
+        throw Failures.unsupported(
+          s"The scheme $other is not supported: $path. Use a local path, or a url of s3://, gs:// or abfss://.")
     }
   }
 
@@ -47,7 +50,8 @@ private[lakelog] object Locations {
 
   /**
    * Hadoop's settings that make S3A use the endpoint, region and path style of the catalog, and the usual AWS chain of
-   * credentials, as the log does: the two are one identity. S3 deletes up to a thousand objects by one request.
+   * credentials, as the log does: the two are one identity. S3 deletes up to a thousand objects by one request. For
+   * other clouds see `CloudAccess`.
    */
   def hadoopSettings(options: Map[String, String]): Map[String, String] = {
     val credentials =
@@ -55,6 +59,7 @@ private[lakelog] object Locations {
     val endpoint = options.get("endpoint").map("fs.s3a.endpoint" -> _)
     val region = options.get("region").map("fs.s3a.endpoint.region" -> _)
     val pathStyle = options.get("path_style").map("fs.s3a.path.style.access" -> _)
-    (credentials ++ endpoint ++ region ++ pathStyle).toMap + (DeletedByOneRequest -> "1000")
+    (credentials ++ endpoint ++ region ++ pathStyle).toMap + (DeletedByOneRequest -> "1000") ++
+      CloudAccess.settings(options)
   }
 }

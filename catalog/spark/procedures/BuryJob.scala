@@ -93,8 +93,9 @@ private[lakelog] object VersionBurier {
       try out.write(data)
       catch {
         case broken: Throwable =>
-          // To close it would put what was written of it.
-          out.abort()
+          // To close it would put what was written of it. Some stores cannot abort: then it stays open.
+          try out.abort()
+          catch { case _: UnsupportedOperationException => }
           throw broken
       }
       out.close()

@@ -9,10 +9,11 @@ import click
 
 from lakelog.cli import answer
 from lakelog.cli.options import Choice, Place, takes_place
+from lakelog.log.stores import endpoint_option
 from lakelog.spark import SparkSettings
-from lakelog.spark import spark_conf as settings_for
+from lakelog.spark.configure import settings_beside
 from lakelog.spark.open_catalog import MAINTENANCES, PROPOSALS, STATEMENT_TEXTS
-from lakelog.spark.s3a import EXCLUDES_KEY, PACKAGES_KEY
+from lakelog.spark.s3a import PACKAGES_KEY, spark_defaults
 from lakelog.spark.stored_code import SETTINGS as STORED_CODE
 
 
@@ -38,12 +39,12 @@ from lakelog.spark.stored_code import SETTINGS as STORED_CODE
     "--packages",
     default="",
     metavar="NAMES",
-    help="Your own packages, beside those of S3A. Give them here: Spark's own --packages replaces lakelog's.",
+    help="Your own packages, beside lakelog's. Give them here: Spark's own --packages replaces lakelog's.",
 )
 @click.option(
     "--s3a/--no-s3a",
     default=None,
-    help="Whether Spark fetches Hadoop's S3A for a warehouse on S3 if it has none, as it does by default.",
+    help="Whether Spark gets the connector of the warehouse's cloud if it has none, as it does by default.",
 )
 @click.option(
     "--as-of",
@@ -100,14 +101,24 @@ def spark_conf(place: Place, jars: str, packages: str, **given: Unpack[SparkSett
     If a value has a space in it, such as a path, the shell would split the settings there. They are printed with quotes
     then, for eval: eval "spark-sql $(lakelog spark-conf --warehouse …)"
     """
-    given |= {"endpoint": place.endpoint, "region": place.region, "path_style": place.path_style or None}
-    settings = settings_for(place.required_warehouse, **given)
+    server = {endpoint_option(place.required_warehouse): place.endpoint}
+    given |= {
+        "endpoint": server.get("endpoint"),
+        "gcs_endpoint": server.get("gcs_endpoint"),
+        "azure_endpoint": server.get("azure_endpoint"),
+        "region": place.region,
+        "path_style": place.path_style or None,
+    }
+    own_lists = {"spark.jars": jars, PACKAGES_KEY: packages}
+    defaults = spark_defaults()
+    combined_lists = {
+        key: ",".join(filter(None, [value, defaults.get(key)])) for key, value in own_lists.items()
+    }
+    settings = settings_beside(place.required_warehouse, given, defaults | combined_lists)
     if jar_paths := [*filter(None, jars.split(",")), *filter(None, [settings.get("spark.jars")])]:
         settings["spark.jars"] = ",".join(jar_paths)
-    if "hadoop-aws" in jars + packages:
-        settings = {key: value for key, value in settings.items() if key not in (PACKAGES_KEY, EXCLUDES_KEY)}
     if packages:
-        settings[PACKAGES_KEY] = ",".join(filter(None, [packages, settings.get(PACKAGES_KEY)]))
+        settings.setdefault(PACKAGES_KEY, combined_lists[PACKAGES_KEY])
     if place.as_json:
         answer.in_json(dict(settings))
         return

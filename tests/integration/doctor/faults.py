@@ -1,22 +1,33 @@
-"""Stores that each have one fault."""
+"""Stores that each have one fault: mixins for a store in memory, or in a cloud."""
 
 from __future__ import annotations
 
 import errno
 import os
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from tests.patience import wait_until
 
 from lakelog.log import MemoryStore, PermissionDenied, StorageError
 from lakelog.log.doctor.races import RACERS, TRIES
 
+if TYPE_CHECKING:
+    Base = MemoryStore
+else:
+    Base = object
 
-class Racy(MemoryStore):
+
+def in_memory(kind: type[MemoryStore]) -> type[MemoryStore]:
+    """Return a store in memory with a fault."""
+    return cast(type[MemoryStore], type(kind.__name__, (kind, MemoryStore), {}))
+
+
+class Racy(Base):
     """Looks, and writes a moment later, as servers without atomic conditions do."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *place: Any, **options: Any) -> None:
+        super().__init__(*place, **options)
         self._looked: list[str] = []
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
@@ -30,7 +41,7 @@ class Racy(MemoryStore):
         return True
 
 
-class Unconditional(MemoryStore):
+class Unconditional(Base):
     """Ignores the condition."""
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
@@ -38,18 +49,18 @@ class Unconditional(MemoryStore):
         return True
 
 
-class SameBytes(MemoryStore):
+class SameBytes(Base):
     """Takes a second request with the same bytes for a success, and so another writer's."""
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         return super().put_if_absent(key, data) or self._objects[key] == data
 
 
-class Remembering(MemoryStore):
+class Remembering(Base):
     """Never frees a key for creation."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *place: Any, **options: Any) -> None:
+        super().__init__(*place, **options)
         self._taken: set[str] = set()
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
@@ -62,7 +73,7 @@ class Remembering(MemoryStore):
         super().put(key, data)
 
 
-class Small(MemoryStore):
+class Small(Base):
     """A gateway with a limit for one request."""
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
@@ -71,25 +82,25 @@ class Small(MemoryStore):
         return super().put_if_absent(key, data)
 
 
-class Losing(MemoryStore):
+class Losing(Base):
     """Says that it has created an object, and has not, now and then."""
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         return ("races/0001" in key and key not in self._objects) or super().put_if_absent(key, data)
 
 
-class Vanishing(MemoryStore):
+class Vanishing(Base):
     """Refuses what is not there."""
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         return "races/0001" not in key and super().put_if_absent(key, data)
 
 
-class NothingRemembered(MemoryStore):
+class NothingRemembered(Base):
     """A cache before the store remembers that an object was not there."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *place: Any, **options: Any) -> None:
+        super().__init__(*place, **options)
         self._absent: set[str] = set()
 
     def get(self, key: str) -> bytes | None:
@@ -101,23 +112,23 @@ class NothingRemembered(MemoryStore):
         return data
 
 
-class FirstRemembered(MemoryStore):
+class FirstRemembered(Base):
     """A cache before the store has the first version that was read."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._read: dict[str, bytes] = {}
+    def __init__(self, *place: Any, **options: Any) -> None:
+        super().__init__(*place, **options)
+        self._first_read: dict[str, bytes] = {}
 
     def get(self, key: str) -> bytes | None:
         data = super().get(key)
-        return None if data is None else self._read.setdefault(key, data)
+        return None if data is None else self._first_read.setdefault(key, data)
 
 
-class GhostsRead(MemoryStore):
+class GhostsRead(Base):
     """Returns what was deleted."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *place: Any, **options: Any) -> None:
+        super().__init__(*place, **options)
         self._ghosts: dict[str, bytes] = {}
 
     def get(self, key: str) -> bytes | None:
@@ -129,7 +140,7 @@ class GhostsRead(MemoryStore):
         super().delete(keys)
 
 
-class GhostsListed(MemoryStore):
+class GhostsListed(Base):
     """Lists what was deleted a moment ago."""
 
     _ghosts: dict[str, int]
@@ -145,11 +156,11 @@ class GhostsListed(MemoryStore):
         super().delete(keys)
 
 
-class ListedLate(MemoryStore):
+class ListedLate(Base):
     """Lists an object from the second list on."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *place: Any, **options: Any) -> None:
+        super().__init__(*place, **options)
         self._known: set[str] = set()
 
     def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
@@ -159,28 +170,28 @@ class ListedLate(MemoryStore):
             self._known.add(key)
 
 
-class Unordered(MemoryStore):
+class Unordered(Base):
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
         return iter(sorted(super().list_after(prefix, after), key=str.lower, reverse=True))
 
 
-class FromTheStart(MemoryStore):
+class FromTheStart(Base):
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
         return super().list_after(prefix)
 
 
-class Keeping(MemoryStore):
+class Keeping(Base):
     """Deletes nothing, and says nothing of it."""
 
     def delete(self, keys: Sequence[str]) -> None:
         return
 
 
-class Refusing(MemoryStore):
+class Refusing(Base):
     """Refuses one action."""
 
-    def __init__(self, action: str) -> None:
-        super().__init__()
+    def __init__(self, action: str, *place: Any, **options: Any) -> None:
+        super().__init__(*place, **options)
         self._action = action
 
     def _may(self, action: str) -> None:
@@ -210,7 +221,7 @@ class Refusing(MemoryStore):
         super().delete(keys)
 
 
-class Full(MemoryStore):
+class Full(Base):
     """Takes no more from the second race on, as a disk without space."""
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
@@ -221,11 +232,11 @@ class Full(MemoryStore):
         return super().put_if_absent(key, data)
 
 
-class Silent(MemoryStore):
+class Silent(Base):
     """Answers nothing about one key for as long as racers ask."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *place: Any, **options: Any) -> None:
+        super().__init__(*place, **options)
         self._unanswered = iter(range(2 * RACERS * TRIES))
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
@@ -241,7 +252,7 @@ class Silent(MemoryStore):
             raise StorageError("no answer", location=key)
 
 
-class Cutting(MemoryStore):
+class Cutting(Base):
     """Returns the beginning of large objects."""
 
     def get(self, key: str) -> bytes | None:
@@ -249,16 +260,16 @@ class Cutting(MemoryStore):
         return data and data[:1_000_000]
 
 
-class WithoutFolders(MemoryStore):
+class WithoutFolders(Base):
     def list_folders(self, prefix: str) -> list[str]:
         return []
 
 
-class OldSizes(MemoryStore):
+class OldSizes(Base):
     """Lists the size that an object had first."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *place: Any, **options: Any) -> None:
+        super().__init__(*place, **options)
         self._sizes: dict[str, int] = {}
 
     def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
@@ -266,7 +277,7 @@ class OldSizes(MemoryStore):
             yield key, self._sizes.setdefault(key, size)
 
 
-class Inventing(MemoryStore):
+class Inventing(Base):
     """Lists and returns an object before there is one."""
 
     def get(self, key: str) -> bytes | None:
@@ -277,7 +288,7 @@ class Inventing(MemoryStore):
         yield from sizes or ([(f"{prefix}invented", 1)] if "reads/" in prefix else [])
 
 
-class NeverAbsent(MemoryStore):
+class NeverAbsent(Base):
     """Answers a read of what is not there by a page of its own."""
 
     def get(self, key: str) -> bytes | None:
@@ -285,12 +296,12 @@ class NeverAbsent(MemoryStore):
         return b"<html>" if data is None else data
 
 
-class Garbling(MemoryStore):
+class Garbling(Base):
     def get(self, key: str) -> bytes | None:
         data = super().get(key)
         return data and data[::-1]
 
 
-class NeverFree(MemoryStore):
+class NeverFree(Base):
     def put_if_absent(self, key: str, data: bytes) -> bool:
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from tests.integration.doctor import faults
@@ -71,9 +71,9 @@ def not_good(found: dict[str, StoreCheck]) -> dict[str, str]:
     ],
 )
 def test_a_store_with_a_fault_is_bad_by_the_check_that_is_about_it(
-    kind: Callable[[], MemoryStore], bad: set[str]
+    kind: type[MemoryStore], bad: set[str]
 ) -> None:
-    report = report_of(kind())
+    report = report_of(kind() if kind is MemoryStore else faults.in_memory(kind)())
     assert {name for name, check in report.items() if check.verdict is CheckVerdict.BAD} == bad
     for name in bad:
         assert report[name].what and report[name].todo
@@ -91,10 +91,8 @@ def test_a_store_with_a_fault_is_bad_by_the_check_that_is_about_it(
         (faults.Silent, "32 of 32 racers could not find out who created 0001", "not reliable enough"),
     ],
 )
-def test_a_race_says_what_was_seen_and_what_follows(
-    kind: Callable[[], MemoryStore], seen: str, todo: str
-) -> None:
-    store = kind()
+def test_a_race_says_what_was_seen_and_what_follows(kind: type[MemoryStore], seen: str, todo: str) -> None:
+    store = faults.in_memory(kind)()
     keys = [f"races/{number:04}" for number in range(2)]
     check = races.judge("race", races.threads(store, store, keys, 10_000_000), "32")
     assert check.verdict is CheckVerdict.BAD and seen in check.what and todo in check.todo
@@ -184,7 +182,7 @@ def test_a_success_behind_a_refusal_is_found_by_its_bytes() -> None:
 def test_each_right_is_reported_by_its_name_and_what_needs_it_is_unknown(
     action: str, verdict: CheckVerdict
 ) -> None:
-    store = faults.Refusing(action)
+    store = faults.in_memory(faults.Refusing)(action)
     report = report_of(store)
     other_texts = {"get what is absent"} if action == "get" else set()
     refused_names = {

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lakelog.log import InvalidInput, PermissionDenied, StorageError, canonical_url, open_store
+from lakelog.log import InvalidInput, PermissionDenied, StorageError, Unsupported, canonical_url, open_store
+from lakelog.log.costs import CostTally, tallied
 from lakelog.log.stores import endpoint_option
 from lakelog.log.stores.cloud_errors import (
     AZURE,
@@ -73,6 +74,15 @@ def test_options_are_known_and_keys_are_no_options() -> None:
         open_store(HOME, {"account_key": "secret"})
     assert endpoint_option("gs://bucket") == "gcs_endpoint" and endpoint_option(HOME) == "azure_endpoint"
     assert endpoint_option("s3://bucket") == endpoint_option("/folder") == "endpoint"
+
+
+@pytest.mark.parametrize("host", ["storage.googleapis.com", "bucket.storage.googleapis.com:443"])
+def test_googles_s3_interface_is_refused_before_the_first_commit(host: str) -> None:
+    store = open_store("s3://bucket/w", {"endpoint": f"https://{host}"})
+    tally = CostTally()
+    with tallied(tally), pytest.raises(Unsupported, match="has no condition for a put; use gs://bucket"):
+        store.put_if_absent("a", b"x")
+    assert not tally.requests
 
 
 @pytest.mark.parametrize(("url", "advice"), [("gs://bucket/w", "gcloud auth"), (f"{HOME}/w", "az login")])

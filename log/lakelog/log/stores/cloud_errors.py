@@ -37,6 +37,10 @@ class CloudWords:
     """Codes of a 404 for an absent bucket."""
     taken: frozenset[tuple[int, str]]
     """Status and code of a conditional put whose key is taken. An empty code stands for any code."""
+    one_name: frozenset[str]
+    """Codes of a 409 for an object at a folder's name, or below an object, with a hierarchical namespace."""
+    retained: frozenset[tuple[int, str]]
+    """Status and code of a put or a delete that a retention rule or a hold of the bucket refuses."""
     rights: str
     credentials: str
     endpoint_option: str
@@ -49,6 +53,8 @@ GOOGLE = CloudWords(
     absent=frozenset({"NoSuchKey"}),
     no_bucket=frozenset({"NoSuchBucket"}),
     taken=frozenset({(412, "")}),
+    one_name=frozenset(),
+    retained=frozenset({(403, "RetentionPolicyNotMet"), (403, "ObjectUnderActiveHold")}),
     rights="storage.objects.get, create, delete and list",
     credentials="set GOOGLE_APPLICATION_CREDENTIALS, run gcloud auth application-default login, or use a host with a "
     "service account",
@@ -59,6 +65,8 @@ AZURE = CloudWords(
     absent=frozenset({"BlobNotFound"}),
     no_bucket=frozenset({"ContainerNotFound", "FilesystemNotFound"}),
     taken=frozenset({(412, ""), (409, "BlobAlreadyExists")}),
+    one_name=frozenset({"ResourceTypeMismatch", "PathConflict", "PathAlreadyExists", "ParentNotFound"}),
+    retained=frozenset({(409, "BlobImmutableDueToPolicy")}),
     rights="the role Storage Blob Data Contributor",
     credentials="set AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_CLIENT_ID with its tenant and secret, "
     "AZURE_USE_AZURE_CLI=true after az login, or use a host with a managed identity",
@@ -136,6 +144,13 @@ def meaning(
         return StorageError(
             f"cannot {verb} {location}: there is no bucket or container {bucket!r}{at_server}; create it, or correct "
             "the location",
+            location=location,
+            without_effect=first_answer,
+        )
+    if (status, code) in words.retained:
+        return StorageError(
+            f"cannot {verb} {location}: a retention rule or a hold of the bucket {bucket!r} keeps it ({code}); lakelog "
+            "replaces some objects, and maintenance deletes others: remove the rule",
             location=location,
             without_effect=first_answer,
         )

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any, BinaryIO, TypeVar, cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from lakelog.log.clocks import StoreClock, host_clock_us, steady_clock_us
 from lakelog.log.costs import asked, read, waiting
-from lakelog.log.errors import LakelogError, NotFound, StorageError, Unsupported
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound, StorageError, Unsupported
 from lakelog.log.grammar import DOCTOR_FOLDER, check_key, check_prefix
 from lakelog.log.ids import new_id
 from lakelog.log.options import LogOptions
@@ -33,7 +33,7 @@ from lakelog.log.stores.cloud_errors import (
 )
 from lakelog.log.stores.copying import Stamp
 from lakelog.log.stores.ranges import ObjectRange
-from lakelog.log.stores.s3_errors import http_status
+from lakelog.log.stores.s3_errors import error_code, http_status
 from lakelog.log.stores.s3_input import S3Input
 from lakelog.log.stores.store import ObjectStore
 
@@ -44,6 +44,10 @@ PARTS_AT_ONCE = 4
 IN_PARTS_BYTES = 4 * PART_SIZE_BYTES
 """Objects of this size and larger are written in parts."""
 LIST_PAGE = 1000
+KEY_SIZE_MAX = 1024
+"""Bytes of a key of Google, and characters of a key of Azure, with the store's prefix."""
+DOCUMENT_HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-cache"}
+"""Without the second, Google lets public objects be read from caches for an hour."""
 CLOCK_FOR_US = 15 * 60 * 1_000_000
 """The server is asked for its time again after this time."""
 
@@ -51,7 +55,7 @@ T = TypeVar("T")
 
 
 class CloudStore:
-    """See ObjectStore and StampedStore."""
+    """See ObjectStore, StampedStore and DocumentStore."""
 
     is_bucket = True
 
@@ -176,6 +180,43 @@ class CloudStore:
         except Exception as error:
             raise self._failure("write", key, error) from error
 
+    def address_of(self, prefix: str) -> str:
+        return "/".join(
+            [self.server + urlsplit(self.client.endpoint).path.rstrip("/"), self.client.bucket]
+            + [quote(part.strip("/")) for part in (self.prefix, prefix) if part]
+        )
+
+    def takes_document(self, key: str) -> bool:
+        """Return whether a key can be as long as this key, and has no control characters. obstore refuses those."""
+        try:
+            check_key(key)
+        except InvalidInput:
+            return False
+        return len((self.prefix + key).encode()) <= KEY_SIZE_MAX
+
+    def put_document(self, key: str, data: bytes) -> str:
+        def ask(store: Any, path: str) -> str:
+            import obstore
+
+            result = obstore.put(store, path, data, attributes=DOCUMENT_HEADERS, use_multipart=False)
+            return _tag(result["e_tag"])
+
+        try:
+            return self._send("put", key, ask, written=len(data))
+        except Exception as error:
+            if http_status(error) == 409 and error_code(error) in self.client.words.one_name:
+                raise Unsupported(
+                    f"{self.url} cannot hold {key!r}: the account has a hierarchical namespace, with no objects at and "
+                    "below one name; publish to another object store, or run lakelog serve"
+                ) from error
+            raise self._failure("write", key, error) from error
+
+    def delete_document(self, key: str) -> None:
+        self.delete([key])
+
+    def list_tags(self, prefix: str) -> Iterator[tuple[str, str]]:
+        return ((key, str(stamp[0])) for key, stamp in self._list(prefix, ""))
+
     def stamp_of(self, key: str) -> Stamp:
         def ask(store: Any, path: str) -> Stamp:
             import obstore
@@ -211,7 +252,11 @@ class CloudStore:
         # obstore refuses the names `.` and `..`. Then the whole folder is listed.
         before_prefix = full_prefix[:-1] if name and name[:-1] not in (".", "..") else ""
         start = max(full_after, before_prefix, key=str.encode)
-        entries = self._in_order(folder, start) if self.lists_in_order else self._sorted(folder, start)
+        entries = (
+            _without_next_folder(self._in_order(folder, start))
+            if self.lists_in_order
+            else self._sorted(folder, start)
+        )
         for path, stamp in entries:
             if path.startswith(full_prefix):
                 if path.encode() > full_after.encode():
@@ -226,8 +271,10 @@ class CloudStore:
             failure = None
             try:
                 for entry in self._pages(folder, start):
-                    attempt, start = 1, str(entry["path"])
-                    yield start, _stamp(entry)
+                    # obstore shows an object a/b/, which stands for a folder, as a/b: too late, or beside a/b.
+                    if str(entry["path"]).encode() > start.encode():
+                        attempt, start = 1, str(entry["path"])
+                        yield start, _stamp(entry)
             except LakelogError:
                 raise
             except Exception as error:
@@ -248,7 +295,7 @@ class CloudStore:
             except Exception as error:
                 failure = answer_of("list", error, folder, attempt - 1)
             else:
-                return iter(sorted(entries, key=lambda entry: entry[0].encode()))
+                return iter(sorted(_without_folders(entries), key=lambda entry: entry[0].encode()))
             self._pause_or_raise(failure, folder, attempt)
             attempt += 1
 
@@ -445,8 +492,31 @@ class AzureStore(CloudStore):
         super().__init__(root, azure_client(container, host, endpoint), options)
 
 
+def _without_folders(entries: list[tuple[str, Stamp]]) -> list[tuple[str, Stamp]]:
+    """Return the entries without empty objects that stand for folders. Hadoop's ABFS makes these above its files."""
+    folders = {path[:end] for path, _ in entries for end in range(len(path)) if path[end] == "/"}
+    return [entry for entry in entries if int(entry[1][1]) > 0 or entry[0] not in folders]
+
+
+def _without_next_folder(entries: Iterator[tuple[str, Stamp]]) -> Iterator[tuple[str, Stamp]]:
+    """Yield the entries without empty objects that stand for the folder of the next entry."""
+    held_back: tuple[str, Stamp] | None = None
+    for entry in entries:
+        if held_back is not None and not entry[0].startswith(f"{held_back[0]}/"):
+            yield held_back
+        held_back = entry if int(entry[1][1]) == 0 else None
+        if held_back is None:
+            yield entry
+    if held_back is not None:
+        yield held_back
+
+
 def _stamp(meta: Any) -> Stamp:
-    return str(meta["e_tag"] or "").removeprefix("W/").strip('"'), int(meta["size"])
+    return _tag(meta["e_tag"]), int(meta["size"])
+
+
+def _tag(text: str | None) -> str:
+    return str(text or "").removeprefix("W/").strip('"')
 
 
 def _can_be_repeated(failure: Exception) -> bool:

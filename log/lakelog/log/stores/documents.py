@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 class DocumentStore(Protocol):
     """A bucket whose objects have HTTP addresses.
 
-    Keys may contain control characters, unlike the port's keys. An object may have a name that is a prefix of
-    other objects' paths.
+    Keys may contain control characters if `takes_document` says so, unlike the port's keys. An object may have a
+    name that is a prefix of other objects' paths.
     """
 
     def address_of(self, prefix: str) -> str:
@@ -17,7 +17,7 @@ class DocumentStore(Protocol):
         ...
 
     def takes_document(self, key: str) -> bool:
-        """Return whether a key can be as long as this key."""
+        """Return whether the store can have this key, by its length and its characters."""
         ...
 
     def put_document(self, key: str, data: bytes) -> str:

@@ -35,6 +35,7 @@ KEY_SIZE_MAX = 1024
 END_BYTES = 64 * 1024
 """The bytes that are read from the end of a Parquet file on opening: most footers, and all of small files."""
 
+GOOGLE_HOST = "storage.googleapis.com"
 _DOCUMENT = {"ContentType": "application/json", "CacheControl": "no-cache"}
 _CONTENT_RANGE = re.compile(r"bytes [0-9]+-([0-9]+)/([0-9]+)")
 
@@ -104,6 +105,12 @@ class S3Store:
         raise self.failure("read", part.key, answer) from answer
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
+        host = urlsplit(self._endpoint or "").hostname or ""
+        if host == GOOGLE_HOST or host.endswith(f".{GOOGLE_HOST}"):
+            # Its S3 interface ignores the condition, so two writers could replace each other's commits.
+            raise Unsupported(
+                f"{self.url} cannot hold a log: Google's S3 interface has no condition for a put; use gs://{self._bucket}"
+            )
         try:
             # A single request, never a multipart upload, because only it certainly holds the condition.
             self.call("put_object", key, Body=data, IfNoneMatch="*")
