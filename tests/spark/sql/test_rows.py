@@ -10,6 +10,7 @@ from pyspark.sql.functions import expr, lit
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 from tests.spark.sql.rows import MODES, in_mode, in_one_mode
+from tests.spark.versions import evolving_writes
 
 in_both_modes = pytest.mark.parametrize("mode", MODES)
 BUCKETS = "PARTITIONED BY (bucket(2, id), truncate(1, k))"
@@ -260,6 +261,7 @@ def test_all_columns_and_fields_that_a_merge_adds_come_with_its_rows(lake, mode,
     assert lake.frame("SELECT * FROM lake.t").columns == ["id", "s", "n", "d"]
 
 
+@evolving_writes
 def test_an_insert_adds_several_columns_and_fields_at_once(lake):
     lake.sql("CREATE TABLE lake.t (id BIGINT, s STRUCT<a: INT>)")
     lake.sql("INSERT INTO lake.t VALUES (1, struct(1))")
@@ -310,6 +312,7 @@ def texts_keep_their_lengths(lake, table, evolving):
 
 
 @pytest.mark.adapter
+@evolving_writes
 def test_writes_that_add_columns_keep_texts_of_stated_lengths(lake):
     lake.sql(f"CREATE TABLE lake.t (id INT, {TEXTS})")
     insert = "INSERT WITH SCHEMA EVOLUTION INTO lake.t"

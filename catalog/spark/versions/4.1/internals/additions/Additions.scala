@@ -15,7 +15,7 @@ private[lakelog] object Additions {
   val inOtherWords: String => Option[OtherWords] = ChangesClauses.inOtherWords
 
   /** Rules that see a plan before Spark resolves any of it. */
-  val early: Seq[SparkSession => Rule[LogicalPlan]] = Seq(ChangesClauses, ViewStatements, FunctionCalls)
+  val early: Seq[SparkSession => Rule[LogicalPlan]] = Seq(ChangesClauses, ViewStatements, FunctionCalls, LeftOutColumns)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Seq(ViewRelations, ChangesFound, FunctionCalls.Resolution)
