@@ -1,6 +1,6 @@
 """The Spark that runs the tests, and marks for tests of features that only some Sparks have.
 
-`scripts/programs/spark_features.py` makes the table of docs/compatibility.md from the marks `needs_spark`.
+A mark `name = needs_spark(…)` stands here. `scripts/docs` writes the table of docs/compatibility.md from all of them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 SPARK_4_3 = SPARK >= (4, 3)
 SPARK_4_2 = SPARK >= (4, 2)
 SPARK_4_1 = SPARK >= (4, 1)
-only_where_spark_computes = pytest.mark.skipif(
-    not SPARK_4_3, reason="Spark computes the values of generated columns from 4.3 on"
-)
 
 
 def needs_spark(
@@ -58,3 +55,4 @@ def read_changes(reader: DataFrameReader | DataStreamReader, table: str) -> Data
 evolving_writes = needs_spark(
     "4.2", "`INSERT WITH SCHEMA EVOLUTION`, `mergeSchema`", "needs Spark 4.2|Spark 4.2 or newer only"
 )
+only_where_spark_computes = needs_spark("4.3", "generated columns", "(?i)generat")

@@ -7,6 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
@@ -44,7 +45,7 @@ private final class LakeParser(
       try method.invoke(parser, arguments: _*)
       catch {
         case failed: InvocationTargetException =>
-          val others = text.filter(_ => LakeParser.ofPlans(method.getName)).filter(_ => isSyntax(failed.getCause))
+          val others = text.filter(_ => LakeParser.ofQueries(method.getName)).filter(_ => isSyntax(failed.getCause))
           others.flatMap(inOtherWords) match {
             case Some(words) => again(parser, method, arguments, words)
             case None => throw declared(failed.getCause, arguments)
@@ -61,6 +62,7 @@ private final class LakeParser(
     val others = arguments.map { case _: String => words.text; case other => other }
     try method.invoke(parser, others: _*) match {
         case plan: LogicalPlan => words.restored(plan)
+        case expression: Expression => words.restored(expression)
         case other => other
       }
     catch {
@@ -120,8 +122,8 @@ private[lakelog] object LakeParser {
     "replace" -> Seq(Seq("TABLE")),
     "show" -> Seq(Seq("COLUMNS", "IN"), Seq("COLUMNS", "FROM")))
 
-  /** The methods that make a plan of a whole text. */
-  private val ofPlans: Set[String] = Set("parsePlan", "parsePlanWithParameters", "parseQuery")
+  /** The methods whose texts may have queries in them. */
+  private val ofQueries: Set[String] = Set("parsePlan", "parsePlanWithParameters", "parseQuery", "parseExpression")
 
   /** `inOtherWords` says what Spark's parser is to read in place of a text that it has refused, if anything. */
   def apply(

@@ -2,6 +2,7 @@ package org.apache.spark.sql.lakelog.internals.statements
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.parser.ParseException
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.Origin
@@ -21,6 +22,8 @@ private[lakelog] trait OtherWords {
 
   /** The plan of this text, with the texts that it keeps as they were written. */
   def restored(plan: LogicalPlan): LogicalPlan
+
+  def restored(expression: Expression): Expression
 
   /** The same error about the written text. */
   final def about(error: ParseException): ParseException = {

@@ -9,12 +9,12 @@ import scala.util.matching.Regex
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.expressions.{Alias, Cast}
-import org.apache.spark.sql.catalyst.plans.logical.{AlterViewAs, CreateUserDefinedFunction, CreateView, LogicalPlan, OneRowRelation, Project}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, OneRowRelation, Project}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SessionState
 import org.apache.spark.sql.lakelog.internals.{Failures, SchemaInternals}
 import org.apache.spark.sql.lakelog.internals.seam.{ChangelogRange, Changes, ChangesAsked}
-import org.apache.spark.sql.lakelog.internals.statements.{EarlyRewrite, LakeNames, OtherWords}
+import org.apache.spark.sql.lakelog.internals.statements.{EarlyRewrite, LakeNames}
 import org.apache.spark.sql.types.TimestampType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -28,36 +28,14 @@ private[lakelog] object ChangesClauses extends EarlyRewrite {
   private val Key = "lakelog.changes"
   private val Replaced: Regex = raw"WITH \('lakelog\.changes' = '([A-Za-z0-9_-]+)'(?:, |\))".r
 
-  /** The text with options in place of such clauses; None if it has none. */
-  def inOtherWords(text: String): Option[OtherWords] = {
-    val clauses = ClauseScanner(text)
-    if (clauses.isEmpty) None else Some(new WithOptions(text, clauses))
+  /** Options in the place of such clauses. */
+  def replacements(text: String): Seq[Replacement] = ClauseScanner(text).map { clause =>
+    val encoded = Base64.getUrlEncoder.withoutPadding.encodeToString(clause.text.getBytes(UTF_8))
+    Replacement(clause.start, clause.end, s"WITH ('$Key' = '$encoded'${if (clause.hasOptions) ", " else ")"}")
   }
 
-  private final class WithOptions(override val written: String, clauses: Seq[ChangesClause]) extends OtherWords {
-
-    private val pieces: Seq[(ChangesClause, String)] = clauses.map { clause =>
-      val encoded = Base64.getUrlEncoder.withoutPadding.encodeToString(clause.text.getBytes(UTF_8))
-      clause -> s"WITH ('$Key' = '$encoded'${if (clause.hasOptions) ", " else ")"}"
-    }
-
-    override val text: String = pieces.foldRight(written) { case ((clause, words), rest) =>
-      rest.substring(0, clause.start) + words + rest.substring(clause.end)
-    }
-
-    override protected def original(place: Int): Int = pieces.foldLeft(place) { case (at, (clause, words)) =>
-      if (at < clause.start) at else math.max(clause.start, at - words.length + (clause.end - clause.start))
-    }
-
-    override def restored(plan: LogicalPlan): LogicalPlan = plan.transformDown {
-      case view: CreateView => view.copy(originalText = view.originalText.map(restore))
-      case view: AlterViewAs => view.copy(originalText = restore(view.originalText))
-      case function: CreateUserDefinedFunction =>
-        function.copy(exprText = function.exprText.map(restore), queryText = function.queryText.map(restore))
-    }
-  }
-
-  private def restore(text: String): String =
+  /** The text as it was written. */
+  def restored(text: String): String =
     Replaced.replaceAllIn(text, found => Regex.quoteReplacement(decoded(found.group(1))))
 
   private def decoded(value: String): String = new String(Base64.getUrlDecoder.decode(value), UTF_8)

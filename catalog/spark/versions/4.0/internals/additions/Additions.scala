@@ -12,10 +12,11 @@ private[lakelog] object Additions {
   val statements: Seq[LakeStatement] = Seq(TablesLike, RefusedHere)
 
   /** What Spark's parser is to read in place of a text that it has refused. */
-  val inOtherWords: String => Option[OtherWords] = ChangesClauses.inOtherWords
+  val inOtherWords: String => Option[OtherWords] = NewerWords.in
 
   /** Rules that see a plan before Spark resolves any of it. */
-  val early: Seq[SparkSession => Rule[LogicalPlan]] = Seq(ChangesClauses, ViewStatements, FunctionCalls, LeftOutColumns)
+  val early: Seq[SparkSession => Rule[LogicalPlan]] =
+    Seq(ChangesClauses, ViewStatements, FunctionCalls, LeftOutColumns)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Seq(ViewRelations, ChangesFound, FunctionCalls.Resolution)
