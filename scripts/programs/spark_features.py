@@ -79,7 +79,8 @@ def _declared(module: ast.Module) -> list[tuple[str, tuple[str, str]]]:
             case ast.Assign(
                 targets=[ast.Name(mark)],
                 value=ast.Call(
-                    func=ast.Name("needs_spark"), args=[ast.Constant(str(version)), ast.Constant(str(name)), _]
+                    func=ast.Name("needs_spark"),
+                    args=[ast.Constant(str(version)), ast.Constant(str(name)), _],
                 ),
             ):
                 marks.append((mark, (version, name)))

@@ -56,3 +56,6 @@ evolving_writes = needs_spark(
     "4.2", "`INSERT WITH SCHEMA EVOLUTION`, `mergeSchema`", "needs Spark 4.2|Spark 4.2 or newer only"
 )
 only_where_spark_computes = needs_spark("4.3", "generated columns", "(?i)generat")
+evolving_merges = needs_spark(
+    "4.2", "`MERGE WITH SCHEMA EVOLUTION` outside of transactions", "would be changed without the write"
+)

@@ -10,7 +10,7 @@ from pyspark.sql.functions import expr, lit
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 from tests.spark.sql.rows import MODES, in_mode, in_one_mode
-from tests.spark.versions import evolving_writes
+from tests.spark.versions import evolving_merges, evolving_writes
 
 in_both_modes = pytest.mark.parametrize("mode", MODES)
 BUCKETS = "PARTITIONED BY (bucket(2, id), truncate(1, k))"
@@ -133,6 +133,7 @@ MERGES = {
 
 @in_one_mode
 @pytest.mark.adapter
+@evolving_merges
 def test_data_frames_are_merged_as_into_sparks_own_catalog(lake, memory_rows, mode):
     other_session, frame = another_session(lake), lake.spark.createDataFrame
     for place, how in ((lake, in_mode(mode)), (memory_rows, "PARTITIONED BY (k)")):
@@ -193,6 +194,7 @@ def test_each_statement_is_one_commit_by_its_name_and_what_changes_nothing_is_no
 
 @in_both_modes
 @pytest.mark.adapter
+@evolving_merges
 def test_schema_evolution_and_rows_are_one_commit(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (id BIGINT, v INT) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t VALUES (1, 1), (2, 2)")
@@ -280,6 +282,7 @@ def test_an_insert_adds_several_columns_and_fields_at_once(lake):
 
 @pytest.mark.adapter
 @in_one_mode
+@evolving_merges
 def test_a_merge_that_evolves_sees_its_own_table_in_the_source_as_it_was(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (id BIGINT) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t VALUES (1)")
@@ -339,6 +342,7 @@ def test_writes_that_add_columns_keep_texts_of_stated_lengths(lake):
 
 @pytest.mark.adapter
 @in_both_modes
+@evolving_merges
 def test_merges_that_add_columns_keep_texts_of_stated_lengths(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (id INT, {TEXTS}) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t (id) VALUES (1), (9)")
