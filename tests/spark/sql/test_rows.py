@@ -10,7 +10,7 @@ from pyspark.sql.functions import expr, lit
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 from tests.spark.sql.rows import MODES, in_mode, in_one_mode
-from tests.spark.versions import evolving_merges, evolving_writes
+from tests.spark.versions import SPARK_4_2, evolving_merges, evolving_writes
 
 in_both_modes = pytest.mark.parametrize("mode", MODES)
 BUCKETS = "PARTITIONED BY (bucket(2, id), truncate(1, k))"
@@ -176,7 +176,9 @@ def test_each_statement_is_one_commit_by_its_name_and_what_changes_nothing_is_no
         "MERGE INTO lake.t USING (SELECT 33L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
     )
     table = lake.catalog.load_table("t")
-    assert [entry.operation for entry in table.history()][:4] == ["merge", "merge", "update", "delete"]
+    # Older Sparks make a plain append of a MERGE that only inserts.
+    inserted = "merge" if SPARK_4_2 else "append"
+    assert [entry.operation for entry in table.history()][:4] == [inserted, "merge", "update", "delete"]
     # Statistics cannot show that there is no such row.
     lake.sql("DELETE FROM lake.t WHERE id % 10 = 3 AND v = 2")
     lake.sql("UPDATE lake.t SET v = 1 WHERE id = 200 AND v < 7")

@@ -45,7 +45,7 @@ private final class ClauseScanner(text: String) {
 
   // Spark's lexer knows capitals only.
   private val stream = new CommonTokenStream(new SqlBaseLexer(
-    CharStreams.fromString(new String(text.codePoints.map(Character.toUpperCase(_: Int)).toArray, 0, points))))
+      CharStreams.fromString(new String(text.codePoints.map(Character.toUpperCase(_: Int)).toArray, 0, points))))
   stream.fill()
   private val tokens: IndexedSeq[Token] =
     stream.getTokens.asScala.filter(_.getChannel == Token.DEFAULT_CHANNEL).toIndexedSeq

@@ -12,7 +12,7 @@ import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Ca
 import org.apache.spark.sql.execution.SparkSqlParser
 import org.apache.spark.sql.execution.command.CreateTableLikeCommand
 import org.apache.spark.sql.lakelog.catalogs.CatalogAccess
-import org.apache.spark.sql.lakelog.internals.SessionInternals
+import org.apache.spark.sql.lakelog.internals.{Failures, SessionInternals}
 import org.apache.spark.sql.lakelog.internals.seam.{NewerTableCatalog, Tables, View}
 import org.apache.spark.sql.lakelog.internals.statements.{LakeCommand, LakeNames, LakeStatement, StatementWords}
 import org.apache.spark.sql.lakelog.names.EntranceNames
@@ -50,6 +50,8 @@ private[lakelog] case class CreateTableLike(
   extends LakeCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
+    if (like.fileFormat.inputFormat.isDefined || like.fileFormat.serde.isDefined) throw Failures.unsupported(
+      "STORED AS and ROW FORMAT are for Hive's tables: name the format of the copy with USING.")
     if (!catalog.tableExists(ident)) {
       val location = like.fileFormat.locationUri.map(TableCatalog.PROP_LOCATION -> _.toString)
       val provider = like.provider.map(TableCatalog.PROP_PROVIDER -> _)
