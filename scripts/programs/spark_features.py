@@ -1,6 +1,6 @@
 """The table of docs/compatibility.md: which Spark has which feature, by the marks of the tests.
 
-A test that is marked has to pass where a Spark has the feature, and has to be refused in words where it lacks it.
+A marked test has to pass with a Spark that has the feature. With an older one it has to be refused in words.
 `python -m programs.spark_features` writes the table into the page.
 """
 
@@ -45,8 +45,8 @@ def features(marks: Path = MARKS, tests: Path = TESTS) -> list[SparkFeature]:
     )
     if unused := sorted(declared.keys() - counts.keys()):
         raise ValueError(f"No test has the marks {', '.join(unused)}.")
-    found = [SparkFeature(version, name, counts[mark]) for mark, (version, name) in declared.items()]
-    return sorted(found, key=lambda feature: (feature.version, feature.name), reverse=True)
+    rows = [SparkFeature(version, name, counts[mark]) for mark, (version, name) in declared.items()]
+    return sorted(rows, key=lambda feature: (feature.version, feature.name), reverse=True)
 
 
 def table(rows: list[SparkFeature]) -> str:
@@ -64,8 +64,8 @@ def with_table(page: str, rows: list[SparkFeature]) -> str:
 
 
 def _row(feature: SparkFeature) -> str:
-    has = ("yes" if _number(feature.version) <= _number(spark) else "no" for spark in SPARKS)
-    return f"| {feature.name} | {' | '.join(has)} | {feature.tests} |"
+    answers = ("yes" if _number(feature.version) <= _number(spark) else "no" for spark in SPARKS)
+    return f"| {feature.name} | {' | '.join(answers)} | {feature.tests} |"
 
 
 def _number(version: str) -> tuple[int, ...]:
