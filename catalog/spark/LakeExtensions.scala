@@ -27,7 +27,7 @@ import org.apache.spark.sql.lakelog.write.{OverwriteByRows, StreamSinks}
 class LakeExtensions extends (SparkSessionExtensions => Unit) {
 
   override def apply(extensions: SparkSessionExtensions): Unit = {
-    OutermostParser.inject(extensions, LakeParser(_, LakeExtensions.statements))
+    OutermostParser.inject(extensions, LakeParser(_, LakeExtensions.statements, Additions.inOtherWords))
     LakeExtensions.early.foreach(rule => extensions.injectHintResolutionRule(rule))
     LakeExtensions.resolution.foreach(rule => extensions.injectResolutionRule(rule))
     LakeExtensions.late.foreach(rule => extensions.injectPostHocResolutionRule(rule))

@@ -35,7 +35,12 @@ TESTS = {
     "additions/Additions": (
         "sql/test_views.py::test_statements_do_and_show_what_those_of_sparks_own_catalog_do"
     ),
+    "additions/CatalogCalls": (
+        "sql/test_functions.py::test_names_in_a_body_are_those_of_the_catalog_and_namespace_of_its_creation"
+    ),
+    "additions/ChangesClauses": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
     "additions/ChangesFound": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
+    "additions/ClauseScanner": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
     "additions/CreateViews": (
         "sql/test_views.py::test_statements_do_and_show_what_those_of_sparks_own_catalog_do"
     ),
@@ -44,6 +49,7 @@ TESTS = {
         "sql/test_made_values.py::"
         "test_an_updated_row_keeps_its_identity_value_and_an_inserted_one_gets_the_next"
     ),
+    "additions/NewerWords": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
     "additions/RefusedHere": "test_one_moment.py::test_a_schema_change_and_its_data_are_one_commit",
     "additions/TablesLike": "sql/test_create.py::test_like_copies_clustering_and_order_and_no_rows",
     "additions/ViewCommands": "sql/test_views.py::test_what_show_create_shows_creates_the_same_view",
@@ -145,6 +151,7 @@ TESTS = {
         "sql/test_made_values.py::"
         "test_an_updated_row_keeps_its_identity_value_and_an_inserted_one_gets_the_next"
     ),
+    "statements/OtherWords": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
     "statements/OutermostParser": (
         "sql/test_foreign_words.py::test_other_extensions_keep_their_words_in_both_orders"
     ),

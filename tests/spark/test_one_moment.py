@@ -6,6 +6,7 @@ import time
 import pytest
 from tests.spark.hooks import HOOK
 from tests.spark.sessions import another_session
+from tests.spark.versions import evolving_writes
 
 import lakelog.spark
 
@@ -124,6 +125,7 @@ EVOLVING = "INSERT WITH SCHEMA EVOLUTION INTO lake.t BY NAME SELECT 2 AS id, 'b'
 
 
 @pytest.mark.parametrize("way", ["saveAsTable", "insertInto"])
+@evolving_writes
 def test_a_writer_without_a_transaction_of_its_own_adds_columns_in_an_open_one(lake, way):
     lake.sql("CREATE TABLE lake.t (id INT, c CHAR(2))")
     lake.sql("INSERT INTO lake.t VALUES (1, 'x')")
@@ -157,6 +159,7 @@ def test_a_schema_change_and_its_data_are_one_commit(lake):
     assert newest.operation == "change schema, append"
 
 
+@evolving_writes
 def test_a_statement_that_fails_after_its_schema_change_changes_nothing(lake):
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
@@ -242,6 +245,7 @@ def test_a_streaming_query_is_no_part_of_the_transaction_that_is_open_when_it_st
 
 
 @pytest.mark.adapter
+@evolving_writes
 def test_a_write_that_changes_the_schema_of_what_it_reads_reads_it_as_it_was(lake):
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")

@@ -3,6 +3,7 @@
 import collections
 
 import pytest
+from tests.spark.versions import evolving_writes
 
 import lakelog.spark
 
@@ -103,6 +104,7 @@ def test_a_transaction_costs_a_put_for_each_log_and_one_for_the_decision(cost):
     assert (puts, lists) == (4, 0) and gets <= 18
 
 
+@evolving_writes
 def test_a_schema_change_and_its_data_cost_one_put(cost):
     lake, measure = cost
     numbers = iter(range(9))

@@ -10,6 +10,7 @@ from tests.patience import wait_until
 from tests.spark.conftest import children
 from tests.spark.hooks import HOOK
 from tests.spark.sessions import another_session, wrapper
+from tests.spark.versions import evolving_writes
 
 import lakelog.spark
 
@@ -110,6 +111,7 @@ def test_a_commit_whose_answer_was_lost_is_retried(make_lake, tmp_path, after, t
     assert counts(lake) == [1 + (after and name in tables) for name in ("t", "u")]
 
 
+@evolving_writes
 def test_a_schema_and_data_that_change_together_survive_or_fail_together(make_lake, tmp_path):
     armed_path = tmp_path / "armed"
     lake = make_lake(python=wrapper(tmp_path, DEADLY.format(armed=str(armed_path), after=False)))

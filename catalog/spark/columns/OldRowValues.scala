@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog.columns
 
 import org.apache.spark.sql.connector.catalog.{Column, ColumnDefaultValue}
 import org.apache.spark.sql.lakelog.expressions.Predicates
-import org.apache.spark.sql.lakelog.internals.SchemaInternals
+import org.apache.spark.sql.lakelog.internals.{ColumnInternals, SchemaInternals}
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -20,15 +20,15 @@ private[lakelog] object OldRowValues {
   def schemaOf(columns: Array[Column]): StructType =
     StructType(SchemaInternals.schemaOf(columns).zip(columns).map { case (field, column) =>
       val metadata = new MetadataBuilder().withMetadata(field.metadata).remove("EXISTS_DEFAULT")
-      Option(column.defaultValue).flatMap(of).filter(_.value.isDefined).foreach(value =>
+      Option(column.defaultValue).flatMap(of(_, column.dataType)).filter(_.value.isDefined).foreach(value =>
         metadata.putMetadata(Key, Metadata.fromJson(value.asText)))
       field.copy(metadata = metadata.build())
     })
 
-  /** The value of a default; None if lakelog cannot keep it. */
-  def of(default: ColumnDefaultValue): Option[wire.TypedValue] =
+  /** The value of a default of a column of that type; None if lakelog cannot keep it. */
+  def of(default: ColumnDefaultValue, columnType: DataType): Option[wire.TypedValue] =
     Option(default.getValue).flatMap(literal =>
-      (literal.value, literal.dataType) match {
+      ColumnInternals.valueAs(literal.value, literal.dataType, columnType) match {
         case (null, _) => Some(wire.TypedValue("string", None))
         case (_, _: ArrayType | _: MapType | _: StructType | _: VariantType) => None
         case (text: UTF8String, _) if !text.isValid => None

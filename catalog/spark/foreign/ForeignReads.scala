@@ -16,7 +16,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * Reads of lakelog's tables by the options of Delta and Iceberg, and by Delta's function `table_changes`, as those that Spark has for
- * the same: `versionAsOf`, `timestampAsOf`, `CHANGES FROM`.
+ * the same: `versionAsOf`, `timestampAsOf`, `CHANGES FROM`. So are changes by lakelog's own option for Sparks whose readers have
+ * no `changes`.
  */
 private[lakelog] object ForeignReads extends EarlyRewrite {
 
@@ -24,6 +25,8 @@ private[lakelog] object ForeignReads extends EarlyRewrite {
     case change @ (_: DeleteFromTable | _: UpdateTable | _: MergeIntoTable) =>
       changed(change).foreach(refuseBranch)
       change
+    case relation @ OfChanges(options) if LakeNames.isTable(relation.multipartIdentifier) =>
+      PlanInternals.changes(relation, options)
     case relation: UnresolvedRelation if isForeign(relation) && LakeNames.isTable(relation.multipartIdentifier) =>
       read(relation.multipartIdentifier, relation.options)
     // Spark fails by an internal error of its own, before the table could refuse it.
@@ -72,9 +75,17 @@ private[lakelog] object ForeignReads extends EarlyRewrite {
   private val Function = "table_changes"
 
   /** Options of what a statement writes to are not those of a read. */
+  private def isWritten(relation: UnresolvedRelation): Boolean =
+    relation.options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES)
+
   private def isForeign(relation: UnresolvedRelation): Boolean =
-    !relation.isStreaming && !relation.options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES) &&
-    ForeignOptions.areIn(relation.options)
+    !relation.isStreaming && !isWritten(relation) && ForeignOptions.areIn(relation.options)
+
+  /** A table whose changes are read, with the other options. */
+  private object OfChanges {
+    def unapply(relation: UnresolvedRelation): Option[CaseInsensitiveStringMap] =
+      if (isWritten(relation)) None else ForeignOptions.ofOwnChanges(relation.options)
+  }
 
   private def read(name: Seq[String], options: CaseInsensitiveStringMap): LogicalPlan =
     if (ForeignOptions.wantsChanges(options)) changes(name, options)

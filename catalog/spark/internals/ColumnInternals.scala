@@ -2,14 +2,14 @@ package org.apache.spark.sql.lakelog.internals
 
 import org.apache.spark.sql.catalyst.analysis.{Star, UnresolvedAttribute}
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference, UnresolvedNamedLambdaVariable}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference, Cast, EvalMode, Literal, UnresolvedNamedLambdaVariable}
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical.MergeRows
 import org.apache.spark.sql.catalyst.util._
 import org.apache.spark.sql.connector.catalog.{Table, TableCatalog, V1Table}
 import org.apache.spark.sql.connector.expressions.{ClusterByTransform, FieldReference, Transform}
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
-import org.apache.spark.sql.types.{MetadataBuilder, StructType}
+import org.apache.spark.sql.types.{DataType, MetadataBuilder, StringType, StructType}
 
 /** What is asked about columns and new tables of those parts of Spark that it does not promise to keep. */
 private[lakelog] object ColumnInternals {
@@ -28,6 +28,17 @@ private[lakelog] object ColumnInternals {
     }
     names.flatMap(name => schema.fieldNames.find(resolver(_, name))).distinct
   }
+
+  /**
+   * A value as a column of the type `to` has it, with the type that it has then. Spark 4.0 gives a default in the type in which it
+   * was written. Texts stay as they are.
+   */
+  def valueAs(value: Any, from: DataType, to: DataType): (Any, DataType) =
+    if (value == null || from == to || to.isInstanceOf[StringType] || !Cast.canAnsiCast(from, to)) (value, from)
+    else {
+      val zone = SettingInternals.conf.sessionLocalTimeZone
+      (Cast(Literal(value, from), to, Some(zone), EvalMode.ANSI).eval(), to)
+    }
 
   /** Whether Spark takes it for a metadata column. */
   def isMetadata(column: Attribute): Boolean = column.isMetadataCol

@@ -47,8 +47,11 @@ private[lakelog] object PlanInternals extends PredicateHelper {
   /** The changes of a table that options describe, as those of a DataFrame's reader do. */
   def changes(name: Seq[String], options: Map[String, String]): LogicalPlan = {
     val said = new CaseInsensitiveStringMap(options.asJava)
-    Changes.asked(UnresolvedRelation(name, said), said, state.conf.sessionLocalTimeZone)
+    changes(UnresolvedRelation(name), said)
   }
+
+  def changes(relation: UnresolvedRelation, options: CaseInsensitiveStringMap): LogicalPlan =
+    Changes.asked(relation.copy(options = options), options, state.conf.sessionLocalTimeZone)
 
   /** What a write names as its table, found or not. */
   type Target = NamedRelation

@@ -4,7 +4,7 @@ import java.util.Locale
 
 import org.apache.spark.sql.connector.read.streaming.{CompositeReadLimit, ReadLimit, ReadMaxBytes, ReadMaxFiles, ReadMaxRows}
 import org.apache.spark.sql.lakelog.internals.{Failures, SettingInternals}
-import org.apache.spark.sql.lakelog.internals.seam.{ChangelogRange, TimestampRange, VersionRange}
+import org.apache.spark.sql.lakelog.internals.seam.{ChangelogRange, Changes, TimestampRange, VersionRange}
 import org.apache.spark.sql.lakelog.table.LakeTable
 import org.apache.spark.sql.lakelog.wire
 import org.apache.spark.sql.lakelog.words.YesOrNo
@@ -46,7 +46,7 @@ private[lakelog] object StreamOptions {
   def of(options: CaseInsensitiveStringMap, table: LakeTable): StreamOptions = {
     ofChanges.find(YesOrNo.is(options, _)).foreach { name =>
       throw Failures.unsupported(
-        s"lakelog does not know the option '$name': read the changes of ${table.name} by spark.readStream.changes. By " +
+        s"lakelog does not know the option '$name': read the changes of ${table.name} by ${Changes.readStream}. By " +
           s"spark.readStream.table, a stream reads the rows that are added; with $skips, it skips versions that " +
           "change rows.")
     }

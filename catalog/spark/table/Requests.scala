@@ -153,7 +153,7 @@ private[lakelog] object Requests {
       val column = Column.create(change.fieldNames.last, change.dataType, true, null, default, null)
       val metadata = SchemaInternals.schemaOf(Array(column)).head.metadata
       def text(key: String) = Some(key).filter(metadata.contains).map(metadata.getString)
-      Some(wire.Default(text("CURRENT_DEFAULT"), OldRowValues.of(default)))
+      Some(wire.Default(text("CURRENT_DEFAULT"), OldRowValues.of(default, change.dataType)))
   }
 
 }

@@ -10,6 +10,9 @@ private[lakelog] object ForeignOptions {
 
   private val changes = Seq("readChangeFeed", "readChangeData")
 
+  /** lakelog's own, by which a table's changes are read in place of its rows: readers of Spark 4.1 have no method for it. */
+  private val ownChanges = "changes"
+
   /** Iceberg's, in lower case. */
   private val (snapshot, time) = ("snapshot-id", "as-of-timestamp")
   private val refs = Seq("branch", "tag")
@@ -25,6 +28,10 @@ private[lakelog] object ForeignOptions {
     wantsChanges(options) || (snapshot +: time +: refs).exists(options.containsKey)
 
   def wantsChanges(options: CaseInsensitiveStringMap): Boolean = changes.exists(YesOrNo.is(options, _))
+
+  /** The other options of a read of changes by lakelog's own option, if it is one. */
+  def ofOwnChanges(options: CaseInsensitiveStringMap): Option[CaseInsensitiveStringMap] =
+    if (YesOrNo.is(options, ownChanges)) Some(without(options, ownChanges)) else None
 
   /** The options of a read of changes, by Spark's names: it has found the table. */
   def ofChanges(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap =

@@ -5,6 +5,7 @@ import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.lakelog.internals.{AdapterLog, ErrorInternals, SchemaInternals, SettingInternals}
+import org.apache.spark.sql.lakelog.internals.seam.Changes
 import org.apache.spark.sql.lakelog.names.{CatalogNames, EntranceNames}
 
 /**
@@ -19,9 +20,9 @@ private[lakelog] object ForeignWords {
   }.toMap
 
   private val changes =
-    "read what versions have changed by spark.read.changes, with startingVersion and endingVersion"
+    s"read what versions have changed by ${Changes.read}, with startingVersion and endingVersion"
   private val skips =
-    "use skipChangeCommits, with which a stream skips versions that change rows, or read them by spark.readStream.changes"
+    s"use skipChangeCommits, with which a stream skips versions that change rows, or read them by ${Changes.readStream}"
   private val tuning = "leave it out, as lakelog plans its reads by itself"
   private val fileSize = "leave it out, and set the table property lakelog.write.target-file-size-bytes"
   private val codec = "leave it out, and set the table property lakelog.write.parquet.compression-codec"
@@ -120,7 +121,7 @@ private[lakelog] object ForeignWords {
     "rewrite_manifests" -> "leave it out, as lakelog keeps its manifests merged by itself",
     "rewrite_position_delete_files" -> "use CALL system.compact(table)",
     "create_changelog_view" ->
-      "use SELECT * FROM t CHANGES FROM VERSION 1, or spark.read.changes, and createOrReplaceTempView",
+      s"use SELECT * FROM t CHANGES FROM VERSION 1, or ${Changes.read}, and createOrReplaceTempView",
     "compute_table_stats compute_partition_stats" -> "use CALL system.compute_statistics(table), or ANALYZE TABLE",
     "migrate snapshot" -> "use CALL system.import_table(source, 'iceberg', table), or 'delta' or 'parquet'",
     "rewrite_table_path" -> "use CALL system.copy(url), which copies a warehouse or a table",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 from tests.spark.sql.rows import MODES, in_mode, in_one_mode
 from tests.spark.sql.test_random_rows import UNSHRUNK, run
+from tests.spark.versions import read_changes
 
 COLUMNS = "id, k, v, _row_id, _version"
 
@@ -99,7 +100,7 @@ def test_times_say_which_versions_too(table):
 @pytest.mark.adapter
 def test_data_frames_say_it_by_options(table):
     def read(**options: Any) -> list[Any]:
-        frame = table.spark.read.options(**options).changes(f"{table.name}.t")
+        frame = read_changes(table.spark.read.options(**options), f"{table.name}.t")
         return sorted((tuple(row) for row in frame.select("x", "_change_type").collect()), key=repr)
 
     assert read(startingVersion=3, endingVersion=4, computeUpdates=True) == sorted(
@@ -176,7 +177,7 @@ def test_changes_are_a_view_and_are_written_like_other_rows(lake):
     lake.sql("CREATE TABLE lake.t (x INT, c CHAR(3))")
     lake.sql("INSERT INTO lake.t VALUES (1, 'a'), (2, 'b')")
     lake.sql("CREATE TABLE lake.u (x INT, c STRING)")
-    frame = lake.spark.read.options(startingVersion=2, endingVersion=2).changes(f"{lake.name}.t")
+    frame = read_changes(lake.spark.read.options(startingVersion=2, endingVersion=2), f"{lake.name}.t")
     frame.createOrReplaceTempView("changed")
     try:
         for to in ("t", "u"):
@@ -199,13 +200,13 @@ def test_changes_are_a_view_and_are_written_like_other_rows(lake):
 
 
 def test_a_frame_that_is_read_again_has_what_came_since(table):
-    frame = (
-        table.spark.read.option("startingVersion", 5).changes(f"{table.name}.t").select("x", "_change_type")
+    frame = read_changes(table.spark.read.option("startingVersion", 5), f"{table.name}.t").select(
+        "x", "_change_type"
     )
     assert [tuple(row) for row in frame.collect()] == [(4, "insert")]
     table.sql("UPDATE lake.t SET x = 40 WHERE x = 4")
-    again = (
-        table.spark.read.option("startingVersion", 5).changes(f"{table.name}.t").select("x", "_change_type")
+    again = read_changes(table.spark.read.option("startingVersion", 5), f"{table.name}.t").select(
+        "x", "_change_type"
     )
     expected = [(4, "delete"), (4, "insert"), (40, "insert")]
     assert sorted(tuple(row) for row in again.collect()) == expected
@@ -261,13 +262,14 @@ def test_a_branch_has_changes_of_its_own(lake):
     for _ in range(2):
         assert lake.sorted(ask.format(".branch_b", 4)) == update
         assert lake.sql(ask.format("", 4)) == [(3, "insert")]
-    frame = lake.spark.read.options(startingVersion=4, endingVersion=4).changes(f"{lake.name}.a.t.branch_b")
+    branch = f"{lake.name}.a.t.branch_b"
+    frame = read_changes(lake.spark.read.options(startingVersion=4, endingVersion=4), branch)
     assert sorted(row.x for row in frame.collect()) == [1, 10]
     with pytest.raises(PySparkException, match="branch that was created in version 3"):
         lake.sql(ask.format(".branch_b", 3))
     with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND"):
         lake.sql(ask.format(".branch_c", 3))
-    stream = lake.spark.readStream.option("startingVersion", 4).changes(f"{lake.name}.a.t.branch_b")
+    stream = read_changes(lake.spark.readStream.option("startingVersion", 4), branch)
     with pytest.raises(Exception, match="A stream reads a table itself"):
         stream.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination()
 

@@ -6,6 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql.functions import expr
 from tests.spark.sql.rows import in_one_mode
+from tests.spark.versions import SPARK_4_2, evolving_writes
 
 pytestmark = pytest.mark.adapter
 
@@ -36,8 +37,12 @@ def test_a_column_that_was_dropped_and_added_again_is_another_one(table, column)
     rows_before = planned_table.collect()
     table.sql(f"ALTER TABLE lake.t DROP COLUMN {column}")
     table.sql(f"ALTER TABLE lake.t ADD COLUMN {column} INT")
-    for each_frame in (frame, selected_frame, frame.select("s")):
-        assert "ID has changed" in refused(each_frame.collect)
+    if SPARK_4_2:
+        for each_frame in (frame, selected_frame, frame.select("s")):
+            assert "ID has changed" in refused(each_frame.collect)
+    else:  # These Sparks do not look again: a frame reads the version that it was made on.
+        for each_frame in (frame, selected_frame):
+            assert each_frame.collect() == rows_before
     # What was planned before goes on to read the version that it was planned on.
     assert planned_table.collect() == rows_before
     assert len(table.sql("SELECT * FROM lake.t")) == 1
@@ -47,7 +52,10 @@ def test_a_column_that_took_the_name_of_a_renamed_one_is_another_one(table):
     frame = table.spark.table(f"{table.name}.t")
     table.sql("ALTER TABLE lake.t RENAME COLUMN a TO b")
     table.sql("ALTER TABLE lake.t ADD COLUMN a INT")
-    assert "ID has changed" in refused(frame.collect)
+    if SPARK_4_2:
+        assert "ID has changed" in refused(frame.collect)
+    else:
+        assert frame.select("a").collect() == [(1,)]
 
 
 def test_a_frame_goes_on_over_changes_that_leave_its_columns_alone(table):
@@ -58,6 +66,7 @@ def test_a_frame_goes_on_over_changes_that_leave_its_columns_alone(table):
     assert len(frame.collect()) == 2
 
 
+@evolving_writes
 def test_ids_are_no_part_of_what_is_made_of_a_table(table):
     table.sql("ALTER TABLE lake.t DROP COLUMN a")
     table.sql("CREATE TABLE lake.u AS SELECT *, named_struct('of', s) AS w FROM lake.t")

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from tests.spark.sql.rows import in_mode, in_one_mode
 from tests.spark.streaming.conftest import Streams
+from tests.spark.versions import read_changes
 
 pytestmark = pytest.mark.adapter
 
@@ -131,7 +132,9 @@ def test_older_rows_have_the_default_of_every_type_by_both_readers(lake, mode, t
         lake.sql("MERGE INTO lake.t USING (SELECT 4 AS k) ON id = k WHEN MATCHED THEN UPDATE SET id = 14")
         remaining_text = lake.sorted(f"{query} ({expected(cells, (1, 5, 12, 14))})")
         assert lake.sorted(f"{query} lake.t") == remaining_text
-        changes = lake.spark.read.options(startingVersion=2, computeUpdates=True).changes(f"{lake.name}.t")
+        changes = read_changes(
+            lake.spark.read.options(startingVersion=2, computeUpdates=True), f"{lake.name}.t"
+        )
         changes.createOrReplaceTempView("changes")
         assert lake.sorted(f"{query} changes WHERE _change_type = 'update_preimage'") == [
             row for row in wanted_text if row[0] in (2, 4)

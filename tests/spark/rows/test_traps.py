@@ -24,7 +24,7 @@ import shutil
 
 import pytest
 from tests.spark.sql.rows import MODES, in_mode
-from tests.spark.versions import SPARK_4_3
+from tests.spark.versions import SPARK_4_3, evolving_writes
 
 pytestmark = pytest.mark.adapter
 in_both_modes = pytest.mark.parametrize("mode", MODES)
@@ -109,6 +109,7 @@ def test_the_partition_null_is_overwritten_alone_and_stays_when_others_are(lake)
     assert lake.sorted("SELECT * FROM lake.t") == [(1, "a"), (20, "b"), (30, None)]
 
 
+@evolving_writes
 def test_no_statement_leaves_a_transaction_open(make_lake, warm, tmp_path):
     text = "import lakelog.spark.open_transactions as each\neach.OPEN_LIMIT = 1\n"
     lake = make_lake(python=warm.program(tmp_path, text))

@@ -13,7 +13,7 @@ from typing import Any
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 _FAILS = re.compile(r"^-- fails: (\S+)$", re.M)
-_SINCE = re.compile(r"\A-- since Spark (\d+\.\d+)\n")
+_SINCE = re.compile(r"\A(?:--|#) since Spark (\d+\.\d+)\n")
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,18 @@ def statements(page: Path) -> Iterator[Statement]:
 
 
 def programs(page: Path) -> Iterator[Statement]:
-    """Give the ```python blocks of a page in order, each with what it prints if a ```text block is right behind."""
+    """Give the ```python blocks of a page in order, each with what it prints if a ```text block is right behind.
+
+    `# since Spark 4.2` as the first line says that an older Spark lacks what a block does.
+    """
     text = page.read_text(encoding="utf-8")
     blocks = list(_BLOCK.finditer(text))
     for number, block in enumerate(blocks):
         if block[1] == "python":
             start = text.count("\n", 0, block.start(2)) + 1
-            yield Statement(start, block[2], output=_shown_text(text, blocks, number))
+            since = _SINCE.match(block[2])
+            version = tuple(map(int, since[1].split("."))) if since else ()
+            yield Statement(start, block[2], output=_shown_text(text, blocks, number), since=version)
 
 
 def printed(program: Statement, page: Path, names: dict[str, Any]) -> str:

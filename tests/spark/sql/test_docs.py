@@ -88,6 +88,9 @@ def test_a_page_runs_and_shows_what_it_says(session, page, tmp_path):
                 error.add_note(f"docs/sql/{page}:{statement.line}: {statement.text}")
                 raise
             ran += 1
+        elif statement in python:
+            with pytest.raises(AttributeError):
+                run_python(statement, page, names, str(tmp_path / "warehouse"))
     assert ran > 0
 
 

@@ -7,6 +7,7 @@ from pyspark.errors import AnalysisException
 from tests.spark.conftest import Place
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
+from tests.spark.versions import SPARK_4_2
 
 import lakelog.spark
 from lakelog.catalog import Catalog, engine
@@ -132,6 +133,9 @@ SELECT * FROM lake.nowhere.one()
 
 def test_functions_are_as_in_sparks_own_catalog(lake, session_catalog):
     for statement in SAME:
+        if not SPARK_4_2 and "transform(" in statement:  # This Spark fails by an internal error.
+            assert outcome(lake, statement).condition == "AnalysisException"
+            continue
         ours, theirs = (outcome(place, statement) for place in (lake, session_catalog))
         assert (ours.condition, ours.rows) == (theirs.condition, theirs.rows), statement
         # Spark names a column after the call, without the catalog for some kinds of functions only.
@@ -305,7 +309,8 @@ def test_what_is_temporary_cannot_be_in_a_function(lake):
     session.sql("CREATE TEMPORARY VIEW seen AS SELECT 1 AS a")
     session.sql("CREATE TEMPORARY FUNCTION helps() RETURNS INT RETURN 1")
     session.sql("DECLARE VARIABLE held = 5")
-    for body in ("(SELECT a FROM seen)", "helps()", "session.helps()", "system.session.helps() + 1", "held"):
+    qualified_names = ("session.helps()", "system.session.helps() + 1") if SPARK_4_2 else ()
+    for body in ("(SELECT a FROM seen)", "helps()", *qualified_names, "held"):
         statement = f"CREATE FUNCTION lake.a.f() RETURNS INT RETURN {body}"
         assert condition(session, statement) == "INVALID_TEMP_OBJ_REFERENCE", body
     assert lake.catalog.list_functions("a") == []

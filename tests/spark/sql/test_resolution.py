@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql.functions import expr
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
+from tests.spark.versions import read_changes
 
 pytestmark = pytest.mark.adapter
 
@@ -202,7 +203,7 @@ def test_all_that_works_by_full_names_works_where_the_catalog_is_the_default_one
         assert default.sql("SELECT id, _change_type FROM t CHANGES FROM VERSION 3 TO VERSION 3") == [
             (1, "delete")
         ]
-        assert default.spark.read.options(startingVersion=3, endingVersion=3).changes("t").count() == 1
+        assert read_changes(default.spark.read.options(startingVersion=3, endingVersion=3), "t").count() == 1
         assert default.sql("SELECT max(_version) FROM t") == [(5,)]
         # What stands behind a table is named from the catalog on, as all that is in a namespace.
         assert default.sql("SELECT count(*) FROM a.b.t.history") == [(5,)]

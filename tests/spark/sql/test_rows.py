@@ -10,6 +10,7 @@ from pyspark.sql.functions import expr, lit
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 from tests.spark.sql.rows import MODES, in_mode, in_one_mode
+from tests.spark.versions import SPARK_4_2, evolving_merges, evolving_writes
 
 in_both_modes = pytest.mark.parametrize("mode", MODES)
 BUCKETS = "PARTITIONED BY (bucket(2, id), truncate(1, k))"
@@ -132,6 +133,7 @@ MERGES = {
 
 @in_one_mode
 @pytest.mark.adapter
+@evolving_merges
 def test_data_frames_are_merged_as_into_sparks_own_catalog(lake, memory_rows, mode):
     other_session, frame = another_session(lake), lake.spark.createDataFrame
     for place, how in ((lake, in_mode(mode)), (memory_rows, "PARTITIONED BY (k)")):
@@ -174,7 +176,9 @@ def test_each_statement_is_one_commit_by_its_name_and_what_changes_nothing_is_no
         "MERGE INTO lake.t USING (SELECT 33L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
     )
     table = lake.catalog.load_table("t")
-    assert [entry.operation for entry in table.history()][:4] == ["merge", "merge", "update", "delete"]
+    # Older Sparks make a plain append of a MERGE that only inserts.
+    inserted = "merge" if SPARK_4_2 else "append"
+    assert [entry.operation for entry in table.history()][:4] == [inserted, "merge", "update", "delete"]
     # Statistics cannot show that there is no such row.
     lake.sql("DELETE FROM lake.t WHERE id % 10 = 3 AND v = 2")
     lake.sql("UPDATE lake.t SET v = 1 WHERE id = 200 AND v < 7")
@@ -192,6 +196,7 @@ def test_each_statement_is_one_commit_by_its_name_and_what_changes_nothing_is_no
 
 @in_both_modes
 @pytest.mark.adapter
+@evolving_merges
 def test_schema_evolution_and_rows_are_one_commit(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (id BIGINT, v INT) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t VALUES (1, 1), (2, 2)")
@@ -260,6 +265,7 @@ def test_all_columns_and_fields_that_a_merge_adds_come_with_its_rows(lake, mode,
     assert lake.frame("SELECT * FROM lake.t").columns == ["id", "s", "n", "d"]
 
 
+@evolving_writes
 def test_an_insert_adds_several_columns_and_fields_at_once(lake):
     lake.sql("CREATE TABLE lake.t (id BIGINT, s STRUCT<a: INT>)")
     lake.sql("INSERT INTO lake.t VALUES (1, struct(1))")
@@ -278,6 +284,7 @@ def test_an_insert_adds_several_columns_and_fields_at_once(lake):
 
 @pytest.mark.adapter
 @in_one_mode
+@evolving_merges
 def test_a_merge_that_evolves_sees_its_own_table_in_the_source_as_it_was(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (id BIGINT) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t VALUES (1)")
@@ -310,6 +317,7 @@ def texts_keep_their_lengths(lake, table, evolving):
 
 
 @pytest.mark.adapter
+@evolving_writes
 def test_writes_that_add_columns_keep_texts_of_stated_lengths(lake):
     lake.sql(f"CREATE TABLE lake.t (id INT, {TEXTS})")
     insert = "INSERT WITH SCHEMA EVOLUTION INTO lake.t"
@@ -336,6 +344,7 @@ def test_writes_that_add_columns_keep_texts_of_stated_lengths(lake):
 
 @pytest.mark.adapter
 @in_both_modes
+@evolving_merges
 def test_merges_that_add_columns_keep_texts_of_stated_lengths(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (id INT, {TEXTS}) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t (id) VALUES (1), (9)")

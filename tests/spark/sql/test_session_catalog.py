@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException, PySparkException, UnsupportedOpera
 from pyspark.sql.types import IntegerType, StructField, StructType
 from tests.spark.session_catalog import Shared, shared_database
 from tests.spark.sql.reference import outcome
-from tests.spark.versions import SPARK_4_3
+from tests.spark.versions import SPARK_4_3, evolving_insert
 
 pytestmark = pytest.mark.adapter
 
@@ -73,7 +73,9 @@ def test_every_statement_about_a_table_reaches_lakelog(shared):
         "ALTER TABLE t SET TBLPROPERTIES ('p' = 'v')",
         "COMMENT ON TABLE t IS 'about t'",
         "INSERT INTO t VALUES (2, 'b', 4)",
-        "INSERT WITH SCHEMA EVOLUTION INTO t SELECT 3L AS id, 'c' AS k, 5 AS c, true AS more",
+        *evolving_insert(
+            "INTO t SELECT 3L AS id, 'c' AS k, 5 AS c, true AS more", "ALTER TABLE t ADD COLUMN more BOOLEAN"
+        ),
         "ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS",
         "DELETE FROM t WHERE k = 'b'",
         "ALTER TABLE t RENAME TO u",

@@ -9,6 +9,7 @@ from pyspark.errors.exceptions.captured import UnsupportedOperationException
 from tests.spark.conftest import Place
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
+from tests.spark.versions import evolving_insert
 
 pytestmark = pytest.mark.adapter
 
@@ -409,7 +410,9 @@ def test_texts_of_stated_lengths_are_in_a_view_what_they_are_in_its_table(lake, 
     lake.sql("CREATE TABLE lake.a.u LIKE lake.a.v")
     lake.sql("CREATE TABLE lake.a.w AS SELECT * FROM lake.a.v")
     assert rows[2] == lake.sql("DESCRIBE lake.a.u") == lake.sql("DESCRIBE lake.a.w")
-    lake.sql("INSERT WITH SCHEMA EVOLUTION INTO lake.a.t BY NAME SELECT *, 1 AS more FROM lake.a.v")
+    insert = "INTO lake.a.t BY NAME SELECT *, 1 AS more FROM lake.a.v"
+    for statement in evolving_insert(insert, "ALTER TABLE lake.a.t ADD COLUMN more INT"):
+        lake.sql(statement)
     assert lake.sorted("SELECT * FROM lake.a.t") == [("b  ", "x", ("y ",), 1), ("b  ", "x", ("y ",), None)]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException, StreamingQueryException
 from tests.spark.sql.rows import MODES, in_mode
+from tests.spark.versions import SPARK_4_2, read_changes
 
 RAW = {"deduplicationMode": "none"}
 
@@ -22,8 +23,8 @@ def table(lake):
 
 
 def frame(lake, **options: Any):
-    reader = lake.spark.readStream.options(**options).changes(f"{lake.name}.t")
-    return reader.selectExpr("concat_ws(' ', _commit_version, _change_type, x)")
+    changes = read_changes(lake.spark.readStream.options(**options), f"{lake.name}.t")
+    return changes.selectExpr("concat_ws(' ', _commit_version, _change_type, x)")
 
 
 def all_of(batches: list[list[str]]) -> list[str]:
@@ -76,7 +77,7 @@ def test_what_is_still_to_come_is_in_it(table, streams):
 
 def test_what_cannot_be_where_a_stream_begins_and_ends_is_refused(table, streams):
     with pytest.raises(Exception, match="can be read by streams only"):
-        table.spark.read.option("startingVersion", "latest").changes(f"{table.name}.t").collect()
+        read_changes(table.spark.read.option("startingVersion", "latest"), f"{table.name}.t").collect()
     with pytest.raises(Exception, match="in the future"):
         streams.batches(frame(table, startingTimestamp="2990-01-01"))
     for end, words in (
@@ -140,15 +141,18 @@ def test_a_batch_has_what_a_query_reads_of_the_same_versions(lake, streams, mode
     text = f"concat_ws(' ', {', '.join(columns)})"
 
     def of(reader, **more: Any):
-        return reader.options(startingVersion=2, **options, **more).changes(f"{lake.name}.t").selectExpr(text)
+        described_reader = reader.options(startingVersion=2, **options, **more)
+        return read_changes(described_reader, f"{lake.name}.t").selectExpr(text)
 
     whole = sorted(row[0] for row in of(lake.spark.read, endingVersion=9).collect())
     assert all_of(streams.batches(of(lake.spark.readStream))) == whole
     each = [
         [
             row[0]
-            for row in lake.spark.read.options(startingVersion=version, endingVersion=version, **options)
-            .changes(f"{lake.name}.t").selectExpr(text).collect()
+            for row in read_changes(
+                lake.spark.read.options(startingVersion=version, endingVersion=version, **options),
+                f"{lake.name}.t",
+            ).selectExpr(text).collect()
         ]
         for version in range(2, 10)
     ]  # fmt: skip
@@ -200,7 +204,7 @@ def test_a_batch_has_whole_versions(table, streams):
 
 def test_a_copy_that_is_kept_up_by_changes_is_the_same(table, streams):
     table.sql("CREATE TABLE lake.copy (x INT, id BIGINT)")
-    changes = table.spark.readStream.options(startingVersion=1).changes(f"{table.name}.t")
+    changes = read_changes(table.spark.readStream.options(startingVersion=1), f"{table.name}.t")
 
     def apply(batch: Any, number: int) -> None:
         batch.createOrReplaceTempView("batch")
@@ -239,7 +243,7 @@ def test_versions_and_tables_that_are_gone_stop_it_where_it_has_not_read_them(ta
     for mode in ("none", "dropCarryovers"):
         lost_options = table.spark.read.options(startingVersion=3, endingVersion=6, deduplicationMode=mode)
         with pytest.raises(AnalysisException, match="have expired"):
-            lost_options.changes(f"{table.name}.t").collect()
+            read_changes(lost_options, f"{table.name}.t").collect()
     assert all_of(streams.batches(frame(table), "d")) == ["6 insert 1", "6 insert 20", "6 insert 5"]
     for value in (6, 7):
         table.sql(f"INSERT INTO lake.t VALUES ({value})")
@@ -272,7 +276,8 @@ def test_columns_that_change_stop_it_after_all_that_came_before(table, streams, 
 
 def test_other_words_for_it_are_refused_with_the_right_one(lake, streams):
     lake.sql("CREATE TABLE lake.t (x INT)")
-    with pytest.raises(Exception, match="spark.readStream.changes"):
+    word = "spark.readStream.changes" if SPARK_4_2 else "spark.readStream.option"
+    with pytest.raises(Exception, match=word):
         streams.batches(streams.table("t", readChangeFeed=True))
     with pytest.raises(Exception, match="(?i)skipChangeCommits"):
         streams.batches(frame(lake, skipChangeCommits=True))

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from tests.spark.versions import read_changes
 
 from lakelog.catalog import Catalog, col
 
@@ -75,7 +76,7 @@ def test_streams_go_on_over_imports_with_the_changes_that_the_source_made(lake, 
         write_deltalake(source, pa.table({"x": range(start, start + 3)}), mode="append")
     call = f"CALL lake.system.import_table('{source}', 'delta', 't')"
     lake.sql(call)
-    changes = lake.spark.readStream.changes(f"{lake.name}.t")
+    changes = read_changes(lake.spark.readStream, f"{lake.name}.t")
     shown = changes.selectExpr("concat_ws(' ', _commit_version, _change_type, x)")
     assert sorted(sum(streams.batches(shown, "changes"), [])) == [f"2 insert {x}" for x in range(6)]
     assert sum(streams.batches(streams.table("t"), "rows"), []) == list(range(6))

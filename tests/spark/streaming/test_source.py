@@ -9,6 +9,7 @@ import signal
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
 from tests.spark.conftest import children
+from tests.spark.versions import read_changes
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_a_stream_reads_texts_of_stated_lengths(table, streams):
     [whole] = table.sql("SELECT * FROM lake.a.c")
     for frame in (
         streams.table("a.c"),
-        spark.readStream.option("startingVersion", 1).changes(name),
+        read_changes(spark.readStream.option("startingVersion", 1), name),
         spark.readStream.format("lakelog").option("catalog", table.name).load(place),
         spark.sql(f"SELECT * FROM STREAM {name} WHERE c = 'a  ' AND upper(v) = 'B'"),
     ):

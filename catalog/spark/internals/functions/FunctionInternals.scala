@@ -1,13 +1,11 @@
 package org.apache.spark.sql.lakelog.internals.functions
 
-import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.analysis.{SQLFunctionExpression, SQLTableFunction}
 import org.apache.spark.sql.catalyst.catalog.{SQLFunction, UserDefinedFunctionErrors}
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Cast, Expression, ExpressionInfo, NamedArgumentExpression, NamedLambdaVariable, UnresolvedNamedLambdaVariable}
 import org.apache.spark.sql.catalyst.plans.logical.{FunctionSignature, InputParameter, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
-import org.apache.spark.sql.execution.command.DescribeFunctionCommand
 import org.apache.spark.sql.lakelog.internals.seam.{Functions, Names}
 import org.apache.spark.sql.lakelog.wire
 
@@ -33,11 +31,7 @@ private[lakelog] object FunctionInternals {
       case _: NamedLambdaVariable | _: UnresolvedNamedLambdaVariable => true
       case _ => false
     })
-    if (isInLambda) {
-      throw new AnalysisException(
-        errorClass = "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF",
-        messageParameters = Map("funcName" -> function.name.unquotedString))
-    }
+    if (isInLambda) throw Functions.refusedInLambda(function.name.unquotedString)
     SQLFunctionExpression(
       function.name.unquotedString, function, arranged(function, arguments), Some(function.getScalarFuncReturnType))
   }
@@ -82,5 +76,5 @@ private[lakelog] object FunctionInternals {
 
   /** DESCRIBE FUNCTION of what is not in Spark's own catalog. */
   def describing(function: ExpressionInfo, isExtended: Boolean): LogicalPlan =
-    DescribeFunctionCommand(function, isExtended)
+    Functions.describing(function, isExtended, parser)
 }

@@ -43,6 +43,12 @@ private[lakelog] object LakeNames {
       case _ => None
     }
 
+    def tableCatalog(parts: Seq[String]): Option[(TableCatalog, Identifier)] = parts match {
+      case CatalogAndIdentifier(catalog: TableCatalog, ident) if LakeCatalogs.of(catalog).isDefined =>
+        Some(catalog -> ident)
+      case _ => None
+    }
+
     def find(parts: Seq[String]): Option[(CatalogAccess, Identifier)] = parts match {
       case CatalogAndIdentifier(catalog: CatalogAccess, ident) => Some(catalog -> ident)
       case _ => None
@@ -52,6 +58,10 @@ private[lakelog] object LakeNames {
   /** The lakelog catalog and the name in it, for a name in a statement. */
   def find(parts: Seq[String]): Option[(CatalogAccess, Identifier)] =
     if (parts.length == 3 && isOfSystem(parts)) None else new Names(state.catalogManager).find(parts)
+
+  /** The catalog that has, or could have, a lakelog table of that name, be it with tables of others beside. */
+  def tableCatalog(parts: Seq[String]): Option[(TableCatalog, Identifier)] =
+    new Names(state.catalogManager).tableCatalog(parts)
 
   /** The lakelog catalog and the namespace in it, for the name of a namespace in a statement. */
   def namespace(parts: Seq[String]): Option[(CatalogAccess, Seq[String])] =

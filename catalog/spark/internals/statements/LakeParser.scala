@@ -7,6 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
@@ -20,7 +21,9 @@ import org.apache.spark.sql.lakelog.internals.seam.{Errors, Names}
  * A proxy, because the methods of the interface differ between versions of Spark, and because the parser below may be
  * that of another extension.
  */
-private final class LakeParser(spark: ParserInterface, statements: Seq[LakeStatement]) extends InvocationHandler {
+private final class LakeParser(
+    spark: ParserInterface, statements: Seq[LakeStatement], inOtherWords: String => Option[OtherWords])
+  extends InvocationHandler {
 
   override def invoke(proxy: AnyRef, method: Method, arguments: Array[AnyRef]): AnyRef = {
     val own = (method.getName, Option(arguments).toSeq.flatten) match {
@@ -40,7 +43,33 @@ private final class LakeParser(spark: ParserInterface, statements: Seq[LakeState
       val text = Option(arguments).toSeq.flatten.collectFirst { case text: String => text }
       val parser = if (text.exists(isOfSpark(method.getName, _))) LakeParser.sparks else spark
       try method.invoke(parser, arguments: _*)
-      catch { case failed: InvocationTargetException => throw declared(failed.getCause, arguments) }
+      catch {
+        case failed: InvocationTargetException =>
+          val others = text.filter(_ => LakeParser.ofQueries(method.getName)).filter(_ => isSyntax(failed.getCause))
+          others.flatMap(inOtherWords) match {
+            case Some(words) => again(parser, method, arguments, words)
+            case None => throw declared(failed.getCause, arguments)
+          }
+      }
+    }
+  }
+
+  private def isSyntax(error: Throwable): Boolean = error.isInstanceOf[ParseException]
+
+  /** Parses a text that Spark's parser has refused, in words that it knows. An error is about the text as it was written. */
+  private def again(
+      parser: ParserInterface, method: Method, arguments: Array[AnyRef], words: OtherWords): AnyRef = {
+    val others = arguments.map { case _: String => words.text; case other => other }
+    try method.invoke(parser, others: _*) match {
+        case plan: LogicalPlan => words.restored(plan)
+        case expression: Expression => words.restored(expression)
+        case other => other
+      }
+    catch {
+      case failed: InvocationTargetException => throw (failed.getCause match {
+          case error: ParseException if error.getCondition != null => words.about(error)
+          case other => declared(other, arguments)
+        })
     }
   }
 
@@ -93,8 +122,14 @@ private[lakelog] object LakeParser {
     "replace" -> Seq(Seq("TABLE")),
     "show" -> Seq(Seq("COLUMNS", "IN"), Seq("COLUMNS", "FROM")))
 
-  def apply(spark: ParserInterface, statements: Seq[LakeStatement]): ParserInterface = {
-    val own = new LakeParser(spark, statements)
+  /** The methods whose texts may have queries in them. */
+  private val ofQueries: Set[String] = Set("parsePlan", "parsePlanWithParameters", "parseQuery", "parseExpression")
+
+  /** `inOtherWords` says what Spark's parser is to read in place of a text that it has refused, if anything. */
+  def apply(
+      spark: ParserInterface, statements: Seq[LakeStatement],
+      inOtherWords: String => Option[OtherWords]): ParserInterface = {
+    val own = new LakeParser(spark, statements, inOtherWords)
     val proxy = Proxy.newProxyInstance(spark.getClass.getClassLoader, Array(classOf[ParserInterface]), own)
     proxy.asInstanceOf[ParserInterface]
   }

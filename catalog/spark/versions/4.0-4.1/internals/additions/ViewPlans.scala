@@ -19,13 +19,15 @@ private[lakelog] object ViewPlans {
   private def state = SparkSession.active.sessionState
 
   /** The lakelog catalog and the name in it that a name in a plan means, be it within another view. */
-  def find(parts: Seq[String]): Option[(CatalogAccess, Identifier)] = {
+  def find(parts: Seq[String]): Option[(CatalogAccess, Identifier)] =
+    if (isTemporary(parts)) None else LakeNames.find(whole(parts)).filter(_._2.namespace.nonEmpty)
+
+  /** A name in a plan with what it leaves out, be it within another view. */
+  def whole(parts: Seq[String]): Seq[String] = {
     val context = AnalysisContext.get.catalogAndNamespace
-    val whole =
-      if (context.isEmpty || state.catalogManager.isCatalogRegistered(parts.head)) parts
-      else if (parts.length == 1) context ++ parts
-      else context.head +: parts
-    if (isTemporary(parts)) None else LakeNames.find(whole).filter(_._2.namespace.nonEmpty)
+    if (context.isEmpty || state.catalogManager.isCatalogRegistered(parts.head)) parts
+    else if (parts.length == 1) context ++ parts
+    else context.head +: parts
   }
 
   /**

@@ -1,12 +1,13 @@
 package org.apache.spark.sql.lakelog.internals.additions
 
-import org.apache.spark.sql.catalyst.analysis.{CurrentNamespace, NoSuchTableException, UnresolvedIdentifier, UnresolvedNamespace, UnresolvedTableOrView, UnresolvedView}
+import org.apache.spark.sql.catalyst.analysis.{CurrentNamespace, NoSuchNamespaceException, NoSuchTableException, ResolvedPersistentView, ResolvedTable, UnresolvedIdentifier, UnresolvedNamespace, UnresolvedTableOrView, UnresolvedView}
 import org.apache.spark.sql.catalyst.plans.logical.{AlterViewAs, AlterViewSchemaBinding, CreateView, DropView, LogicalPlan, RenameTable, SetViewProperties, ShowViews, UnsetViewProperties}
 import org.apache.spark.sql.connector.catalog.{Identifier, Table}
 import org.apache.spark.sql.lakelog.catalogs.CatalogAccess
-import org.apache.spark.sql.lakelog.internals.{ErrorInternals, SchemaInternals, SessionInternals}
+import org.apache.spark.sql.lakelog.internals.{ErrorInternals, LakelogException, SchemaInternals, SessionInternals}
 import org.apache.spark.sql.lakelog.internals.seam.View
 import org.apache.spark.sql.lakelog.internals.statements.{EarlyRewrite, LakeNames}
+import org.apache.spark.sql.lakelog.show.UnreadableTable
 
 /** A view that a statement names. */
 private[lakelog] final case class FoundView(catalog: CatalogAccess, ident: Identifier, view: View) {
@@ -32,7 +33,22 @@ private[lakelog] object ViewStatements extends EarlyRewrite {
       Renamed.unapply(rename.child).fold[LogicalPlan](rename)(RenameLakeView(_, rename.newName))
     case DropView(Named(catalog, ident), ifExists) => DropLakeView(catalog, ident, ifExists)
     case ShowViews(Namespace(catalog, names), pattern, output) => ShowLakeViews(catalog, names, pattern, output)
+    case named @ UnresolvedTableOrView(parts, command, _)
+        if command.startsWith("Catalog.") && !ViewPlans.isTemporary(parts) =>
+      LakeNames.find(parts).fold[LogicalPlan](named) { case (catalog, ident) => ofSession(catalog, ident, named) }
   }
+
+  /** What `spark.catalog` lists of a name: Spark finds no views, and no table that cannot be read. */
+  private def ofSession(catalog: CatalogAccess, ident: Identifier, named: UnresolvedTableOrView): LogicalPlan =
+    try catalog.loadRelation(ident) match {
+        case view: View => ResolvedPersistentView(catalog, ident, ViewPlans.described(catalog, ident, view))
+        case _ => named
+      }
+    catch {
+      case _: NoSuchTableException | _: NoSuchNamespaceException => named
+      case why: LakelogException if named.commandName == "Catalog.makeTable" =>
+        ResolvedTable.create(catalog, ident, new UnreadableTable(ident, why))
+    }
 
   private object Named {
     def unapply(name: LogicalPlan): Option[(CatalogAccess, Identifier)] = name match {

@@ -84,6 +84,10 @@ private[lakelog] object Changes {
   /** Whether Spark itself leaves out rows that were only copied, and finds those that were updated. */
   val areComparedBySpark: Boolean = false
 
+  /** How users read changes into a DataFrame, and as a stream. */
+  val (read, readStream) =
+    ("spark.read.option(\"changes\", \"true\").table", "spark.readStream.option(\"changes\", \"true\").table")
+
   /** The changes of the table of that name that options describe. */
   def asked(name: UnresolvedRelation, options: CaseInsensitiveStringMap, timeZone: String): LogicalPlan =
     RelationChanges(name, ChangesAsked(options, timeZone))
@@ -136,17 +140,28 @@ private[lakelog] object ChangesAsked {
     val times = text("startingTimestamp").isDefined || text("endingTimestamp").isDefined
     val range = if (versions && times) throw Errors.analysis(
       "Changes are between versions or between times: give options of one kind.")
-    else if (versions) VersionRange(
+    else if (versions) ChangesAsked.versions(
       text("startingVersion").getOrElse(throw Errors.analysis("endingVersion needs startingVersion: give both.")),
-      optional(text("endingVersion")), withStart, withEnd)
-    else if (times) TimestampRange(
+      text("endingVersion"), withStart, withEnd)
+    else if (times) ChangesAsked.times(
       time(
         text("startingTimestamp").getOrElse(
           throw Errors.analysis("endingTimestamp needs startingTimestamp: give both.")), timeZone),
-      optional(text("endingTimestamp").map(time(_, timeZone)).map(Long.box)), withStart, withEnd)
+      text("endingTimestamp").map(time(_, timeZone)), withStart, withEnd)
     else UnboundedRange
-    ChangelogContext(range, mode(text("deduplicationMode")), yes("computeUpdates", false))
+    in(range, options)
   }
+
+  def versions(first: String, last: Option[String], withFirst: Boolean, withLast: Boolean): ChangelogRange =
+    VersionRange(first, optional(last), withFirst, withLast)
+
+  /** Times are microseconds since 1970. */
+  def times(first: Long, last: Option[Long], withFirst: Boolean, withLast: Boolean): ChangelogRange =
+    TimestampRange(first, optional(last.map(Long.box)), withFirst, withLast)
+
+  /** The changes in a range, in the way that options say. */
+  def in(range: ChangelogRange, options: CaseInsensitiveStringMap): ChangelogContext = ChangelogContext(
+    range, mode(Option(options.get("deduplicationMode"))), options.getBoolean("computeUpdates", false))
 
   private def mode(stated: Option[String]): DeduplicationMode.Value =
     stated.fold(DeduplicationMode.DROP_CARRYOVERS) { name =>

@@ -1,15 +1,17 @@
 package org.apache.spark.sql.lakelog.internals.seam
 
+import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext
 import org.apache.spark.sql.catalyst.catalog.{CatalogFunction, SessionCatalog, SQLFunction, UserDefinedFunction}
-import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionInfo}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference, Expression, ExpressionInfo}
 import org.apache.spark.sql.catalyst.parser.ParserInterface
-import org.apache.spark.sql.catalyst.plans.logical.CreateUserDefinedFunction
+import org.apache.spark.sql.catalyst.plans.logical.{CreateUserDefinedFunction, LogicalPlan}
 import org.apache.spark.sql.connector.catalog.CatalogManager
 import org.apache.spark.sql.connector.catalog.functions.{BoundFunction, UnboundFunction}
+import org.apache.spark.sql.execution.command.{DescribeFunctionCommand, LeafRunnableCommand}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types.{DataType, StringType, StructType}
 
 /** A function of SQL, to be changed by what extends it. */
 private[lakelog] abstract class CopiedSqlFunction(function: SQLFunction) extends SQLFunction(
@@ -24,6 +26,51 @@ private[lakelog] final class BuiltFunction(val info: ExpressionInfo, val builder
   override def description: String = info.getUsage
   override def bind(arguments: StructType): BoundFunction = throw new UnsupportedOperationException(
     s"It is called with lakelog's session extension only: start the session with it in spark.sql.extensions.")
+}
+
+/** What DESCRIBE FUNCTION shows of a function of SQL, as newer Sparks do. */
+private[lakelog] final case class DescribeSqlFunction(function: SQLFunction, isExtended: Boolean)
+  extends LeafRunnableCommand {
+
+  override val output: Seq[Attribute] = Seq(AttributeReference("function_desc", StringType, nullable = false)())
+
+  override def run(session: SparkSession): Seq[Row] = {
+    val returns = function.returnType match {
+      case Left(dataType) => Seq(dataType.sql)
+      case Right(columns) => fields(columns)
+    }
+    val facts = Seq(
+      "Function" -> Seq(function.name.unquotedString),
+      "Type" -> Seq(if (function.isTableFunc) "TABLE" else "SCALAR"),
+      "Input" -> function.inputParam.fold(Seq("()"))(fields),
+      "Returns" -> returns)
+    val more = if (!isExtended) Nil
+    else Seq(
+      "Comment" -> function.comment.toSeq,
+      "Deterministic" -> function.deterministic.map(_.toString).toSeq,
+      "Data Access" -> function.containsSQL.map(if (_) "CONTAINS SQL" else "READS SQL DATA").toSeq,
+      "Configs" -> settings,
+      "Body" -> function.exprText.orElse(function.queryText).toSeq)
+    val shown = facts ++ more.filter(_._2.nonEmpty)
+    val width = shown.map(_._1.length).max + 2
+    shown.flatMap { case (name, lines) =>
+      lines.zipWithIndex.map { case (line, i) => Row((if (i == 0) s"$name:" else "").padTo(width, ' ') + line) }
+    }
+  }
+
+  private def settings: Seq[String] = function.properties.toSeq.collect {
+    case (key, value) if key.startsWith(UserDefinedFunction.SQL_CONFIG_PREFIX) =>
+      s"${key.stripPrefix(UserDefinedFunction.SQL_CONFIG_PREFIX)}=$value"
+  }.sorted
+
+  private def fields(schema: StructType): Seq[String] = {
+    val width = schema.fieldNames.map(_.length).maxOption.getOrElse(0)
+    schema.fields.toSeq.map { field =>
+      val more = if (!isExtended) Nil
+      else field.getDefault().map(text => s"DEFAULT $text") ++ field.getComment().map(text => s"'$text'")
+      (Seq(field.name.padTo(width, ' '), field.dataType.sql) ++ more).mkString(" ")
+    }
+  }
 }
 
 /** Functions of SQL, and where Spark looks for functions. */
@@ -42,6 +89,15 @@ private[lakelog] object Functions {
 
   def unbound(info: ExpressionInfo, builder: Seq[Expression] => Expression): UnboundFunction =
     new BuiltFunction(info, builder)
+
+  /** DESCRIBE FUNCTION. Of a function of SQL, Spark itself shows here what is stored. */
+  def describing(info: ExpressionInfo, isExtended: Boolean, parser: ParserInterface): LogicalPlan =
+    if (SQLFunction.isSQLFunction(info.getClassName)) DescribeSqlFunction(ofInfo(info, parser), isExtended)
+    else DescribeFunctionCommand(info, isExtended)
+
+  /** A function of SQL cannot be called with what a lambda function is given. */
+  def refusedInLambda(name: String): Throwable =
+    Errors.analysis(s"The function $name is one of SQL, and a lambda function calls it: write its body in its place.")
 
   def ofInfo(info: ExpressionInfo, parser: ParserInterface): SQLFunction = {
     val stored = UserDefinedFunction.mapper.readValue(info.getUsage, classOf[Map[String, String]])

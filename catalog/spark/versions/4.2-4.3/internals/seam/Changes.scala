@@ -20,6 +20,9 @@ private[lakelog] object Changes {
   /** Whether Spark itself leaves out rows that were only copied, and finds those that were updated. */
   val areComparedBySpark: Boolean = true
 
+  /** How users read changes into a DataFrame, and as a stream. */
+  val (read, readStream) = ("spark.read.changes", "spark.readStream.changes")
+
   /** The changes of the table of that name that options describe, as those of a DataFrame's reader do. */
   def asked(name: UnresolvedRelation, options: CaseInsensitiveStringMap, timeZone: String): LogicalPlan =
     RelationChanges(name, ChangelogContextUtils.fromOptions(options, timeZone))

@@ -1,13 +1,15 @@
 package org.apache.spark.sql.lakelog.internals.seam
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext
 import org.apache.spark.sql.catalyst.catalog.{SessionCatalog, SQLFunction, UserDefinedFunction}
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionInfo}
 import org.apache.spark.sql.catalyst.parser.ParserInterface
-import org.apache.spark.sql.catalyst.plans.logical.CreateUserDefinedFunction
+import org.apache.spark.sql.catalyst.plans.logical.{CreateUserDefinedFunction, LogicalPlan}
 import org.apache.spark.sql.connector.catalog.CatalogManager
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
+import org.apache.spark.sql.execution.command.DescribeFunctionCommand
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.internal.connector.V1Function
 import org.apache.spark.sql.types.{DataType, StructType}
@@ -34,6 +36,14 @@ private[lakelog] object Functions {
 
   def unbound(info: ExpressionInfo, builder: Seq[Expression] => Expression): UnboundFunction =
     V1Function(info, builder)
+
+  /** DESCRIBE FUNCTION. */
+  def describing(info: ExpressionInfo, isExtended: Boolean, parser: ParserInterface): LogicalPlan =
+    DescribeFunctionCommand(info, isExtended)
+
+  /** A function of SQL cannot be called with what a lambda function is given. */
+  def refusedInLambda(name: String): Throwable = new AnalysisException(
+    errorClass = "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF", messageParameters = Map("funcName" -> name))
 
   def ofInfo(info: ExpressionInfo, parser: ParserInterface): SQLFunction = SQLFunction.fromExpressionInfo(info, parser)
 

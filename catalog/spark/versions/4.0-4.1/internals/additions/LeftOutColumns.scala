@@ -10,8 +10,8 @@ import org.apache.spark.sql.lakelog.table.LakeTable
 import org.apache.spark.sql.types.StructField
 
 /**
- * Columns that an INSERT with a list of columns leaves out: they get their defaults, or NULL. This Spark does so for its own
- * tables only.
+ * Columns that an INSERT with a list of columns leaves out: they get their defaults, or NULL. Spark 4.0 does so for its own
+ * tables only, and Spark 4.1 writes a default that is shorter than its CHAR column without the blanks behind it.
  */
 private[lakelog] object LeftOutColumns extends EarlyRewrite {
 
