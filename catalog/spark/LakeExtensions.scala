@@ -69,7 +69,8 @@ private[lakelog] object LakeExtensions {
       MadeValues, MergeChecks, MadeByChance, SourcesOnce, PaddedDeletes, ShowsByPattern)
 
   /** Rules that see an optimised plan once, before Spark pushes filters and columns down into its scans. */
-  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources, OverwriteByRows, OneRowScans)
+  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] =
+    Additions.optimizer ++ Seq(SmallSources, OverwriteByRows, OneRowScans)
 
   /** What carries statements out in another way than Spark does. */
   val strategies: Seq[SparkSessionExtensions#StrategyBuilder] =

@@ -41,6 +41,9 @@ TESTS = {
     "additions/ChangesClauses": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
     "additions/ChangesFound": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
     "additions/ClauseScanner": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
+    "additions/ColumnsAsAnalysed": (
+        "rows/test_column_ids.py::test_a_column_that_took_the_name_of_a_renamed_one_is_another_one"
+    ),
     "additions/CreateViews": (
         "sql/test_views.py::test_statements_do_and_show_what_those_of_sparks_own_catalog_do"
     ),

@@ -16,8 +16,11 @@ import org.apache.spark.sql.types._
  * column's id, stand in the metadata of the schema that Python sends. Files may lack a column that was added
  * later: all columns of a file's schema may be null, whatever the table says.
  */
-private[lakelog] final class PhysicalSchema(internal: StructType) {
+private[lakelog] final class PhysicalSchema(private val internal: StructType) {
   import PhysicalSchema._
+
+  /** The first column or field that has got its name since `before`, when another one had it. */
+  def renewedSince(before: PhysicalSchema): Option[String] = renewed(before.internal, internal, Nil).map(_.mkString("."))
 
   /** The schema as users see it. */
   lazy val logical: StructType = strip(internal, (_, field) => field).asInstanceOf[StructType]
@@ -132,6 +135,20 @@ private[lakelog] object PhysicalSchema {
       case None => physicalName(field)
       case Some(names) => names.getOrElse(field.metadata.getLong(Id), physicalName(field) + FileShape.NotThere)
     }
+
+  private def renewed(before: DataType, now: DataType, path: Seq[String]): Option[Seq[String]] = (before, now) match {
+    case (b: StructType, n: StructType) =>
+      val both = for (field <- n.fields.iterator; old <- b.fields.find(_.name == field.name)) yield {
+        val own = path :+ field.name
+        if (field.metadata.getLong(Id) != old.metadata.getLong(Id)) Some(own)
+        else renewed(old.dataType, field.dataType, own)
+      }
+      both.flatten.nextOption()
+    case (b: ArrayType, n: ArrayType) => renewed(b.elementType, n.elementType, path :+ "element")
+    case (b: MapType, n: MapType) =>
+      renewed(b.keyType, n.keyType, path :+ "key").orElse(renewed(b.valueType, n.valueType, path :+ "value"))
+    case _ => None
+  }
 
   private def rename(
       part: StructType, whole: StructType, metadata: StructField => Metadata,

@@ -20,4 +20,7 @@ private[lakelog] object Additions {
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Seq(ViewRelations, ChangesFound, FunctionCalls.Resolution)
+
+  /** Rules that see an optimised plan once. */
+  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Nil
 }

@@ -19,5 +19,9 @@ private[lakelog] object Additions {
     Seq(ChangesClauses, ViewStatements, FunctionCalls, LeftOutColumns)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
-  val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Seq(ViewRelations, ChangesFound, FunctionCalls.Resolution)
+  val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
+    Seq(ViewRelations, ChangesFound, FunctionCalls.Resolution, ColumnsAsAnalysed)
+
+  /** Rules that see an optimised plan once. */
+  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(ColumnsAsAnalysed.Check)
 }

@@ -11,4 +11,5 @@ private[lakelog] object Additions {
   val inOtherWords: String => Option[OtherWords] = _ => None
   val early: Seq[SparkSession => Rule[LogicalPlan]] = Nil
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Nil
+  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Nil
 }
