@@ -32,9 +32,11 @@ def served(warehouse: str | Catalog, *, writes: bool = False) -> Iterator[str]:
     thread = threading.Thread(target=lambda: serve(answers, port=0, began=began))
     thread.start()
     assert ready.wait(PATIENCE_S)
-    yield urls[0]
-    servers[0].shutdown()
-    thread.join()
+    try:
+        yield urls[0]
+    finally:
+        servers[0].shutdown()
+        thread.join()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from tests.integration.iceberg.serving import served
 from tests.spark.conftest import active_session, add_catalog
 from tests.spark.sql.pages import Statement, printed, programs, same_output, statements
 
@@ -22,6 +24,8 @@ DOCS = Path(__file__).parents[3] / "docs" / "sql"
 PAGES = sorted(path.name for path in DOCS.glob("*.md") if path.name != "README.md")
 FIRST = {"reading.md", "session.md", "tables.md", "writing.md"}
 """What is looked up first. The other pages are on Spark 4.3 with each change, and on 4.2 in the full form."""
+SERVER = "http://127.0.0.1:8181"
+"""The server that a page has started by `lakelog serve --write`."""
 SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 
 
@@ -63,9 +67,9 @@ def run(session: SparkSession, statement: Statement, warehouse: str) -> None:
 
 
 def run_python(program: Statement, page: str, names: dict[str, Any], warehouse: str) -> None:
-    text = printed(
-        replace(program, text=program.text.replace("/tmp/warehouse", warehouse)), DOCS / page, names
-    )
+    text = program.text.replace("/tmp/warehouse", warehouse)
+    with served(warehouse, writes=True) if SERVER in text else nullcontext(SERVER) as url:
+        text = printed(replace(program, text=text.replace(SERVER, url)), DOCS / page, names)
     if program.output is not None:
         assert same_output(text, program.output), f"shows\n{text}"
 
