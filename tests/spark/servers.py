@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
+import sys
+import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from tests.spark.test_use import HOME, arguments
+from tests.spark.test_use import HOME, QUIET, arguments, run
+
+from lakelog.spark import spark_conf
 
 START_TIMEOUT_S = 240
+CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
 def free_port() -> int:
@@ -49,3 +56,23 @@ def spark_server(
     finally:
         server.terminate()
         server.wait()
+
+
+def answer_of_client(program: str, folder: Path, **values: str) -> Any:
+    """Return the JSON that a client of Spark Connect prints behind "OUT".
+
+    The server has the catalog `lake` in `folder`/lake. `program` is formatted with the server's `address` and `values`.
+    """
+    port = free_port()
+    settings = QUIET | spark_conf(str(folder / "lake"), fsync=False)
+    settings |= {
+        "spark.sql.warehouse.dir": str(folder / "spark"),
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+    }
+    client = folder / "client.py"
+    client.write_text(textwrap.dedent(program.format(address=f"sc://127.0.0.1:{port}", **values)))
+    with spark_server(CONNECT, settings, port, folder):
+        text = run([sys.executable, "-W", "ignore", str(client)])
+    (line,) = [line for line in text.splitlines() if line.startswith("OUT")]
+    return json.loads(line[3:])

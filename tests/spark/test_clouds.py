@@ -6,10 +6,6 @@ Data Lake interface.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,27 +15,12 @@ from pyspark.sql import SparkSession
 from tests import cloud_servers
 from tests.cloud_jars import connector_jars
 from tests.cloud_servers import CloudServer
+from tests.spark import first_sessions
 
 from lakelog.catalog import Catalog, NoSuchWarehouse
 from lakelog.spark.s3a import hadoop_of_spark
 
 pytestmark = pytest.mark.s3
-
-START = """
-import json, sys
-from pyspark.sql import SparkSession
-from lakelog.spark import configure
-from lakelog.log.errors import InvalidInput
-
-given = json.loads(sys.argv[1])
-builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-builder = builder.config("spark.driver.memory", "1g").config("spark.sql.shuffle.partitions", "1")
-for key, value in given["settings"].items():
-    builder = builder.config(key, value)
-
-def started(**more):
-    return configure(builder, given["warehouse"], **given["options"], **more).getOrCreate()
-"""
 
 TABLE = """
 spark = started(maintenance="off")
@@ -99,16 +80,7 @@ def printed(program: str, folder: Path, server: CloudServer, **given: Any) -> st
         "options": server.options,
         **given,
     }
-    process = subprocess.run(
-        [sys.executable, "-c", START + program, json.dumps(program_input)],
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stdout + process.stderr
-    return process.stdout
+    return first_sessions.printed(program, folder, program_input)
 
 
 def test_a_table_lives_there_from_its_first_row_to_its_vacuum(cloud: CloudServer, tmp_path: Path) -> None:

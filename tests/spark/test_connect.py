@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sys
-import textwrap
 from pathlib import Path
 
 import pytest
-from tests.spark.servers import free_port, spark_server
-from tests.spark.test_use import QUIET, run
+from tests.spark.servers import answer_of_client
 
 from lakelog.catalog import Catalog
-from lakelog.spark import spark_conf
 
 pytestmark = [pytest.mark.adapter, pytest.mark.slow]
-
-SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 CLIENT = """
     import json
@@ -49,19 +42,7 @@ CLIENT = """
 
 
 def test_clients_of_connect_read_write_and_have_transactions_of_their_own(tmp_path: Path) -> None:
-    port = free_port()
-    settings = QUIET | spark_conf(str(tmp_path / "lake"), fsync=False)
-    settings |= {
-        "spark.sql.warehouse.dir": str(tmp_path / "spark"),
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
-    }
-    client = tmp_path / "client.py"
-    client.write_text(textwrap.dedent(CLIENT.format(address=f"sc://127.0.0.1:{port}")))
-    with spark_server(SERVER, settings, port, tmp_path):
-        text = run([sys.executable, "-W", "ignore", str(client)])
-    (line,) = [line for line in text.splitlines() if line.startswith("OUT")]
-    assert json.loads(line[3:]) == {
+    assert answer_of_client(CLIENT, tmp_path) == {
         "rows": [[2, "grace"]], "before": 2, "changes": 3, "inside": [2, 1], "after": 2, "compacted": 1,
         "error": "TABLE_OR_VIEW_NOT_FOUND",
     }  # fmt: skip

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-import textwrap
 from pathlib import Path
 
 import pyarrow as pa
 import pyspark
 import pytest
-from tests.spark.servers import free_port, spark_server
-from tests.spark.test_connect import SERVER
-from tests.spark.test_use import QUIET, run
+from tests.spark.servers import answer_of_client
 
 from lakelog.catalog import Catalog
-from lakelog.spark import spark_conf
 
 pytest.importorskip("yaml", reason="pipelines need PySpark's extra: pip install 'pyspark[pipelines]'")
 pytestmark = [
@@ -75,27 +70,9 @@ ALONE = f"{TOTALS}max(amount) AS top, min(id) AS id FROM lake.shop.orders"
 
 def outcomes_of(tmp_path: Path, steps: list[object]) -> list[str]:
     """Run pipelines one after the other, or those of a list at once, on one server; return what became of each."""
-    port = free_port()
-    settings = QUIET | spark_conf(str(tmp_path / "lake"), fsync=False)
-    settings |= {
-        "spark.sql.warehouse.dir": str(tmp_path / "spark"),
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
-    }
-    client = tmp_path / "client.py"
-    client.write_text(
-        textwrap.dedent(
-            CLIENT.format(
-                address=f"sc://127.0.0.1:{port}",
-                steps=json.dumps(steps),
-                storage=(tmp_path / "storage").as_uri(),
-            )
-        )
+    outcomes: list[str] = answer_of_client(
+        CLIENT, tmp_path, steps=json.dumps(steps), storage=(tmp_path / "storage").as_uri()
     )
-    with spark_server(SERVER, settings, port, tmp_path):
-        text = run([sys.executable, "-W", "ignore", str(client)])
-    (line,) = [line for line in text.splitlines() if line.startswith("OUT")]
-    outcomes: list[str] = json.loads(line[3:])
     return outcomes
 
 

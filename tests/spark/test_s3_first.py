@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.spark import first_sessions
 
 from lakelog.catalog import Catalog, NoSuchWarehouse
 from lakelog.spark.s3a import packages_line
@@ -18,22 +15,6 @@ from lakelog.testing.moto_server import S3Server
 from lakelog.testing.s3a import s3a_settings
 
 pytestmark = pytest.mark.s3
-
-START = """
-import json, sys
-from pyspark.sql import SparkSession
-from lakelog.spark import configure
-from lakelog.log.errors import InvalidInput
-
-given = json.loads(sys.argv[1])
-builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-builder = builder.config("spark.driver.memory", "1g").config("spark.sql.shuffle.partitions", "1")
-for key, value in given["settings"].items():
-    builder = builder.config(key, value)
-
-def started():
-    return configure(builder, given["warehouse"], path_style=True, **given["options"]).getOrCreate()
-"""
 
 CHECKPOINTS = """
 spark = started()
@@ -80,18 +61,10 @@ def done_text(
     program: str, tmp_path: Path, server: S3Server, *, env: dict[str, str] | None = None, **given: Any
 ) -> str:
     """Return what a program prints that has a warehouse on S3."""
-    options = {name: server.options[name] for name in ("endpoint", "region")} | given.pop("options", {})
+    options = {name: server.options[name] for name in ("endpoint", "region")}
+    options |= {"path_style": True} | given.pop("options", {})
     asked = {"warehouse": f"s3://lakelog/line-{tmp_path.name}", "settings": {}, "options": options, **given}
-    ran = subprocess.run(
-        [sys.executable, "-c", START + program, json.dumps(asked)],
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", **(env or {})},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    return ran.stdout
+    return first_sessions.printed(program, tmp_path, asked, env)
 
 
 def test_checkpoints_need_no_setting_of_their_own(tmp_path: Path, lakelog_s3: S3Server) -> None:

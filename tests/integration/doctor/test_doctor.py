@@ -18,6 +18,15 @@ def report_of(store: ObjectStore, racer: Sequence[str] = COMMAND) -> dict[str, S
     return by_name(examine(lambda: store, races_max=3, racer=racer))
 
 
+def check_report(report: dict[str, StoreCheck], kind: type[MemoryStore], bad: set[str]) -> None:
+    """Check that the report of a store with a fault names the broken promises, and nothing else."""
+    assert {name for name, check in report.items() if check.verdict is CheckVerdict.BAD} == bad
+    for name in bad:
+        assert report[name].what and report[name].todo
+    remaining_verdict = CheckVerdict.WARNING if kind is faults.Keeping else CheckVerdict.GOOD
+    assert report["left behind"].verdict is remaining_verdict, report["left behind"]
+
+
 def by_name(report: DoctorReport) -> dict[str, StoreCheck]:
     names = [check.name for check in report.checks]
     assert len(names) == len(set(names))
@@ -74,11 +83,7 @@ def test_a_store_with_a_fault_is_bad_by_the_check_that_is_about_it(
     kind: type[MemoryStore], bad: set[str]
 ) -> None:
     report = report_of(kind() if kind is MemoryStore else faults.in_memory(kind)())
-    assert {name for name, check in report.items() if check.verdict is CheckVerdict.BAD} == bad
-    for name in bad:
-        assert report[name].what and report[name].todo
-    remaining_verdict = CheckVerdict.WARNING if kind is faults.Keeping else CheckVerdict.GOOD
-    assert report["left behind"].verdict is remaining_verdict, report["left behind"]
+    check_report(report, kind, bad)
 
 
 @pytest.mark.parametrize(

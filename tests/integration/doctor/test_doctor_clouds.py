@@ -10,7 +10,7 @@ import pytest
 from tests import cloud_servers
 from tests.cloud_servers import CloudServer
 from tests.integration.doctor import faults
-from tests.integration.doctor.test_doctor import by_name, not_good
+from tests.integration.doctor.test_doctor import by_name, check_report, not_good
 from tests.processes.faulty_proxy import faulty_proxy
 
 from lakelog.log import MemoryStore, ObjectStore, open_store
@@ -93,13 +93,7 @@ def report_of(store: ObjectStore) -> dict[str, StoreCheck]:
 
 @pytest.mark.parametrize(("kind", "bad"), CASES)
 def test_a_broken_promise_is_found(cloud: CloudServer, kind: type[MemoryStore], bad: set[str]) -> None:
-    store = faulty(kind, cloud)
-    report = report_of(store)
-    assert {name for name, check in report.items() if check.verdict is CheckVerdict.BAD} == bad
-    for name in bad:
-        assert report[name].what and report[name].todo
-    remaining_verdict = CheckVerdict.WARNING if kind is faults.Keeping else CheckVerdict.GOOD
-    assert report["left behind"].verdict is remaining_verdict, report["left behind"]
+    check_report(report_of(faulty(kind, cloud)), kind, bad)
 
 
 @pytest.mark.parametrize(
