@@ -146,8 +146,7 @@ def compiled(jars: Path, files: Sequence[Path], folder: Path) -> list[Fault]:
     Raises LakelogError if the compiler fails without an error in a file.
     """
     with tempfile.TemporaryDirectory() as classes:
-        command = [jar.java(), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xss8m", "-cp", f"{jars}/*"]
-        command += ["scala.tools.nsc.Main", "-usejavacp", "-Xmaxerrs", "100000", "-nowarn", "-d", classes]
+        command = [*jar.compiler(jars), "-Xmaxerrs", "100000", "-nowarn", "-d", classes]
         process = subprocess.run([*command, *map(str, files)], capture_output=True, text=True, check=False)
     text = process.stdout + process.stderr
     faults = faults_in(text, folder)

@@ -155,19 +155,7 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as temporary:
             classes = Path(temporary) / "classes"
             classes.mkdir()
-            command = [
-                java(),
-                # The compiler ends too soon for the JVM's second compiler and its parallel collector to pay.
-                "-XX:TieredStopAtLevel=1",
-                "-XX:+UseSerialGC",
-                "-Xss8m",
-                "-cp",
-                f"{spark}/*",
-                "scala.tools.nsc.Main",
-                "-usejavacp",
-                *OPTIONS,
-                *strict,
-            ]
+            command = [*compiler(spark), *OPTIONS, *strict]
             compilation = subprocess.run(
                 [*command, "-d", str(classes), *files], capture_output=True, text=True, check=False
             )
@@ -190,6 +178,21 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
     except OSError as error:
         raise NotFound(f"Cannot build the Spark adapter at {target}: {error}") from error
     return target
+
+
+def compiler(spark: Path) -> list[str]:
+    """Return the command of the Scala compiler in a folder of Spark's jars. Raises NotFound without Java."""
+    return [
+        java(),
+        # The compiler ends too soon for the JVM's second compiler and its parallel collector to pay.
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-Xss8m",
+        "-cp",
+        f"{spark}/*",
+        "scala.tools.nsc.Main",
+        "-usejavacp",
+    ]
 
 
 def _zip(classes: Path, target: Path) -> None:
