@@ -381,8 +381,10 @@ def view_of(root: SnapshotRoot, projection: StateProjection[S], location: str) -
     """
     try:
         state = projection.load(root.state)
-    except (InvalidInput, UnsupportedFormat):
+    except InvalidInput:
         raise
+    except UnsupportedFormat as error:
+        raise UnsupportedFormat(f"{location}: {error.message}") from error
     except UNREADABLE as error:
         reason = error.message if isinstance(error, LakelogError) else repr(error)
         raise FormatError(

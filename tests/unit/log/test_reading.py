@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from tests.unit.log.projections import Clock, Words, begin, grown, new_log, say
+from tests.unit.log.projections import Clock, Words, WordsProjection, begin, grown, new_log, say
 
 from lakelog.log import Draft, FormatError, Log, MemoryStore, NotFound, UnsupportedFormat, refresh_many
 from lakelog.log.expiry import expire
@@ -190,6 +190,18 @@ def test_an_unknown_member_is_refused() -> None:
     altered(store, log.keys.commit(2), b'"events":', b'"surprise":1,"events":')
     with pytest.raises(FormatError, match="surprise"):
         log.load()
+
+
+def test_a_state_of_a_newer_client_is_refused_by_the_name_of_its_snapshot() -> None:
+    class OlderProjection(WordsProjection):
+        def load(self, root: list[str]) -> Words:
+            raise UnsupportedFormat("its words have a new form: upgrade lakelog to read it")
+
+    store = MemoryStore()
+    grown(new_log(store, every=4), 5)
+    older = Log(store, "t", OlderProjection())
+    with pytest.raises(UnsupportedFormat, match=r"latest\.json: its words have a new form: upgrade"):
+        older.load()
 
 
 def test_bytes_and_commits_are_the_same_thing_twice() -> None:
