@@ -12,7 +12,7 @@ import org.apache.spark.sql.lakelog.internals.shows.{DescribedViews, ShowBoth, S
 import org.apache.spark.sql.lakelog.internals.statements.{LakeParser, LakeStatement, MadeValues, OutermostParser, QuickRows, SessionNames, WriteTargets, WritesByName}
 import org.apache.spark.sql.lakelog.internals.streams.{ChangesApart, ComparedChanges, StreamedTexts}
 import org.apache.spark.sql.lakelog.refs.{RefStatements, SessionBranch}
-import org.apache.spark.sql.lakelog.rows.{FactsInMerges, FactsInStatements, MadeByChance, MergeChecks, PaddedDeletes, SmallSources, SourcesOnce}
+import org.apache.spark.sql.lakelog.rows.{FactsInMerges, FactsInStatements, MadeByChance, MergeChecks, PaddedDeletes, RepeatedParts, SmallSources, SourcesOnce}
 import org.apache.spark.sql.lakelog.show.ShowsByPattern
 import org.apache.spark.sql.lakelog.statements.{AnalyzeStatements, CloneStatements, EvolutionStatements, MaterializeStatement, NestedLengths, ReadFilled, ResolveTableStatements}
 import org.apache.spark.sql.lakelog.views.EvolvingViews
@@ -66,7 +66,7 @@ private[lakelog] object LakeExtensions {
   val late: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(WritesByName.Late, KnownOptions, OverwriteByRows.OfColumns, ChangesApart, new EvolvingViews(_),
       new StreamSinks(_), ReadFilled, FactsInStatements,
-      MadeValues, MergeChecks, MadeByChance, SourcesOnce, PaddedDeletes, ShowsByPattern)
+      MadeValues, MergeChecks, MadeByChance, SourcesOnce, RepeatedParts, PaddedDeletes, ShowsByPattern)
 
   /** Rules that see an optimised plan once, before Spark pushes filters and columns down into its scans. */
   val optimizer: Seq[SparkSession => Rule[LogicalPlan]] =
