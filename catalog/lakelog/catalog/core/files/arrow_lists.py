@@ -145,17 +145,27 @@ def check_list(table: pa.Table, types: Mapping[str, pa.DataType]) -> None:
 
 
 def _check_paths(paths: pa.ChunkedArray) -> None:
+    lengths_bytes = pc.binary_length(paths)
+    # Before any copy is made of them: a character has at most four bytes.
+    _check_none(paths, pc.greater(lengths_bytes, 4 * PATH_MAX))
     # Most are lakelog's own: a search for a single short pattern takes a third of the time.
     own = pc.match_substring_regex(paths, pattern=_OWN)
-    paths = paths.filter(pc.invert(pc.and_(own, pc.less_equal(pc.binary_length(paths), PATH_MAX))))
+    paths = paths.filter(pc.invert(pc.and_(own, pc.less_equal(lengths_bytes, PATH_MAX))))
     if not len(paths):
         return
     places = pc.replace_substring_regex(paths, pattern="^(?:/|[a-z][a-z0-9]*://)", replacement="")
-    wrong = pc.or_(
-        pc.match_substring_regex(places, pattern=_NO_PATH), pc.greater(pc.utf8_length(paths), PATH_MAX)
+    _check_none(
+        paths,
+        pc.or_(
+            pc.match_substring_regex(places, pattern=_NO_PATH), pc.greater(pc.utf8_length(paths), PATH_MAX)
+        ),
     )
-    if pc.any(wrong).as_py():
-        path = str(paths.filter(wrong)[0])
+
+
+def _check_none(paths: pa.ChunkedArray, wrong: pa.ChunkedArray) -> None:
+    """Raise FormatError with the first path that is wrong."""
+    if (index := pc.index(wrong, True).as_py()) >= 0:
+        path = str(paths[index])
         raise FormatError(
             f"a list of files has the path {path[:200]!r}, which is not one of a data file: find out which client "
             "wrote this object"
