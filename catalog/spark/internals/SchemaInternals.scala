@@ -38,8 +38,13 @@ private[lakelog] object SchemaInternals {
   def withoutCharVarchar(schema: StructType): StructType =
     CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)
 
+  /** As `withoutCharVarchar`, without a trace of CHAR: Spark would pad the texts of a condition that it analyses again. */
+  def asTexts(schema: StructType): StructType = withoutLengths(withoutCharVarchar(schema))
+
   /** The columns with the lengths of their texts in the types, and no longer beside them. */
-  def withCharVarchar(schema: StructType): StructType = StructType(CharVarcharUtils.getRawSchema(schema).map { field =>
+  def withCharVarchar(schema: StructType): StructType = withoutLengths(CharVarcharUtils.getRawSchema(schema))
+
+  private def withoutLengths(schema: StructType): StructType = StructType(schema.map { field =>
     field.copy(metadata = new MetadataBuilder().withMetadata(field.metadata)
       .remove(CharVarcharUtils.CHAR_VARCHAR_TYPE_STRING_METADATA_KEY).build())
   })

@@ -40,7 +40,7 @@ private[lakelog] object CompactRows {
       table: LakeTable, groups: Seq[CompactGroup], filePrefix: String, mostBytes: Long, text: String,
       made: Option[LogicalPlan => LogicalPlan] = None): Seq[Seq[wire.DataFile]] = {
     val context = session.sparkContext
-    val own = SchemaInternals.withoutCharVarchar(table.schema)
+    val own = SchemaInternals.asTexts(table.schema)
     val settings = WriteTasks.settings(table, own, filePrefix, hasIds = true).copy(targetBytes = mostBytes)
     JobInternals.described(text) {
       val (rows, owners) = new CompactRows(session, table, own, made).of(groups)

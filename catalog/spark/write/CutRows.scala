@@ -48,7 +48,7 @@ private[lakelog] object CutRows {
       table: LakeTable, files: PlannedFiles, replaced: RowsToReplace, condition: Expression): Seq[FilePositions] = {
     val metadata = table.physical.metadata
     val places = Seq(RowPlace.File, RowPlace.Position).map(fact => StructField(metadata.name(fact), fact.dataType))
-    val columns = SchemaInternals.withoutCharVarchar(StructType(named(table, replaced.columns)))
+    val columns = SchemaInternals.asTexts(StructType(named(table, replaced.columns)))
     val schema = StructType(columns.fields ++ places)
     val text = s"lakelog overwrite of ${table.name}: rows to be replaced in ${files.length} files"
     JobInternals.described(text) {

@@ -53,8 +53,11 @@ NAMED = [
 ]  # fmt: skip
 """Of texts that Spark has padded, or has not."""
 
-COMPUTED_ONCE = ["nullif(concat(s, ''), 'a') = 'b'", "(concat(s, '') NOT BETWEEN '' AND 'abc') <=> NULL"]
-"""Parts of them stand in several places, and Spark computes them once."""
+COMPUTED_ONCE = {
+    "nullif(concat(s, ''), 'a') = 'b'": ("delete", "update", "merge"),
+    "c NOT BETWEEN 'a' AND 'ab'": ("overwrite",),
+}
+"""A part of each stands in several places, and Spark computes it once. It pads no text there."""
 
 MARK = -1
 """The key of the row that an overwrite writes."""
@@ -146,6 +149,8 @@ class World:
             text = words_of(error)
             if "V2ExpressionBuilder" in str(error):
                 self.report.failed["of Spark"] += 1
+            elif "rand(" in statement and "another value each time" in text and kind != "select":
+                self.report.failed["by chance"] += 1
             else:
                 self.report.found.append(f"{where}\n    fails: {text}")
             return
@@ -245,9 +250,9 @@ def test_rows_are_changed_for_which_a_condition_is_true(lake: Lake) -> None:
         for number, condition in enumerate(NAMED):
             kind = "write" if number == 3 else "delete"
             world.compare_in(f"t{number % 2}", condition, {}, (kind,))
-        for condition in COMPUTED_ONCE:
+        for condition, kinds in COMPUTED_ONCE.items():
             for name in ("t0", "t1"):
-                world.compare_in(name, condition, {}, ("delete", "update", "merge"))
+                world.compare_in(name, condition, {}, kinds)
         assert not world.report.found, "\n".join(world.report.found)
 
 
