@@ -193,11 +193,9 @@ def test_two_clients_at_once_set_up_one_warehouse(place: Place) -> None:
 @pytest.mark.parametrize(
     "faults",
     [
-        ["lost-500"],
-        ["lost-503", "lost-503"],
+        ["lost-503", "lost-reset"],
         ["500", "lost-500"],
         ["409", "409"],
-        ["lost-reset"],
         ["reset", "lost-409"],
     ],
     ids=" ".join,
