@@ -40,7 +40,6 @@ class GoogleGateway(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.target = target
         self.page = PAGE
-        self.ignores_conditions = False
         self.upload_numbers = itertools.count(1)
         self.parts: dict[tuple[str, int], bytes] = {}
 
@@ -124,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
             status, _, answer = self._ask("POST", f"/storage/v1/b/{old}/rewriteTo/b/{new}")
             return self._answer(status, b"<CopyObjectResult/>" if status == 200 else answer, {}, bucket)
         asked = {"uploadType": "multipart"}
-        if "x-goog-if-generation-match" in self.headers and not self.server.ignores_conditions:
+        if "x-goog-if-generation-match" in self.headers:
             asked["ifGenerationMatch"] = self.headers["x-goog-if-generation-match"]
         metadata = {"name": key}
         for name, header in (("contentType", "Content-Type"), ("cacheControl", "Cache-Control")):

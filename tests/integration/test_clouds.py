@@ -182,11 +182,11 @@ def test_the_doctor_finds_a_server_that_ignores_conditions(
 ) -> None:
     url = f"{cloud.url}/{uuid4().hex}"
     kind = type(open_store(url, cloud.options))
-    monkeypatch.setattr(kind, "_create", lambda self, key, data: self.put(key, data) or True)
+    monkeypatch.setattr(kind, "put_if_absent", lambda self, key, data: self.put(key, data) or True)
     report = examine(lambda: open_store(url, cloud.options), races_max=2)
     assert report.worst is CheckVerdict.BAD
-    (check,) = [each for each in report.checks if each.name == "right: conditional put"]
-    assert check.verdict is CheckVerdict.BAD and "ignores the condition" in check.what
+    (check,) = [each for each in report.checks if each.name == "put-if-absent: sent twice"]
+    assert check.verdict is CheckVerdict.BAD and "was created once more" in check.what
     assert list(open_store(url, cloud.options).list_after("")) == []
 
 

@@ -24,10 +24,10 @@ from lakelog.log.format import (
     decode_decision,
     encode,
 )
-from lakelog.log.grammar import RIGHTS_KEY, check_id, shortened
+from lakelog.log.grammar import RIGHTS_KEY, ROOT_RIGHTS_KEY, check_id, shortened
 from lakelog.log.options import LogOptions
 from lakelog.log.participants import folder_of, intents_of, is_listed, is_url
-from lakelog.log.settling import place
+from lakelog.log.settling import place, prove_conditions
 from lakelog.log.stores import ObjectStore
 
 OpenUrl: TypeAlias = Callable[[str], tuple[ObjectStore, str]]
@@ -103,13 +103,18 @@ class DecisionPlace:
         """The key of its `_txn` folder."""
         return self.key.rpartition("/")[0]
 
-    def prove_rights(self) -> None:
-        """Raise PermissionDenied unless this client may write decisions there. Makes a PUT per folder and process."""
+    def prove_rights(self, options: LogOptions) -> None:
+        """Raise PermissionDenied unless this client may write decisions there. Makes a PUT per folder and process.
+
+        If the folder is new, and so the PUT succeeds, it also shows whether the server holds conditions: see
+        `prove_conditions`, which may make another PUT.
+        """
         with _proving:
             if self.folder in _proven.get(self.store, ()):
                 return
         try:
-            self.store.put_if_absent(f"{self.folder}/{RIGHTS_KEY}", RIGHTS)
+            if self.store.put_if_absent(f"{self.folder}/{RIGHTS_KEY}", RIGHTS):
+                prove_conditions(self.store, f"{self.folder}/{RIGHTS_KEY}", RIGHTS, options)
         except PermissionDenied as error:
             raise PermissionDenied(
                 f"nothing was changed: this transaction is decided in {self.store.url}/{self.folder}/, the deepest "
@@ -129,6 +134,15 @@ class DecisionPlace:
                 "restore it from a backup"
             )
         return decision
+
+
+def prove_root(store: ObjectStore, prefix: str, options: LogOptions) -> None:
+    """Raise Unsupported if the server of a store cannot hold the logs of a new root: see `prove_conditions`.
+
+    The root is the folder `prefix`. The object for this is that of `prove_rights`.
+    """
+    key = _joined(prefix, ROOT_RIGHTS_KEY) if prefix else ROOT_RIGHTS_KEY
+    prove_conditions(store, key, RIGHTS, options)
 
 
 def _prove(store: ObjectStore, folder: str) -> None:

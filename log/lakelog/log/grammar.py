@@ -23,6 +23,9 @@ FEATURE_SIZE_MAX = 64
 RIGHTS_KEY = "_rights"
 """An object of each `_txn/` that is not a decision. Clients that may write decisions may write it."""
 
+ROOT_RIGHTS_KEY = f"_txn/{RIGHTS_KEY}"
+"""The first object of a new root on a server that may ignore conditions. Alone, it makes no warehouse."""
+
 DOCTOR_FOLDER = "_doctor"
 """A folder of a warehouse in which examinations of its store write. Readers and writers ignore it."""
 

@@ -2,16 +2,22 @@
 
 A failed put-if-absent proves nothing. It may have been applied, and may still be. Only reading the key shows
 whose object it has, and only an object settles the question, never its absence.
+
+All of that assumes that the server refuses a taken key. `prove_conditions` finds out.
 """
 
+import weakref
 from collections.abc import Callable
 
-from lakelog.log.errors import CommitUnknown, StorageError
+from lakelog.log.errors import CommitUnknown, StorageError, Unsupported
 from lakelog.log.options import LogOptions
-from lakelog.log.stores import ObjectStore
+from lakelog.log.stores import ObjectStore, unknown_server
 
 RETRY_FIRST_S = 0.05
 RETRY_MAX_S = 2.0
+
+_proven_stores: "weakref.WeakSet[ObjectStore]" = weakref.WeakSet()
+"""The stores whose server has refused a taken key in this process."""
 
 
 def place(
@@ -73,6 +79,38 @@ def create(store: ObjectStore, key: str, data: bytes, options: LogOptions) -> bo
             location=f"{store.url}/{key}",
         ) from error
     return existing_data is None
+
+
+def prove_conditions(store: ObjectStore, key: str, data: bytes, options: LogOptions) -> None:
+    """Raise Unsupported if the store's server lets a put-if-absent replace an object, as some servers do.
+
+    All callers put the same `data` at `key`, so a replaced object is no loss. No caller deletes it. A refusal
+    proves that the server holds the condition, even if it is the echo of this call. Costs 2 PUTs if the key is
+    absent and a PUT if it exists, but nothing if the server is the cloud's own, or was proven in this process.
+    Raises StorageError if no answer proves anything.
+    """
+    server = unknown_server(store)
+    if not server or store in _proven_stores:
+        return
+    is_there, tries = False, 0
+    while True:
+        try:
+            if not store.put_if_absent(key, data):
+                break
+        except StorageError as error:
+            tries += 1
+            if error.without_effect or tries == options.put_tries:
+                raise
+            options.sleep_s(_delay_s(tries - 1, options))
+            continue
+        if is_there:
+            raise Unsupported(
+                f"{store.url} cannot hold a log: the server at {server} ignores the condition of a put "
+                "(If-None-Match), so two writers could replace each other's commits. Nothing was committed. Use "
+                f"another server, or a newer release of it, and try it by: lakelog doctor {store.url}"
+            )
+        is_there = True
+    _proven_stores.add(store)
 
 
 def put_patiently(store: ObjectStore, key: str, data: bytes, options: LogOptions) -> None:

@@ -121,7 +121,7 @@ class _Transaction:
             return self._committed_before(earlier_commits)
         place = self._begin()[0]
         self._check_times(place, [cursor.view.time_us for cursor in self.cursors])
-        place.prove_rights()
+        place.prove_rights(self.options)
         pause_s = BACKOFF_FIRST_S
         for attempt in range(self.options.transaction_tries):
             if attempt:

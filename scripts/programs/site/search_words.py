@@ -47,7 +47,10 @@ WORDS: dict[str, list[str]] = {
     "from-python-libraries.md": ["deltatable", "delta-rs", "deltalake", "pyiceberg api"],
     "compared.md": ["iceberg", "delta", "ducklake", "hudi", "versus", "alternatives"],
     "production.md": ["checklist", "go live"],
-    "platforms.md": ["databricks", "emr", "glue job", "snowflake", "bigquery"],
+    "platforms.md": ["databricks", "snowflake", "bigquery"],
+    "emr.md": ["emr", "emr serverless", "bootstrap action"],
+    "glue.md": ["glue job", "extra-jars", "additional-python-modules"],
+    "dataproc.md": ["dataproc", "initialization action"],
     "clusters.md": ["kubernetes", "yarn", "docker"],
     "python.md": ["pandas", "polars", "arrow", "filter"],
 }

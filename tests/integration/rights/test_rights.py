@@ -324,7 +324,7 @@ def test_a_transaction_whose_decision_may_not_be_read_is_seen_with_the_next_comm
 def test_a_right_that_is_lost_in_between_ends_in_one_error_and_the_next_with_the_right_goes_on(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lose_the_right(self: Any) -> None:
+    def lose_the_right(self: Any, options: LogOptions) -> None:
         """As if it had been proven before."""
 
     monkeypatch.setattr("lakelog.log.decisions.DecisionPlace.prove_rights", lose_the_right)

@@ -27,14 +27,12 @@ from lakelog.log import (
     ObjectStore,
     PermissionDenied,
     StorageError,
-    Unsupported,
     open_store,
     wait_for_background,
 )
 from lakelog.log.costs import CostTally, tallied
-from lakelog.log.doctor.cleaning import _has_ended
 from lakelog.log.stores import cloud_store
-from lakelog.log.stores.cloud_store import ATTEMPTS_MAX, CloudStore
+from lakelog.log.stores.cloud_store import ATTEMPTS_MAX
 
 pytestmark = pytest.mark.s3
 OPTIONS = LogOptions(sleep_s=lambda seconds: None, snapshot_every_versions=0)
@@ -311,23 +309,3 @@ def test_a_forked_child_is_refused_in_place_of_waiting_for_ever(
         child.start()
         assert answer.get().startswith(expected)
         child.join()
-
-
-def test_a_server_that_ignores_conditions_is_refused_before_the_first_commit(
-    spoilt: tuple[FaultyProxy, CloudServer], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = new_store(spoilt[1])
-    assert isinstance(store, CloudStore)
-    monkeypatch.setattr(type(store), "_create", lambda self, key, data: store.put(key, data) or True)
-    with pytest.raises(Unsupported, match="ignores the condition of a put"):
-        Log(store, "t", Sum()).create(Draft(events=({"n": 1},)), log_id="l")
-    assert list(store.list_after("")) == []
-    # What a killed process left of it, the doctor removes as it does the remains of its own.
-    monkeypatch.setattr(type(store), "delete", lambda self, keys: None)
-    monkeypatch.setattr(cloud_store, "host_clock_us", lambda: 1_700_000_000_000_000)
-    with pytest.raises(Unsupported):
-        store.put_if_absent("a", b"x")
-    (left,) = store.list_folders("_doctor/")
-    assert _has_ended(left)
-    monkeypatch.undo()
-    Log(store, "t", Sum()).create(Draft(events=({"n": 1},)), log_id="l")

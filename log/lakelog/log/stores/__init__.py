@@ -29,6 +29,7 @@ from lakelog.log.stores.opening import (
     shared_root,
 )
 from lakelog.log.stores.ranges import ObjectRange, RangedStore, get_ranges
+from lakelog.log.stores.servers import ServedStore, unknown_server
 from lakelog.log.stores.store import ObjectStore
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "ObjectRange",
     "ObjectStore",
     "RangedStore",
+    "ServedStore",
     "Stamp",
     "StampedStore",
     "canonical_url",
@@ -56,4 +58,5 @@ __all__ = [
     "option_hint",
     "shared_root",
     "stamp_of",
+    "unknown_server",
 ]

@@ -7,18 +7,15 @@ caller of put_if_absent settles a lost answer. See `docs/design/cloud-stores.md`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
-from lakelog.log.clocks import StoreClock, host_clock_us, steady_clock_us
+from lakelog.log.clocks import StoreClock, steady_clock_us
 from lakelog.log.costs import asked, read, waiting
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, StorageError, Unsupported
-from lakelog.log.grammar import DOCTOR_FOLDER, check_key, check_prefix
-from lakelog.log.ids import new_id
+from lakelog.log.grammar import check_key, check_prefix
 from lakelog.log.options import LogOptions
 from lakelog.log.parallel import run_in_parallel
 from lakelog.log.stores.cloud_client import CloudClient, azure_client, google_client
@@ -55,7 +52,7 @@ T = TypeVar("T")
 
 
 class CloudStore:
-    """See ObjectStore, StampedStore and DocumentStore."""
+    """See ObjectStore, StampedStore, DocumentStore and ServedStore."""
 
     is_bucket = True
 
@@ -73,7 +70,6 @@ class CloudStore:
         self._host = urlsplit(client.endpoint).netloc.rpartition("@")[2]
         self._clock = StoreClock()
         self._clock_from_us: int | None = None
-        self._holds_conditions = not client.is_named
 
     @property
     def server(self) -> str:
@@ -120,13 +116,10 @@ class CloudStore:
 
         return self._send("get", key, ask)
 
-    def put_if_absent(self, key: str, data: bytes) -> bool:
-        check_key(key)
-        if not self._holds_conditions:
-            self._try_conditions()
-        return self._create(key, data)
+    def unknown_server(self) -> str:
+        return self.server if self.client.is_named else ""
 
-    def _create(self, key: str, data: bytes) -> bool:
+    def put_if_absent(self, key: str, data: bytes) -> bool:
         def ask(store: Any, path: str) -> None:
             import obstore
 
@@ -140,24 +133,6 @@ class CloudStore:
                 return False
             raise self._failure("create", key, error) from error
         return True
-
-    def _try_conditions(self) -> None:
-        """Raise Unsupported if the server ignores the condition of a put, as some emulators and gateways do."""
-        # An examination of the doctor has such a name. If this process dies, a later doctor removes the folder.
-        start = datetime.fromtimestamp(host_clock_us() // 1_000_000, UTC)
-        key = f"{DOCTOR_FOLDER}/{start:%Y%m%dT%H%M%S}Z-{new_id()}/conditions"
-        try:
-            self._create(key, b"first")
-            is_ignored = self._create(key, b"second")
-        finally:
-            with suppress(StorageError):
-                self.delete([key])
-        if is_ignored:
-            raise Unsupported(
-                f"{self.url} cannot hold a log: the server at {self._host} ignores the condition of a put, so two "
-                "writers could replace each other's commits; use another server"
-            )
-        self._holds_conditions = True
 
     def put(self, key: str, data: bytes) -> None:
         is_large = len(data) >= IN_PARTS_BYTES

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
 from lakelog.log.stores.ranges import ObjectRange, get_ranges
+from lakelog.log.stores.servers import unknown_server
 from lakelog.log.stores.store import ObjectStore
 
 
@@ -33,6 +34,9 @@ class CountingStore:
     @property
     def requests(self) -> int:
         return self.by_kind.total()
+
+    def unknown_server(self) -> str:
+        return unknown_server(self.inner)
 
     def side_by_side(self, works: Sequence[Callable[[], None]]) -> None:
         """Run callables in sequence, but count only the rounds of the longest, as if they ran at once.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakelog.log.stores.s3_files import S3Files
-from lakelog.log.stores.s3_place import place_of
+from lakelog.log.stores.s3_place import is_of_aws, place_of
 from lakelog.log.stores.s3_wire import ATTEMPTS_MAX, CONNECTIONS_MAX, BucketClient, BucketElsewhere, knows
 
 CONNECT_TIMEOUT_S = 10
@@ -82,6 +82,11 @@ class S3Clients:
         """Return which client sends the requests of a log. Makes no request to S3."""
         clients = self._of_this_process()
         return "lakelog" if clients.wire is not None else f"s3fs ({clients.why})"
+
+    def is_of_aws(self) -> bool:
+        """Return whether the requests of a log go to AWS's own S3, as far as this client knows. Makes no request."""
+        wire = self._of_this_process().wire
+        return wire is not None and is_of_aws(wire.place.server.host)
 
     def _of_this_process(self) -> _Made:
         clients = self._made

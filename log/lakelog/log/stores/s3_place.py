@@ -95,6 +95,11 @@ def place_of(
     )
 
 
+def is_of_aws(host: str) -> bool:
+    """Return whether a host is of AWS's S3, in a region. S3 on Outposts is a server of its own."""
+    return host.endswith(_AWS) and "outposts" not in host
+
+
 def _keys_of(credentials: Any) -> S3Credentials:
     """Return the current keys. Expiring keys are renewed here."""
     current = credentials.get_frozen_credentials()

@@ -41,7 +41,7 @@ _CONTENT_RANGE = re.compile(r"bytes [0-9]+-([0-9]+)/([0-9]+)")
 
 
 class S3Store:
-    """A bucket as an ObjectStore, CopyingStore, StampedStore and DocumentStore.
+    """A bucket as an ObjectStore, CopyingStore, StampedStore, DocumentStore and ServedStore.
 
     Credentials come from the AWS chain: environment, profile, container, instance.
     """
@@ -76,6 +76,11 @@ class S3Store:
     def client(self) -> str:
         """Which client sends the requests, and why if it is s3fs. Makes no request."""
         return self.clients.described()
+
+    def unknown_server(self) -> str:
+        if self.clients.is_of_aws():
+            return ""
+        return self.address.get("endpoint", "the address that AWS's settings name")
 
     def get(self, key: str) -> bytes | None:
         return self.get_ranges([ObjectRange(key)])[0]

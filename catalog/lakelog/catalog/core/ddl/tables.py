@@ -189,7 +189,9 @@ def _foreign_content(tree: NameTree, location: str) -> str | None:
     table_log = tree.logs.table(location)
     prefix, after_key = (f"{table_log.prefix}/" if table_log.prefix else ""), ""
     while (key := next(iter(table_log.store.list_after(prefix, after_key)), None)) is not None:
-        own = next((folder for folder in ("_log", "data") if key.startswith(f"{prefix}{folder}/")), None)
+        own = next(
+            (folder for folder in ("_log", "_txn", "data") if key.startswith(f"{prefix}{folder}/")), None
+        )
         if own is None:
             return key.removeprefix(prefix)
         # "0" is the character that sorts after the slash: so the next key is behind that folder.

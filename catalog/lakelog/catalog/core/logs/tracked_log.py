@@ -16,7 +16,9 @@ from lakelog.catalog.core.logs.in_transaction import InTransaction, NoTransactio
 from lakelog.catalog.core.logs.named_errors import naming
 from lakelog.catalog.core.state.table_state import TableState
 from lakelog.log import Commit, CommittedChange, Draft, Log, LogView
+from lakelog.log.decisions import prove_root
 from lakelog.log.errors import NotFound
+from lakelog.log.participants import is_url
 from lakelog.log.placing import Decide
 from lakelog.log.stores import ObjectStore
 
@@ -143,7 +145,13 @@ class TrackedLog(Generic[S]):
     def create(
         self, draft: Draft, *, log_id: str, commit_id: str | None = None, first: bool = False
     ) -> LogView[S]:
-        """Create the log (see `Log.create`) and remember it."""
+        """Create the log (see `Log.create`) and remember it.
+
+        The first log of a warehouse, or of a place outside of it, is only created on a server that holds the
+        condition of a put. Raises Unsupported for other servers.
+        """
+        if not self.location or is_url(self.location):
+            prove_root(self.store, self.prefix, self.log.options)
         view = self.reset(self.log.create(draft, log_id=log_id, commit_id=commit_id, first=first))
         self._committed(self, view)
         return view

@@ -48,7 +48,9 @@ from lakelog.catalog.keeping.backups.restoring import (
 from lakelog.catalog.keeping.backups.tables import copy_table, name_beside
 from lakelog.catalog.names import quoted
 from lakelog.log import Draft
+from lakelog.log.decisions import prove_root
 from lakelog.log.errors import AlreadyExists, InvalidInput, LakelogError, StorageError
+from lakelog.log.grammar import ROOT_RIGHTS_KEY
 from lakelog.log.stores import ObjectStore
 
 FOLDER = "_lakelog_copy/"
@@ -91,6 +93,7 @@ class CopyPlace(BackupPlace):
 
     def claim(self, root: str, warehouse: str) -> None:
         super().claim(root, warehouse)
+        prove_root(self.store, "", self.options)
         self.take_over()
 
     def take_over(self) -> None:
@@ -203,6 +206,7 @@ def finish_copy(
     brought = [*place.known(), *filter(is_key_of_a_log, place.store.list_after(""))]
     if not place.has_root():
         # Objects of logs from other runs would be taken for the rest of damaged logs.
+        kept_names.add(ROOT_RIGHTS_KEY)
         _delete(place.store, [key for key in brought if key not in kept_names and not key.startswith(FOLDER)])
     place.check_own()
     restore_objects(target, place, backup, progress, is_empty=False)

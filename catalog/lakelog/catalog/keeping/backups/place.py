@@ -36,6 +36,7 @@ from lakelog.catalog.core.logs import check_not_own, spellings
 from lakelog.catalog.names import quoted_where_needed
 from lakelog.catalog.times import moment_of
 from lakelog.log.errors import FormatError, InvalidInput, NotFound, StorageError
+from lakelog.log.grammar import ROOT_RIGHTS_KEY
 from lakelog.log.options import LogOptions
 from lakelog.log.settling import create
 from lakelog.log.stores import ObjectStore
@@ -177,6 +178,11 @@ class ListedObject:
     stored: str
 
 
+def first_key(store: ObjectStore) -> str | None:
+    """Return the first key of a store, None if it is empty. The proof of its server is left out."""
+    return next((key for key in store.list_after("") if key != ROOT_RIGHTS_KEY), None)
+
+
 class BackupPlace:
     """A folder or prefix that holds backups of a warehouse."""
 
@@ -198,7 +204,7 @@ class BackupPlace:
         key = f"{self.folder}{IDENTITY}"
         data, first = self.store.get(key), None
         if data is None:
-            first = next(iter(self.store.list_after("")), None)
+            first = first_key(self.store)
         if first is not None:
             data = self.store.get(key)  # another run may have begun between the two reads
         if data is not None:

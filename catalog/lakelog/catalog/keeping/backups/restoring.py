@@ -46,11 +46,13 @@ from lakelog.catalog.keeping.backups.place import (
     LogInBackup,
     RestoreMark,
     check_apart,
+    first_key,
     remove_leftovers,
 )
 from lakelog.catalog.keeping.backups.tables import name_beside
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.log import Draft, LogView
+from lakelog.log.decisions import prove_root
 from lakelog.log.errors import FormatError, InvalidInput, StorageError
 from lakelog.log.expiry import clean_up, last_base
 from lakelog.log.keys import LogKeys
@@ -204,13 +206,14 @@ def claim(target: LogCache, backup: Backup, *, is_empty: bool) -> None:
     store = target.places.store(target.warehouse)
     old_mark = mark_at(store)
     if old_mark is None:
-        first = next(iter(store.list_after("")), None) if is_empty else None
+        first = first_key(store) if is_empty else None
         if first is not None:
             raise InvalidInput(
                 f"{target.warehouse} is not empty, it holds {first!r}: a warehouse is restored to an empty folder. To "
                 "get back what a warehouse that is in use has lost, restore tables into it, by their names"
             )
         check_unfinished(store)
+        prove_root(store, "", target.log_options)
         # With an id, because this run must not remove a mark of another run of the same backup.
         mark = RestoreMark(format=FORMAT, backup=backup.id, run=target.log_options.new_id())
         if not create(store, RESTORING, msgspec.json.encode(mark), target.log_options):

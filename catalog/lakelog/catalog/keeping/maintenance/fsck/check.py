@@ -82,7 +82,7 @@ def _check_around(walk: WarehouseWalk) -> None:
 def _is_set_up(logs: LogCache) -> bool:
     """Return whether there is a warehouse. A missing or empty folder is a new warehouse, without logs."""
     store = logs.places.store(logs.warehouse)
-    tests = (surroundings.is_of_doctor, surroundings.is_published)
+    tests = (surroundings.is_of_doctor, surroundings.is_published, surroundings.is_proof)
     first = next(
         (key for key in store.list_after("") if not any(is_derived(key) for is_derived in tests)), None
     )

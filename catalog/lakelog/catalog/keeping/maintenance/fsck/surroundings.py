@@ -21,7 +21,7 @@ from lakelog.catalog.keeping.maintenance.fsck.links import LOOKS_MAX, CheckedLin
 from lakelog.catalog.keeping.maintenance.fsck.walk import WarehouseWalk
 from lakelog.log import Log, LogView
 from lakelog.log.errors import LakelogError, StorageError
-from lakelog.log.grammar import DOCTOR_FOLDER, PUBLISHED_FOLDER, RIGHTS_KEY, is_txn
+from lakelog.log.grammar import DOCTOR_FOLDER, PUBLISHED_FOLDER, RIGHTS_KEY, ROOT_RIGHTS_KEY, is_txn
 
 _LOG = r"(?:[nt]-[a-z2-7]{26}/)*"
 # If a namespace's location is inside of the warehouse.
@@ -198,6 +198,11 @@ def is_of_doctor(key: str) -> bool:
 
 def is_published(key: str) -> bool:
     return key.startswith(f"{PUBLISHED_FOLDER}/")
+
+
+def is_proof(key: str) -> bool:
+    """Return whether a key is of the object that proves a server's conditions before there is a warehouse."""
+    return key == ROOT_RIGHTS_KEY
 
 
 def is_own(key: str) -> bool:
