@@ -251,7 +251,7 @@ class WritableAnswers(WarehouseAnswers):
         return HttpAnswer(204)
 
     def _rename_table(self, request: RenameRequest) -> HttpAnswer:
-        _refuse_separator((request.destination.name,))
+        _check_new_name(request.destination)
         self._writable.rename_table(request.source.identifier, request.destination.identifier)
         return HttpAnswer(204)
 
@@ -274,7 +274,7 @@ class WritableAnswers(WarehouseAnswers):
         return HttpAnswer(204)
 
     def _rename_view(self, request: RenameRequest) -> HttpAnswer:
-        _refuse_separator((request.destination.name,))
+        _check_new_name(request.destination)
         rename_view(self._writable, request.source.identifier, request.destination.identifier)
         return HttpAnswer(204)
 
@@ -315,6 +315,15 @@ def _refuse_register() -> HttpAnswer:
         "a metadata file cannot be registered, as the table would have its history in two places: import it by "
         "`lakelog import`, which copies no file"
     )
+
+
+def _check_new_name(new: ClientIdentifier) -> None:
+    """Raise InvalidInput for a name that paths of this protocol cannot have."""
+    if not new.namespace:
+        raise InvalidInput(
+            f"the new name {new.name!r} is in no namespace, where no client would find it: give one"
+        )
+    _refuse_separator((new.name,))
 
 
 def _refuse_separator(names: tuple[str, ...]) -> None:

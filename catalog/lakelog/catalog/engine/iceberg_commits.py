@@ -31,6 +31,7 @@ from lakelog.catalog.formats.iceberg_commits import (
     was_committed,
 )
 from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.table import Table
 from lakelog.catalog.transaction import Transaction
 from lakelog.log.errors import CommitUnknown, InvalidInput
 
@@ -99,15 +100,14 @@ def _updates_of(request: Json) -> list[Json]:
 
 
 def _commit(catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]], client: str | None) -> None:
+    tables = _tables_to_change(catalog, commits)
+    if tables is None:
+        return  # the client, or a program between, has sent the request again
     plans = {}
     for name, commit in commits:
-        if is_create(commit.requirements):
-            continue
-        table = catalog.load_table(name)
-        document, version = metadata_to_commit_on(table)
-        if was_committed(commit, document):
-            return  # the client, or a program between, has sent the request again
-        plans[name] = planned(commit, document, quoted(name), version, table.id)
+        if name in tables:
+            table, document, version = tables[name]
+            plans[name] = planned(commit, document, quoted(name), version, table.id)
     transaction = catalog.begin()
     has_changes = False
     try:
@@ -115,8 +115,6 @@ def _commit(catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]]
             if name in plans:
                 with writing_as({**_facts(client), **plans[name].fact}):
                     has_changes |= apply_planned(transaction.load_table(name).table_head, plans[name])
-            elif _is_created(catalog, name, commit):
-                return
             else:
                 _create(transaction, name, commit.updates, _place_in(commit), client, is_resumed=True)
                 has_changes = True
@@ -125,6 +123,43 @@ def _commit(catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]]
     finally:
         if transaction.is_open and not transaction._is_unknown:
             transaction.rollback()
+
+
+def _tables_to_change(
+    catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]]
+) -> dict[Identifier, tuple[Table, Json, int]] | None:
+    """Return the existing tables of a request, each with the metadata and version to decide on.
+
+    Returns None if the request was committed before. A snapshot or creation of every table shows it. Raises
+    CommitConflict if some tables say so and others deny it. Then it is another request, of which a part would be lost.
+    """
+    tables: dict[Identifier, tuple[Table, Json, int]] = {}
+    committed_names: list[Identifier] = []
+    new_names: list[Identifier] = []
+    failure: NoSuchTable | None = None
+    for name, commit in commits:
+        if is_create(commit.requirements):
+            (committed_names if _is_created(catalog, name, commit) else new_names).append(name)
+            continue
+        try:
+            table = catalog.load_table(name)
+        except NoSuchTable as error:
+            failure = failure or error
+            continue
+        tables[name] = table, *metadata_to_commit_on(table)
+        if commit.snapshot_ids:
+            (committed_names if was_committed(commit, tables[name][1]) else new_names).append(name)
+    if committed_names and new_names:
+        raise CommitConflict(
+            f"the part of the request for {quoted(committed_names[0])} was committed before, and the part for "
+            f"{quoted(new_names[0])} was not. Nothing was changed now: make a new commit of what is missing",
+            version=0,
+        )
+    if committed_names:
+        return None
+    if failure is not None:
+        raise failure
+    return tables
 
 
 def _place_in(commit: ClientCommit) -> str | None:

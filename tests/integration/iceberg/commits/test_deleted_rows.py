@@ -39,7 +39,7 @@ def commit_of_deletes(
     location = metadata.location
     present = metadata.snapshot_by_id(metadata.current_snapshot_id)
     document = {
-        "snapshot-id": 4242 + metadata.last_sequence_number,
+        "snapshot-id": (1 << 61) + metadata.last_sequence_number,
         "sequence-number": metadata.last_sequence_number + 1,
     }
     schema = {"type": "struct", "schema-id": 0, "fields": []}
@@ -167,9 +167,61 @@ def test_rows_that_a_file_does_not_have_are_not_deleted(client: Client, rows_del
     assert client.is_unchanged()
 
 
+def test_a_vector_that_counts_other_rows_than_it_has_is_refused(client: Client) -> None:
+    forgery = vector(client, [1])
+    forgery["data_file"]["record_count"] = 2
+    status, error = commit_of_deletes(client, [forgery])
+    assert status == 400 and "its manifest says 2" in error["message"]
+    assert client.is_unchanged()
+
+
+def test_positions_beside_a_new_vector_of_the_file_are_refused(client: Client) -> None:
+    status, error = commit_of_deletes(client, [vector(client, [0]), positions(client, [1])])
+    assert status == 400 and "readers ignore" in error["message"]
+    assert client.is_unchanged()
+
+
+TEXT, NUMBER = pa.string(), pa.int64()
+
+
+@pytest.mark.parametrize(
+    ("paths", "numbers"),
+    [
+        (pa.array(["FILE"]), pa.array([1.5])),
+        (pa.array(["FILE"]), pa.array(["1"])),
+        (pa.array(["FILE"]), pa.array([None], NUMBER)),
+        (pa.array([None], TEXT), pa.array([1])),
+        (pa.array([7]), pa.array([1])),
+    ],
+)
+def test_position_files_of_other_columns_are_refused(
+    client: Client, paths: pa.Array, numbers: pa.Array
+) -> None:
+    if paths.to_pylist() == ["FILE"]:
+        paths = pa.array([data_file(client)])
+    path = Path(client.table.location()) / "data" / "p.parquet"
+    pq.write_table(pa.table({"file_path": paths, "pos": numbers}), path)
+    status, error = commit_of_deletes(client, [entry(str(path), path.stat().st_size, 1)])
+    assert status == 400 and "file of deleted rows" in error["message"]
+    assert client.is_unchanged()
+
+
+def test_a_position_file_that_is_not_parquet_is_refused(client: Client) -> None:
+    path = Path(client.table.location()) / "data" / "p.parquet"
+    path.write_bytes(b"PAR1" * 9)
+    status, error = commit_of_deletes(client, [entry(str(path), path.stat().st_size, 1)])
+    assert status == 400 and "cannot be read as Parquet" in error["message"]
+    assert client.is_unchanged()
+
+
 def test_damaged_vectors_are_refused(client: Client) -> None:
     for number, damage in enumerate(
-        ({"content_offset": 1 << 40}, {"content_size_in_bytes": 3}, {"content_offset": -5})
+        (
+            {"content_offset": 1 << 40},
+            {"content_offset": 1 << 62},
+            {"content_size_in_bytes": 3},
+            {"content_offset": -5},
+        )
     ):
         forgery = vector(client, [1], f"d{number}")
         forgery["data_file"].update(damage)

@@ -181,7 +181,11 @@ def missing_manifest(request: dict[str, Any]) -> None:
 
 
 def manifest_elsewhere(request: dict[str, Any]) -> None:
-    rewritten_list(request, lambda record: record.update(manifest_path="/etc/hostname"))
+    def change(record: dict[str, Any]) -> None:
+        if record["sequence_number"] > 2:
+            record["manifest_path"] = "/etc/hostname"
+
+    rewritten_list(request, change)
 
 
 def missing_file(request: dict[str, Any]) -> None:
@@ -330,7 +334,10 @@ REFUSED = [
     ),
     ({"action": "set-statistics", "snapshot-id": 5}, "ANALYZE TABLE"),
     ({"action": "add-snapshot", "snapshot": {"snapshot-id": [1]}}, "is not a number"),
-    ({"action": "add-snapshot", "snapshot": {"snapshot-id": 5, "parent-snapshot-id": {}}}, "is not a number"),
+    (
+        {"action": "add-snapshot", "snapshot": {"snapshot-id": 1 << 61, "parent-snapshot-id": {}}},
+        "is not a number",
+    ),
     ({"action": "add-snapshot", "snapshot": 5}, "is not as Iceberg's protocol has it"),
     ({"action": "set-properties", "updates": {"a": 5}}, "not a text"),
     ({"action": "set-properties", "updates": [5]}, "is not as Iceberg's protocol has it"),

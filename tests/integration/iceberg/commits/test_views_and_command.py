@@ -15,7 +15,7 @@ from tests.integration.iceberg.serving import served
 from lakelog.catalog import Catalog
 
 VIEWS = "/v1/namespaces/ns/views"
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "type": "struct",
     "schema-id": 0,
     "fields": [{"id": 1, "name": "n", "required": False, "type": "long"}],
@@ -28,7 +28,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
         yield Client(url, str(tmp_path / "w"))
 
 
-def version(sql: str, dialect: str = "spark", **more: Any) -> dict[str, Any]:
+def version(sql: Any, dialect: str = "spark", **more: Any) -> dict[str, Any]:
     return {
         "version-id": 1,
         "timestamp-ms": 1,
@@ -48,6 +48,24 @@ def creation(name: str, view_version: dict[str, Any], **more: Any) -> dict[str, 
         "properties": {"owner": "me"},
         **more,
     }
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        {"schema": {**SCHEMA, "fields": [{**SCHEMA["fields"][0], "name": 1e300}]}},
+        {"schema": {**SCHEMA, "fields": [{**SCHEMA["fields"][0], "doc": 7}]}},
+        {"view-version": version("SELECT 1 AS n") | {"default-namespace": [7]}},
+        {"view-version": version("SELECT 1 AS n") | {"default-catalog": {}}},
+        {"view-version": version(7)},
+        {"properties": {"owner": 7}},
+    ],
+)
+def test_a_view_of_another_form_does_not_close_its_namespace(client: Client, forgery: dict[str, Any]) -> None:
+    status, error = client.send(creation("v", version("SELECT 1 AS n"), **forgery), VIEWS)
+    assert status == 400, error
+    assert client.lake.list_tables("ns") == [("ns", "t")]
+    assert client.is_unchanged()
 
 
 def test_views_are_created_replaced_renamed_and_dropped(client: Client) -> None:

@@ -250,12 +250,17 @@ def plan(*updates: dict[str, Any], requirements: Any = ()) -> Any:
     return planned(ClientCommit(requirements, updates), base(), "t", 4, "log")
 
 
+NEW, NEXT = (1 << 61) + 5, (1 << 61) + 6
+
+
 def test_a_plan_has_the_last_snapshot_of_a_line() -> None:
-    single_plan = plan(snapshot(5), ref(5))
-    assert single_plan.line == "main" and single_plan.fact["iceberg"]["snapshot"] == "5"
+    single_plan = plan(snapshot(NEW), ref(NEW))
+    assert single_plan.line == "main" and single_plan.fact["iceberg"]["snapshot"] == str(NEW)
     assert single_plan.fact["iceberg"]["summary"] == {"operation": "append"}
-    double_plan = plan(snapshot(5), ref(5), snapshot(6, 5), ref(6))
-    assert double_plan.fact["iceberg"]["snapshot"] == "6" and "summary" not in double_plan.fact["iceberg"]
+    double_plan = plan(snapshot(NEW), ref(NEW), snapshot(NEXT, NEW), ref(NEXT))
+    assert (
+        double_plan.fact["iceberg"]["snapshot"] == str(NEXT) and "summary" not in double_plan.fact["iceberg"]
+    )
     tag_plan = plan(ref(77, "old", "tag"))
     assert tag_plan.line is None and tag_plan.fact["iceberg"] == {"refs": {"old": "77"}}
     assert plan({"action": "set-properties", "updates": {"a": "b"}}).fact == {}
@@ -263,22 +268,25 @@ def test_a_plan_has_the_last_snapshot_of_a_line() -> None:
 
 def test_snapshots_that_would_be_lost_are_refused() -> None:
     with pytest.raises(Unsupported, match="no tag or branch leads to"):
-        plan(snapshot(5))
+        plan(snapshot(NEW))
     with pytest.raises(Unsupported, match="one tag or branch in each commit"):
-        plan(snapshot(5), ref(5), snapshot(6), ref(6, "b"))
+        plan(snapshot(NEW), ref(NEW), snapshot(NEXT), ref(NEXT, "b"))
     with pytest.raises(InvalidInput, match="already"):
         plan(snapshot(77), ref(77))
     with pytest.raises(Unsupported, match="max-ref-age-ms"):
         plan(ref(77, "old", "tag", **{"max-ref-age-ms": 5}))
     with pytest.raises(InvalidInput, match="cannot be a tag"):
         plan(ref(77, "main", "tag"))
+    for id in (5, 3 << 40 | 7):
+        with pytest.raises(InvalidInput, match="lakelog's own versions"):
+            plan(snapshot(id), ref(id))
 
 
 def test_a_snapshot_that_continues_another_state_is_a_conflict() -> None:
     with pytest.raises(CommitConflict, match="continues main of t from the snapshot 70"):
-        plan(snapshot(5, 70), ref(5))
+        plan(snapshot(NEW, 70), ref(NEW))
     required = [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 77}]
-    assert plan(snapshot(5, 70), ref(5), requirements=required).line == "main"
+    assert plan(snapshot(NEW, 70), ref(NEW), requirements=required).line == "main"
 
 
 def test_version_2_is_shown_only_without_what_needs_version_3() -> None:

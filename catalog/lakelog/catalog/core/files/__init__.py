@@ -50,6 +50,7 @@ from lakelog.catalog.core.files.deletion_vectors import (
 from lakelog.catalog.core.files.file_set import FileSet
 from lakelog.catalog.core.files.file_tables import converted, empty, joined, live_twice, without
 from lakelog.catalog.core.files.leaves import Fetch
+from lakelog.catalog.core.files.manifest_bounds import EXACT_BELOW_BYTES
 from lakelog.catalog.core.files.manifests import Entries, contents
 from lakelog.catalog.core.files.puffin import (
     AROUND_BYTES,
@@ -83,6 +84,7 @@ __all__ = [
     "DELETED",
     "DELETES",
     "DataFile",
+    "EXACT_BELOW_BYTES",
     "DeletionVector",
     "Entries",
     "FIRST_ROW",

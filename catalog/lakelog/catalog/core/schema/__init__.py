@@ -11,7 +11,13 @@ from lakelog.catalog.core.schema.arrow_types import (
     schema_to_arrow,
     type_from_arrow,
 )
-from lakelog.catalog.core.schema.constraints import CheckConstraint, Constraint, ForeignKey, StatedConstraint
+from lakelog.catalog.core.schema.constraints import (
+    CheckConstraint,
+    Constraint,
+    ForeignKey,
+    StatedConstraint,
+    refuse_dependent,
+)
 from lakelog.catalog.core.schema.curve import (
     BITS,
     COLUMNS_MAX,
@@ -55,6 +61,7 @@ from lakelog.catalog.core.schema.literals import (
     from_arrow,
     moment_text,
     single_type,
+    to_arrow,
     value_of,
     value_type,
     widened,
@@ -122,6 +129,7 @@ from lakelog.catalog.core.schema.schema_changes import (
     apply_changes,
     changed,
     check_definition,
+    refuse_in_key,
 )
 from lakelog.catalog.core.schema.spark_types import (
     SparkType,
@@ -132,7 +140,7 @@ from lakelog.catalog.core.schema.spark_types import (
 from lakelog.catalog.core.schema.sql_literals import literal_of, parse_literal
 from lakelog.catalog.core.schema.stored_types import ready
 from lakelog.catalog.core.schema.table_changes import TableChange
-from lakelog.catalog.core.schema.transforms import hashes_of_values
+from lakelog.catalog.core.schema.transforms import apply_transform, hashes_of_values
 from lakelog.catalog.core.schema.type_widening import is_iceberg_promotion, is_text, is_widening
 from lakelog.catalog.core.schema.types import (
     DECIMAL_PRECISION_LIMIT,
@@ -149,6 +157,7 @@ from lakelog.catalog.core.schema.types import (
     Type,
     TypedValue,
     children,
+    same_shape,
     with_children,
 )
 
@@ -232,6 +241,7 @@ __all__ = [
     "WRITE_MODES",
     "Written",
     "apply_changes",
+    "apply_transform",
     "as_predicate",
     "bind_field",
     "bloom_columns",
@@ -264,15 +274,19 @@ __all__ = [
     "paths_in",
     "physical_name",
     "ready",
+    "refuse_dependent",
     "refuse_generated",
     "refuse_identity",
+    "refuse_in_key",
     "refuse_names_of_spark",
     "result_type",
+    "same_shape",
     "schema_from_arrow",
     "schema_from_spark",
     "schema_to_arrow",
     "schema_to_spark",
     "shown_names",
+    "to_arrow",
     "transform_to_json",
     "type_from_arrow",
     "type_from_spark",

@@ -122,12 +122,24 @@ def _texts(definition: Definition) -> tuple[str, ...]:
     return (definition.body, definition.parameters or "", *(url for _, url in definition.resources))
 
 
+def _check_types(definition: Definition) -> None:
+    """Raise InvalidInput if a member has a value of another type, which structs take and no reader does."""
+    try:
+        msgspec.convert(msgspec.to_builtins(definition), type(definition))
+    except (msgspec.ValidationError, RecursionError, OverflowError, TypeError) as error:
+        raise InvalidInput(
+            f"the {kind_of(definition)} cannot be stored ({error}): give texts of Unicode, and JSON that is not nested "
+            "deeply"
+        ) from error
+
+
 def check_definition(definition: Definition) -> None:
     """Raise InvalidInput if the definition cannot be stored."""
     if not isinstance(definition, ViewDefinition | FunctionDefinition):
         raise InvalidInput(
             f"a {type(definition).__name__} is not a definition: give a ViewDefinition or FunctionDefinition"
         )
+    _check_types(definition)
     if isinstance(definition, FunctionDefinition) and definition.language not in ("sql", "java"):
         raise InvalidInput(f"{definition.language!r} is not a language of functions: use sql or java")
     for text in _texts(definition):

@@ -241,7 +241,7 @@ def _apply(table: AlteredDefinition, change: TableChange, case_sensitive: bool) 
                 return table
             _refuse_needed(table, change.name, "drop", case_sensitive)
             _refuse_used(table, table.schema.find(change.name, case_sensitive), change.name)
-            _refuse_in_key(table.schema, change.name, case_sensitive)
+            refuse_in_key(table.schema, change.name, case_sensitive=case_sensitive)
             edit = _deleted(change.name)
         case RenameColumn():
             _refuse_needed(table, change.name, "rename", case_sensitive, checks_only=True)
@@ -553,7 +553,8 @@ def _refuse_needed(
     )
 
 
-def _refuse_in_key(schema: Schema, path: ColumnPath, case_sensitive: bool) -> None:
+def refuse_in_key(schema: Schema, path: ColumnPath, *, case_sensitive: bool) -> None:
+    """Raise InvalidInput for a part of a map's keys, which cannot be dropped."""
     for length in range(1, len(path) - 1):
         holder = schema.find(path[:length], case_sensitive)
         if isinstance(holder.type, MapType) and path[length].lower() == KEY:

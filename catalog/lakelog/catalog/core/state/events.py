@@ -25,6 +25,7 @@ from lakelog.catalog.core.state.clones import CloneOrigin, TableAncestor
 from lakelog.catalog.core.state.imported_source import ImportedSource
 from lakelog.catalog.core.state.refs import RefKind
 from lakelog.log import Json
+from lakelog.log.errors import InvalidInput
 from lakelog.log.grammar import (
     CutObject,
     Folder,
@@ -577,12 +578,20 @@ _PROPERTIES = {"properties", "set", "configs"}
 
 
 def encode(events: Sequence[NamespaceEvent | TableEvent]) -> tuple[dict[str, Json], ...]:
-    """Return `events` as the JSON objects of a commit, without secrets, which would stay for ever."""
+    """Return `events` as the JSON objects of a commit, without secrets, which would stay for ever.
+
+    Raises InvalidInput for an event that no reader could read, because such a commit would close the log to all.
+    """
     return tuple(map(_encoded, events))
 
 
 def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
     result: dict[str, Json] = msgspec.to_builtins(event, order=None)
+    if not isinstance(event, FileChange):  # files are made by lakelog alone, and there may be many
+        try:
+            msgspec.convert(result, type(event), strict=True, str_keys=True)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(f"the change cannot be stored ({error}): give these types") from error
     for holder in (result, result.get("definition") or {}):
         for member in _PROPERTIES & holder.keys():
             holder[member] = masked_properties(holder[member])

@@ -21,6 +21,7 @@ from lakelog.catalog.formats.iceberg.metadata_json import (
     exported_version,
     in_version_2,
 )
+from lakelog.catalog.formats.iceberg.snapshots import line_number_of, may_be_of_a_version
 from lakelog.catalog.formats.iceberg.views import DIALECT as VIEW_DIALECT
 from lakelog.catalog.formats.iceberg.views import ExportedView, check_plain, view_document
 
@@ -37,6 +38,8 @@ __all__ = [
     "export_anew",
     "export_with_metadata",
     "exported_version",
+    "line_number_of",
+    "may_be_of_a_version",
     "newest_metadata",
     "objects_of",
     "read_all",

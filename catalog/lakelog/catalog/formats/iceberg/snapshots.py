@@ -42,6 +42,8 @@ from lakelog.catalog.formats.iceberg.manifests import (
 from lakelog.catalog.formats.iceberg.schemas import early_fields, without_fields
 
 LINE_BITS = 40
+_LIKELY_VERSIONS, _LIKELY_LINES = 1 << 26, 1 << 14
+"""Tables have fewer versions, tags and branches. One in eight million random ids is below both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,18 @@ class ExportTree:
 def snapshot_id_of(version: int, line: int) -> int:
     """Return the id of the snapshot of a version and line, if no client of Iceberg has chosen it."""
     return version | (line << LINE_BITS)
+
+
+def line_number_of(snapshot_id: int, version: int) -> int | None:
+    """Return the line in an id from `snapshot_id_of`. None if the id is not of that version."""
+    line = snapshot_id >> LINE_BITS
+    return line if snapshot_id == snapshot_id_of(version, line) else None
+
+
+def may_be_of_a_version(snapshot_id: int) -> bool:
+    """Return whether `snapshot_id_of` may return that id for a version of some table, now or later."""
+    version, line = snapshot_id & ((1 << LINE_BITS) - 1), snapshot_id >> LINE_BITS
+    return version < _LIKELY_VERSIONS and line < _LIKELY_LINES
 
 
 def is_as_named(path: str, data: bytes) -> bool:

@@ -14,6 +14,7 @@ import msgspec
 
 from lakelog.catalog.core.schema import (
     AtomicType,
+    Constraint,
     Default,
     Field,
     ListType,
@@ -27,7 +28,10 @@ from lakelog.catalog.core.schema import (
     is_text,
     is_widening,
     physical_name,
+    refuse_dependent,
+    refuse_in_key,
     refuse_names_of_spark,
+    same_shape,
 )
 from lakelog.catalog.formats.iceberg.schemas import field_json, type_json
 from lakelog.catalog.formats.imports.iceberg.schemas import schema_from
@@ -213,9 +217,33 @@ def _refuse_fixed(json_type: Any, path: Path) -> None:
 
 
 def check_dropped(old: Schema, new: Schema, uses: Mapping[int, str]) -> None:
-    """Raise InvalidInput if a column was dropped that is in `used`, with its use in words."""
+    """Raise InvalidInput if a column was dropped that is in `uses`, with its use in words, or a part of map keys."""
     for path, field in old.walk():
-        if field.id in uses and not new.has_id(field.id):
+        if new.has_id(field.id):
+            continue
+        if field.id in uses:
             raise InvalidInput(
                 f"cannot drop {dotted(path)}: {uses[field.id]} needs it; change that first, in a commit of its own"
             )
+        if len(path) > 1 and new.has_id(old.find(path[:-1], case_sensitive=True).id):
+            refuse_in_key(old, path, case_sensitive=True)
+
+
+def check_constraints(old: Schema, new: Schema, constraints: Sequence[Constraint]) -> None:
+    """Raise InvalidInput if a column that a constraint needs was dropped, or a CHECK's was renamed or got another type.
+
+    A CHECK names its columns, so it would hold for another column, or for none.
+    """
+    if not constraints:
+        return
+    for path, field in old.walk():
+        new_field = new.field_by_id(field.id) if new.has_id(field.id) else None
+        if new_field is None:
+            change, checks_only = "drop", False
+        elif new_field.name != field.name:
+            change, checks_only = "rename", True
+        elif isinstance(field.type, AtomicType) and not same_shape(field.type, new_field.type):
+            change, checks_only = "change the type of", True
+        else:
+            continue
+        refuse_dependent(constraints, old, path, change, case_sensitive=True, checks_only=checks_only)

@@ -25,15 +25,17 @@ from lakelog.catalog.core.state import (
     TableState,
     encode,
     events_of,
+    iceberg_commit,
 )
 from lakelog.catalog.core.writes import drop_ref, go_back, set_ref
 from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.formats.iceberg import line_number_of
 from lakelog.catalog.formats.iceberg_commits.contents import SnapshotReader, with_vectors
 from lakelog.catalog.formats.iceberg_commits.definitions import altered_definition
 from lakelog.catalog.formats.iceberg_commits.requirements import check_requirements
 from lakelog.catalog.formats.iceberg_commits.updates import UpdatedMetadata, updated
 from lakelog.log import Commit, Draft, Json, LogView
-from lakelog.log.errors import ConflictError, InvalidInput, Unsupported
+from lakelog.log.errors import ConflictError, InvalidInput, NotFound, Unsupported
 
 Document = Mapping[str, Any]
 
@@ -240,6 +242,7 @@ class _Application:
 
     def __init__(self, head: TableHead, plan: PlannedCommit) -> None:
         self._head = head
+        self._head_before = head  # the listed snapshots have these contents, whatever this commit changes
         self._plan = plan
         self.has_changes = False
         self._must_be_emptied = False
@@ -323,40 +326,61 @@ class _Application:
         for name in sorted(self._plan.target.touched_refs):
             if name == self._plan.line:
                 continue
-            if name not in refs:
-                self.has_changes = True
-                self._head = drop_ref(
-                    self._head, old_refs[name]["type"], name, if_exists=False, is_past=False, token=None
-                )
-                continue
-            id, kind = refs[name]["snapshot-id"], refs[name]["type"]
-            if old_refs.get(name, {}).get("snapshot-id") == id:
+            ref, old_ref = refs.get(name), old_refs.get(name)
+            if ref == old_ref:
                 continue
             self.has_changes = True
-            source = self._contents_of(id)
-            if name == MAIN:
-                self._head = go_back(self._head, OperationKind.SET_CURRENT, source.view, None)
-            else:
-                self._head = set_ref(
-                    self._head, kind, name, source, replace=name in old_refs, is_past=False, token=None
+            # A tag does not become a branch. It is another line of the same name.
+            if old_ref is not None and (ref is None or ref["type"] != old_ref["type"]):
+                self._head = drop_ref(
+                    self._head, old_ref["type"], name, if_exists=False, is_past=False, token=None
                 )
+                old_ref = None
+            if ref is not None:
+                self._set(name, ref, replace=old_ref is not None)
         return self._head
 
+    def _set(self, name: str, ref: Document, *, replace: bool) -> None:
+        source = self._contents_of(ref["snapshot-id"])
+        if name == MAIN:
+            self._head = go_back(self._head, OperationKind.SET_CURRENT, source.view, None)
+        else:
+            self._head = set_ref(
+                self._head, ref["type"], name, source, replace=replace, is_past=False, token=None
+            )
+
     def _contents_of(self, id: int) -> TableHead:
-        """Return the version whose contents a listed snapshot has. Raises Unsupported if it is not known."""
-        base = self._plan.base
+        """Return the version and line whose contents a listed snapshot has. Raises Unsupported if it is not known."""
+        base, head = self._plan.base, self._head_before
         snapshot = next((item for item in base["snapshots"] if item["snapshot-id"] == id), None)
         if snapshot is None:
             raise InvalidInput(f"the table lists no snapshot {id}")
-        if any(entry["snapshot-id"] == id for entry in base["snapshot-log"]):
-            return self._head.at_version(snapshot["sequence-number"])
         for name, ref in sorted(base["refs"].items()):
             if ref["snapshot-id"] == id:
-                return self._head.on(name)
-        raise Unsupported(
-            f"the snapshot {id} was of a branch, and is not its newest any more: name a snapshot of {MAIN}, or the "
-            "newest of a tag or branch"
-        )
+                return head.on(name)
+        version: int = snapshot["sequence-number"]
+        try:
+            past_head = head if version == head.version else head.at_version(version)
+            return past_head.on(_line_of_snapshot(past_head, id))
+        except NotFound as error:
+            raise Unsupported(
+                f"the contents of the snapshot {id} are not known any more ({error.message}): name a newer snapshot"
+            ) from error
+
+
+def _line_of_snapshot(head: TableHead, id: int) -> str:
+    """Return the tag or branch whose contents a snapshot of the version of `head` has.
+
+    Raises NotFound if the version's commit has expired.
+    """
+    commit = next(head.tracked.log.commits(first=head.version, last=head.version), None)
+    fact = iceberg_commit(commit)
+    if fact.line is not None and fact.snapshot_id == id:
+        return fact.line
+    number, lines = line_number_of(id, head.version), [MAIN, *sorted(head.state.refs)]
+    if number is None or number >= len(lines):
+        raise NotFound(f"version {head.version} of {head.name} has no snapshot {id}")
+    return lines[number]
 
 
 def _operation(adds: bool, removes: bool, changes: bool) -> OperationKind:

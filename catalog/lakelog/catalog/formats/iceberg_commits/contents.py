@@ -20,6 +20,7 @@ from lakelog.catalog.core.parquet import new_checks
 from lakelog.catalog.core.planning import may_fail
 from lakelog.catalog.core.schema import Metadata, Schema, refuse_generated, refuse_identity
 from lakelog.catalog.formats.iceberg.avro_files import DATA
+from lakelog.catalog.formats.iceberg_commits.partition_values import checked_partition
 from lakelog.catalog.formats.imports.iceberg.deleted_rows import position_vectors, vector_at
 from lakelog.catalog.formats.imports.iceberg.documents import place_of
 from lakelog.catalog.formats.imports.iceberg.file_columns import FooterReader
@@ -131,7 +132,8 @@ class SnapshotReader:
                     f"files: use {self._metadata.spec.id}"
                 )
             file = self._footers.entry(f"{self._head.url}/{name}", manifest_entry, self._schema, spec)
-            return msgspec.structs.replace(file, path=name)
+            file = msgspec.structs.replace(file, path=name)
+            return msgspec.structs.replace(file, partition=checked_partition(file, spec, self._schema))
 
         return list(in_threads(entry, range(len(names)), "lakelog-footers"))
 
@@ -161,7 +163,9 @@ class SnapshotReader:
                 continue
             self.inside(entry.path, DATA_FOLDER)
             if entry.vector is not None:
-                path = self.inside(str(entry.about), DATA_FOLDER)
+                if entry.about is None:
+                    raise InvalidInput(f"the deletion vector in {entry.path} does not name its data file")
+                path = self.inside(entry.about, DATA_FOLDER)
                 if path in vectors:
                     raise InvalidInput(f"the snapshot has two deletion vectors of {path}")
                 offset, size = entry.vector
@@ -170,10 +174,20 @@ class SnapshotReader:
                         f"the deletion vector of {path} is at {offset}, with {size} bytes: nowhere"
                     )
                 vectors[path] = vector_at(entry, self._open)
+                if len(vectors[path]) != entry.rows:
+                    raise InvalidInput(
+                        f"the deletion vector of {path} has {len(vectors[path]):,} rows, and its manifest says "
+                        f"{entry.rows:,}: write the count of its rows"
+                    )
                 continue
             for name, bitmap in position_vectors(entry, self._open, place_of).items():
                 path = self.inside(name, DATA_FOLDER)
                 positions[path] = positions[path] | bitmap if path in positions else bitmap
+        if both := sorted(vectors.keys() & positions.keys()):
+            raise InvalidInput(
+                f"the snapshot deletes rows of {both[0]} by a deletion vector and by a position file, which readers "
+                "ignore beside a vector: write all of them into the vector"
+            )
         lost_paths = {
             self.inside(str(entry.about), DATA_FOLDER)
             for key, entry in gone_entries.items()

@@ -28,7 +28,12 @@ from lakelog.catalog.core.schema import (
 from lakelog.catalog.core.state import COMMENT
 from lakelog.catalog.formats.iceberg.metadata_json import DERIVED_PROPERTIES
 from lakelog.catalog.formats.iceberg.schemas import exported_specs
-from lakelog.catalog.formats.iceberg_commits.columns import check_dropped, merged_columns, new_columns
+from lakelog.catalog.formats.iceberg_commits.columns import (
+    check_constraints,
+    check_dropped,
+    merged_columns,
+    new_columns,
+)
 from lakelog.catalog.formats.iceberg_commits.updates import FORMAT_VERSION, UpdatedMetadata, as_protocol
 from lakelog.catalog.formats.imports.iceberg.schemas import specs_from
 from lakelog.log.errors import InvalidInput, Unsupported
@@ -95,9 +100,9 @@ def altered_definition(
         **{field.source_id: "the partitioning" for field in definition.spec.fields},
         **{field.source_id: "the sort order" for field in order.fields},
         **dict.fromkeys(metadata.clustering, "the clustering"),
-        **{id: f"the constraint {item.name}" for item in metadata.constraints for id in item.columns},
     }
     check_dropped(metadata.schema, schema, uses)
+    check_constraints(metadata.schema, schema, metadata.constraints)
     _check(metadata, definition)
     return definition
 

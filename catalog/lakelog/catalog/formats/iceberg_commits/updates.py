@@ -13,7 +13,9 @@ from typing import Any
 
 from lakelog.catalog.core.schema import FIRST_FIELD_ID
 from lakelog.catalog.core.state import MAIN
+from lakelog.catalog.formats.iceberg import may_be_of_a_version
 from lakelog.catalog.formats.iceberg.metadata_json import DERIVED_PROPERTIES
+from lakelog.catalog.formats.iceberg_commits.forms import PartForm, SortForm, StructForm, check_form
 from lakelog.log.errors import InvalidInput, LakelogError, Unsupported
 
 Json = Mapping[str, Any]
@@ -66,7 +68,9 @@ class UpdatedMetadata:
 
     def _by_id(self, parts: str, id_name: str, current: str) -> Json:
         wanted_id = self.document[current]
-        part: Json = next(part for part in self.document[parts] if part[id_name] == wanted_id)
+        part: Json | None = next((part for part in self.document[parts] if part[id_name] == wanted_id), None)
+        if part is None:
+            raise InvalidInput(f"the commit that creates the table makes none of {parts} the current: add it")
         return part
 
 
@@ -94,6 +98,7 @@ def updated(document: Json, updates: Sequence[Json]) -> UpdatedMetadata:
             raise InvalidInput(f"the update {action!r} is not known: use one of Iceberg's REST protocol")
         with as_protocol(f"the update {action}"):
             step(update)
+    steps.check_all_used()
     return metadata
 
 
@@ -104,7 +109,7 @@ def as_protocol(subject: str) -> Iterator[None]:
         yield
     except LakelogError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise InvalidInput(
             f"{subject} is not as Iceberg's protocol has it ({type(error).__name__}: {error})"
         ) from error
@@ -117,6 +122,7 @@ class _Updates:
         self._metadata = metadata
         self._document = metadata.document
         self._last: dict[str, int] = {}
+        self._unused: dict[str, set[int]] = {}
         self.by_action: dict[str, Callable[[Json], None]] = {
             "assign-uuid": self._assign_uuid,
             "upgrade-format-version": self._upgrade,
@@ -157,6 +163,7 @@ class _Updates:
         schema = update["schema"]
         if schema["type"] != "struct":
             raise InvalidInput("the schema of a table is a struct")
+        check_form(schema, StructForm)
         same_ids = [
             old["schema-id"]
             for old in self._document["schemas"]
@@ -172,7 +179,7 @@ class _Updates:
         if max(ids, default=1) > _ID_MAX:
             raise InvalidInput(f"a column has the id {max(ids)}: use ids up to {_ID_MAX}")
         self._document["last-column-id"] = max([self._document["last-column-id"], *ids])
-        self._last["schemas"] = new_id
+        self._added("schemas", new_id)
 
     def _set_current_schema(self, update: Json) -> None:
         self._set("schemas", "schema-id", "current-schema-id", update["schema-id"])
@@ -190,6 +197,7 @@ class _Updates:
                 )
             if "source-id" not in part:
                 raise Unsupported(f"the partition field {part['name']} is of several columns: use one column")
+            check_form(part, PartForm)
             like = [item["field-id"] for item in known_parts.values() if _same_part(item, part)]
             id = part.get("field-id")
             if (
@@ -218,12 +226,13 @@ class _Updates:
         new_id = max(own, default=-1) + 1
         self._document["partition-specs"].append({"spec-id": new_id, "fields": fields})
         self._document["last-partition-id"] = last
-        self._last["partition-specs"] = new_id
+        self._added("partition-specs", new_id)
 
     def _set_default_spec(self, update: Json) -> None:
         self._set("partition-specs", "spec-id", "default-spec-id", update["spec-id"])
 
     def _add_order(self, update: Json) -> None:
+        check_form(update["sort-order"]["fields"], list[SortForm])
         fields = [
             {name: part[name] for name in ("transform", "source-id", "direction", "null-order")}
             for part in update["sort-order"]["fields"]
@@ -234,7 +243,7 @@ class _Updates:
             return
         new_id = max(old["order-id"] for old in self._document["sort-orders"]) + 1
         self._document["sort-orders"].append({"order-id": new_id, "fields": fields})
-        self._last["sort-orders"] = new_id
+        self._added("sort-orders", new_id)
 
     def _set_default_order(self, update: Json) -> None:
         self._set("sort-orders", "order-id", "default-sort-order-id", update["sort-order-id"])
@@ -247,6 +256,20 @@ class _Updates:
         if all(part[id_name] != id for part in self._document[parts]):
             raise InvalidInput(f"the table has none of {parts} with the id {id!r}")
         self._document[current] = id
+        self._unused.get(parts, set()).discard(id)
+
+    def _added(self, parts: str, id: int) -> None:
+        self._last[parts] = id
+        self._unused.setdefault(parts, set()).add(id)
+
+    def check_all_used(self) -> None:
+        """Raise Unsupported for a schema, partitioning or order that no update has made the current one."""
+        unused_parts = sorted(parts for parts, ids in self._unused.items() if ids)
+        if unused_parts:
+            raise Unsupported(
+                f"the commit adds to {unused_parts[0]} a part that it does not make current, and that lakelog would "
+                "not keep: make it current in the same commit"
+            )
 
     # Snapshots
 
@@ -259,6 +282,11 @@ class _Updates:
             old["snapshot-id"] == id for old in self._document["snapshots"]
         ):
             raise InvalidInput(f"the table has a snapshot {id} already")
+        if may_be_of_a_version(id):
+            raise InvalidInput(
+                f"the snapshot has the id {id}, which may also be that of one of lakelog's own versions: choose a "
+                "random id of 63 bits"
+            )
         parent = snapshot.get("parent-snapshot-id")
         if parent is not None:
             _number(parent)

@@ -6,6 +6,7 @@ that it names, if these are not newer. Source: the specification of Iceberg's ta
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import BinaryIO
@@ -80,6 +81,8 @@ def vector_at(entry: IcebergEntry, open: Callable[[str], BinaryIO]) -> BitMap:
     assert entry.vector is not None
     offset, size = entry.vector
     with open(entry.path) as source:
+        if offset + size > source.seek(0, os.SEEK_END):
+            raise FormatError(f"the deletion vector in {entry.path} is at {offset}, beyond its end")
         source.seek(offset)
         blob = source.read(size)
     try:
@@ -94,18 +97,46 @@ def position_vectors(
 ) -> dict[str, BitMap]:
     """Return the deleted rows in a position file, by the names of their data files. Raises FormatError."""
     bitmaps: defaultdict[str, BitMap] = defaultdict(BitMap)
-    with open(entry.path) as source:
-        file = open_parquet(source, entry.size_bytes, None)
-        if not {_PATH, _POSITION} <= set(file.schema_arrow.names):
-            raise FormatError(f"the file of deleted rows {entry.path} has no columns file_path and pos")
-        for batch in file.iter_batches(columns=[_PATH, _POSITION]):
-            paths = pc.dictionary_encode(batch.column(_PATH))
-            positions = batch.column(_POSITION).to_numpy(zero_copy_only=False)
-            if len(positions) and not 0 <= positions.min() <= positions.max() < POSITION_LIMIT:
-                raise FormatError(f"the file of deleted rows {entry.path} has positions that no file has")
-            if pa.types.is_dictionary(batch.column(_PATH).type):
-                paths = batch.column(_PATH)
-            places = paths.indices.to_numpy(zero_copy_only=False)
-            for place, path in enumerate(paths.dictionary.to_pylist()):
-                bitmaps[name_of(path)] |= BitMap(positions[places == place].astype(np.uint32))
+    try:
+        with open(entry.path) as source:
+            file = open_parquet(source, entry.size_bytes, None)
+            _check_columns(file.schema_arrow, entry.path)
+            for batch in file.iter_batches(columns=[_PATH, _POSITION]):
+                _add_positions(batch, bitmaps, entry.path, name_of)
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise FormatError(
+            f"the file of deleted rows {entry.path} cannot be read as Parquet ({error})"
+        ) from error
     return dict(bitmaps)
+
+
+def _check_columns(schema: pa.Schema, path: str) -> None:
+    if not {_PATH, _POSITION} <= set(schema.names):
+        raise FormatError(f"the file of deleted rows {path} has no columns file_path and pos")
+    path_type, position_type = schema.field(_PATH).type, schema.field(_POSITION).type
+    if pa.types.is_dictionary(path_type):
+        path_type = path_type.value_type
+    is_text = pa.types.is_string(path_type) or pa.types.is_large_string(path_type)
+    if not is_text or not pa.types.is_integer(position_type):
+        raise FormatError(
+            f"the file of deleted rows {path} has {path_type} for file_path and {position_type} for pos, and not texts "
+            "and whole numbers"
+        )
+
+
+def _add_positions(
+    batch: pa.RecordBatch, bitmaps: defaultdict[str, BitMap], path: str, name_of: Callable[[str], str]
+) -> None:
+    if batch.column(_PATH).null_count or batch.column(_POSITION).null_count:
+        raise FormatError(f"the file of deleted rows {path} has rows without a file or position")
+    paths = batch.column(_PATH)
+    if not pa.types.is_dictionary(paths.type):
+        paths = pc.dictionary_encode(paths)
+    positions = batch.column(_POSITION).to_numpy(zero_copy_only=False)
+    if len(positions) and not 0 <= positions.min() <= positions.max() < POSITION_LIMIT:
+        raise FormatError(f"the file of deleted rows {path} has positions that no file has")
+    places = paths.indices.to_numpy(zero_copy_only=False)
+    for place, name in enumerate(paths.dictionary.to_pylist()):
+        bitmaps[name_of(name)] |= BitMap(positions[places == place].astype(np.uint32))

@@ -14,7 +14,6 @@ import pyarrow as pa
 from lakelog.catalog.core.files import ColumnStats, DataFile
 from lakelog.catalog.core.parquet import NOT_THERE, converted_stats, read_footer
 from lakelog.catalog.core.schema import (
-    FIELD_ID,
     AtomicType,
     Field,
     PartitionSpec,
@@ -27,13 +26,12 @@ from lakelog.catalog.core.schema import (
     is_widening,
     type_from_arrow,
 )
+from lakelog.catalog.formats.imports.iceberg.client_columns import RESERVED_FROM, check_client_columns, id_of
 from lakelog.catalog.formats.imports.iceberg.manifests import IcebergEntry
 from lakelog.log import OpenUrl
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 _TIMES = ("date", "timestamp", "timestamp_ntz")
-_RESERVED_FROM = 2_147_483_447
-"""Iceberg reserves ids from this number on, for example for row ids."""
 
 
 class FooterReader:
@@ -84,7 +82,13 @@ class FooterReader:
                 f"the file {name} of the source has dates or times of the old Julian calendar: rewrite it with Spark 3 "
                 "or later"
             )
-        if not names:
+        if self._is_of_client:
+            check_client_columns(name, arrow, schema)
+            if old_times:
+                raise Unsupported(
+                    f"the file {name} has times of the deprecated type INT96: write microseconds"
+                )
+        elif not names:
             names = self._mapped(arrow, name)
             types = self._mapped_types(arrow)
         columns = {field.id: field for _, field in schema.walk()}
@@ -95,7 +99,7 @@ class FooterReader:
                 )
         constants = _constants(entry, spec, schema, names)
         if self._is_of_client:
-            _check_of_client(name, arrow, constants, schema)
+            _check_all_written(name, constants, schema)
         stats = {}
         for column in schema.fields:
             column_stats = footer.stats.get((names.get(column.id, ""),))
@@ -209,20 +213,8 @@ def _check_proven(name: str, field: Field, stats: Mapping[int, ColumnStats]) -> 
         )
 
 
-def _check_of_client(
-    name: str, arrow: pa.Schema, constants: Mapping[int, TypedValue], schema: Schema
-) -> None:
-    """Raise Unsupported if an export would show a file's rows otherwise than lakelog reads them."""
-    reserved_names = [
-        field.name
-        for field in arrow
-        if (id := (field.metadata or {}).get(FIELD_ID)) is not None and int(id) >= _RESERVED_FROM
-    ]
-    if reserved_names:
-        raise Unsupported(
-            f"the file {name} has ids of rows, in {reserved_names[0]}, which lakelog does not take over: let the "
-            "writer leave them out, as for tables of version 2 of the format"
-        )
+def _check_all_written(name: str, constants: Mapping[int, TypedValue], schema: Schema) -> None:
+    """Raise Unsupported if a file lacks a partition column, whose value an export would not show."""
     if constants:
         missing = dotted(schema.path_of(min(constants)))
         raise Unsupported(f"the file {name} lacks the partition column {missing}: write all columns")
@@ -255,9 +247,8 @@ def _below(type: pa.DataType) -> Iterator[tuple[int, str]]:
 
 
 def _id_of(field: pa.Field) -> int | None:
-    text = (field.metadata or {}).get(FIELD_ID)
-    id = None if text is None else int(text)
-    return id if id is not None and 0 < id < _RESERVED_FROM else None
+    id = id_of(field)
+    return id if id is not None and 0 < id < RESERVED_FROM else None
 
 
 def _by_mapping(fields: Any, mapping: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str]]:

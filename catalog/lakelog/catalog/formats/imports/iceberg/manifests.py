@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakelog.catalog.core.schema import PartitionSpec, Scalar
-from lakelog.catalog.formats.iceberg.avro_files import DATA, DELETED, avro_name, partition_names, read_all
+from lakelog.catalog.formats.iceberg.avro_files import (
+    ADDED,
+    DATA,
+    DELETED,
+    EXISTING,
+    avro_name,
+    partition_names,
+    read_all,
+)
 from lakelog.catalog.formats.iceberg.values import from_partition
 from lakelog.catalog.formats.imports.iceberg.documents import as_metadata
 from lakelog.catalog.formats.imports.iceberg.schemas import DeclaredParts
@@ -116,12 +124,14 @@ class ManifestReader:
             for path in snapshot.get("manifests", ()):
                 self._known.setdefault(path, {"manifest_path": path})
             return list(snapshot.get("manifests", ()))
-        paths = []
+        paths: dict[str, None] = {}
         with as_metadata(snapshot["manifest-list"]):
             for record in read_all(self._read(snapshot["manifest-list"])).records:
+                if record["manifest_path"] in paths:
+                    raise twice_there(record["manifest_path"])
                 self._known.setdefault(record["manifest_path"], record)
-                paths.append(record["manifest_path"])
-        return paths
+                paths[record["manifest_path"]] = None
+        return list(paths)
 
     def _entries(self, path: str) -> IcebergEntries:
         with as_metadata(path):
@@ -141,8 +151,13 @@ class ManifestReader:
         next_row = record.get("first_row_id")
         entries: IcebergEntries = {}
         for live_record in file.records:
-            if live_record["status"] == DELETED:
+            status = live_record["status"]
+            if status == DELETED:
                 continue
+            if status not in (EXISTING, ADDED):
+                raise FormatError(
+                    f"the manifest {path} has an entry of the status {status}, which is not known"
+                )
             data = live_record["data_file"]
             first_row = data.get("first_row_id")
             if first_row is None and next_row is not None and data.get("content", DATA) == DATA:
@@ -155,6 +170,11 @@ class ManifestReader:
                 names,
                 first_row,
             )
+            if (entry.content == DATA) != (record.get("content", DATA) == DATA):
+                raise FormatError(
+                    f"the manifest {path} has {entry.path} among files of another kind: data files and deletes have "
+                    "manifests of their own"
+                )
             if entry.key in entries:
                 raise twice_there(entry.path)
             entries[entry.key] = entry
