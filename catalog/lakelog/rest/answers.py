@@ -21,7 +21,7 @@ from lakelog.catalog import (
     TableExists,
 )
 from lakelog.catalog.engine.exports import iceberg_metadata, iceberg_views
-from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.names import Identifier, quoted, quoted_where_needed
 from lakelog.log.errors import (
     AlreadyExists,
     CommitUnknown,
@@ -34,6 +34,7 @@ from lakelog.log.errors import (
     Unsupported,
 )
 from lakelog.rest import documents
+from lakelog.rest.access import LOCAL_CALLER, READ, SEE, KnownCaller, NeededRight
 
 _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (NoSuchNamespace, 404, "NoSuchNamespaceException"),
@@ -66,6 +67,14 @@ class HttpAnswer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class RequestRoute:
+    """The rights that a request takes, and the work that it is. It is done only for a caller who has all of them."""
+
+    needs: Sequence[NeededRight]
+    run: Callable[[], HttpAnswer]
+
+
 class WarehouseAnswers:
     """Answers requests about a warehouse. Threads may share it."""
 
@@ -76,7 +85,13 @@ class WarehouseAnswers:
         self._catalog = catalog
 
     def answer(
-        self, method: str, target: str, known: str = "", body: bytes = b"", client: str = ""
+        self,
+        method: str,
+        target: str,
+        known: str = "",
+        body: bytes = b"",
+        client: str = "",
+        caller: KnownCaller = LOCAL_CALLER,
     ) -> HttpAnswer:
         """Return the answer to `method` for a path with its query. Never raises a LakelogError.
 
@@ -92,7 +107,8 @@ class WarehouseAnswers:
                 {"Allow": ", ".join(_READS)},
             )
         answers = [
-            self._read(path, parts, parse_qs(query, keep_blank_values=True)) for parts in spellings(path)
+            self._read(path, parts, parse_qs(query, keep_blank_values=True), caller)
+            for parts in spellings(path)
         ]
         good_answers = [candidate for candidate in answers if candidate.status == 200]
         if len(good_answers) > 1:
@@ -105,38 +121,54 @@ class WarehouseAnswers:
             return answers[0]
         return _as_asked(good_answers[0], method, known)
 
-    def _read(self, path: str, parts: list[str], query: Mapping[str, list[str]]) -> HttpAnswer:
-        document_of = self._route(parts, query)
-        if document_of is None:
-            return error_answer(404, "NotFoundException", f"this catalog has no {path}")
-        try:
-            return HttpAnswer(200, msgspec.json.encode(document_of()))
-        except LakelogError as error:
-            return answer_of_error(error)
+    def check_ready(self) -> None:
+        """Read the names of the warehouse. Raises LakelogError if requests could not be answered now."""
+        self._catalog.list_namespaces()
 
-    def _route(self, parts: list[str], query: Mapping[str, list[str]]) -> Callable[[], Any] | None:
+    def _read(
+        self, path: str, parts: list[str], query: Mapping[str, list[str]], caller: KnownCaller
+    ) -> HttpAnswer:
+        route = self._route(parts, query, caller)
+        if route is None:
+            return error_answer(404, "NotFoundException", f"this catalog has no {path}")
+        return run_route(route, caller)
+
+    def _route(
+        self, parts: list[str], query: Mapping[str, list[str]], caller: KnownCaller
+    ) -> RequestRoute | None:
         if "" in parts:
             return None  # the protocol has no tables in the root, whose name is empty
         match parts:
             case ["v1", "config"]:
-                return lambda: documents.config(self.endpoints)
+                return _reading(lambda: documents.config(self.endpoints))
             case ["v1", "namespaces"]:
-                return lambda: self._namespaces(namespace_in(query.get("parent", [""])[0]), query)
+                parent = namespace_in(query.get("parent", [""])[0])
+                return _reading(lambda: self._namespaces(parent, query, caller), NeededRight(SEE, parent))
             case ["v1", "namespaces", name]:
-                return lambda: documents.namespace(self._catalog, namespace_in(name))
+                namespace = namespace_in(name)
+                return _reading(
+                    lambda: documents.namespace(self._catalog, namespace), NeededRight(READ, namespace)
+                )
             case ["v1", "namespaces", name, "tables"]:
-                return lambda: self._tables(namespace_in(name), query)
+                namespace = namespace_in(name)
+                return _reading(lambda: self._tables(namespace, query), NeededRight(READ, namespace))
             case ["v1", "namespaces", name, "tables", table]:
-                return lambda: self._table((*namespace_in(name), table), query.get("snapshots", ["all"])[0])
+                namespace, snapshots = namespace_in(name), query.get("snapshots", ["all"])[0]
+                return _reading(
+                    lambda: self._table((*namespace, table), snapshots), NeededRight(READ, namespace)
+                )
             case ["v1", "namespaces", name, "views"]:
-                return lambda: self._views(namespace_in(name), query)
+                namespace = namespace_in(name)
+                return _reading(lambda: self._views(namespace, query), NeededRight(READ, namespace))
             case ["v1", "namespaces", name, "views", view]:
-                return lambda: self._view((*namespace_in(name), view))
+                namespace = namespace_in(name)
+                return _reading(lambda: self._view((*namespace, view)), NeededRight(READ, namespace))
             case _:
                 return None
 
-    def _namespaces(self, parent: Identifier, query: Mapping[str, list[str]]) -> Any:
-        names, token = _page(self._catalog.list_namespaces(parent), query)
+    def _namespaces(self, parent: Identifier, query: Mapping[str, list[str]], caller: KnownCaller) -> Any:
+        visible_names = [name for name in self._catalog.list_namespaces(parent) if caller.rights.sees(name)]
+        names, token = _page(visible_names, query)
         return {**documents.namespaces(names), **token}
 
     def _tables(self, namespace: Identifier, query: Mapping[str, list[str]]) -> Any:
@@ -172,6 +204,31 @@ def answer_of_error(error: LakelogError) -> HttpAnswer:
         if isinstance(error, kind):
             return error_answer(status, name, str(error))
     return error_answer(503, "ServiceUnavailableException", str(error))
+
+
+def run_route(route: RequestRoute, caller: KnownCaller) -> HttpAnswer:
+    """Do the work of a request, if the caller may. Otherwise return the refusal, which does not show what exists."""
+    lacking = caller.rights.lacks(route.needs)
+    if lacking is not None:
+        place = (
+            f"the namespace {quoted_where_needed(lacking.namespace)}"
+            if lacking.namespace
+            else "the warehouse"
+        )
+        return error_answer(
+            403,
+            "ForbiddenException",
+            f"{caller.name} may not {lacking.verb} in {place}: ask for the right, which the server's file of rights "
+            "gives",
+        )
+    try:
+        return route.run()
+    except LakelogError as error:
+        return answer_of_error(error)
+
+
+def _reading(document_of: Callable[[], Any], *needs: NeededRight) -> RequestRoute:
+    return RequestRoute(needs, lambda: HttpAnswer(200, msgspec.json.encode(document_of())))
 
 
 def namespace_in(text: str) -> Identifier:

@@ -10,10 +10,11 @@ import click
 
 from lakelog.cli import answer
 from lakelog.cli.options import Place, changes_option, takes_place
+from lakelog.cli.server_log import ServerLog
 from lakelog.cli.ui.answers import PageAnswers
 from lakelog.rest import serve
+from lakelog.rest.serving import LOOPBACK
 
-LOOPBACK = "127.0.0.1"
 CHANGES_SHOWN = 300
 
 
@@ -54,16 +55,16 @@ def ui(place: Place, port: int, no_browser: bool, versions: int) -> None:
             threading.Thread(target=webbrowser.open, args=(once,), daemon=True).start()
 
     try:
-        with answer.server_errors_on_stderr():
-            serve(answers, LOOPBACK, port, began=began)
+        with ServerLog(as_json=place.as_json, quiet=True).kept():
+            outcome = serve(answers, LOOPBACK, port, began=began)
     except OSError as error:
         raise click.ClickException(
             f"cannot listen at {LOOPBACK}:{port} ({error.strerror}): choose another --port"
         ) from None
-    except KeyboardInterrupt:
-        answer.say("Ended.", err=True)
     finally:
         answers.close()
+    if outcome.is_interrupted:
+        answer.say("Ended.", err=True)
 
 
 COMMANDS = (ui,)
