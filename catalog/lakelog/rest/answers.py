@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, unquote_plus
@@ -19,6 +20,8 @@ from lakelog.catalog import (
     NoSuchTable,
     NoSuchView,
     TableExists,
+    TableRenamed,
+    engine,
 )
 from lakelog.catalog.engine.exports import iceberg_metadata, iceberg_views
 from lakelog.catalog.names import Identifier, quoted, quoted_where_needed
@@ -55,6 +58,12 @@ _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     # Clients resend a request after a 503, which would be useless here.
     (FormatError, 500, "InternalServerError"),
 )
+_OF_OTHER_NAMES: Mapping[type[LakelogError], str] = {
+    NamespaceNotEmpty: "the namespace is not empty: drop its tables, views and namespaces first",
+    TableRenamed: "the table was renamed since it was loaded, and nothing was changed",
+}
+"""Errors whose own messages show names that were not asked for, and the message for a caller who may not see all."""
+
 _READS = ("GET", "HEAD")
 
 
@@ -198,12 +207,16 @@ class WarehouseAnswers:
         return documents.loaded(views[name].url, views[name].metadata)
 
 
-def answer_of_error(error: LakelogError) -> HttpAnswer:
-    """Return the answer to a request that failed so. 503 says that nothing was done, so it may be sent again."""
+def answer_of_error(error: LakelogError, message: str | None = None) -> HttpAnswer:
+    """Return the answer to a request that failed so, with another message if there is one.
+
+    503 says that nothing was done, so the request may be sent again.
+    """
+    text = str(error) if message is None else message
     for kind, status, name in _ERRORS:
         if isinstance(error, kind):
-            return error_answer(status, name, str(error))
-    return error_answer(503, "ServiceUnavailableException", str(error))
+            return error_answer(status, name, text)
+    return error_answer(503, "ServiceUnavailableException", text)
 
 
 def run_route(route: RequestRoute, caller: KnownCaller) -> HttpAnswer:
@@ -222,9 +235,10 @@ def run_route(route: RequestRoute, caller: KnownCaller) -> HttpAnswer:
             "gives",
         )
     try:
-        return route.run()
+        with nullcontext() if caller.sees_all_names else engine.without_suggestions():
+            return route.run()
     except LakelogError as error:
-        return answer_of_error(error)
+        return answer_of_error(error, None if caller.sees_all_names else _OF_OTHER_NAMES.get(type(error)))
 
 
 def _reading(document_of: Callable[[], Any], *needs: NeededRight) -> RequestRoute:

@@ -137,4 +137,5 @@ from lakelog.catalog.engine.writes import (
     replace_branch,
     replace_tag,
 )
+from lakelog.catalog.name_hints import without_suggestions
 from lakelog.log import WriteRef

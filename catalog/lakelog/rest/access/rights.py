@@ -70,8 +70,9 @@ class KnownCaller:
     rights: CallerRights
 
     @property
-    def is_named(self) -> bool:
-        return bool(self.name)
+    def sees_all_names(self) -> bool:
+        """Whether errors may show the caller names that it did not ask for."""
+        return self.rights.has(NeededRight(READ, ()))
 
 
 LOCAL_CALLER = KnownCaller("", CallerRights((NamespaceGrant(frozenset(VERBS)),)))
