@@ -70,6 +70,8 @@ class HttpExchange:
     steady_us: int = field(default_factory=steady_clock_us)
     caller: KnownCaller | None = None
     body_bytes: int = 0
+    is_begun: bool = False
+    """Whether a thread has the request, or will have it."""
 
     def record(self, answer: HttpAnswer) -> RequestRecord:
         return RequestRecord(
@@ -137,6 +139,13 @@ class AnswerApplication:
             answer = await self._answer(exchange, body)
         except ClientGone:
             return
+        except asyncio.CancelledError:
+            # The time of a server that ends is over. Its loop sends what it can before it closes.
+            answer = (
+                _unavailable("the server ends")
+                if not exchange.is_begun
+                else _unknown("the server ends", exchange.method)
+            )
         except Exception:
             _LOGGER.exception(
                 "request %s, %s %r, was not answered", exchange.request_id, exchange.method, exchange.target
@@ -200,6 +209,7 @@ class AnswerApplication:
             return _unavailable("the server has too many requests: send the request again")
         future = self._answer_threads.submit(partial(self._answer_now, exchange, data))
         self._running.add(future)
+        exchange.is_begun = True
         loop = asyncio.get_running_loop()
         future.add_done_callback(partial(_call_soon, loop, self._running.discard))
         waited_future = asyncio.wrap_future(future)
@@ -209,10 +219,8 @@ class AnswerApplication:
         # A request that waits for a thread is not begun any more. A request that has one goes on.
         if future.cancel():
             return _unavailable("the server has too many requests: send the request again")
-        return error_answer(
-            504,
-            "GatewayTimeoutException" if exchange.method in _READS else "CommitStateUnknownException",
-            f"the request took more than {self._limits.answer_s:g} s, and it goes on: look for its outcome",
+        return _unknown(
+            f"the request took more than {self._limits.answer_s:g} s, and it goes on", exchange.method
         )
 
     def _answer_now(self, exchange: HttpExchange, data: bytes) -> HttpAnswer:
@@ -259,6 +267,12 @@ def _exchange_of(scope: Mapping[str, Any]) -> HttpExchange:
 def _unavailable(message: str) -> HttpAnswer:
     """Return the answer to a request of which nothing was done, so that it may be sent again."""
     return error_answer(503, "ServiceUnavailableException", message, _RETRY_AFTER)
+
+
+def _unknown(message: str, method: str = "POST") -> HttpAnswer:
+    """Return the answer to a request that goes on, so that its outcome is not known."""
+    name = "GatewayTimeoutException" if method in _READS else "CommitStateUnknownException"
+    return error_answer(504, name, f"{message}: look for the outcome")
 
 
 def _unauthenticated(error: Unauthenticated) -> HttpAnswer:

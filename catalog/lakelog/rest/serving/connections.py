@@ -70,10 +70,10 @@ class LimitedConnection(H11Protocol):
 
     def _phase_now(self) -> tuple[str, object]:
         cycle: Any = self.cycle
-        if cycle is not None and not cycle.response_complete:
-            return ANSWERING, cycle
         if self.transport.get_write_buffer_size():
             return SENDING, cycle
+        if cycle is not None and not cycle.response_complete:
+            return ANSWERING, cycle
         if self.conn.their_state is h11.SEND_BODY:
             return DRAINING, cycle
         return HEAD if self.conn.trailing_data[0] else IDLE, cycle
@@ -82,8 +82,8 @@ class LimitedConnection(H11Protocol):
         limits = self._limits
         match phase:
             case "answering":
-                # The answer of a large table is sent in a piece, and the application limits the rest.
-                return limits.body_s + limits.answer_s + limits.sending_s
+                # The application has limits of its own, which are part of this limit.
+                return limits.body_s + limits.answer_s + limits.linger_s + 60
             case "sending":
                 return limits.sending_s
             case "draining":
