@@ -208,7 +208,7 @@ class WarehouseAnswers:
 
 
 def answer_of_error(error: LakelogError, message: str | None = None) -> HttpAnswer:
-    """Return the answer to a request that failed so, with another message if there is one.
+    """Return the answer to a request that failed so, with another `message` if it is given.
 
     503 says that nothing was done, so the request may be sent again.
     """
@@ -220,7 +220,7 @@ def answer_of_error(error: LakelogError, message: str | None = None) -> HttpAnsw
 
 
 def run_route(route: RequestRoute, caller: KnownCaller) -> HttpAnswer:
-    """Do the work of a request, if the caller may. Otherwise return the refusal, which does not show what exists."""
+    """Do the work of a request, if the caller may. Otherwise return a refusal that depends on names alone."""
     lacking = caller.rights.lacks(route.needs)
     if lacking is not None:
         place = (

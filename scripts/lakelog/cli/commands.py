@@ -62,8 +62,8 @@ GROUPS = {
     },
     "Other engines and formats": {
         "spark-conf": "spark",
-        "serve": "serving",
-        "token": "serving",
+        "serve": "server",
+        "token": "server",
         "publish": "iceberg",
         "export": "iceberg",
         "import": "iceberg",

@@ -15,7 +15,7 @@ from tests.integration.serving.requests import send
 from tests.patience import PATIENCE_S, wait_until
 
 from lakelog.rest import HttpAnswer, serve
-from lakelog.rest.access import KnownCaller, OpenGate, Unauthenticated
+from lakelog.rest.access import KnownCaller, OpenGate, UnknownCaller
 from lakelog.rest.serving import RequestRecord, RunningServer, ServerLimits, ServerSettings
 
 HEAD = b"GET /x HTTP/1.1\r\nHost: localhost\r\n"
@@ -228,7 +228,7 @@ class ClosedGate(OpenGate):
     """A gate that knows no caller."""
 
     def caller_of(self, authorization: Any) -> KnownCaller:
-        raise Unauthenticated("nothing is known")
+        raise UnknownCaller("nothing is known")
 
 
 def test_a_client_that_is_not_known_gets_no_further() -> None:

@@ -1,18 +1,17 @@
 """Who calls a server, and which rights the caller has.
 
 Rule: a caller has no right that a file does not grant. A token, a key or a file that is in doubt is refused. Rights
-are decided by names alone, before anything is looked up, so a refusal does not show what exists. This package must not
-know HTTP's requests, or what they do to a warehouse.
+are decided by names alone, before anything is looked up, so a refusal shows no existing name. This package must not
+know HTTP's requests, or their effect on a warehouse.
 """
 
 from lakelog.rest.access.gates import (
     IssuerGate,
-    IssuerUnavailable,
     OpenGate,
     RequestGate,
     TokenGate,
-    Unauthenticated,
 )
+from lakelog.rest.access.refusals import IssuerUnavailable, UnknownCaller
 from lakelog.rest.access.reloading import ReloadedFile
 from lakelog.rest.access.rights import (
     CREATE,
@@ -51,7 +50,7 @@ __all__ = [
     "RightsFile",
     "StaticTokens",
     "TokenGate",
-    "Unauthenticated",
+    "UnknownCaller",
     "hash_of",
     "new_token",
     "rights_in",

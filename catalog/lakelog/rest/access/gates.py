@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from lakelog.rest.access.refusals import UnknownCaller
 from lakelog.rest.access.reloading import ReloadedFile
 from lakelog.rest.access.rights import LOCAL_CALLER, KnownCaller
 from lakelog.rest.access.rights_file import RightsFile
 from lakelog.rest.access.static_tokens import StaticTokens
 
-if TYPE_CHECKING:
-    from lakelog.rest.access.issuers import TokenIssuer
-
 TOKEN_BYTES_MAX = 16 * 1024
 
 
-class Unauthenticated(Exception):
-    """The request has no token that counts. The message is for its sender."""
+class TokenVerifier(Protocol):
+    """Knows the callers of an issuer's tokens."""
 
-    def __init__(self, message: str, *, is_expired: bool = False) -> None:
-        super().__init__(message)
-        self.is_expired = is_expired
-
-
-class IssuerUnavailable(Exception):
-    """The issuer's keys cannot be had at present."""
+    def caller_of(self, token: str) -> str:
+        """Return the caller's name. Raises UnknownCaller, and IssuerUnavailable if it cannot be decided now."""
+        ...
 
 
 class RequestGate(Protocol):
@@ -34,7 +28,7 @@ class RequestGate(Protocol):
     def caller_of(self, authorization: Sequence[str]) -> KnownCaller:
         """Return the caller, by the values of the header Authorization.
 
-        Raises Unauthenticated, and IssuerUnavailable if it cannot be decided now.
+        Raises UnknownCaller, and IssuerUnavailable if it cannot be decided now.
         """
         ...
 
@@ -56,35 +50,30 @@ class TokenGate:
     def caller_of(self, authorization: Sequence[str]) -> KnownCaller:
         name = self._tokens.value.caller_of(_bearer(authorization))
         if name is None:
-            raise Unauthenticated("the token is not known here")
+            raise UnknownCaller("the token is not known here")
         return KnownCaller(name, self._rights.value.of(name))
 
 
 class IssuerGate:
     """Knows callers by tokens of an issuer."""
 
-    def __init__(self, issuer: TokenIssuer, rights: ReloadedFile[RightsFile]) -> None:
+    def __init__(self, issuer: TokenVerifier, rights: ReloadedFile[RightsFile]) -> None:
         self._issuer = issuer
         self._rights = rights
 
     def caller_of(self, authorization: Sequence[str]) -> KnownCaller:
-        from lakelog.rest.access.issuers import TokenRefused
-
-        try:
-            name = self._issuer.caller_of(_bearer(authorization))
-        except TokenRefused as error:
-            raise Unauthenticated(f"the token is refused: {error}", is_expired=error.is_expired) from None
+        name = self._issuer.caller_of(_bearer(authorization))
         return KnownCaller(name, self._rights.value.of(name))
 
 
 def _bearer(authorization: Sequence[str]) -> str:
     """Return the token of a request."""
     if len(authorization) != 1:
-        raise Unauthenticated("send a token, by a single header Authorization: Bearer …")
+        raise UnknownCaller("send a token, by a single header Authorization: Bearer …")
     scheme, _, token = authorization[0].strip().partition(" ")
     token = token.strip()
     if scheme.lower() != "bearer" or not token or not token.isascii():
-        raise Unauthenticated("send a token, by the header Authorization: Bearer …")
+        raise UnknownCaller("send a token, by the header Authorization: Bearer …")
     if len(token) > TOKEN_BYTES_MAX:
-        raise Unauthenticated(f"the token is longer than {TOKEN_BYTES_MAX:,} bytes")
+        raise UnknownCaller(f"the token is longer than {TOKEN_BYTES_MAX:,} bytes")
     return token

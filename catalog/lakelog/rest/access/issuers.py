@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from lakelog.log.clocks import steady_clock_us
 from lakelog.log.errors import InvalidInput
-from lakelog.rest.access.gates import IssuerUnavailable
+from lakelog.rest.access.refusals import IssuerUnavailable, UnknownCaller
 from lakelog.rest.hosts import is_loopback
 
 ALGORITHMS = ("RS256", "ES256")
@@ -41,14 +41,6 @@ RSA_BITS_MIN = 2048
 _TOKEN_TYPES = ("jwt", "at+jwt", "application/at+jwt")
 _DISCOVERY = ("/.well-known/openid-configuration", "/.well-known/oauth-authorization-server")
 _LOGGER = logging.getLogger("lakelog.rest")
-
-
-class TokenRefused(Exception):
-    """The token does not count. An expired token was good before."""
-
-    def __init__(self, message: str, *, is_expired: bool = False) -> None:
-        super().__init__(message)
-        self.is_expired = is_expired
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +68,23 @@ class TokenIssuer:
         self._keys = IssuerKeys(keys_url if keys_url is not None else _keys_url(issuer))
 
     def caller_of(self, token: str) -> str:
-        """Return the caller's name. Raises TokenRefused, and IssuerUnavailable if it cannot be decided now."""
+        """Return the caller's name. Raises UnknownCaller, and IssuerUnavailable if it cannot be decided now."""
         try:
             header = jwt.get_unverified_header(token)
         except jwt.InvalidTokenError:
-            raise TokenRefused("it is no token of the issuer: it is not in the form of a JWT") from None
+            raise UnknownCaller("the token is refused: it is not in the form of a JWT") from None
         algorithm = header.get("alg")
         if algorithm not in ALGORITHMS:
-            raise TokenRefused(f"it is not signed by {' or '.join(ALGORITHMS)}")
+            raise UnknownCaller(f"the token is refused: it is not signed by {' or '.join(ALGORITHMS)}")
         if str(header.get("typ", "JWT")).lower() not in _TOKEN_TYPES:
-            raise TokenRefused("it is a token for another purpose")
+            raise UnknownCaller("the token is refused: it is a token for another purpose")
         if "crit" in header:
-            raise TokenRefused("it has extensions that are not known here")
+            raise UnknownCaller("the token is refused: it has extensions that are not known here")
         key = self._keys.key(header.get("kid"))
         if key is None or key.algorithm != algorithm:
-            raise TokenRefused("it is signed by a key that the issuer does not publish")
+            raise UnknownCaller(
+                "the token is refused: it is signed by a key that the issuer does not publish"
+            )
         return self._name_in(self._claims(token, key))
 
     def _claims(self, token: str, key: SigningKey) -> Mapping[str, Any]:
@@ -105,28 +99,34 @@ class TokenIssuer:
                 options={"require": ["exp", "iss", "aud"]},
             )
         except jwt.ExpiredSignatureError:
-            raise TokenRefused("it has expired: get a new token", is_expired=True) from None
+            raise UnknownCaller(
+                "the token is refused: it has expired: get a new token", is_expired=True
+            ) from None
         except jwt.ImmatureSignatureError:
-            raise TokenRefused("it is not valid yet") from None
+            raise UnknownCaller("the token is refused: it is not valid yet") from None
         except jwt.InvalidAudienceError:
-            raise TokenRefused(f"it is for another audience than {self._audience}") from None
+            raise UnknownCaller(
+                f"the token is refused: it is for another audience than {self._audience}"
+            ) from None
         except jwt.InvalidIssuerError:
-            raise TokenRefused(f"it is of another issuer than {self._issuer}") from None
+            raise UnknownCaller(
+                f"the token is refused: it is of another issuer than {self._issuer}"
+            ) from None
         except jwt.MissingRequiredClaimError as error:
-            raise TokenRefused(f"it has no claim {error.claim}") from None
+            raise UnknownCaller(f"the token is refused: it has no claim {error.claim}") from None
         except (jwt.InvalidTokenError, ValueError, TypeError):
-            raise TokenRefused("its signature or its form is wrong") from None
+            raise UnknownCaller("the token is refused: its signature or its form is wrong") from None
         return claims
 
     def _name_in(self, claims: Mapping[str, Any]) -> str:
         name = claims.get(self._name_claim)
         if not isinstance(name, str) or not name:
-            raise TokenRefused(f"its claim {self._name_claim} has no name")
+            raise UnknownCaller(f"the token is refused: its claim {self._name_claim} has no name")
         return name
 
 
 class IssuerKeys:
-    """The keys of an issuer, by their ids. They are fetched by one thread at a time, while others use the former."""
+    """The keys of an issuer, by their ids. A single thread fetches them, while others use the former."""
 
     def __init__(self, url: str) -> None:
         _check_url(url)

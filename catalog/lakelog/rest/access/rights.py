@@ -1,7 +1,7 @@
 """Rights of a caller by verb and namespace. Pure.
 
 A grant reaches a namespace and all below it, except for the namespaces that it leaves out. Grants add up, and none
-takes away what another gives. An object belongs to the namespace that it is in, and so does a namespace.
+takes verbs away. An object belongs to the namespace that it is in, and so does a namespace.
 """
 
 from __future__ import annotations

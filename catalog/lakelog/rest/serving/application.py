@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from lakelog.log import new_id
 from lakelog.log.clocks import host_clock_us, steady_clock_us
-from lakelog.rest.access import LOCAL_CALLER, IssuerUnavailable, KnownCaller, RequestGate, Unauthenticated
+from lakelog.rest.access import LOCAL_CALLER, IssuerUnavailable, KnownCaller, RequestGate, UnknownCaller
 from lakelog.rest.answers import HttpAnswer, error_answer
 from lakelog.rest.hosts import is_of_this_host
 from lakelog.rest.serving.bodies import BodyBudget, ClientGone, IncomingBody, Receive
@@ -118,7 +118,7 @@ class AnswerApplication:
 
     @property
     def running_count(self) -> int:
-        """The number of requests that have a thread, or wait for one."""
+        """The number of requests that have a thread, or wait for a thread."""
         return len(self._running)
 
     def stop(self) -> None:
@@ -170,8 +170,8 @@ class AnswerApplication:
             exchange.caller = await loop.run_in_executor(
                 self._gate_threads, self._gate.caller_of, exchange.authorization
             )
-        except Unauthenticated as error:
-            return _unauthenticated(error)
+        except UnknownCaller as error:
+            return _unknown_caller(error)
         except IssuerUnavailable as error:
             return _unavailable(str(error))
         if not body.is_present or not self._answers.body_bytes_max:
@@ -275,7 +275,7 @@ def _unknown(message: str, method: str = "POST") -> HttpAnswer:
     return error_answer(504, name, f"{message}: look for the outcome")
 
 
-def _unauthenticated(error: Unauthenticated) -> HttpAnswer:
+def _unknown_caller(error: UnknownCaller) -> HttpAnswer:
     """Return the answer to a request without a good token. Iceberg's clients renew an expired token after a 419."""
     status, name = (
         (419, "AuthenticationTimeoutException") if error.is_expired else (401, "NotAuthorizedException")

@@ -34,7 +34,7 @@ class BodyBudget:
 
 
 class IncomingBody:
-    """The body of a request. It is read once the request may have one."""
+    """The body of a request. It is read if the request may have a body."""
 
     def __init__(self, headers: Mapping[str, str], receive: Receive, limits: ServerLimits) -> None:
         self._receive = receive

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLimits:
-    """What a process of the server gives to all of its clients together, and to each connection."""
+    """The limits of a process of the server, for all of its clients together, and for each connection."""
 
     threads: int = 16
     """The requests that are answered at the same time."""
@@ -32,4 +32,4 @@ class ServerLimits:
     answer_s: float = 600.0
     """After so long a request gets status 504. Its thread goes on."""
     stop_s: float = 30.0
-    """How long a server that was told to stop goes on with what it has begun."""
+    """How long a server that was told to stop goes on with requests that have begun."""

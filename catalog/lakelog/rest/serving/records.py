@@ -22,7 +22,7 @@ class RequestRecord:
     caller: str
     """The caller's name. It is empty if it is not known."""
     address: str
-    """The address that the request came from: that of a proxy, if there is one."""
+    """The address that the request came from. If there is a proxy, it is the proxy's address."""
     client: str
     """The client's name for itself."""
 

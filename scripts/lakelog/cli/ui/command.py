@@ -10,7 +10,7 @@ import click
 
 from lakelog.cli import answer
 from lakelog.cli.options import Place, changes_option, takes_place
-from lakelog.cli.server_log import ServerLog
+from lakelog.cli.server.log import ServerLog
 from lakelog.cli.ui.answers import PageAnswers
 from lakelog.rest import serve
 from lakelog.rest.serving import LOOPBACK

@@ -16,7 +16,7 @@ import click
 from lakelog.catalog import Catalog, Observation, engine, to_opentelemetry
 from lakelog.cli import answer
 from lakelog.cli.options import Place, takes_place
-from lakelog.cli.server_log import ServerLog
+from lakelog.cli.server.log import ServerLog
 from lakelog.rest import WarehouseAnswers, WritableAnswers
 from lakelog.rest import serve as run_server
 from lakelog.rest.access import (
