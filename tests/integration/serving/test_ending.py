@@ -1,4 +1,4 @@
-"""Servers that are told to end: they finish what they have begun, and then end, for a bounded time."""
+"""Servers that get a signal to end: they finish the requests that they have begun, within a bounded time."""
 
 from __future__ import annotations
 

@@ -32,4 +32,4 @@ class ServerLimits:
     answer_s: float = 600.0
     """After so long a request gets status 504. Its thread goes on."""
     stop_s: float = 30.0
-    """How long a server that was told to stop goes on with requests that have begun."""
+    """How long a server that ends goes on with requests that have begun."""
