@@ -77,8 +77,8 @@ def serve(
         span=span,
     )
     server = GracefulServer(application, settings.limits, settings.tls)
-    began(url_of(settings, str(address), bound_port), RunningServer(server))
     try:
+        began(url_of(settings, str(address), bound_port), RunningServer(server))
         asyncio.run(server.serve(sockets=[listener]))
     finally:
         listener.close()

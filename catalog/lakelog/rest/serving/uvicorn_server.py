@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import multiprocessing
-import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, cast
 
@@ -108,9 +107,3 @@ def _config(application: AnswerApplication, limits: ServerLimits, tls: TlsFiles 
         ssl_certfile=None if tls is None else tls.certificate,
         ssl_keyfile=None if tls is None else tls.key,
     )
-
-
-def end_process(flush: Callable[[], None]) -> None:
-    """End this process at once, with requests that still run. The log settles their commits as after any death."""
-    flush()
-    os._exit(1)

@@ -61,9 +61,12 @@ def ui(place: Place, port: int, no_browser: bool, versions: int) -> None:
         raise click.ClickException(
             f"cannot listen at {LOOPBACK}:{port} ({error.strerror}): choose another --port"
         ) from None
+        is_interrupted = outcome.is_interrupted
+    except KeyboardInterrupt:  # before the server has begun
+        is_interrupted = True
     finally:
         answers.close()
-    if outcome.is_interrupted:
+    if is_interrupted:
         answer.say("Ended.", err=True)
 
 
