@@ -56,12 +56,11 @@ def ui(place: Place, port: int, no_browser: bool, versions: int) -> None:
 
     try:
         with ServerLog(as_json=place.as_json, quiet=True).kept():
-            outcome = serve(answers, LOOPBACK, port, began=began)
+            is_interrupted = serve(answers, LOOPBACK, port, began=began).is_interrupted
     except OSError as error:
         raise click.ClickException(
             f"cannot listen at {LOOPBACK}:{port} ({error.strerror}): choose another --port"
         ) from None
-        is_interrupted = outcome.is_interrupted
     except KeyboardInterrupt:  # before the server has begun
         is_interrupted = True
     finally:
