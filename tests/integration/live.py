@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPResponse
-from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -16,6 +15,7 @@ from tests.patience import PATIENCE_S
 from lakelog.catalog import Catalog
 from lakelog.cli.ui.answers import PageAnswers
 from lakelog.rest import serve
+from lakelog.rest.serving import RunningServer
 
 TOKEN = "the-token-of-the-test"
 
@@ -23,10 +23,10 @@ TOKEN = "the-token-of-the-test"
 @contextmanager
 def live(warehouse: str, **options: Any) -> Iterator[str]:
     """Serve the pages of a warehouse; the URL is that of its first page."""
-    servers: list[tuple[str, ThreadingHTTPServer]] = []
+    servers: list[tuple[str, RunningServer]] = []
     ready = threading.Event()
 
-    def began(url: str, server: ThreadingHTTPServer) -> None:
+    def began(url: str, server: RunningServer) -> None:
         servers.append((url, server))
         ready.set()
 

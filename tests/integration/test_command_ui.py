@@ -25,8 +25,8 @@ from tests.integration.live import TOKEN, live, requested
 from tests.patience import PATIENCE_S
 
 from lakelog.catalog import Catalog
-from lakelog.cli.answer import server_errors_on_stderr
 from lakelog.cli.main import run
+from lakelog.cli.server import ServerLog
 from lakelog.cli.ui.answers import PageAnswers
 from lakelog.cli.ui.queries import RunningQueries
 from lakelog.log import wait_for_background
@@ -381,6 +381,6 @@ def test_a_fault_of_the_server_is_on_stderr(
         raise RuntimeError("a fault that no code expects")
 
     monkeypatch.setattr(PageAnswers, "answer", fail)
-    with server_errors_on_stderr():
+    with ServerLog(as_json=False, quiet=True).kept():
         response, _ = requested(page, "")
     assert response.status == 500 and "a fault that no code expects" in capsys.readouterr().err

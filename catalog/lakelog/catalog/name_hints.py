@@ -8,6 +8,8 @@ namespaces are read, because an error must not take long.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import islice
 from typing import TypeAlias
 
@@ -21,6 +23,23 @@ _SHOWN_MAX = 3
 _NAMESPACES_MAX = 20
 
 _NAMESPACE, _RELATION = "namespace", "relation"
+
+
+_ARE_WANTED: ContextVar[bool] = ContextVar("lakelog_name_hints", default=True)
+
+
+@contextmanager
+def without_suggestions() -> Iterator[None]:
+    """Inside, errors of this thread show no name but the missing name. Its caller may not see all names."""
+    token = _ARE_WANTED.set(False)
+    try:
+        yield
+    finally:
+        _ARE_WANTED.reset(token)
+
+
+def suggests_names() -> bool:
+    return _ARE_WANTED.get()
 
 
 def meant_by(path: Identifier, space: str, names_in: NamesIn) -> str:

@@ -8,7 +8,7 @@ read change nothing but exports and the published objects, which are derived.
 from lakelog.rest.answers import HttpAnswer, WarehouseAnswers, error_answer
 from lakelog.rest.bucket_tree import BucketTree
 from lakelog.rest.publishing import PublishResult, publish
-from lakelog.rest.server import AnswerSource, serve
+from lakelog.rest.serving import AnswerSource, serve
 from lakelog.rest.writing import WritableAnswers
 
 __all__ = [

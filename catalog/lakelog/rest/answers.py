@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, unquote_plus
@@ -19,9 +20,11 @@ from lakelog.catalog import (
     NoSuchTable,
     NoSuchView,
     TableExists,
+    TableRenamed,
+    engine,
 )
 from lakelog.catalog.engine.exports import iceberg_metadata, iceberg_views
-from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.names import Identifier, quoted, quoted_where_needed
 from lakelog.log.errors import (
     AlreadyExists,
     CommitUnknown,
@@ -34,6 +37,7 @@ from lakelog.log.errors import (
     Unsupported,
 )
 from lakelog.rest import documents
+from lakelog.rest.access import LOCAL_CALLER, READ, SEE, KnownCaller, NeededRight
 
 _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (NoSuchNamespace, 404, "NoSuchNamespaceException"),
@@ -54,6 +58,12 @@ _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     # Clients resend a request after a 503, which would be useless here.
     (FormatError, 500, "InternalServerError"),
 )
+_OF_OTHER_NAMES: Mapping[type[LakelogError], str] = {
+    NamespaceNotEmpty: "the namespace is not empty: drop its tables, views and namespaces first",
+    TableRenamed: "the table was renamed since it was loaded, and nothing was changed",
+}
+"""Errors whose own messages show names that were not asked for, and the message for a caller who may not see all."""
+
 _READS = ("GET", "HEAD")
 
 
@@ -66,6 +76,14 @@ class HttpAnswer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class RequestRoute:
+    """The rights that a request takes, and the work that it is. It is done only for a caller who has all of them."""
+
+    needs: Sequence[NeededRight]
+    run: Callable[[], HttpAnswer]
+
+
 class WarehouseAnswers:
     """Answers requests about a warehouse. Threads may share it."""
 
@@ -76,7 +94,13 @@ class WarehouseAnswers:
         self._catalog = catalog
 
     def answer(
-        self, method: str, target: str, known: str = "", body: bytes = b"", client: str = ""
+        self,
+        method: str,
+        target: str,
+        known: str = "",
+        body: bytes = b"",
+        client: str = "",
+        caller: KnownCaller = LOCAL_CALLER,
     ) -> HttpAnswer:
         """Return the answer to `method` for a path with its query. Never raises a LakelogError.
 
@@ -92,7 +116,8 @@ class WarehouseAnswers:
                 {"Allow": ", ".join(_READS)},
             )
         answers = [
-            self._read(path, parts, parse_qs(query, keep_blank_values=True)) for parts in spellings(path)
+            self._read(path, parts, parse_qs(query, keep_blank_values=True), caller)
+            for parts in spellings(path)
         ]
         good_answers = [candidate for candidate in answers if candidate.status == 200]
         if len(good_answers) > 1:
@@ -105,38 +130,54 @@ class WarehouseAnswers:
             return answers[0]
         return _as_asked(good_answers[0], method, known)
 
-    def _read(self, path: str, parts: list[str], query: Mapping[str, list[str]]) -> HttpAnswer:
-        document_of = self._route(parts, query)
-        if document_of is None:
-            return error_answer(404, "NotFoundException", f"this catalog has no {path}")
-        try:
-            return HttpAnswer(200, msgspec.json.encode(document_of()))
-        except LakelogError as error:
-            return answer_of_error(error)
+    def check_ready(self) -> None:
+        """Read the names of the warehouse. Raises LakelogError if requests could not be answered now."""
+        self._catalog.list_namespaces()
 
-    def _route(self, parts: list[str], query: Mapping[str, list[str]]) -> Callable[[], Any] | None:
+    def _read(
+        self, path: str, parts: list[str], query: Mapping[str, list[str]], caller: KnownCaller
+    ) -> HttpAnswer:
+        route = self._route(parts, query, caller)
+        if route is None:
+            return error_answer(404, "NotFoundException", f"this catalog has no {path}")
+        return run_route(route, caller)
+
+    def _route(
+        self, parts: list[str], query: Mapping[str, list[str]], caller: KnownCaller
+    ) -> RequestRoute | None:
         if "" in parts:
             return None  # the protocol has no tables in the root, whose name is empty
         match parts:
             case ["v1", "config"]:
-                return lambda: documents.config(self.endpoints)
+                return _reading(lambda: documents.config(self.endpoints))
             case ["v1", "namespaces"]:
-                return lambda: self._namespaces(namespace_in(query.get("parent", [""])[0]), query)
+                parent = namespace_in(query.get("parent", [""])[0])
+                return _reading(lambda: self._namespaces(parent, query, caller), NeededRight(SEE, parent))
             case ["v1", "namespaces", name]:
-                return lambda: documents.namespace(self._catalog, namespace_in(name))
+                namespace = namespace_in(name)
+                return _reading(
+                    lambda: documents.namespace(self._catalog, namespace), NeededRight(READ, namespace)
+                )
             case ["v1", "namespaces", name, "tables"]:
-                return lambda: self._tables(namespace_in(name), query)
+                namespace = namespace_in(name)
+                return _reading(lambda: self._tables(namespace, query), NeededRight(READ, namespace))
             case ["v1", "namespaces", name, "tables", table]:
-                return lambda: self._table((*namespace_in(name), table), query.get("snapshots", ["all"])[0])
+                namespace, snapshots = namespace_in(name), query.get("snapshots", ["all"])[0]
+                return _reading(
+                    lambda: self._table((*namespace, table), snapshots), NeededRight(READ, namespace)
+                )
             case ["v1", "namespaces", name, "views"]:
-                return lambda: self._views(namespace_in(name), query)
+                namespace = namespace_in(name)
+                return _reading(lambda: self._views(namespace, query), NeededRight(READ, namespace))
             case ["v1", "namespaces", name, "views", view]:
-                return lambda: self._view((*namespace_in(name), view))
+                namespace = namespace_in(name)
+                return _reading(lambda: self._view((*namespace, view)), NeededRight(READ, namespace))
             case _:
                 return None
 
-    def _namespaces(self, parent: Identifier, query: Mapping[str, list[str]]) -> Any:
-        names, token = _page(self._catalog.list_namespaces(parent), query)
+    def _namespaces(self, parent: Identifier, query: Mapping[str, list[str]], caller: KnownCaller) -> Any:
+        visible_names = [name for name in self._catalog.list_namespaces(parent) if caller.rights.sees(name)]
+        names, token = _page(visible_names, query)
         return {**documents.namespaces(names), **token}
 
     def _tables(self, namespace: Identifier, query: Mapping[str, list[str]]) -> Any:
@@ -166,12 +207,42 @@ class WarehouseAnswers:
         return documents.loaded(views[name].url, views[name].metadata)
 
 
-def answer_of_error(error: LakelogError) -> HttpAnswer:
-    """Return the answer to a request that failed so. 503 says that nothing was done, so it may be sent again."""
+def answer_of_error(error: LakelogError, message: str | None = None) -> HttpAnswer:
+    """Return the answer to a request that failed so, with another `message` if it is given.
+
+    503 says that nothing was done, so the request may be sent again.
+    """
+    text = str(error) if message is None else message
     for kind, status, name in _ERRORS:
         if isinstance(error, kind):
-            return error_answer(status, name, str(error))
-    return error_answer(503, "ServiceUnavailableException", str(error))
+            return error_answer(status, name, text)
+    return error_answer(503, "ServiceUnavailableException", text)
+
+
+def run_route(route: RequestRoute, caller: KnownCaller) -> HttpAnswer:
+    """Do the work of a request, if the caller may. Otherwise return a refusal that depends on names alone."""
+    lacking = caller.rights.lacks(route.needs)
+    if lacking is not None:
+        place = (
+            f"the namespace {quoted_where_needed(lacking.namespace)}"
+            if lacking.namespace
+            else "the warehouse"
+        )
+        return error_answer(
+            403,
+            "ForbiddenException",
+            f"{caller.name} may not {lacking.verb} in {place}: ask for the right, which the server's file of rights "
+            "gives",
+        )
+    try:
+        with nullcontext() if caller.sees_all_names else engine.without_suggestions():
+            return route.run()
+    except LakelogError as error:
+        return answer_of_error(error, None if caller.sees_all_names else _OF_OTHER_NAMES.get(type(error)))
+
+
+def _reading(document_of: Callable[[], Any], *needs: NeededRight) -> RequestRoute:
+    return RequestRoute(needs, lambda: HttpAnswer(200, msgspec.json.encode(document_of())))
 
 
 def namespace_in(text: str) -> Identifier:

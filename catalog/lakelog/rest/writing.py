@@ -7,26 +7,39 @@ is refused by name. No request leaves a state in this process, so any number of 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 import msgspec
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, engine
 from lakelog.catalog.engine.exports import iceberg_metadata
 from lakelog.catalog.engine.iceberg_commits import commit_for_clients, create_for_client, stage_for_client
 from lakelog.catalog.engine.iceberg_views import define_for_client, rename_view
-from lakelog.catalog.formats.iceberg_commits import ClientCommit
+from lakelog.catalog.formats.iceberg_commits import ClientCommit, is_create
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
 from lakelog.rest import documents
+from lakelog.rest.access import (
+    CREATE,
+    DROP,
+    LOCAL_CALLER,
+    READ,
+    VERBS,
+    WRITE,
+    KnownCaller,
+    NeededRight,
+    rights_in,
+)
 from lakelog.rest.answers import (
     HttpAnswer,
+    RequestRoute,
     WarehouseAnswers,
     answer_of_error,
     error_answer,
     namespace_in,
+    run_route,
     spellings,
 )
 
@@ -101,78 +114,120 @@ class WritableAnswers(WarehouseAnswers):
         self._writable = catalog
 
     def answer(
-        self, method: str, target: str, known: str = "", body: bytes = b"", client: str = ""
+        self,
+        method: str,
+        target: str,
+        known: str = "",
+        body: bytes = b"",
+        client: str = "",
+        caller: KnownCaller = LOCAL_CALLER,
     ) -> HttpAnswer:
-        """See `WarehouseAnswers.answer`. `body` is the JSON of a request that changes something."""
+        """See `WarehouseAnswers.answer`. `body` is the JSON of a request that changes something.
+
+        The caller's name is the user in each commit, if the server knows its callers.
+        """
         if method in ("GET", "HEAD"):
-            return super().answer(method, target, known)
+            return super().answer(method, target, known, caller=caller)
         path, _, query = target.partition("?")
         candidates = spellings(path)
         parts = candidates[0]
         if len(candidates) > 1:
             # Java's clients write a space as +; others write + itself. The name that exists is meant.
-            existing_paths = [candidate for candidate in candidates if self._exists(path, candidate)]
+            existing_paths = [candidate for candidate in candidates if self._exists(path, candidate, caller)]
             if len(existing_paths) > 1:
                 return error_answer(
                     400, "BadRequestException", f"{path} is the path of two names: rename one"
                 )
             parts = existing_paths[0] if existing_paths else parts
-        route = self._change(method, parts, parse_qs(query), _Body(body), client)
-        if route is None:
-            return error_answer(404, "NotFoundException", f"this catalog has no {method} {path}")
         try:
-            return route()
+            route = self._change(method, parts, parse_qs(query), _Body(body), client)
         except LakelogError as error:
             return answer_of_error(error)
+        if route is None:
+            return error_answer(404, "NotFoundException", f"this catalog has no {method} {path}")
+        with engine.writing_as(engine.bounded_facts({engine.USER: caller.name or None})):
+            return run_route(route, caller)
 
-    def _exists(self, path: str, parts: list[str]) -> bool:
+    def _exists(self, path: str, parts: list[str], caller: KnownCaller) -> bool:
         is_object = len(parts) > 4 and parts[3] in ("tables", "views")
-        return self._read(path, parts[:5] if is_object else parts[:3], {}).status == 200
+        return self._read(path, parts[:5] if is_object else parts[:3], {}, caller).status == 200
 
     def _change(
         self, method: str, parts: list[str], query: Mapping[str, list[str]], body: _Body, client: str
-    ) -> Callable[[], HttpAnswer] | None:
+    ) -> RequestRoute | None:
+        """Return the route of a request that changes something. None if there is no such request.
+
+        Raises InvalidInput for another body. Each case names the rights that it takes, because a route has them all
+        before anything is done.
+        """
         if "" in parts:
             return None
         match method, parts:
             case "POST", ["v1", "namespaces"]:
-                return lambda: self._create_namespace(body.of(NewNamespace))
+                return self._to_create_namespace(body.of(NewNamespace))
             case "POST", ["v1", "namespaces", name, "properties"]:
-                return lambda: self._alter_namespace(namespace_in(name), body.of(PropertyUpdates))
+                namespace, properties = namespace_in(name), body.of(PropertyUpdates)
+                return RequestRoute(
+                    rights_in(namespace, (READ, WRITE)),
+                    lambda: self._alter_namespace(namespace, properties),
+                )
             case "DELETE", ["v1", "namespaces", name]:
-                return lambda: self._drop_namespace(namespace_in(name))
+                namespace = namespace_in(name)
+                needs = (*rights_in(namespace[:-1], (DROP,)), *rights_in(namespace, (DROP,)))
+                return RequestRoute(needs, lambda: self._drop_namespace(namespace))
             case "POST", ["v1", "namespaces", name, "tables"]:
-                return lambda: self._create_table(namespace_in(name), body.json(), client)
-            case "POST", ["v1", "namespaces", _, "register"]:
-                return _refuse_register
+                return self._to_create_table(namespace_in(name), body.json(), client)
+            case "POST", ["v1", "namespaces", name, "register"]:
+                return RequestRoute(rights_in(namespace_in(name), (READ, CREATE)), _refuse_register)
             case "POST", ["v1", "namespaces", name, "tables", table]:
-                return lambda: self._commit((*namespace_in(name), table), body.of(TableCommitRequest), client)
+                return self._to_commit((*namespace_in(name), table), body.of(TableCommitRequest), client)
             case "DELETE", ["v1", "namespaces", name, "tables", table]:
+                namespace = namespace_in(name)
                 purges = query.get("purgeRequested", ["false"])[0].lower() == "true"
-                return lambda: self._drop_table((*namespace_in(name), table), purge=purges)
+                return RequestRoute(
+                    rights_in(namespace, (DROP,)),
+                    lambda: self._drop_table((*namespace, table), purge=purges),
+                )
             case "POST", ["v1", "namespaces", name, "tables", table, "metrics"]:
-                return lambda: self._log_metrics((*namespace_in(name), table), body.json())
+                namespace, report = namespace_in(name), body.json()
+                return RequestRoute(
+                    rights_in(namespace, (READ,)), lambda: self._log_metrics((*namespace, table), report)
+                )
             case "POST", ["v1", "tables", "rename"]:
-                return lambda: self._rename_table(body.of(RenameRequest))
+                rename = body.of(RenameRequest)
+                return RequestRoute(_rights_to_rename(rename), lambda: self._rename_table(rename))
             case "POST", ["v1", "transactions", "commit"]:
-                return lambda: self._commit_together(body.of(JointCommitRequest), client)
+                return self._to_commit_together(body.of(JointCommitRequest), client)
             case "POST", ["v1", "namespaces", name, "views"]:
-                return lambda: self._create_view(namespace_in(name), body.json())
+                namespace, definition = namespace_in(name), body.json()
+                needs = (*rights_in(namespace, (READ, CREATE)), *_rights_to_resolve(definition))
+                return RequestRoute(needs, lambda: self._create_view(namespace, definition))
             case "POST", ["v1", "namespaces", name, "views", view]:
-                return lambda: self._replace_view((*namespace_in(name), view), body.json())
+                namespace, definition = namespace_in(name), body.json()
+                needs = (*rights_in(namespace, (READ, WRITE)), *_rights_to_resolve(definition))
+                return RequestRoute(needs, lambda: self._replace_view((*namespace, view), definition))
             case "DELETE", ["v1", "namespaces", name, "views", view]:
-                return lambda: self._drop_view((*namespace_in(name), view))
+                namespace = namespace_in(name)
+                return RequestRoute(
+                    rights_in(namespace, (DROP,)), lambda: self._drop_view((*namespace, view))
+                )
             case "POST", ["v1", "views", "rename"]:
-                return lambda: self._rename_view(body.of(RenameRequest))
+                rename = body.of(RenameRequest)
+                return RequestRoute(_rights_to_rename(rename), lambda: self._rename_view(rename))
             case _:
                 return None
 
     # Namespaces
 
-    def _create_namespace(self, request: NewNamespace) -> HttpAnswer:
+    def _to_create_namespace(self, request: NewNamespace) -> RequestRoute:
         if not request.namespace:
             raise InvalidInput("the name of the namespace is empty: give it at least one part")
         _refuse_separator(request.namespace)
+        # It is created in the namespace above. Grants that leave its own name out do not reach it.
+        needs = (*rights_in(request.namespace[:-1], (CREATE,)), *rights_in(request.namespace, (READ, CREATE)))
+        return RequestRoute(needs, lambda: self._create_namespace(request))
+
+    def _create_namespace(self, request: NewNamespace) -> HttpAnswer:
         self._writable.create_namespace(request.namespace, request.properties or {})
         return _answer(documents.namespace(self._writable, request.namespace))
 
@@ -198,12 +253,18 @@ class WritableAnswers(WarehouseAnswers):
 
     # Tables
 
-    def _create_table(self, namespace: Identifier, request: Json, client: str) -> HttpAnswer:
+    def _to_create_table(self, namespace: Identifier, request: Json, client: str) -> RequestRoute:
         name = request.get("name")
         if not isinstance(name, str) or not name:
             raise InvalidInput("the request to create a table has no name")
         _refuse_separator((name,))
-        identifier = (*namespace, name)
+        needs = rights_in(namespace, (READ, CREATE))
+        if request.get("location") is not None:
+            # A place of the caller's choice may be in the folder of any namespace, with the files of its tables.
+            needs += rights_in((), VERBS)
+        return RequestRoute(needs, lambda: self._create_table((*namespace, name), request, client))
+
+    def _create_table(self, identifier: Identifier, request: Json, client: str) -> HttpAnswer:
         if request.get("stage-create"):
             return _answer(
                 {"metadata": msgspec.Raw(stage_for_client(self._writable, identifier, request)), "config": {}}
@@ -211,11 +272,14 @@ class WritableAnswers(WarehouseAnswers):
         create_for_client(self._writable, identifier, request, client)
         return self._after_commit(identifier)
 
-    def _commit(self, name: Identifier, request: TableCommitRequest, client: str) -> HttpAnswer:
+    def _to_commit(self, name: Identifier, request: TableCommitRequest, client: str) -> RequestRoute:
         if request.identifier is not None and request.identifier.identifier != name:
             raise InvalidInput(
                 f"the request is about {quoted(request.identifier.identifier)}, and its path about {quoted(name)}"
             )
+        return RequestRoute(_rights_to_commit(name, request), lambda: self._commit(name, request, client))
+
+    def _commit(self, name: Identifier, request: TableCommitRequest, client: str) -> HttpAnswer:
         _commit_all(self._writable, [(name, request.commit)], client)
         return self._after_commit(name)
 
@@ -231,12 +295,17 @@ class WritableAnswers(WarehouseAnswers):
             )
         return _answer(documents.loaded(url, metadata))
 
-    def _commit_together(self, request: JointCommitRequest, client: str) -> HttpAnswer:
-        commits = []
+    def _to_commit_together(self, request: JointCommitRequest, client: str) -> RequestRoute:
+        commits: list[tuple[Identifier, ClientCommit]] = []
+        needs: list[NeededRight] = []
         for change in request.table_changes:
             if change.identifier is None:
                 raise InvalidInput("a change of several tables has to name each table: give its identifier")
             commits.append((change.identifier.identifier, change.commit))
+            needs += _rights_to_commit(change.identifier.identifier, change)
+        return RequestRoute(needs, lambda: self._commit_together(commits, client))
+
+    def _commit_together(self, commits: list[tuple[Identifier, ClientCommit]], client: str) -> HttpAnswer:
         _commit_all(self._writable, commits, client)
         return HttpAnswer(204)
 
@@ -277,6 +346,41 @@ class WritableAnswers(WarehouseAnswers):
         _check_new_name(request.destination)
         rename_view(self._writable, request.source.identifier, request.destination.identifier)
         return HttpAnswer(204)
+
+
+# Rights
+
+
+def _rights_to_commit(name: Identifier, request: TableCommitRequest) -> tuple[NeededRight, ...]:
+    return rights_in(name[:-1], (READ, CREATE if is_create(request.requirements) else WRITE))
+
+
+def _rights_to_rename(request: RenameRequest) -> tuple[NeededRight, ...]:
+    """Return the rights to take a name away, and to give the new name.
+
+    An object that comes into another namespace is under the rights there. So the caller needs all verbs that it could
+    get by that in the old namespace, too.
+    """
+    source, destination = request.source.namespace, request.destination.namespace
+    return (*rights_in(source, (READ, WRITE, DROP)), *rights_in(destination, (CREATE,)))
+
+
+def _rights_to_resolve(definition: Json) -> tuple[NeededRight, ...]:
+    """Return the right to read the namespace in which a view's names are looked up: errors name functions there."""
+    updates = definition.get("updates")
+    versions = (
+        [update.get("view-version") for update in updates if isinstance(update, dict)]
+        if isinstance(updates, list)
+        else []
+    )
+    needs: list[NeededRight] = []
+    for version in (definition.get("view-version"), *versions):
+        namespace = version.get("default-namespace") if isinstance(version, dict) else None
+        if namespace:
+            if not isinstance(namespace, list) or not all(isinstance(part, str) for part in namespace):
+                raise InvalidInput("the default-namespace of a view is a list of texts")
+            needs.append(NeededRight(READ, tuple(namespace)))
+    return tuple(needs)
 
 
 class _Body:

@@ -7,7 +7,6 @@ on stderr.
 from __future__ import annotations
 
 import json
-import logging
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -125,17 +124,6 @@ def errors_in_json(enabled: bool) -> Iterator[None]:
         yield
     finally:
         _ERRORS_IN_JSON.reset(token)
-
-
-@contextmanager
-def server_errors_on_stderr() -> Iterator[None]:
-    """Inside, the faults of a server that a client caused are printed on stderr, with their tracebacks."""
-    logger, handler = logging.getLogger("lakelog.rest"), logging.StreamHandler()
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
 
 
 def complain(message: str, kind: str, exit_code: int, pointer: str = "") -> None:

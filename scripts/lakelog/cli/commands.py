@@ -62,7 +62,8 @@ GROUPS = {
     },
     "Other engines and formats": {
         "spark-conf": "spark",
-        "serve": "iceberg",
+        "serve": "server",
+        "token": "server",
         "publish": "iceberg",
         "export": "iceberg",
         "import": "iceberg",
@@ -104,6 +105,7 @@ OTHER_WORDS = {
     "copy": ("cp", "mirror"),
     "clone": ("shallow-clone", "fork"),
     "serve": ("server", "rest", "start"),
+    "token": ("login", "auth", "credentials"),
     "spark-conf": ("spark", "conf", "config", "configure", "spark-sql", "pyspark"),
     "import": ("convert", "migrate", "register"),
     "explain": ("error", "errors", "why"),

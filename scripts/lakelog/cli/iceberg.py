@@ -1,10 +1,9 @@
 """The commands that let readers of other formats read tables, and take in tables of other formats: export, publish,
-serve, import."""
+import."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import click
@@ -18,10 +17,8 @@ from lakelog.cli.operations import command_of, say_nothing_changed
 from lakelog.cli.options import REFERENCE, Place, takes_place
 from lakelog.cli.progress import Progress
 from lakelog.log.grammar import PUBLISHED_FOLDER
-from lakelog.rest import BucketTree, WarehouseAnswers, WritableAnswers
+from lakelog.rest import BucketTree
 from lakelog.rest import publish as publish_tree
-from lakelog.rest import serve as run_server
-from lakelog.rest.server import LOOPBACK, PORT, is_loopback
 
 
 @command_of(EXPORT_ICEBERG)
@@ -83,62 +80,6 @@ def publish(place: Place, namespace: str, to: str | None) -> None:
         )
 
 
-@click.command()
-@click.option(
-    "--host", default=LOOPBACK, show_default=True, metavar="ADDRESS", help="The address to listen at."
-)
-@click.option(
-    "--port",
-    default=PORT,
-    show_default=True,
-    type=click.IntRange(0, 65535),
-    metavar="N",
-    help="The port to listen at; 0 takes a free port.",
-)
-@click.option("--write", is_flag=True, help="Let clients create, change and drop tables, too.")
-@click.option("--quiet", is_flag=True, help="Print no requests.")
-@takes_place
-def serve(place: Place, host: str, port: int, write: bool, quiet: bool) -> None:
-    """Answer clients of Iceberg's REST catalog.
-
-    It runs until Ctrl-C. Without --write, requests that change something are refused. Clients get names and metadata
-    here, and read and write data in the store itself, by credentials of their own. A table is exported when a client
-    loads it.
-
-    With --write, clients commit to tables, and each commit is a version of the table's log. There is no authentication
-    yet, so it listens only at an address of this host.
-
-    There is no state beside the warehouse, and any number of servers agree. At another address than this host's own,
-    everyone who reaches it can read names, columns and statistics of all tables. Put it behind a proxy that knows its
-    users then.
-    """
-    if write and not is_loopback(host):
-        raise click.UsageError(
-            f"with --write everyone who reaches {host} could change all tables, as there is no authentication yet: "
-            f"listen at {LOOPBACK}"
-        )
-    catalog = place.catalog()
-    answers = WritableAnswers(catalog) if write else WarehouseAnswers(catalog)
-    mode = "for reading and writing" if write else "read only"
-
-    def began(url: str, server: object) -> None:
-        answer.say(f"Serving {place.required_warehouse} at {url}, {mode}. Ctrl-C ends it.", err=True)
-
-    try:
-        with answer.server_errors_on_stderr():
-            run_server(
-                answers,
-                host,
-                port,
-                began=began,
-                asked=(lambda line: None) if quiet else partial(answer.say, err=True),
-            )
-    except OSError as error:
-        raise click.ClickException(
-            f"cannot listen at {host}:{port} ({error.strerror}): choose another --host or --port"
-        ) from None
-
-
 @command_of(IMPORT_TABLE)
 def import_(place: Place, source: str, table: str, **how: Any) -> None:
     with Progress() as progress:
@@ -180,4 +121,4 @@ def adopt(place: Place, table: str, dry_run: bool) -> None:
         answer.say(f"They are the table's own from version {adoption.version} on.")
 
 
-COMMANDS = (export, publish, serve, import_, adopt)
+COMMANDS = (export, publish, import_, adopt)

@@ -6,30 +6,35 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import ThreadingHTTPServer
+from typing import Any
 
 from tests.patience import PATIENCE_S
 
 from lakelog.catalog import Catalog
 from lakelog.rest import WarehouseAnswers, WritableAnswers, serve
+from lakelog.rest.serving import RunningServer
 from lakelog.testing.moto_server import S3Server
 
 
 @contextmanager
-def served(warehouse: str | Catalog, *, writes: bool = False) -> Iterator[str]:
-    """Serve a warehouse; the URL is that of its REST catalog. With `writes`, clients may change it."""
-    servers: list[ThreadingHTTPServer] = []
+def served(warehouse: str | Catalog, *, writes: bool = False, **options: Any) -> Iterator[str]:
+    """Serve a warehouse; the URL is that of its REST catalog. With `writes`, clients may change it.
+
+    `options` are those of `serve`.
+    """
+    servers: list[RunningServer] = []
     urls: list[str] = []
     ready = threading.Event()
 
-    def began(url: str, server: ThreadingHTTPServer) -> None:
+    def began(url: str, server: RunningServer) -> None:
         urls.append(url)
         servers.append(server)
         ready.set()
 
     catalog = Catalog(warehouse) if isinstance(warehouse, str) else warehouse
     answers = (WritableAnswers if writes else WarehouseAnswers)(catalog)
-    thread = threading.Thread(target=lambda: serve(answers, port=0, began=began))
+    options = {"port": 0, "check_ready": answers.check_ready, **options}
+    thread = threading.Thread(target=lambda: serve(answers, began=began, **options))
     thread.start()
     assert ready.wait(PATIENCE_S)
     try:

@@ -65,17 +65,19 @@ from lakelog.catalog.core.state import (
     BRANCH,
     MAIN,
     TAG,
+    USER,
     ClusteringTarget,
     CompactionTarget,
     FileGroup,
     SqlToken,
+    bounded_facts,
     clustering_goal,
     form_of,
     goal_of,
     sql_tokens,
     with_statement,
 )
-from lakelog.catalog.core.tools import answer_of, visible
+from lakelog.catalog.core.tools import answer_of, package, visible
 from lakelog.catalog.core.writes import RewrittenFiles, check_takes
 from lakelog.catalog.engine.definitions import (
     author_of_definition,
@@ -135,4 +137,5 @@ from lakelog.catalog.engine.writes import (
     replace_branch,
     replace_tag,
 )
+from lakelog.catalog.name_hints import without_suggestions
 from lakelog.log import WriteRef

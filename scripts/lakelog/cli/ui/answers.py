@@ -25,6 +25,7 @@ from lakelog.cli.ui.queries import RunningQueries
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
 from lakelog.log.secrets import masked_urls
 from lakelog.rest import HttpAnswer, error_answer
+from lakelog.rest.access import LOCAL_CALLER, KnownCaller
 
 ROWS_FIRST = 50
 ROWS_MAX = 1_000
@@ -70,7 +71,13 @@ class PageAnswers:
         self._queries.close()
 
     def answer(
-        self, method: str, target: str, known: str = "", body: bytes = b"", client: str = ""
+        self,
+        method: str,
+        target: str,
+        known: str = "",
+        body: bytes = b"",
+        client: str = "",
+        caller: KnownCaller = LOCAL_CALLER,
     ) -> HttpAnswer:
         """Return the answer to a request. Never raises a LakelogError."""
         path, _, query = target.partition("?")

@@ -10,10 +10,11 @@ import click
 
 from lakelog.cli import answer
 from lakelog.cli.options import Place, changes_option, takes_place
+from lakelog.cli.server.log import ServerLog
 from lakelog.cli.ui.answers import PageAnswers
 from lakelog.rest import serve
+from lakelog.rest.serving import LOOPBACK
 
-LOOPBACK = "127.0.0.1"
 CHANGES_SHOWN = 300
 
 
@@ -54,16 +55,18 @@ def ui(place: Place, port: int, no_browser: bool, versions: int) -> None:
             threading.Thread(target=webbrowser.open, args=(once,), daemon=True).start()
 
     try:
-        with answer.server_errors_on_stderr():
-            serve(answers, LOOPBACK, port, began=began)
+        with ServerLog(as_json=place.as_json, quiet=True).kept():
+            is_interrupted = serve(answers, LOOPBACK, port, began=began).is_interrupted
     except OSError as error:
         raise click.ClickException(
             f"cannot listen at {LOOPBACK}:{port} ({error.strerror}): choose another --port"
         ) from None
-    except KeyboardInterrupt:
-        answer.say("Ended.", err=True)
+    except KeyboardInterrupt:  # before the server has begun
+        is_interrupted = True
     finally:
         answers.close()
+    if is_interrupted:
+        answer.say("Ended.", err=True)
 
 
 COMMANDS = (ui,)

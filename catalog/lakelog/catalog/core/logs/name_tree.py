@@ -33,7 +33,7 @@ from lakelog.catalog.core.state.namespace_state import (
 )
 from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchTable, NoSuchWarehouse
-from lakelog.catalog.name_hints import meant_by
+from lakelog.catalog.name_hints import meant_by, suggests_names
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.log import Commit, Draft, LogView
 from lakelog.log.errors import (
@@ -235,12 +235,13 @@ class NameTree:
         may_be_later = self.logs.is_a_cut and not self.logs.places.is_missing_folder
         if not may_be_later and self.known_namespace(()) is None:
             return self.logs.places.absence()
-        if space == RELATION and self._is_known(path, NAMESPACE):
-            return "it is a namespace"
-        if space == NAMESPACE and self._is_known(path, RELATION):
-            return "it is a table or a view"
-        if meant := meant_by(path, space, self._names_in):
-            return meant
+        if suggests_names():
+            if space == RELATION and self._is_known(path, NAMESPACE):
+                return "it is a namespace"
+            if space == NAMESPACE and self._is_known(path, RELATION):
+                return "it is a table or a view"
+            if meant := meant_by(path, space, self._names_in):
+                return meant
         if space == RELATION and len(path) == 1 and not self._known_names((), RELATION):
             return "write its namespace before the name, as in `namespace`.`table`"
         return f"list its {'parent' if space == NAMESPACE else 'namespace'} to see which exist"

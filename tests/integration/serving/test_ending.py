@@ -1,0 +1,203 @@
+"""Servers that get a signal to end: they finish the requests that they have begun, within a bounded time."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.integration.iceberg.serving import served
+from tests.integration.serving.requests import send
+from tests.patience import PATIENCE_S, wait_until
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.engine import iceberg_commits
+
+TABLE = "/v1/namespaces/ns/tables/t"
+COMMIT: dict[str, Any] = {
+    "requirements": [],
+    "updates": [{"action": "set-properties", "updates": {"x": "y"}}],
+}
+
+PROGRAM = """
+import os, sys, time
+from lakelog.catalog.engine import iceberg_commits
+from lakelog.cli.main import run
+
+folder, settle = sys.argv[1], iceberg_commits._settle
+def held(transaction):
+    open(f"{folder}/begun", "w").close()
+    while not os.path.exists(f"{folder}/free"):
+        time.sleep(0.05)
+    settle(transaction)
+
+if __name__ == "__main__":
+    iceberg_commits._settle = held
+    sys.exit(run(sys.argv[2:]))
+"""
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> str:
+    catalog = Catalog(str(tmp_path / "w"))
+    catalog.create_namespace("ns")
+    catalog.create_table("ns.t", pa.schema({"n": pa.int64()}))
+    return str(tmp_path / "w")
+
+
+@contextmanager
+def command(tmp_path: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run `lakelog serve` in a process, with commits that wait for the file `free`; yield its URL too."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    arguments = [str(tmp_path / "program.py"), str(tmp_path), "serve", "--write", "--port", "0", *options]
+    process = subprocess.Popen(
+        [sys.executable, *arguments, "--warehouse", str(tmp_path / "w")],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert process.stderr is not None
+    try:
+        match = re.search(r"at (http://[0-9.:]+)", process.stderr.readline())
+        assert match is not None
+        yield process, match[1]
+    finally:
+        (tmp_path / "free").touch()
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+class Sender(threading.Thread):
+    """Sends a commit. Its answer is None if the connection ended without one."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self._url = url
+        self.answer: tuple[int, Any] | None = None
+
+    def run(self) -> None:
+        try:
+            self.answer = send(self._url, TABLE, "POST", COMMIT)
+        except OSError:
+            self.answer = None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_commit_that_has_begun_is_finished_and_answered(
+    tmp_path: Path, warehouse: str, number: signal.Signals
+) -> None:
+    with command(tmp_path) as (process, url):
+        sender = Sender(url)
+        sender.start()
+        wait_until((tmp_path / "begun").exists, "the commit was begun")
+        process.send_signal(number)
+        wait_until(lambda: not _accepts(url), "it listened no more")
+        assert process.poll() is None
+        (tmp_path / "free").touch()
+        sender.join()
+        assert sender.answer is not None and sender.answer[0] == 200
+        assert process.wait(PATIENCE_S) == (0 if number == signal.SIGTERM else 130)
+    assert Catalog(warehouse).load_table("ns.t").properties["x"] == "y"
+
+
+def test_a_commit_that_does_not_end_holds_the_server_up_for_a_bounded_time(
+    tmp_path: Path, warehouse: str
+) -> None:
+    with command(tmp_path, "--stop-within", "1") as (process, url):
+        sender = Sender(url)
+        sender.start()
+        wait_until((tmp_path / "begun").exists, "the commit was begun")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 1
+        sender.join()
+        assert process.stderr is not None
+        assert "1 requests did not end in time" in process.stderr.read()
+    catalog = Catalog(warehouse)
+    assert catalog.load_table("ns.t").version == 1 and catalog.fsck().found == []
+
+
+def _accepts(url: str) -> bool:
+    try:
+        return send(url, "/health")[0] == 200
+    except OSError:
+        return False
+
+
+def test_a_server_that_ends_says_that_it_is_not_ready(
+    warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that was there before may still ask, while a commit goes on."""
+    from http.client import HTTPConnection
+
+    begun, free = threading.Event(), threading.Event()
+    settle = iceberg_commits._settle
+
+    def held(transaction: Any) -> None:
+        begun.set()
+        assert free.wait(PATIENCE_S)
+        settle(transaction)
+
+    monkeypatch.setattr(iceberg_commits, "_settle", held)
+    with served(warehouse, writes=True) as url:
+        assert send(url, "/ready")[0] == 200
+        sender = Sender(url)
+        sender.start()
+        assert begun.wait(PATIENCE_S)
+        free.set()
+        sender.join()
+        connection = HTTPConnection(url.removeprefix("http://"), timeout=PATIENCE_S)
+        connection.request("GET", "/ready")
+        assert connection.getresponse().read() == b'{"status":"ready"}'
+        connection.close()
+
+
+# Several processes
+
+
+def workers_of(pid: int) -> list[int]:
+    """Return the processes that a process has started, without the one that tracks their resources."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def test_processes_that_die_are_started_anew_and_all_end_with_the_first(
+    tmp_path: Path, warehouse: str
+) -> None:
+    (tmp_path / "free").touch()
+    with command(tmp_path, "--workers", "2") as (process, url):
+        wait_until(lambda: _accepts(url), "a process answered")
+        wait_until(lambda: len(workers_of(process.pid)) == 2, "there were two processes")
+        first_workers = workers_of(process.pid)
+        os.kill(first_workers[0], signal.SIGKILL)
+        wait_until(
+            lambda: (
+                len(set(workers_of(process.pid)) - set(first_workers)) == 1
+                and len(workers_of(process.pid)) == 2
+            ),
+            "another process was started",
+        )
+        assert send(url, TABLE, "POST", COMMIT)[0] == 200
+        workers = workers_of(process.pid)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+        assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+
+
+def test_processes_end_if_the_first_is_killed(tmp_path: Path, warehouse: str) -> None:
+    (tmp_path / "free").touch()
+    with command(tmp_path, "--workers", "2") as (process, url):
+        wait_until(lambda: _accepts(url), "a process answered")
+        wait_until(lambda: len(workers_of(process.pid)) == 2, "there were two processes")
+        workers = workers_of(process.pid)
+        process.kill()
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), "all ended")
