@@ -21,6 +21,7 @@ from lakelog.rest.serving.limits import ServerLimits
 
 ANSWERING, DRAINING, HEAD, IDLE, SENDING = "answering", "draining", "head", "idle", "sending"
 _LOGGER = logging.getLogger("lakelog.rest")
+_PIECE_BYTES = 1024
 
 
 class LimitedConnection(H11Protocol):
@@ -36,6 +37,14 @@ class LimitedConnection(H11Protocol):
         super().connection_made(transport)
         if len(self.connections) > self._limits.connections:
             transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        # h11 measures only a head that is not complete, so none that arrives at once.
+        start = 0
+        while start < len(data) and not self.transport.is_closing():
+            end = start + _PIECE_BYTES if self.conn.their_state is h11.IDLE else len(data)
+            super().data_received(data[start:end])
+            start = end
 
     def send_400_response(self, msg: str) -> None:
         """Answer a request that is no HTTP, in JSON as all others."""
