@@ -6,9 +6,6 @@ import org.apache.spark.sql.catalyst.expressions.{EqualTo, If, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, WriteDelta}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.RowDeltaUtils
-import org.apache.spark.sql.connector.write.RowLevelOperationTable
-import org.apache.spark.sql.lakelog.internals.PlanInternals
-import org.apache.spark.sql.lakelog.table.LakeTable
 
 /**
  * Excepts rows that a MERGE on read deletes from the table's CHECKs.
@@ -22,7 +19,7 @@ private[lakelog] object MergeChecks extends (Session => Rule[LogicalPlan]) {
 
   private object Excepting extends Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
-      case write: WriteDelta if isOfLake(write) =>
+      case write: WriteDelta if RowOperation.of(write).isDefined =>
         write.query match {
           case filter @ Filter(condition, rows)
               if condition.exists(Checks.isInvariant) && !isExcepted(filter) =>
@@ -33,11 +30,6 @@ private[lakelog] object MergeChecks extends (Session => Rule[LogicalPlan]) {
           case _ => write
         }
     }
-  }
-
-  private def isOfLake(write: WriteDelta): Boolean = write.table match {
-    case PlanInternals.TableOf(RowLevelOperationTable(_: LakeTable, _)) => true
-    case _ => false
   }
 
   private def isExcepted(filter: Filter): Boolean = filter.condition.isInstanceOf[If]

@@ -4,9 +4,6 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{CommonExpressionRef, Expression, RuntimeReplaceable, With}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, RowLevelWrite}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.connector.write.RowLevelOperationTable
-import org.apache.spark.sql.lakelog.internals.PlanInternals
-import org.apache.spark.sql.lakelog.table.LakeTable
 
 /**
  * Conditions of statements that change rows, with a part that Spark computes once and names in several places, as `BETWEEN`
@@ -20,13 +17,8 @@ private[lakelog] object RepeatedParts extends (SparkSession => Rule[LogicalPlan]
 
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-      case write: RowLevelWrite if isOurs(write) => write.mapExpressions(repeated)
+      case write: RowLevelWrite if RowOperation.of(write).isDefined => write.mapExpressions(repeated)
     }
-  }
-
-  private def isOurs(write: RowLevelWrite): Boolean = write.table match {
-    case PlanInternals.TableOf(RowLevelOperationTable(_: LakeTable, _)) => true
-    case _ => false
   }
 
   private def repeated(expression: Expression): Expression =

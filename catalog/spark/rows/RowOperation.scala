@@ -2,14 +2,15 @@ package org.apache.spark.sql.lakelog.rows
 
 import java.util.Locale
 
+import org.apache.spark.sql.catalyst.plans.logical.RowLevelWrite
 import org.apache.spark.sql.connector.distributions.{Distribution, UnspecifiedDistribution}
 import org.apache.spark.sql.connector.expressions.{NamedReference, SortOrder}
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read.ScanBuilder
-import org.apache.spark.sql.connector.write.{RequiresDistributionAndOrdering, RowLevelOperation, WriterCommitMessage}
+import org.apache.spark.sql.connector.write.{RequiresDistributionAndOrdering, RowLevelOperation, RowLevelOperationTable, WriterCommitMessage}
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.lakelog.files.RowFact
-import org.apache.spark.sql.lakelog.internals.SchemaInternals
+import org.apache.spark.sql.lakelog.internals.{PlanInternals, SchemaInternals}
 import org.apache.spark.sql.lakelog.internals.plans.MergeKeys
 import org.apache.spark.sql.lakelog.internals.seam.NewerBatchWrite
 import org.apache.spark.sql.lakelog.read.{LakeScan, LakeScanBuilder, ScanUse}
@@ -80,6 +81,15 @@ private[lakelog] abstract class RowWrite(table: LakeTable, commit: RowCommit)
   }
 
   override def requiredOrdering(): Array[SortOrder] = order.ordering
+}
+
+private[lakelog] object RowOperation {
+
+  /** The operation of a statement that changes rows of a table of lakelog's; None of other tables. */
+  def of(write: RowLevelWrite): Option[RowOperation] = write.table match {
+    case PlanInternals.TableOf(RowLevelOperationTable(_: LakeTable, operation: RowOperation)) => Some(operation)
+    case _ => None
+  }
 }
 
 /** What the tasks of an operation have written. Its files are removed when it fails, unless they may be in the table. */

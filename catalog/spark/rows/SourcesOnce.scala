@@ -7,11 +7,9 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{And, Attribute, AttributeSet, Exists, Expression, OuterReference, SubqueryExpression, UserDefinedExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Distinct, Filter, Join, LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, SubqueryAlias, Union, View, WriteDelta}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.lakelog.internals.{Failures, PlanInternals}
 import org.apache.spark.sql.lakelog.internals.plans.{KeptRows, RepeatableRows, RowStore}
-import org.apache.spark.sql.lakelog.table.LakeTable
 
 /**
  * Has each statement that changes rows see one and the same source, or subquery.
@@ -24,15 +22,10 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
 
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-      case write: RowLevelWrite => target(write).fold[LogicalPlan](write) { operation =>
+      case write: RowLevelWrite => RowOperation.of(write).fold[LogicalPlan](write) { operation =>
           if (operation.command == Command.MERGE) merged(write, operation) else changed(write, operation)
         }
     }
-  }
-
-  private def target(write: RowLevelWrite): Option[RowOperation] = write.table match {
-    case PlanInternals.TableOf(RowLevelOperationTable(_: LakeTable, operation: RowOperation)) => Some(operation)
-    case _ => None
   }
 
   private def firstLook(write: RowLevelWrite): Option[Expression] = write match {
