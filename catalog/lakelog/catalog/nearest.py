@@ -17,6 +17,12 @@ _SHOWN_MAX = 3
 _LIKENESS = 0.7
 
 
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return a sentence with the names that are like `name`, behind a blank. An empty text if there are none."""
+    likely = nearest(name, names)
+    return f" Did you mean {' or '.join(likely)}?" if likely else ""
+
+
 def nearest(name: str, names: Iterable[str]) -> list[str]:
     """Return up to three of `names` that are like `name`, the most alike first.
 

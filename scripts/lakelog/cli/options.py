@@ -16,10 +16,10 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from lakelog.catalog import Catalog, LakelogError, engine
+from lakelog.catalog import Catalog, LakelogError, Observation, engine
 from lakelog.catalog.choices import WAREHOUSE_VARIABLE
 from lakelog.catalog.names import identifier, quoted, quoted_where_needed
-from lakelog.catalog.nearest import nearest
+from lakelog.catalog.nearest import did_you_mean
 from lakelog.cli.commands import VARIABLE
 from lakelog.cli.locations import named
 from lakelog.cli.verbose import Costs
@@ -43,8 +43,7 @@ class Choice(click.Choice[str]):
     """A word of a list of words. The error for any other word names the words that are like it."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        likely = nearest(str(value), map(str, self.choices))
-        hint = f" Did you mean {' or '.join(likely)}?" if likely else ""
+        hint = did_you_mean(str(value), map(str, self.choices))
         return f"{super().get_invalid_choice_message(value, ctx)}{hint}"
 
 
@@ -87,7 +86,11 @@ class Place:
         context = click.get_current_context(silent=True)  # None while a shell completes a name
         if context is not None:
             context.with_resource(engine.advising(engine.RUN_COMMAND))
-        catalog = Catalog(self.required_warehouse, options=self.store_options, observe=self.costs)
+        return self.observed_catalog(self.costs)
+
+    def observed_catalog(self, observe: Callable[[Observation], None] | None) -> Catalog:
+        """Return the catalog of the warehouse. `observe` gets the cost of each operation. Raises NotFound."""
+        catalog = Catalog(self.required_warehouse, options=self.store_options, observe=observe)
         engine.places(catalog).check_there()
         return catalog
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import msgspec
 
 from lakelog.catalog.names import Identifier, identifier, quoted_where_needed
-from lakelog.catalog.nearest import nearest
+from lakelog.catalog.nearest import did_you_mean
 from lakelog.log.errors import InvalidInput
 from lakelog.rest.access.rights import (
     CREATE,
@@ -98,10 +98,9 @@ def _check_roles(document: RightsDocument) -> None:
     for number, entry in enumerate(document.grants, 1):
         for role in entry.roles:
             if role not in document.roles:
-                likely = nearest(role, list(document.roles))
-                hint = f" Did you mean {' or '.join(likely)}?" if likely else ""
                 raise InvalidInput(
-                    f"grant {number} is for the role {role}, which has no entry in [roles].{hint}"
+                    f"grant {number} is for the role {role}, which has no entry in [roles]."
+                    f"{did_you_mean(role, document.roles)}"
                 )
 
 
@@ -123,9 +122,9 @@ def _grant(number: int, entry: GrantEntry) -> NamespaceGrant:
     _check_names(f"grant {number}", entry.verbs)
     for verb in entry.verbs:
         if verb not in VERBS:
-            likely = nearest(verb, VERBS)
-            hint = f" Did you mean {' or '.join(likely)}?" if likely else ""
-            raise InvalidInput(f"grant {number} has the verb {verb}: verbs are {', '.join(VERBS)}.{hint}")
+            raise InvalidInput(
+                f"grant {number} has the verb {verb}: verbs are {', '.join(VERBS)}.{did_you_mean(verb, VERBS)}"
+            )
     namespace = _namespace(number, entry)
     excluded_namespaces = tuple(_named(number, name) for name in entry.excluded)
     for name in excluded_namespaces:

@@ -147,13 +147,7 @@ class WarehouseServer:
             hooks.append(to_opentelemetry())
         if not hooks:
             return self.place.catalog()
-        catalog = Catalog(
-            self.place.required_warehouse,
-            options=self.place.store_options,
-            observe=partial(_observed_by, hooks),
-        )
-        engine.places(catalog).check_there()
-        return catalog
+        return self.place.observed_catalog(partial(_observed_by, hooks))
 
 
 def _observed_by(hooks: list[Callable[[Observation], None]], observation: Observation) -> None:

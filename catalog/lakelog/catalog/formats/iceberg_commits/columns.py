@@ -14,6 +14,7 @@ import msgspec
 
 from lakelog.catalog.core.schema import (
     AtomicType,
+    ColumnPath,
     Constraint,
     Default,
     Field,
@@ -36,8 +37,6 @@ from lakelog.catalog.core.schema import (
 from lakelog.catalog.formats.iceberg.schemas import field_json, type_json
 from lakelog.catalog.formats.imports.iceberg.schemas import schema_from
 from lakelog.log.errors import InvalidInput, Unsupported
-
-Path = tuple[str, ...]
 
 
 def new_columns(document: Mapping[str, Any], last_id: int) -> Schema:
@@ -79,11 +78,11 @@ class _Merge:
         self._schema = schema
         self._has_rows = has_rows
 
-    def fields(self, target: Sequence[Field], old: Sequence[Field], parent: Path) -> tuple[Field, ...]:
+    def fields(self, target: Sequence[Field], old: Sequence[Field], parent: ColumnPath) -> tuple[Field, ...]:
         by_id = {field.id: field for field in old}
         return tuple(self._field(field, by_id.get(field.id), (*parent, field.name)) for field in target)
 
-    def _field(self, target: Field, old: Field | None, path: Path) -> Field:
+    def _field(self, target: Field, old: Field | None, path: ColumnPath) -> Field:
         if old is None:
             return self._added(target, path)
         type_, former_types = self._type(target.type, old.type, old.widened, path)
@@ -97,7 +96,7 @@ class _Merge:
             widened=former_types,
         )
 
-    def _added(self, target: Field, path: Path) -> Field:
+    def _added(self, target: Field, path: ColumnPath) -> Field:
         self._check_new(target.id, path)
         has_value = target.default is not None and target.default.exists is not None
         if self._has_rows and not target.nullable and not has_value:
@@ -108,7 +107,7 @@ class _Merge:
         physical = physical_name(target.name, target.id)
         return msgspec.structs.replace(target, physical=physical, type=self._new_type(target.type, path))
 
-    def _check_new(self, id: int, path: Path) -> None:
+    def _check_new(self, id: int, path: ColumnPath) -> None:
         if id <= self._schema.last_id:
             present = self._schema.has_id(id)
             why = (
@@ -121,7 +120,7 @@ class _Merge:
                 f"{self._schema.last_id}"
             )
 
-    def _new_type(self, target: Type, path: Path) -> Type:
+    def _new_type(self, target: Type, path: ColumnPath) -> Type:
         match target:
             case StructType():
                 return StructType(tuple(self._nested(field, (*path, field.name)) for field in target.fields))
@@ -137,14 +136,14 @@ class _Merge:
             case _:
                 return target
 
-    def _nested(self, target: Field, path: Path) -> Field:
+    def _nested(self, target: Field, path: ColumnPath) -> Field:
         """Return a field of a new struct. It may be required, as no older row has the struct."""
         self._check_new(target.id, path)
         physical = physical_name(target.name, target.id)
         return msgspec.structs.replace(target, physical=physical, type=self._new_type(target.type, path))
 
     def _type(
-        self, target: Type, old: Type, former_types: tuple[str, ...], path: Path
+        self, target: Type, old: Type, former_types: tuple[str, ...], path: ColumnPath
     ) -> tuple[Type, tuple[str, ...]]:
         """Return the type of an existing column, and the former types that files may have."""
         match target, old:
@@ -186,7 +185,7 @@ class _Merge:
                 )
 
 
-def _default(target: Field, old: Field, type_: Type, path: Path) -> Default | None:
+def _default(target: Field, old: Field, type_: Type, path: ColumnPath) -> Default | None:
     wanted_json, old_json = (
         field_json(msgspec.structs.replace(field, type=type_)) for field in (target, old)
     )
@@ -201,7 +200,7 @@ def _default(target: Field, old: Field, type_: Type, path: Path) -> Default | No
     return None if current is None and exists is None else Default(current=current, exists=exists)
 
 
-def _refuse_fixed(json_type: Any, path: Path) -> None:
+def _refuse_fixed(json_type: Any, path: ColumnPath) -> None:
     """Raise Unsupported for the type `fixed`, which would come back as `binary`."""
     if isinstance(json_type, str):
         if json_type.startswith("fixed"):

@@ -15,6 +15,7 @@ import pyarrow as pa
 from lakelog.catalog.core.schema import (
     FIELD_ID,
     AtomicType,
+    ColumnPath,
     Field,
     ListType,
     MapType,
@@ -35,8 +36,6 @@ RESERVED_FROM = 2_147_483_447
 _UTC = (None, "UTC", "Etc/UTC", "Z", "+00:00")
 """The time zones that all readers of Iceberg take for UTC."""
 
-Path = tuple[str, ...]
-
 
 def check_client_columns(name: str, arrow: pa.Schema, schema: Schema) -> None:
     """Raise Unsupported or InvalidInput unless all readers read the file `name` as the table's columns `schema`."""
@@ -52,7 +51,7 @@ class _Check:
 
     def ids(self, parts: Sequence[pa.Field]) -> None:
         """Raise Unsupported unless every part has an id of its own, which no later column will get."""
-        paths_by_id: dict[int, Path] = {}
+        paths_by_id: dict[int, ColumnPath] = {}
         for path, part in _walk(parts, ()):
             id = id_of(part)
             if id is None:
@@ -72,7 +71,7 @@ class _Check:
                 )
             paths_by_id[id] = path
 
-    def struct(self, parts: Sequence[pa.Field], fields: Sequence[Field], path: Path) -> None:
+    def struct(self, parts: Sequence[pa.Field], fields: Sequence[Field], path: ColumnPath) -> None:
         """Check the parts of a struct, or all columns."""
         fields_by_id: Mapping[int, Field] = {field.id: field for field in fields}
         for part in parts:
@@ -88,7 +87,7 @@ class _Check:
         if path:
             self._check_there({id_of(part) for part in parts}, fields, path)
 
-    def _check_there(self, ids: set[int | None], fields: Sequence[Field], path: Path) -> None:
+    def _check_there(self, ids: set[int | None], fields: Sequence[Field], path: ColumnPath) -> None:
         for field in fields:
             has_value = field.default is not None and field.default.exists is not None
             if field.id not in ids and not field.nullable and not has_value:
@@ -96,14 +95,14 @@ class _Check:
                     f"the file {self._file} lacks {dotted((*path, field.name))}, which is required: write all columns"
                 )
 
-    def _field(self, part: pa.Field, wanted: Type, nullable: bool, path: Path) -> None:
+    def _field(self, part: pa.Field, wanted: Type, nullable: bool, path: ColumnPath) -> None:
         if part.nullable and not nullable:
             raise InvalidInput(
                 f"the file {self._file} may have NULLs in {dotted(path)}, which is required: write it as required"
             )
         self._type(part.type, wanted, path)
 
-    def _type(self, there: pa.DataType, wanted: Type, path: Path) -> None:
+    def _type(self, there: pa.DataType, wanted: Type, path: ColumnPath) -> None:
         match wanted:
             case StructType() if pa.types.is_struct(there):
                 self.struct([there.field(i) for i in range(there.num_fields)], wanted.fields, path)
@@ -120,11 +119,11 @@ class _Check:
             case _:
                 self._mismatch(there, wanted, path)
 
-    def _part(self, part: pa.Field, wanted_id: int, path: Path) -> None:
+    def _part(self, part: pa.Field, wanted_id: int, path: ColumnPath) -> None:
         if id_of(part) != wanted_id:
             self._refuse(f"has the id {id_of(part)} for {dotted(path)}, which has {wanted_id}: write that id")
 
-    def _atomic(self, there: pa.DataType, wanted: AtomicType, path: Path) -> None:
+    def _atomic(self, there: pa.DataType, wanted: AtomicType, path: ColumnPath) -> None:
         if pa.types.is_dictionary(there) or pa.types.is_run_end_encoded(there):
             there = there.value_type
         if (
@@ -143,7 +142,7 @@ class _Check:
         ):
             self._mismatch(there, wanted, path)
 
-    def _mismatch(self, there: pa.DataType, wanted: Type, path: Path) -> NoReturn:
+    def _mismatch(self, there: pa.DataType, wanted: Type, path: ColumnPath) -> NoReturn:
         self._refuse(
             f"has {there} for {dotted(path)}, which is {wanted}, and not all readers of Iceberg read one as the other: "
             "write the table's type"
@@ -159,7 +158,7 @@ def id_of(part: pa.Field) -> int | None:
     return None if text is None else int(text)
 
 
-def _walk(parts: Sequence[pa.Field], path: Path) -> Iterator[tuple[Path, pa.Field]]:
+def _walk(parts: Sequence[pa.Field], path: ColumnPath) -> Iterator[tuple[ColumnPath, pa.Field]]:
     """Yield all parts, at any depth, with their paths in the file."""
     for part in parts:
         own_path = (*path, part.name)
