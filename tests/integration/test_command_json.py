@@ -63,8 +63,8 @@ ONE = {
     "verify-backup": ("{backups}",),
     "view": (),
 }
-NEEDS_MORE = {"adopt", "publish", "release-clone", "serve", "ui"}
-"""Those that need a source that is gone, a bucket, a lost clone, or a client: their own tests run them."""
+NEEDS_MORE = {"adopt", "publish", "release-clone", "serve", "token", "ui"}
+"""Those that need a source that is gone, a bucket, a lost clone, a key, or a client: their own tests run them."""
 
 OWN_FORM = {"cat", "doctor", "inspect", "head", "spark-conf", "view"}
 """Their members are those of a commit, a report, a table, Spark's settings, or of the page that `view` draws."""
