@@ -12,6 +12,7 @@ from typing import Any
 from tests.ddl.columns import (
     SAME_PARTITIONS,
     WIDER,
+    WIDEST,
     Cells,
     Column,
     Nested,
@@ -107,7 +108,7 @@ class Model:
                     past_state, life=past_state.life if past_state.life == self.state.life else self.lives
                 ), False
             case "set-current":
-                return self._with_rows_of(self.past[step["version"]])
+                return self._with_rows_of(step["version"])
             case _:
                 assert step["do"] == "rename-table"
                 return self.state, False
@@ -169,14 +170,17 @@ class Model:
         # Rows of an older partitioning may be in several partitions of this one.
         return replace(self.state, rows=kept_cells + new), True
 
-    def _with_rows_of(self, then: State) -> tuple[State, bool]:
-        current_state = self.state
+    def _with_rows_of(self, version: int) -> tuple[State, bool]:
+        then, current_state = self.past[version], self.state
         if then.life != current_state.life:
             raise Refused("replaced since")
         columns_before = {each_node.number: each_node for _, each_node in walk(then.columns)}
         for path, node in walk(current_state.columns):
             old = columns_before.get(node.number)
             if old is None:
+                is_widest = not isinstance(node.type, str) or node.type in WIDEST
+                if self._had(node.number, version) and (node.required or not is_widest):
+                    raise Refused(f"{path} was dropped, and may have been of a wider type")
                 holder = find(current_state.columns, path[:-1]).number if path[:-1] else None
                 if node.required and node.before is None and (holder is None or holder in columns_before):
                     raise Refused(f"{path} is required now")
@@ -191,6 +195,11 @@ class Model:
         state = replace(current_state, rows=then.rows)
         self._check(state)
         return state, bool(set(current_state.checks) - set(then.checks))
+
+    def _had(self, number: int, version: int) -> bool:
+        """Return whether the table had a column in a version or before it."""
+        states = [state for at, state in self.past.items() if at <= version]
+        return any(node.number == number for state in states for _, node in walk(state.columns))
 
     # Changes of the definition
 

@@ -39,6 +39,51 @@ def table(catalog):
     return new_table.append(ids(2)).refresh()
 
 
+@pytest.mark.parametrize(
+    ("narrow", "wide", "value"),
+    [
+        ("float", "double", 1e300),
+        ("integer", "long", 2**40),
+        ("date", "timestamp_ntz", dt.datetime(2020, 2, 29, 12)),
+        ("decimal(5,2)", "decimal(12,4)", Decimal("12345.6789")),
+        ("varchar(2)", "string", "long"),
+    ],
+)
+@pytest.mark.parametrize("line", ["main", "branch"])
+def test_rows_of_a_dropped_column_do_not_come_back_under_a_narrower_type(catalog, narrow, wide, value, line):
+    table = catalog.create_table("t", pa.schema([("id", pa.int32())])).add_column("c", narrow)
+    table = table.update_column("c", type=wide)
+    table.append(pa.table({"id": pa.array([1], pa.int32()), "c": [value]}, schema=table.arrow_schema))
+    dropped = catalog.load_table("t").drop_column("c")
+    table = catalog.load_table("t").rollback_to_version(2)
+    with pytest.raises(InvalidInput, match="the column c had been dropped then"):
+        if line == "main":
+            table.set_current_version(dropped.version)
+        else:
+            table.create_branch("b", version=dropped.version)
+    assert (rows(table), table.refresh().version) == ([], table.version)
+    assert table.refresh().set_current_version(2).row_count == 0
+
+
+def test_rows_of_a_dropped_column_come_back_if_they_must_fit(catalog):
+    table = catalog.create_table("t", pa.schema([("id", pa.int32())])).add_column("c", "double")
+    table.append(pa.table({"id": pa.array([1], pa.int32()), "c": [0.5]}))
+    dropped = catalog.load_table("t").drop_column("c")
+    table = catalog.load_table("t").rollback_to_version(2)
+    assert rows(table.set_current_version(dropped.version)) == [(1, 0.5)]
+
+
+def test_a_column_that_was_dropped_and_is_required_again_gets_no_rows_that_may_lack_it(catalog):
+    table = catalog.create_table("t", pa.schema([("id", pa.int32())]))
+    table = table.add_column("c", "double", nullable=False, default=0.5)
+    table = table.update_column("c", nullable=True)
+    table.append(pa.table({"id": pa.array([1], pa.int32()), "c": pa.array([None], pa.float64())}))
+    dropped = catalog.load_table("t").drop_column("c")
+    table = catalog.load_table("t").rollback_to_version(2)
+    with pytest.raises(InvalidInput, match="the column c had been dropped then.* NOT NULL"):
+        table.set_current_version(dropped.version)
+
+
 def test_a_rollback_brings_back_rows_columns_and_properties_as_a_new_version(catalog, table):
     assert table.version == 3
     table.alter(

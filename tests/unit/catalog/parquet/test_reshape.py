@@ -153,6 +153,16 @@ def test_a_file_of_another_type_is_refused_by_the_columns_name() -> None:
         to_logical(file.set_column(1, "p_2", pa.array([1, 2, 3])), schema)
 
 
+@pytest.mark.parametrize(
+    ("column", "type"),
+    [(pa.array([0.1]), pa.float32()), (pa.array([0], pa.timestamp("us")), pa.date32())],
+)
+def test_values_of_a_wider_type_are_refused_and_not_rounded(column: pa.Array, type: pa.DataType) -> None:
+    schema = schema_from_arrow(pa.schema([("c", type)]))
+    with pytest.raises(FormatError, match="the column c is"):
+        to_logical(pa.table({schema.fields[0].physical: column}), schema)
+
+
 def test_rows_of_files_with_the_same_columns_are_renamed_and_others_are_made_as_ever() -> None:
     schema = schema_from_arrow(pa.schema([("a", pa.int32()), ("b", pa.string())]))
     current_schema = altered_schema(

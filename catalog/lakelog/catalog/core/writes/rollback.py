@@ -20,7 +20,7 @@ from lakelog.catalog.core.planning.pruning import may_fail
 from lakelog.catalog.core.schema.generated import not_generated
 from lakelog.catalog.core.schema.metadata import Metadata
 from lakelog.catalog.core.schema.schema import Schema, dotted
-from lakelog.catalog.core.schema.type_widening import is_widening
+from lakelog.catalog.core.schema.type_widening import is_widening, may_have_been_wider
 from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.catalog.core.state.conflicts import OperationKind
 from lakelog.catalog.core.state.events import RolledBack, TableEvent, encode
@@ -106,8 +106,10 @@ def _check_rows_fit(metadata: Metadata, past_metadata: Metadata, version: int, n
         raise InvalidInput(
             f"{name} was replaced after version {version}, whose rows have none of its present columns: {back}"
         )
-    misfit = _missing_value(past_metadata.schema, metadata.schema) or wider_type(
-        past_metadata.schema, metadata.schema
+    misfit = (
+        _missing_value(past_metadata.schema, metadata.schema)
+        or wider_type(past_metadata.schema, metadata.schema)
+        or _unknown_type(past_metadata.schema, metadata.schema)
     )
     if misfit is not None:
         raise InvalidInput(f"the rows of version {version} do not fit {name} as it is now: {misfit}; {back}")
@@ -142,6 +144,23 @@ def _missing_value(past_schema: Schema, schema: Schema) -> str | None:
                 return f"the column {dotted(path)} is required now, and did not exist then"
         elif past_schema.field_by_id(field.id).nullable:
             return f"the column {dotted(path)} is NOT NULL now, and was not then"
+    return None
+
+
+def _unknown_type(past_schema: Schema, schema: Schema) -> str | None:
+    """Return a column that had been dropped in `past_schema`, and may have been of a wider type before. None if there
+    is none.
+
+    A rollback has brought it back since, with an earlier type. Files of the past version may have its values.
+    """
+    for path, field in schema.walk():
+        if past_schema.has_id(field.id) or field.id > past_schema.last_id:
+            continue
+        if not field.nullable or (isinstance(field.type, AtomicType) and may_have_been_wider(field.type)):
+            return (
+                f"the column {dotted(path)} had been dropped then, and its values in older files may not be of the "
+                f"present type {field.type}{'' if field.nullable else ' NOT NULL'}"
+            )
     return None
 
 
