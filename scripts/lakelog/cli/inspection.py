@@ -227,7 +227,14 @@ def files(place: Place, table: str, version: int | None, ref: str | None, limit:
     plan = loaded_table.plan()
     total = plan.num_rows
     specs = {spec.id: spec for spec in loaded_table.specs}
-    data_files = [_file(row, specs[row["spec"]]) for row in plan.slice(0, limit).to_pylist()]
+    rows = plan.slice(0, limit).to_pylist()
+    unknown_ids = {row["spec"] for row in rows} - specs.keys()
+    if unknown_ids:
+        raise FormatError(
+            f"{loaded_table.location} has files of the partition spec {min(unknown_ids)}, which the table does not "
+            "have: find out which client wrote them"
+        )
+    data_files = [_file(row, specs[row["spec"]]) for row in rows]
     if place.as_json:
         answer.list_in_json(data_files)
         return

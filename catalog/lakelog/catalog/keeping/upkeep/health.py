@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.choices import COMMITS_MAX, VACUUM
 from lakelog.catalog.core.files import joined
-from lakelog.catalog.core.logs import LogScope, LogTarget, NameTree, Progress, TableHead
+from lakelog.catalog.core.logs import LogScope, LogTarget, NameTree, Progress, TableHead, naming
 from lakelog.catalog.core.policies import policy_for
 from lakelog.catalog.core.schema import (
     DELETED_RATIO,
@@ -114,6 +114,11 @@ def subject_of(
 
 
 def _health(tree: NameTree, target: LogTarget[TableState], commits: int) -> Health:
+    with naming(target.tracked.log.location):
+        return _measured(tree, target, commits)
+
+
+def _measured(tree: NameTree, target: LogTarget[TableState], commits: int) -> Health:
     logs = tree.logs
     head = TableHead(logs, target.tracked, target.view, target.name)
     policy, problem = _policy(tree, target)

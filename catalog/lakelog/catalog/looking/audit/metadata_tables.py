@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakelog.catalog.core.logs import TableHead
+from lakelog.catalog.core.logs import TableHead, naming
 from lakelog.catalog.looking.audit import metadata_files, metadata_versions
 from lakelog.log.errors import InvalidInput, NotFound
 
@@ -63,7 +63,7 @@ def read_metadata(table: TableHead, name: str, columns: Sequence[str] | None = N
     metadata_table = _named(name)
     whole = metadata_table.schema(table)
     if columns is None:
-        return pa.RecordBatchReader.from_batches(whole, _batches(metadata_table.read(table, whole)))
+        return pa.RecordBatchReader.from_batches(whole, _batches(metadata_table.read(table, whole), table))
     sources = [_ALIASES.get((name, column), column) for column in columns]
     missing_columns = [column for column in sources if column not in whole.names]
     if missing_columns:
@@ -75,7 +75,7 @@ def read_metadata(table: TableHead, name: str, columns: Sequence[str] | None = N
     tables = metadata_table.read(table, read)
     if read != result_schema:
         tables = (table_chunk.select(sources).rename_columns(list(columns)) for table_chunk in tables)
-    return pa.RecordBatchReader.from_batches(result_schema, _batches(tables))
+    return pa.RecordBatchReader.from_batches(result_schema, _batches(tables, table))
 
 
 def _named(name: str) -> MetadataTableKind:
@@ -84,6 +84,7 @@ def _named(name: str) -> MetadataTableKind:
     return METADATA_TABLES[name]
 
 
-def _batches(tables: Chunks) -> Iterator[pa.RecordBatch]:
-    for table in tables:
-        yield from table.to_batches()
+def _batches(tables: Chunks, head: TableHead) -> Iterator[pa.RecordBatch]:
+    with naming(head.tracked.log.location):
+        for table in tables:
+            yield from table.to_batches()

@@ -24,6 +24,7 @@ from lakelog.catalog.core.logs import (
     Progress,
     TableHead,
     chosen_scope,
+    naming,
     no_such_table,
 )
 from lakelog.catalog.core.schema import TARGET_FILE_SIZE, Metadata, Schema
@@ -109,7 +110,8 @@ def picture_of_table(
         damage = (*damaged_logs([log]), *damage_of(changes, path, location))
         return Picture(**common, logs=(log,), health=damage)
     files, unreadable = _files(head)
-    layout = None if files is None else layout_of(files, head.metadata)
+    with naming(head.tracked.log.location):
+        layout = None if files is None else layout_of(files, head.metadata)
     totals = head.state.files
     log = LogPicture(
         kind=TABLE,
@@ -129,7 +131,8 @@ def picture_of_table(
         health += tuple(damage_of(changes, path, location))
     else:
         damage = tuple(damage_of(changes, path, location))
-        advice = advice_for(subject_of(head, path, done_by(changes), None, now_us), files)
+        with naming(head.tracked.log.location):
+            advice = advice_for(subject_of(head, path, done_by(changes), None, now_us), files)
         # Where something is damaged, that all else is well is no news.
         health += damage + tuple(item for item in advice if not damage or item.action or item.level != "good")
     return Picture(
