@@ -111,11 +111,15 @@ def _numbers(world: World) -> dict[str, tuple[str, Forge]]:
 
         return lambda world: world.alter(base, change)
 
+    def far_base(plain: Any) -> None:
+        plain["root"]["version"] = 2**53 - 1
+
     return {
         "base 1 at the key of base 2": (second, lambda world: world.store.put(second, world.objects[base])),
         "300 bases of one version": (base, many_bases),
         "a base of number 2^63-1": (base, base_of(2**63 - 1)),
         "a base of number 0": (base, base_of(0)),
+        "a base of version 2^53-1": (base, lambda world: world.alter(base, far_base)),
         "a commit at another key": (
             commit,
             lambda world: world.store.put(commit, world.objects[f"{log}/_log/{2:020d}.json"]),

@@ -7,6 +7,7 @@ log/README.md, *Expiry*).
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from lakelog.log.errors import FormatError
 from lakelog.log.format import LogBase, Tombstone
@@ -28,22 +29,23 @@ def is_buried(replay: LogReplay[S], base: LogBase) -> bool:
     return _is_tombstone(replay, base.root.version)
 
 
-def unfinished(replay: LogReplay[S], base: LogBase) -> list[range]:
-    """Return a base's windows that are not all tombstones, in order; any version of the first may be a tombstone.
+def unfinished(replay: LogReplay[S], base: LogBase) -> Iterator[range]:
+    """Yield a base's windows that are not all tombstones, in order; any version of the first may be a tombstone.
 
-    Makes a GET if there are none, else two and a search.
+    Makes a GET if there are none, else two and a search. They are never a list, because a damaged base may have any
+    version.
     """
     if is_buried(replay, base):
-        return []
-    windows = windows_of(versions_of(replay, base))
-    low, high = 0, len(windows) - 1
+        return
+    versions = versions_of(replay, base)
+    low, high = 0, (len(versions) - 1) // BURIED_TOGETHER
     while low < high:
         middle = (low + high) // 2
-        if _is_tombstone(replay, windows[middle][-1]):
+        if _is_tombstone(replay, _window(versions, middle)[-1]):
             low = middle + 1
         else:
             high = middle
-    return windows[low:]
+    yield from windows_of(versions[low * BURIED_TOGETHER :])
 
 
 def newest_tombstone(replay: LogReplay[S], base: LogBase) -> int:
@@ -52,7 +54,7 @@ def newest_tombstone(replay: LogReplay[S], base: LogBase) -> int:
     Makes a GET if expiry up to `base`, the last base, has ended. Otherwise makes a search, and up to a GET
     for each version of a window.
     """
-    for window in unfinished(replay, base)[:1]:
+    for window in islice(unfinished(replay, base), 1):
         for end in range(window[-1], window[0] - 1, -BATCH_MAX):
             versions = range(max(window[0], end - BATCH_MAX + 1), end + 1)
             versions_data = list(zip(versions, replay.get_versions(versions), strict=True))
@@ -77,9 +79,14 @@ def versions_of(replay: LogReplay[S], base: LogBase) -> range:
     return range(replay.base(base.number - 1, data).root.version + 1, base.root.version + 1)
 
 
-def windows_of(versions: range) -> list[range]:
-    """Return the windows of successive versions."""
-    return [versions[start : start + BURIED_TOGETHER] for start in range(0, len(versions), BURIED_TOGETHER)]
+def windows_of(versions: range) -> Iterator[range]:
+    """Yield the windows of successive versions."""
+    for number in range(-(-len(versions) // BURIED_TOGETHER)):
+        yield _window(versions, number)
+
+
+def _window(versions: range, number: int) -> range:
+    return versions[number * BURIED_TOGETHER : (number + 1) * BURIED_TOGETHER]
 
 
 def runs(versions: Iterable[int]) -> Iterator[range]:
