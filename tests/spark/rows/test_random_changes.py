@@ -149,7 +149,7 @@ class World:
             text = words_of(error)
             if "V2ExpressionBuilder" in str(error):
                 self.report.failed["of Spark"] += 1
-            elif "rand(" in statement and "another value each time" in text and kind != "select":
+            elif "rand(" in statement and kind != "select" and refuses_chance(text):
                 self.report.failed["by chance"] += 1
             else:
                 self.report.found.append(f"{where}\n    fails: {text}")
@@ -181,6 +181,11 @@ def words_of(error: Exception) -> str:
     """Return what an error says, and what its causes say, without places in code."""
     lines = str(error).split("JVM stacktrace")[0].splitlines()
     return "\n    ".join(line for line in lines if line.strip() and not line.startswith("\t"))[:2000]
+
+
+def refuses_chance(text: str) -> bool:
+    """Return whether an error says that a condition has another value each time, in lakelog's or Spark's words."""
+    return "another value each time" in text or "Non-deterministic expressions are not allowed" in text
 
 
 @contextmanager
