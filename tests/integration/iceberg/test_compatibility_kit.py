@@ -1,4 +1,4 @@
-"""Iceberg's own compatibility kit for REST catalogs, run against a server: each test passes, or fails for the reason on the page.
+"""Iceberg's own compatibility kit for REST catalogs, run against a server. A failure is on the page with its reason.
 
 The kit is a suite of JUnit, which Maven fetches. docs/design/iceberg-commits.md has the table of its failures.
 """
