@@ -38,6 +38,7 @@ from lakelog.log.errors import (
 )
 from lakelog.rest import documents
 from lakelog.rest.access import LOCAL_CALLER, READ, SEE, KnownCaller, NeededRight
+from lakelog.rest.client_words import RequestNames, with_known_words
 
 _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (NoSuchNamespace, 404, "NoSuchNamespaceException"),
@@ -82,6 +83,7 @@ class RequestRoute:
 
     needs: Sequence[NeededRight]
     run: Callable[[], HttpAnswer]
+    about: RequestNames = RequestNames()
 
 
 class WarehouseAnswers:
@@ -152,26 +154,37 @@ class WarehouseAnswers:
                 return _reading(lambda: documents.config(self.endpoints))
             case ["v1", "namespaces"]:
                 parent = namespace_in(query.get("parent", [""])[0])
-                return _reading(lambda: self._namespaces(parent, query, caller), NeededRight(SEE, parent))
+                return _reading(
+                    lambda: self._namespaces(parent, query, caller), NeededRight(SEE, parent), about=parent
+                )
             case ["v1", "namespaces", name]:
                 namespace = namespace_in(name)
                 return _reading(
-                    lambda: documents.namespace(self._catalog, namespace), NeededRight(READ, namespace)
+                    lambda: documents.namespace(self._catalog, namespace),
+                    NeededRight(READ, namespace),
+                    about=namespace,
                 )
             case ["v1", "namespaces", name, "tables"]:
                 namespace = namespace_in(name)
-                return _reading(lambda: self._tables(namespace, query), NeededRight(READ, namespace))
+                return _reading(
+                    lambda: self._tables(namespace, query), NeededRight(READ, namespace), about=namespace
+                )
             case ["v1", "namespaces", name, "tables", table]:
                 namespace, snapshots = namespace_in(name), query.get("snapshots", ["all"])[0]
+                identifier = (*namespace, table)
                 return _reading(
-                    lambda: self._table((*namespace, table), snapshots), NeededRight(READ, namespace)
+                    lambda: self._table(identifier, snapshots), NeededRight(READ, namespace), about=identifier
                 )
             case ["v1", "namespaces", name, "views"]:
                 namespace = namespace_in(name)
-                return _reading(lambda: self._views(namespace, query), NeededRight(READ, namespace))
+                return _reading(
+                    lambda: self._views(namespace, query), NeededRight(READ, namespace), about=namespace
+                )
             case ["v1", "namespaces", name, "views", view]:
-                namespace = namespace_in(name)
-                return _reading(lambda: self._view((*namespace, view)), NeededRight(READ, namespace))
+                namespace, identifier = namespace_in(name), (*namespace_in(name), view)
+                return _reading(
+                    lambda: self._view(identifier), NeededRight(READ, namespace), about=identifier
+                )
             case _:
                 return None
 
@@ -199,7 +212,9 @@ class WarehouseAnswers:
         try:
             views, left_out = iceberg_views(self._catalog, name[:-1])
         except NoSuchNamespace as error:
-            raise NoSuchView(error.message) from error
+            raise NoSuchView(
+                f"there is no view {quoted(name)}, as {error.message.removeprefix('there is ')}"
+            ) from error
         if name in left_out:
             raise Unsupported(left_out[name])
         if name not in views:
@@ -238,11 +253,14 @@ def run_route(route: RequestRoute, caller: KnownCaller) -> HttpAnswer:
         with nullcontext() if caller.sees_all_names else engine.without_suggestions():
             return route.run()
     except LakelogError as error:
-        return answer_of_error(error, None if caller.sees_all_names else _OF_OTHER_NAMES.get(type(error)))
+        message = None if caller.sees_all_names else _OF_OTHER_NAMES.get(type(error))
+        return answer_of_error(error, with_known_words(error, message or str(error), route.about))
 
 
-def _reading(document_of: Callable[[], Any], *needs: NeededRight) -> RequestRoute:
-    return RequestRoute(needs, lambda: HttpAnswer(200, msgspec.json.encode(document_of())))
+def _reading(document_of: Callable[[], Any], *needs: NeededRight, about: Identifier = ()) -> RequestRoute:
+    return RequestRoute(
+        needs, lambda: HttpAnswer(200, msgspec.json.encode(document_of())), RequestNames([about])
+    )
 
 
 def namespace_in(text: str) -> Identifier:

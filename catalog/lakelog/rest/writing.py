@@ -42,6 +42,7 @@ from lakelog.rest.answers import (
     run_route,
     spellings,
 )
+from lakelog.rest.client_words import RequestNames
 
 BODY_BYTES_MAX = 64 * 1024 * 1024
 _LOGGER = logging.getLogger("lakelog.rest")
@@ -80,6 +81,11 @@ class RenameRequest(msgspec.Struct, frozen=True):
 
     source: ClientIdentifier
     destination: ClientIdentifier
+
+    def names(self, *, is_of_view: bool) -> RequestNames:
+        return RequestNames(
+            [self.source.identifier], is_of_view=is_of_view, new_name=self.destination.identifier
+        )
 
 
 class TableCommitRequest(msgspec.Struct, frozen=True):
@@ -170,11 +176,12 @@ class WritableAnswers(WarehouseAnswers):
                 return RequestRoute(
                     rights_in(namespace, (READ, WRITE)),
                     lambda: self._alter_namespace(namespace, properties),
+                    RequestNames([namespace]),
                 )
             case "DELETE", ["v1", "namespaces", name]:
                 namespace = namespace_in(name)
                 needs = (*rights_in(namespace[:-1], (DROP,)), *rights_in(namespace, (DROP,)))
-                return RequestRoute(needs, lambda: self._drop_namespace(namespace))
+                return RequestRoute(needs, lambda: self._drop_namespace(namespace), RequestNames([namespace]))
             case "POST", ["v1", "namespaces", name, "tables"]:
                 return self._to_create_table(namespace_in(name), body.json(), client)
             case "POST", ["v1", "namespaces", name, "register"]:
@@ -182,38 +189,60 @@ class WritableAnswers(WarehouseAnswers):
             case "POST", ["v1", "namespaces", name, "tables", table]:
                 return self._to_commit((*namespace_in(name), table), body.of(TableCommitRequest), client)
             case "DELETE", ["v1", "namespaces", name, "tables", table]:
-                namespace = namespace_in(name)
+                namespace, identifier = namespace_in(name), (*namespace_in(name), table)
                 purges = query.get("purgeRequested", ["false"])[0].lower() == "true"
                 return RequestRoute(
                     rights_in(namespace, (DROP,)),
-                    lambda: self._drop_table((*namespace, table), purge=purges),
+                    lambda: self._drop_table(identifier, purge=purges),
+                    RequestNames([identifier]),
                 )
             case "POST", ["v1", "namespaces", name, "tables", table, "metrics"]:
-                namespace, report = namespace_in(name), body.json()
+                identifier, report = (*namespace_in(name), table), body.json()
                 return RequestRoute(
-                    rights_in(namespace, (READ,)), lambda: self._log_metrics((*namespace, table), report)
+                    rights_in(identifier[:-1], (READ,)),
+                    lambda: self._log_metrics(identifier, report),
+                    RequestNames([identifier]),
                 )
             case "POST", ["v1", "tables", "rename"]:
                 rename = body.of(RenameRequest)
-                return RequestRoute(_rights_to_rename(rename), lambda: self._rename_table(rename))
+                return RequestRoute(
+                    _rights_to_rename(rename),
+                    lambda: self._rename_table(rename),
+                    rename.names(is_of_view=False),
+                )
             case "POST", ["v1", "transactions", "commit"]:
                 return self._to_commit_together(body.of(JointCommitRequest), client)
             case "POST", ["v1", "namespaces", name, "views"]:
                 namespace, definition = namespace_in(name), body.json()
                 needs = (*rights_in(namespace, (READ, CREATE)), *_rights_to_resolve(definition))
-                return RequestRoute(needs, lambda: self._create_view(namespace, definition))
+                view_name = _name_of_new(definition, "view")
+                return RequestRoute(
+                    needs,
+                    lambda: self._create_view((*namespace, view_name), definition),
+                    RequestNames([(*namespace, view_name)], is_of_view=True),
+                )
             case "POST", ["v1", "namespaces", name, "views", view]:
                 namespace, definition = namespace_in(name), body.json()
                 needs = (*rights_in(namespace, (READ, WRITE)), *_rights_to_resolve(definition))
-                return RequestRoute(needs, lambda: self._replace_view((*namespace, view), definition))
+                return RequestRoute(
+                    needs,
+                    lambda: self._replace_view((*namespace, view), definition),
+                    RequestNames([(*namespace, view)], is_of_view=True),
+                )
             case "DELETE", ["v1", "namespaces", name, "views", view]:
                 namespace = namespace_in(name)
                 return RequestRoute(
-                    rights_in(namespace, (DROP,)), lambda: self._drop_view((*namespace, view))
+                    rights_in(namespace, (DROP,)),
+                    lambda: self._drop_view((*namespace, view)),
+                    RequestNames([(*namespace, view)], is_of_view=True),
                 )
             case "POST", ["v1", "views", "rename"]:
                 rename = body.of(RenameRequest)
-                return RequestRoute(_rights_to_rename(rename), lambda: self._rename_view(rename))
+                return RequestRoute(
+                    _rights_to_rename(rename),
+                    lambda: self._rename_view(rename),
+                    rename.names(is_of_view=True),
+                )
             case _:
                 return None
 
@@ -225,7 +254,7 @@ class WritableAnswers(WarehouseAnswers):
         _refuse_separator(request.namespace)
         # It is created in the namespace above. Grants that leave its own name out do not reach it.
         needs = (*rights_in(request.namespace[:-1], (CREATE,)), *rights_in(request.namespace, (READ, CREATE)))
-        return RequestRoute(needs, lambda: self._create_namespace(request))
+        return RequestRoute(needs, lambda: self._create_namespace(request), RequestNames([request.namespace]))
 
     def _create_namespace(self, request: NewNamespace) -> HttpAnswer:
         self._writable.create_namespace(request.namespace, request.properties or {})
@@ -254,15 +283,12 @@ class WritableAnswers(WarehouseAnswers):
     # Tables
 
     def _to_create_table(self, namespace: Identifier, request: Json, client: str) -> RequestRoute:
-        name = request.get("name")
-        if not isinstance(name, str) or not name:
-            raise InvalidInput("the request to create a table has no name")
-        _refuse_separator((name,))
+        name = (*namespace, _name_of_new(request, "table"))
         needs = rights_in(namespace, (READ, CREATE))
         if request.get("location") is not None:
             # A place of the caller's choice may be in the folder of any namespace, with the files of its tables.
             needs += rights_in((), VERBS)
-        return RequestRoute(needs, lambda: self._create_table((*namespace, name), request, client))
+        return RequestRoute(needs, lambda: self._create_table(name, request, client), RequestNames([name]))
 
     def _create_table(self, identifier: Identifier, request: Json, client: str) -> HttpAnswer:
         if request.get("stage-create"):
@@ -277,7 +303,11 @@ class WritableAnswers(WarehouseAnswers):
             raise InvalidInput(
                 f"the request is about {quoted(request.identifier.identifier)}, and its path about {quoted(name)}"
             )
-        return RequestRoute(_rights_to_commit(name, request), lambda: self._commit(name, request, client))
+        return RequestRoute(
+            _rights_to_commit(name, request),
+            lambda: self._commit(name, request, client),
+            RequestNames([name], is_commit=True),
+        )
 
     def _commit(self, name: Identifier, request: TableCommitRequest, client: str) -> HttpAnswer:
         _commit_all(self._writable, [(name, request.commit)], client)
@@ -303,7 +333,8 @@ class WritableAnswers(WarehouseAnswers):
                 raise InvalidInput("a change of several tables has to name each table: give its identifier")
             commits.append((change.identifier.identifier, change.commit))
             needs += _rights_to_commit(change.identifier.identifier, change)
-        return RequestRoute(needs, lambda: self._commit_together(commits, client))
+        about = RequestNames([name for name, _ in commits], is_commit=True)
+        return RequestRoute(needs, lambda: self._commit_together(commits, client), about)
 
     def _commit_together(self, commits: list[tuple[Identifier, ClientCommit]], client: str) -> HttpAnswer:
         _commit_all(self._writable, commits, client)
@@ -326,13 +357,9 @@ class WritableAnswers(WarehouseAnswers):
 
     # Views
 
-    def _create_view(self, namespace: Identifier, request: Json) -> HttpAnswer:
-        name = request.get("name")
-        if not isinstance(name, str) or not name:
-            raise InvalidInput("the request to create a view has no name")
-        _refuse_separator((name,))
-        define_for_client(self._writable, (*namespace, name), request)
-        return _answer(self._view((*namespace, name)))
+    def _create_view(self, name: Identifier, request: Json) -> HttpAnswer:
+        define_for_client(self._writable, name, request)
+        return _answer(self._view(name))
 
     def _replace_view(self, name: Identifier, request: Json) -> HttpAnswer:
         define_for_client(self._writable, name, request, is_commit=True)
@@ -419,6 +446,15 @@ def _refuse_register() -> HttpAnswer:
         "a metadata file cannot be registered, as the table would have its history in two places: import it by "
         "`lakelog import`, which copies no file"
     )
+
+
+def _name_of_new(request: Json, kind: str) -> str:
+    """Return the name in a request to create a table or view. Raises InvalidInput without a good name."""
+    name = request.get("name")
+    if not isinstance(name, str) or not name:
+        raise InvalidInput(f"the request to create a {kind} has no name")
+    _refuse_separator((name,))
+    return name
 
 
 def _check_new_name(new: ClientIdentifier) -> None:

@@ -26,6 +26,18 @@ _MEMBERS = {
 }
 """The member of each requirement, and the member of the metadata that has to be equal."""
 
+_WORDS = {
+    CREATE: "table already exists",
+    "assert-ref-snapshot-id": "branch or tag has changed",
+    "assert-table-uuid": "UUID does not match",
+    "assert-last-assigned-field-id": "last assigned field id changed",
+    "assert-current-schema-id": "current schema changed",
+    "assert-last-assigned-partition-id": "last assigned partition id changed",
+    "assert-default-spec-id": "default partition spec changed",
+    "assert-default-sort-order-id": "default sort order changed",
+}
+"""The words that clients know for a requirement that does not hold."""
+
 
 def is_create(requirements: Sequence[Json]) -> bool:
     """Return whether a commit creates the table."""
@@ -41,8 +53,9 @@ def check_requirements(requirements: Sequence[Json], document: Json, name: str, 
         wanted_value, present = _compared(requirement, document)
         if wanted_value != present:
             raise CommitConflict(
-                f"{requirement['type']} does not hold for {name}: the client has {wanted_value}, and version "
-                f"{version} of the table has {present}. Nothing was changed: load the table, and commit again",
+                f"Requirement failed: {_WORDS[requirement['type']]} ({requirement['type']} does not hold for {name}: "
+                f"the client has {wanted_value}, and version {version} of the table has {present}. Nothing was "
+                "changed: load the table, and commit again)",
                 version=version,
             )
 
