@@ -7,7 +7,7 @@ is refused by name. No request leaves a state in this process, so any number of 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
@@ -44,6 +44,8 @@ from lakelog.rest.answers import (
 )
 
 BODY_BYTES_MAX = 64 * 1024 * 1024
+LOCATION = "location"
+"""The member of a request to create a table, and the property of a namespace, that has a place for tables."""
 _LOGGER = logging.getLogger("lakelog.rest")
 
 Json = Mapping[str, Any]
@@ -167,10 +169,9 @@ class WritableAnswers(WarehouseAnswers):
                 return self._to_create_namespace(body.of(NewNamespace))
             case "POST", ["v1", "namespaces", name, "properties"]:
                 namespace, properties = namespace_in(name), body.of(PropertyUpdates)
-                return RequestRoute(
-                    rights_in(namespace, (READ, WRITE)),
-                    lambda: self._alter_namespace(namespace, properties),
-                )
+                names = (*(properties.updates or ()), *(properties.removals or ()))
+                needs = (*rights_in(namespace, (READ, WRITE)), *_rights_to_place(names))
+                return RequestRoute(needs, lambda: self._alter_namespace(namespace, properties))
             case "DELETE", ["v1", "namespaces", name]:
                 namespace = namespace_in(name)
                 needs = (*rights_in(namespace[:-1], (DROP,)), *rights_in(namespace, (DROP,)))
@@ -224,7 +225,11 @@ class WritableAnswers(WarehouseAnswers):
             raise InvalidInput("the name of the namespace is empty: give it at least one part")
         _refuse_separator(request.namespace)
         # It is created in the namespace above. Grants that leave its own name out do not reach it.
-        needs = (*rights_in(request.namespace[:-1], (CREATE,)), *rights_in(request.namespace, (READ, CREATE)))
+        needs = (
+            *rights_in(request.namespace[:-1], (CREATE,)),
+            *rights_in(request.namespace, (READ, CREATE)),
+            *_rights_to_place(request.properties or ()),
+        )
         return RequestRoute(needs, lambda: self._create_namespace(request))
 
     def _create_namespace(self, request: NewNamespace) -> HttpAnswer:
@@ -258,10 +263,8 @@ class WritableAnswers(WarehouseAnswers):
         if not isinstance(name, str) or not name:
             raise InvalidInput("the request to create a table has no name")
         _refuse_separator((name,))
-        needs = rights_in(namespace, (READ, CREATE))
-        if request.get("location") is not None:
-            # A place of the caller's choice may be in the folder of any namespace, with the files of its tables.
-            needs += rights_in((), VERBS)
+        members = [member for member, value in request.items() if value is not None]
+        needs = (*rights_in(namespace, (READ, CREATE)), *_rights_to_place(members))
         return RequestRoute(needs, lambda: self._create_table((*namespace, name), request, client))
 
     def _create_table(self, identifier: Identifier, request: Json, client: str) -> HttpAnswer:
@@ -363,6 +366,17 @@ def _rights_to_rename(request: RenameRequest) -> tuple[NeededRight, ...]:
     """
     source, destination = request.source.namespace, request.destination.namespace
     return (*rights_in(source, (READ, WRITE, DROP)), *rights_in(destination, (CREATE,)))
+
+
+def _rights_to_place(names: Iterable[str]) -> tuple[NeededRight, ...]:
+    """Return the rights to choose a place for tables, if a member of a request or a property has one of these names.
+
+    The place of a table, or of all new tables of a namespace, may be in the folder of any other namespace, or in any
+    other folder that the server may write to.
+    """
+    if LOCATION not in names:
+        return ()
+    return tuple(NeededRight(verb, (), has_all_below=True) for verb in VERBS)
 
 
 def _rights_to_resolve(definition: Json) -> tuple[NeededRight, ...]:
