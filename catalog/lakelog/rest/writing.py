@@ -369,10 +369,9 @@ def _rights_to_rename(request: RenameRequest) -> tuple[NeededRight, ...]:
 
 
 def _rights_to_place(names: Iterable[str]) -> tuple[NeededRight, ...]:
-    """Return the rights to choose a place for tables, if a member of a request or a property has one of these names.
+    """Return the rights to choose a place for tables, if a place is among the names of members or properties.
 
-    The place of a table, or of all new tables of a namespace, may be in the folder of any other namespace, or in any
-    other folder that the server may write to.
+    It may be in the folder of any other namespace, or in any other folder that the server may write to.
     """
     if LOCATION not in names:
         return ()

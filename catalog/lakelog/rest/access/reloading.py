@@ -67,7 +67,7 @@ class ReloadedFile(Generic[T]):
     def refresh(self) -> None:
         """Look for a change, if the last look was a while ago.
 
-        A change counts after two looks. So call it now and then, also if nobody asks for the contents.
+        A change counts after two looks. So call it now and then, also if no request comes.
         """
         if steady_clock_us() - self._checked_us >= self._check_every_us and self._lock.acquire(
             blocking=False
