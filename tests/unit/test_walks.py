@@ -139,7 +139,7 @@ def called(work: Callable[[], Any], *, in_threads: bool = False) -> list[tuple[s
         work()
     finally:
         sys.setprofile(before)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     return found_pairs
 
 
