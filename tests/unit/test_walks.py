@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -16,14 +17,19 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.integration.serving.requests import send
 from tests.unit.log.transactions import one_by_one
 
 from lakelog.catalog import Catalog, col
 from lakelog.log import LogOptions
+from lakelog.rest import WritableAnswers, serve
+from lakelog.rest.access import ReloadedFile, TokenGate, hash_of, new_token, rights_of, tokens_of
+from lakelog.rest.serving import RunningServer
 
 TOP = Path(__file__).parents[2]
 FILES_MAX = 20
 COMING_BACK_MAX = 2
+SERVED = "A request that is served"
 FLOORS = [
     "log/lakelog/log",
     "catalog/lakelog/catalog/(errors|names|retention|times).py",
@@ -47,6 +53,7 @@ FLOORS = [
     "catalog/lakelog/catalog/engine",
     "catalog/lakelog/spark",
     "catalog/spark",
+    "catalog/lakelog/rest",
 ]
 """From the ground up, as regular expressions; the first one that fits counts."""
 
@@ -77,7 +84,7 @@ def functions(path: Path) -> set[str]:
 
     def within(body: list[ast.stmt], prefix: str) -> Iterator[str]:
         for node in body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 yield prefix + node.name
                 yield from within(node.body, f"{prefix}{node.name}.")
 
@@ -110,8 +117,11 @@ def test_a_walk_goes_down_the_rooms(title: str) -> None:
     ]
 
 
-def called(work: Callable[[], Any]) -> list[tuple[str, str]]:
-    """Run `work` and return our functions in the order of their calls, each as often as it is called."""
+def called(work: Callable[[], Any], *, in_threads: bool = False) -> list[tuple[str, str]]:
+    """Run `work` and return our functions in the order of their calls, each as often as it is called.
+
+    With `in_threads`, those that its new threads call are in the list, too.
+    """
     found_pairs: list[tuple[str, str]] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -123,10 +133,13 @@ def called(work: Callable[[], Any]) -> list[tuple[str, str]]:
 
     before = sys.getprofile()
     sys.setprofile(note)
+    if in_threads:
+        threading.setprofile(note)
     try:
         work()
     finally:
         sys.setprofile(before)
+        threading.setprofile(None)
     return found_pairs
 
 
@@ -149,11 +162,44 @@ def _taken(title: str, catalog: Catalog) -> None:
         catalog.import_table(
             catalog.load_table("bank.savings").export_iceberg().url, "bank.imported", format="iceberg"
         )
+    elif title == SERVED:
+        _serve_commit(catalog)
     else:
         assert title == "The commit of a transaction"
         with catalog.transaction() as tx:
             tx.load_table("bank.savings").append(pa.table({"id": [8]}))
             tx.load_table("bank.checking").append(pa.table({"id": [8]}))
+
+
+def _serve_commit(catalog: Catalog) -> None:
+    """Serve a single request, a client's commit to a table."""
+    folder, token = Path(catalog.warehouse).parent, new_token()
+    grant = 'callers = ["ann"]\nnamespace = "bank"\nverbs = ["read", "write"]\n'
+    for name, text in (
+        ("tokens", f'[tokens]\nann = "{hash_of(token)}"\n'),
+        ("rights", f"[[grants]]\n{grant}"),
+    ):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o600)
+    gate = TokenGate(
+        ReloadedFile(str(folder / "tokens"), tokens_of, secret=True),
+        ReloadedFile(str(folder / "rights"), rights_of),
+    )
+    statuses: list[int] = []
+
+    def began(url: str, server: RunningServer) -> None:
+        def ask() -> None:
+            body = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"x": "y"}}]}
+            try:
+                path = "/v1/namespaces/bank/tables/savings"
+                statuses.append(send(url, path, "POST", body, token=token)[0])
+            finally:
+                server.shutdown()
+
+        threading.Thread(target=ask).start()
+
+    serve(WritableAnswers(catalog), port=0, began=began, gate=gate)
+    assert statuses == [200]
 
 
 @pytest.mark.parametrize("title", [title for title in WALKS if "Spark" not in title and "MERGE" not in title])
@@ -166,6 +212,6 @@ def test_a_walk_is_what_happens(title: str, tmp_path: Path) -> None:
         source = catalog.load_table("bank.savings").export_iceberg().url
         catalog.import_table(source, "bank.imported", format="iceberg")
         catalog.load_table("bank.savings").append(pa.table({"id": [3]}))
-    happened_pairs = iter(called(lambda: _taken(title, catalog)))
+    happened_pairs = iter(called(lambda: _taken(title, catalog), in_threads=title == SERVED))
     for step in WALKS[title]:
         assert step in happened_pairs, f"{step} is not called after the steps before it"

@@ -241,7 +241,7 @@ def run_route(route: RequestRoute, caller: KnownCaller) -> HttpAnswer:
         place = (
             f"the namespace {quoted_where_needed(lacking.namespace)}"
             if lacking.namespace
-            else "the warehouse"
+            else f"the {'whole ' if lacking.has_all_below else ''}warehouse"
         )
         return error_answer(
             403,

@@ -7,7 +7,7 @@ is refused by name. No request leaves a state in this process, so any number of 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
@@ -45,6 +45,8 @@ from lakelog.rest.answers import (
 from lakelog.rest.client_words import RequestNames
 
 BODY_BYTES_MAX = 64 * 1024 * 1024
+LOCATION = "location"
+"""The member of a request to create a table, and the property of a namespace, that has a place for tables."""
 _LOGGER = logging.getLogger("lakelog.rest")
 
 Json = Mapping[str, Any]
@@ -173,10 +175,10 @@ class WritableAnswers(WarehouseAnswers):
                 return self._to_create_namespace(body.of(NewNamespace))
             case "POST", ["v1", "namespaces", name, "properties"]:
                 namespace, properties = namespace_in(name), body.of(PropertyUpdates)
+                names = (*(properties.updates or ()), *(properties.removals or ()))
+                needs = (*rights_in(namespace, (READ, WRITE)), *_rights_to_place(names))
                 return RequestRoute(
-                    rights_in(namespace, (READ, WRITE)),
-                    lambda: self._alter_namespace(namespace, properties),
-                    RequestNames([namespace]),
+                    needs, lambda: self._alter_namespace(namespace, properties), RequestNames([namespace])
                 )
             case "DELETE", ["v1", "namespaces", name]:
                 namespace = namespace_in(name)
@@ -253,7 +255,11 @@ class WritableAnswers(WarehouseAnswers):
             raise InvalidInput("the name of the namespace is empty: give it at least one part")
         _refuse_separator(request.namespace)
         # It is created in the namespace above. Grants that leave its own name out do not reach it.
-        needs = (*rights_in(request.namespace[:-1], (CREATE,)), *rights_in(request.namespace, (READ, CREATE)))
+        needs = (
+            *rights_in(request.namespace[:-1], (CREATE,)),
+            *rights_in(request.namespace, (READ, CREATE)),
+            *_rights_to_place(request.properties or ()),
+        )
         return RequestRoute(needs, lambda: self._create_namespace(request), RequestNames([request.namespace]))
 
     def _create_namespace(self, request: NewNamespace) -> HttpAnswer:
@@ -284,10 +290,8 @@ class WritableAnswers(WarehouseAnswers):
 
     def _to_create_table(self, namespace: Identifier, request: Json, client: str) -> RequestRoute:
         name = (*namespace, _name_of_new(request, "table"))
-        needs = rights_in(namespace, (READ, CREATE))
-        if request.get("location") is not None:
-            # A place of the caller's choice may be in the folder of any namespace, with the files of its tables.
-            needs += rights_in((), VERBS)
+        members = [member for member, value in request.items() if value is not None]
+        needs = (*rights_in(namespace, (READ, CREATE)), *_rights_to_place(members))
         return RequestRoute(needs, lambda: self._create_table(name, request, client), RequestNames([name]))
 
     def _create_table(self, identifier: Identifier, request: Json, client: str) -> HttpAnswer:
@@ -390,6 +394,16 @@ def _rights_to_rename(request: RenameRequest) -> tuple[NeededRight, ...]:
     """
     source, destination = request.source.namespace, request.destination.namespace
     return (*rights_in(source, (READ, WRITE, DROP)), *rights_in(destination, (CREATE,)))
+
+
+def _rights_to_place(names: Iterable[str]) -> tuple[NeededRight, ...]:
+    """Return the rights to choose a place for tables, if a place is among the names of members or properties.
+
+    It may be in the folder of any other namespace, or in any other folder that the server may write to.
+    """
+    if LOCATION not in names:
+        return ()
+    return tuple(NeededRight(verb, (), has_all_below=True) for verb in VERBS)
 
 
 def _rights_to_resolve(definition: Json) -> tuple[NeededRight, ...]:

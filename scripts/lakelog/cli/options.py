@@ -80,17 +80,16 @@ class Place:
             raise click.UsageError("No warehouse: give --warehouse, or set LAKELOG_WAREHOUSE")
         return self.warehouse
 
-    def catalog(self) -> Catalog:
-        """Return the catalog of the warehouse. Raises NotFound if there is none, because commands do not create one."""
+    def catalog(self, observe: Callable[[Observation], None] | None = None) -> Catalog:
+        """Return the catalog of the warehouse. Raises NotFound if there is none, because commands do not create one.
+
+        `observe` gets the cost of each operation, in place of `costs`.
+        """
         # A conflict advises to run the command again, until the command ends.
         context = click.get_current_context(silent=True)  # None while a shell completes a name
         if context is not None:
             context.with_resource(engine.advising(engine.RUN_COMMAND))
-        return self.observed_catalog(self.costs)
-
-    def observed_catalog(self, observe: Callable[[Observation], None] | None) -> Catalog:
-        """Return the catalog of the warehouse. `observe` gets the cost of each operation. Raises NotFound."""
-        catalog = Catalog(self.required_warehouse, options=self.store_options, observe=observe)
+        catalog = Catalog(self.required_warehouse, options=self.store_options, observe=observe or self.costs)
         engine.places(catalog).check_there()
         return catalog
 

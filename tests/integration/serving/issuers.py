@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+from tests.patience import PATIENCE_S
 
 AUDIENCE = "lakelog-of-the-test"
 
@@ -44,6 +45,11 @@ class FakeIssuer:
         self.keys = [published(rsa_key("a"), "a"), published(ec_key("b"), "b")]
         self.fetches = 0
         self.is_down = False
+        self.answers = threading.Event()
+        """Is set unless the issuer holds its answers back."""
+        self.answers.set()
+        self.raw: bytes | None = None
+        """Is sent in place of an answer, as it is."""
         self.named_issuer: str | None = None
         self.lifetime_s = 300.0
 
@@ -105,6 +111,10 @@ def issuing() -> Iterator[FakeIssuer]:
             self._send(token if good and self.path == "/token" else None)
 
         def _send(self, document: Any) -> None:
+            assert issuer.answers.wait(PATIENCE_S)
+            if issuer.raw is not None:
+                self.wfile.write(issuer.raw)
+                return
             body = json.dumps(document).encode()
             self.send_response(200 if document is not None else 404)
             self.send_header("Content-Type", "application/json")

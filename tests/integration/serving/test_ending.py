@@ -15,12 +15,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.integration.iceberg.serving import served
 from tests.integration.serving.requests import send
 from tests.patience import PATIENCE_S, wait_until
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.engine import iceberg_commits
+from lakelog.rest import WarehouseAnswers, serve
+from lakelog.rest.serving import RunningServer, ServerLimits, ServerSettings
 
 TABLE = "/v1/namespaces/ns/tables/t"
 COMMIT: dict[str, Any] = {
@@ -40,8 +40,8 @@ def held(transaction):
         time.sleep(0.05)
     settle(transaction)
 
+iceberg_commits._settle = held  # also in the processes that it starts
 if __name__ == "__main__":
-    iceberg_commits._settle = held
     sys.exit(run(sys.argv[2:]))
 """
 
@@ -133,32 +133,40 @@ def _accepts(url: str) -> bool:
         return False
 
 
-def test_a_server_that_ends_says_that_it_is_not_ready(
-    warehouse: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A connection that was there before may still ask, while a commit goes on."""
-    from http.client import HTTPConnection
-
+def test_a_probe_that_waits_while_the_server_begins_to_end_hears_of_it(warehouse: str) -> None:
+    """Whatever its look at the warehouse finds: after that, the server takes no more requests."""
     begun, free = threading.Event(), threading.Event()
-    settle = iceberg_commits._settle
+    servers: list[tuple[str, RunningServer]] = []
+    answers: list[tuple[int, Any]] = []
+    is_serving = threading.Event()
 
-    def held(transaction: Any) -> None:
+    def check() -> None:
         begun.set()
         assert free.wait(PATIENCE_S)
-        settle(transaction)
 
-    monkeypatch.setattr(iceberg_commits, "_settle", held)
-    with served(warehouse, writes=True) as url:
-        assert send(url, "/ready")[0] == 200
-        sender = Sender(url)
-        sender.start()
+    def began(url: str, server: RunningServer) -> None:
+        servers.append((url, server))
+        is_serving.set()
+
+    settings = ServerSettings(port=0, limits=ServerLimits(stop_s=PATIENCE_S))
+    options: dict[str, Any] = {"began": began, "check_ready": check, "settings": settings}
+    thread = threading.Thread(target=lambda: serve(WarehouseAnswers(Catalog(warehouse)), **options))
+    thread.start()
+    assert is_serving.wait(PATIENCE_S)
+    ((url, server),) = servers
+    probes = [threading.Thread(target=lambda: answers.append(send(url, "/ready"))) for _ in range(2)]
+    try:
+        for probe in probes:
+            probe.start()
         assert begun.wait(PATIENCE_S)
+        server.shutdown()
+        wait_until(lambda: not _accepts(url), "it listened no more")
+    finally:
         free.set()
-        sender.join()
-        connection = HTTPConnection(url.removeprefix("http://"), timeout=PATIENCE_S)
-        connection.request("GET", "/ready")
-        assert connection.getresponse().read() == b'{"status":"ready"}'
-        connection.close()
+        for probe in probes:
+            probe.join()
+        thread.join()
+    assert answers == [(503, {"status": "stopping"})] * 2
 
 
 # Several processes
@@ -191,6 +199,35 @@ def test_processes_that_die_are_started_anew_and_all_end_with_the_first(
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == 0
         assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+
+
+def test_no_process_listens_any_more_while_a_commit_is_finished(tmp_path: Path, warehouse: str) -> None:
+    """A client that could still connect would wait in vain for an answer."""
+    with command(tmp_path, "--workers", "2", "--stop-within", str(PATIENCE_S)) as (process, url):
+        wait_until(lambda: _accepts(url), "a process answered")
+        sender = Sender(url)
+        sender.start()
+        wait_until((tmp_path / "begun").exists, "the commit was begun")
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: not _accepts(url), "no process listened")
+        assert process.poll() is None
+        (tmp_path / "free").touch()
+        sender.join()
+        assert sender.answer is not None and sender.answer[0] == 200
+        assert process.wait(PATIENCE_S) == 0
+
+
+def test_processes_that_do_not_end_in_time_make_the_first_end_with_an_error(
+    tmp_path: Path, warehouse: str
+) -> None:
+    with command(tmp_path, "--workers", "2", "--stop-within", "1") as (process, url):
+        wait_until(lambda: _accepts(url), "a process answered")
+        sender = Sender(url)
+        sender.start()
+        wait_until((tmp_path / "begun").exists, "the commit was begun")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 1
+        sender.join()
 
 
 def test_processes_end_if_the_first_is_killed(tmp_path: Path, warehouse: str) -> None:

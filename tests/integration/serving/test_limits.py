@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 import time
@@ -99,7 +100,9 @@ def answer_of(connection: socket.socket) -> bytes:
     """Return the next answer. Its head and its body may arrive apart."""
     data = b""
     while b"\r\n\r\n" not in data:
-        data += connection.recv(1 << 16)
+        part = connection.recv(1 << 16)
+        assert part, "the connection was closed before its answer"
+        data += part
     head, _, body = data.partition(b"\r\n\r\n")
     length = next(
         int(line.partition(b":")[2])
@@ -108,6 +111,7 @@ def answer_of(connection: socket.socket) -> bytes:
     )
     while len(body) < length:
         part = connection.recv(1 << 16)
+        assert part, "the connection was closed within its answer"
         data, body = data + part, body + part
     return data
 
@@ -230,6 +234,34 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read() -> None:
             connection.sendall(b"POST /x HTTP/1.1\r\n" + fields + b"\r\n0\r\n\r\n")
             assert status_of(everything(connection)) == 411
         assert server.answers.begun == 0
+
+
+def test_a_compressed_body_is_refused_before_it_is_read() -> None:
+    with running() as server, server.connect() as connection:
+        connection.sendall(post(5, b"Content-Encoding: gzip\r\nConnection: close\r\n") + b"12345")
+        data = everything(connection)
+        assert status_of(data) == 415 and b"without a Content-Encoding" in data
+        assert server.answers.begun == 0
+
+
+def test_a_chunked_body_without_an_end_is_refused_and_cut_off() -> None:
+    with running(linger_s=0.5) as server, server.connect() as connection:
+        connection.sendall(
+            b"POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nxxxx\r\n"
+        )
+        assert status_of(answer_of(connection)) == 411
+        with pytest.raises(OSError):  # noqa: PT011 - a reset or a broken pipe
+            for _ in range(1 << 20):
+                connection.sendall(b"10000\r\n%s\r\n" % (b"x" * (1 << 16)))
+        assert server.answers.begun == 0
+
+
+def test_a_head_that_comes_along_with_another_request_has_the_same_limit() -> None:
+    with running(head_bytes=10_000) as server, server.connect() as connection:
+        large_head = HEAD + b"Connection: close\r\nX: %s\r\n\r\n" % (b"y" * 12_000)
+        connection.sendall(HEAD + b"\r\n" + large_head)
+        assert re.findall(rb"HTTP/1.1 (\d+)", everything(connection)) == [b"200", b"431"]
+        assert server.answers.begun == 1
 
 
 def test_a_body_of_its_length_arrives_whole() -> None:

@@ -77,6 +77,8 @@ def joint(*changes: tuple[str, dict[str, Any]]) -> dict[str, Any]:
 
 N, T, V = "/v1/namespaces", "/v1/namespaces/a/tables", "/v1/namespaces/a/views"
 Needs = dict[str, tuple[str, ...]]
+WHOLE = "*"
+"""Stands for the root and all below it. Other names stand for a namespace without those below it."""
 REQUESTS: list[tuple[str, str, Any, Needs]] = [
     ("GET", "/v1/config", None, {}),
     ("GET", N, None, {}),
@@ -91,12 +93,15 @@ REQUESTS: list[tuple[str, str, Any, Needs]] = [
     ("HEAD", f"{V}/v", None, {"a": (READ,)}),
     ("POST", N, {"namespace": ["new"]}, {"": (CREATE,), "new": (READ, CREATE)}),
     ("POST", N, {"namespace": ["a", "new"]}, {"a": (CREATE,), "a.new": (READ, CREATE)}),
+    ("POST", N, {"namespace": ["new"], "properties": {"location": "/tmp/new"}}, {WHOLE: VERBS}),
     ("POST", f"{N}/a/properties", {"updates": {"x": "y"}}, {"a": (READ, WRITE)}),
+    ("POST", f"{N}/a/properties", {"updates": {"location": "/tmp/new"}}, {WHOLE: VERBS}),
+    ("POST", f"{N}/a/properties", {"removals": ["location"]}, {WHOLE: VERBS}),
     ("DELETE", f"{N}/a%1Fempty", None, {"a": (DROP,), "a.empty": (DROP,)}),
     ("DELETE", f"{N}/empty", None, {"": (DROP,), "empty": (DROP,)}),
     ("POST", T, {"name": "new", "schema": SCHEMA}, {"a": (READ, CREATE)}),
     ("POST", T, {"name": "new", "schema": SCHEMA, "stage-create": True}, {"a": (READ, CREATE)}),
-    ("POST", T, {"name": "new", "schema": SCHEMA, "location": "x"}, {"a": (READ, CREATE), "": VERBS}),
+    ("POST", T, {"name": "new", "schema": SCHEMA, "location": "x"}, {WHOLE: VERBS}),
     ("POST", f"{N}/a/register", {"name": "r", "metadata-location": "x"}, {"a": (READ, CREATE)}),
     ("POST", f"{T}/t", COMMIT, {"a": (READ, WRITE)}),
     ("POST", f"{T}/new", CREATION, {"a": (READ, CREATE)}),
@@ -159,6 +164,9 @@ def caller(needs: Needs) -> KnownCaller:
     ]
     grants = []
     for name, verbs in needs.items():
+        if name == WHOLE:
+            grants.append(NamespaceGrant(frozenset(verbs)))
+            continue
         namespace = tuple(name.split(".")) if name else ()
         below = [other for other in namespaces if other != namespace and other[: len(namespace)] == namespace]
         grants.append(NamespaceGrant(frozenset(verbs), namespace, tuple(below)))
@@ -247,6 +255,31 @@ def test_a_refusal_does_not_show_what_exists(warehouse: Path) -> None:
         assert [answer.status for answer in pair] == [403, 403]
     for parent in ("a", "zzz"):
         assert answers.answer("GET", f"{N}?parent={parent}", caller=stranger).status == 403
+
+
+def test_a_place_of_the_callers_own_takes_the_whole_warehouse_without_exceptions(warehouse: Path) -> None:
+    """It could be the folder of the namespace that a grant leaves out."""
+    answers, before = WritableAnswers(Catalog(str(warehouse))), commits(Catalog(str(warehouse)))
+    ann = KnownCaller("ann", CallerRights((NamespaceGrant(frozenset(VERBS), (), (("b", "c"),)),)))
+    secret = Catalog(str(warehouse)).load_table("b.c.t").location
+    for path, body in (
+        (T, {"name": "thief", "schema": SCHEMA, "location": f"{secret}/x"}),
+        (N, {"namespace": ["thief"], "properties": {"location": secret}}),
+        (f"{N}/a/properties", {"updates": {"location": secret}}),
+    ):
+        answer = answers.answer("POST", path, body=json.dumps(body).encode(), caller=ann)
+        assert answer.status == 403 and b"in the whole warehouse" in answer.body
+    assert commits(Catalog(str(warehouse))) == before
+
+
+def test_a_grant_with_exceptions_shows_no_names_that_it_leaves_out(warehouse: Path) -> None:
+    answers = WritableAnswers(Catalog(str(warehouse)))
+    ann = KnownCaller("ann", CallerRights((NamespaceGrant(frozenset(VERBS), (), (("empty",),)),)))
+    full = KnownCaller("admin", CallerRights((NamespaceGrant(frozenset(VERBS)),)))
+    for path in (f"{N}/empti", f"{N}/empti/tables"):
+        assert b"`empty`" in answers.answer("GET", path, caller=full).body
+        answer = answers.answer("GET", path, caller=ann)
+        assert answer.status == 404 and b"`empty`" not in answer.body
 
 
 def test_errors_show_no_names_that_may_not_be_seen(warehouse: Path) -> None:

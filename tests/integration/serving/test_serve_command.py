@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
+import socket
 import ssl
 import subprocess
 import sys
@@ -32,8 +34,11 @@ from tests.patience import PATIENCE_S, wait_until
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
+from lakelog.cli.options import Place
+from lakelog.cli.server import ServerLog
+from lakelog.cli.server.command import AccessOptions, WarehouseServer
 from lakelog.rest.access import hash_of, new_token, tokens_of
-from lakelog.rest.serving import TlsFiles
+from lakelog.rest.serving import RequestRecord, ServerSettings, TlsFiles
 
 RIGHTS = (
     '[[grants]]\ncallers = ["ann"]\nwhole_warehouse = true\nverbs = ["read", "write", "create", "drop"]\n'
@@ -76,6 +81,7 @@ def certified(folder: Path, name: str = "localhost", password: bytes | None = No
     encryption = NoEncryption() if password is None else BestAvailableEncryption(password)
     (folder / "cert.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
     (folder / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption))
+    (folder / "key.pem").chmod(0o600)
     return TlsFiles(str(folder / "cert.pem"), str(folder / "key.pem"))
 
 
@@ -152,6 +158,96 @@ def test_a_key_with_a_password_is_refused(files: Path, capsys: pytest.CaptureFix
     options = ("--tls-cert", tls.certificate, "--tls-key", tls.key)
     assert run(["serve", "--warehouse", str(files / "w"), *options]) == 1
     assert "the key is encrypted" in capsys.readouterr().err
+
+
+def test_a_key_that_others_may_read_or_change_is_refused(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tls = certified(files)
+    for mode, words in ((0o604, "other users may read"), (0o660, "other users may change")):
+        os.chmod(tls.key, mode)
+        assert (
+            run(
+                [
+                    "serve",
+                    "--warehouse",
+                    str(files / "w"),
+                    "--tls-cert",
+                    tls.certificate,
+                    "--tls-key",
+                    tls.key,
+                ]
+            )
+            == 1
+        )
+        assert words in capsys.readouterr().err
+
+
+def test_a_missing_library_of_spans_is_named_before_a_process_starts(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
+    options = ("--opentelemetry", "--workers", "2")
+    assert run(["serve", "--warehouse", str(files / "w"), "--port", "0", *options]) == 1
+    captured = capsys.readouterr().err
+    assert "needs the package opentelemetry, which" in captured and "Serving" not in captured
+
+
+def test_a_process_that_cannot_serve_says_why_in_a_line(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = Place(warehouse=str(files / "none"), endpoint=None, region=None, path_style=False, as_json=True)
+    access = AccessOptions(
+        issuer=None, audience=None, name_claim="sub", keys_url=None, tokens=None, rights=None
+    )
+    server = WarehouseServer(
+        place=place,
+        settings=ServerSettings(port=0),
+        access=access,
+        write=False,
+        quiet=False,
+        opentelemetry=False,
+    )
+    with socket.socket() as listener, pytest.raises(SystemExit):
+        server(listener)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["event"] == "failed" and "none" in json.loads(line)["message"]
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_no_text_of_a_client_looks_like_an_entry_of_the_log(
+    as_json: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = ServerLog(as_json=as_json, quiet=False)
+    forged = "ann\n2026-01-01T00:00:00Z 10.0.0.1:1 admin GET /v1/config 200 1.0 ms\r\x1b[2K\x85\u2028x"
+    record = RequestRecord(
+        request_id="1",
+        began_us=0,
+        duration_s=0.1,
+        method="GET",
+        target="/x?token=hidden",
+        status=200,
+        body_bytes=0,
+        answer_bytes=0,
+        caller=forged,
+        address="10.0.0.7:1",
+        client=forged,
+    )
+    log.request(record)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "hidden" not in line and "\x1b" not in line
+    with log.kept():
+        try:
+            raise ValueError(f"{forged} password=hidden")
+        except ValueError:
+            logging.getLogger("lakelog.rest").exception("not answered: %s token=hidden", forged)
+    first_line, *traceback_lines = capsys.readouterr().err.splitlines()
+    assert "hidden" not in first_line + "".join(traceback_lines) and "\x1b" not in first_line
+    if as_json:
+        assert not traceback_lines and "ValueError" in json.loads(first_line)["traceback"]
+    else:
+        assert "ValueError" in "".join(traceback_lines)
+        assert all(line.startswith("    ") for line in traceback_lines)
 
 
 def test_other_hosts_are_served_by_tls_to_callers_with_tokens(files: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hmac
 import json
 import os
@@ -13,11 +14,13 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.integration.iceberg.serving import served
 from tests.integration.serving.issuers import AUDIENCE, FakeIssuer, ec_key, issuing, published, rsa_key
 from tests.integration.serving.requests import send
-from tests.patience import wait_until
+from tests.patience import PATIENCE_S, wait_until
 
 from lakelog.catalog import Catalog
 from lakelog.log.errors import InvalidInput
@@ -82,6 +85,18 @@ def encoded(part: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=")
 
 
+DEEP = base64.urlsafe_b64encode(b"[" * 11_000).decode().rstrip("=")
+"""Lists in lists, more than Python's parser can have."""
+
+
+def with_claims(issuer: FakeIssuer, **claims: Any) -> str:
+    """Return a token with claims that PyJWT makes no token of."""
+    payload = {"iss": issuer.url, "aud": AUDIENCE, "sub": "ann", "exp": time.time() + 300, **claims}
+    text = f"{encoded({'alg': 'RS256', 'kid': 'a', 'typ': 'JWT'})}.{encoded(payload)}"
+    signature = rsa_key("a").sign(text.encode(), PKCS1v15(), SHA256())
+    return f"{text}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
+
+
 def signed_with_the_public_key(issuer: FakeIssuer) -> str:
     """Return a token whose signature is an HMAC with the text of the issuer's public key for its secret."""
     claims = {"iss": issuer.url, "aud": AUDIENCE, "sub": "ann", "exp": time.time() + 300}
@@ -137,6 +152,14 @@ BAD_TOKENS = {
     "without a name": (lambda issuer: issuer.token(sub=None), 401, "claim sub has no name"),
     "with an empty name": (lambda issuer: issuer.token(""), 401, "claim sub has no name"),
     "with a number for a name": (lambda issuer: issuer.token(sub=7), 401, "wrong"),
+    "with a number for its issuer": (lambda issuer: with_claims(issuer, iss=7), 401, "refused"),
+    "with an endless time": (lambda issuer: issuer.token(nbf=float("inf")), 401, "wrong"),
+    "with a nested header": (lambda issuer: f"{DEEP}.e30.AAAA", 401, "not in the form of a JWT"),
+    "with a nested body": (
+        lambda issuer: f"{issuer.token().split('.')[0]}.{DEEP}.AAAA",
+        401,
+        "wrong",
+    ),
     "no JWT": (lambda issuer: "abc", 401, "not in the form of a JWT"),
     "cut": (lambda issuer: issuer.token()[:-20], 401, "is refused"),
     "too long": (lambda issuer: "a" * 20_000, 401, "longer than"),
@@ -183,6 +206,7 @@ def test_a_new_key_is_fetched_once_in_a_while(
     url: str, issuer: FakeIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A flood of tokens with made-up key ids makes no flood of requests to the issuer."""
+    monkeypatch.setattr(issuers, "FETCH_EVERY_S", 2 * PATIENCE_S)
     for number in range(20):
         assert send(url, NAMESPACES, token=issuer.token(key=rsa_key("x"), key_id=f"k{number}"))[0] == 401
     assert issuer.fetches == 1
@@ -208,6 +232,72 @@ def test_keys_outlive_an_issuer_that_is_down_for_a_while(
     assert status == 503 and "could not be fetched" in error["message"]
 
 
+def test_an_issuer_that_is_slow_holds_up_only_tokens_of_unknown_keys(
+    url: str, issuer: FakeIssuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issuers, "FETCH_EVERY_S", 0.0)
+    monkeypatch.setattr(issuers, "FETCH_TIMEOUT_S", PATIENCE_S)
+    fetches = issuer.fetches
+    unknown_token = issuer.token(key=rsa_key("x"), key_id="x")
+    issuer.answers.clear()
+    try:
+        # The server fetches old keys by itself. Until the issuer answers, there are no newer keys.
+        monkeypatch.setattr(issuers, "KEYS_AGE_S", 0.0)
+        wait_until(lambda: issuer.fetches > fetches, "the keys were fetched without a request")
+        for _ in range(5):
+            assert send(url, NAMESPACES, token=issuer.token())[0] == 200
+            status, error = send(url, NAMESPACES, token=unknown_token)
+            assert status == 503 and "being fetched" in error["message"]
+    finally:
+        issuer.answers.set()
+    monkeypatch.setattr(issuers, "KEYS_AGE_S", 2 * PATIENCE_S)
+    wait_until(lambda: send(url, NAMESPACES, token=unknown_token)[0] == 401, "the keys were there")
+
+
+def test_a_token_of_an_unknown_key_is_not_called_bad_while_newer_keys_cannot_be_had(
+    url: str, issuer: FakeIssuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issuers, "FETCH_EVERY_S", 0.0)
+    issuer.keys.append(published(rsa_key("new"), "new"))
+    issuer.is_down = True
+    token = issuer.token(key=rsa_key("new"), key_id="new")
+    status, error = send(url, NAMESPACES, token=token)
+    assert status == 503 and "cannot be had now" in error["message"] and issuer.url not in error["message"]
+    issuer.is_down = False
+    assert send(url, NAMESPACES, token=token)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"no HTTP at all", "cannot be read"),
+        (b"HTTP/1.0 200 \r\n\r\n\xff", "has no JSON"),
+        (b'HTTP/1.0 200 \r\n\r\n{"keys": "\xff"}', "has no JSON"),
+        (b"HTTP/1.0 200 \r\n\r\n" + b"[" * 100_000, "has no JSON"),
+        (b"HTTP/1.0 200 \r\n\r\n[]", "has no JSON object"),
+        (b"HTTP/1.0 200 \r\n\r\n" + b" " * (1 << 21), "has more than"),
+        (b"HTTP/1.1 200 \r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "cannot be read"),
+        (b"HTTP/1.0 302 \r\nLocation: http://127.0.0.1:1/\r\n\r\n", "cannot be read"),
+    ],
+)
+def test_an_issuer_that_answers_nonsense_changes_no_keys(
+    issuer: FakeIssuer,
+    raw: bytes,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(issuers, "FETCH_EVERY_S", 0.0)
+    verifier = TokenIssuer(issuer.url, AUDIENCE)
+    issuer.raw = raw
+    with pytest.raises(IssuerUnavailable, match=words):
+        TokenIssuer(issuer.url, AUDIENCE)
+    with pytest.raises(IssuerUnavailable, match="cannot be had now"):
+        verifier.caller_of(issuer.token(key_id="x"))
+    assert words in caplog.text
+    assert verifier.caller_of(issuer.token()) == "ann"
+
+
 def test_unfit_keys_of_an_issuer_are_not_used(issuer: FakeIssuer, tmp_path: Path) -> None:
     secret = {"kty": "oct", "kid": "s", "k": "c2VjcmV0"}
     small = published(rsa_key("small", 1024), "small")
@@ -219,6 +309,7 @@ def test_unfit_keys_of_an_issuer_are_not_used(issuer: FakeIssuer, tmp_path: Path
         published(rsa_key("a"), "a", use="enc"),
         published(rsa_key("a"), "a", key_ops=["encrypt"]),
         published(rsa_key("a"), "a", alg="RS512"),
+        published(rsa_key("a"), "a", key_ops=7),
         {"kty": "RSA", "kid": "a", "n": "!", "e": "AQAB"},
         "no key",
     ):
@@ -233,7 +324,7 @@ def test_an_issuer_that_names_itself_otherwise_or_has_no_tls_is_refused(
     issuer.named_issuer = "https://other.example"
     with pytest.raises(InvalidInput, match="is about the issuer 'https://other.example'"):
         gate_of(issuer, tmp_path)
-    for address in ("http://issuer.example", "ftp://issuer.example", "issuer.example", ""):
+    for address in ("http://issuer.example", "ftp://issuer.example", "issuer.example", "", "https://[::1"):
         with pytest.raises(InvalidInput, match="is not an https:// URL"):
             TokenIssuer(address, AUDIENCE)
     with pytest.raises(InvalidInput, match="is not an https:// URL"):
@@ -342,6 +433,9 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         os.chown(path, 12345, -1)
         with pytest.raises(InvalidInput, match="belongs to another user"):
             ReloadedFile(path, rights_of)
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    with pytest.raises(InvalidInput, match="is no file"):
+        ReloadedFile(str(tmp_path / "pipe"), rights_of)
 
 
 def test_a_file_that_becomes_wrong_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -358,6 +452,54 @@ def test_a_file_that_becomes_wrong_changes_nothing(tmp_path: Path, caplog: pytes
     written(path, RIGHTS.replace("ann", "cid"))
     wait_until(lambda: rights.value is not before, "the good file was read")
     assert set(rights.value.callers) == {"cid"}
+
+
+def test_a_token_that_was_taken_away_is_refused_however_long_its_owner_was_silent(
+    tmp_path: Path, token: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first look at a new file may not be that of the next request, which would be answered by the old file."""
+    Catalog(str(tmp_path / "w")).create_namespace("shop")
+    path = tmp_path / "tokens.toml"
+    tokens = ReloadedFile(written(path, tokens_text(ann=token)), tokens_of, secret=True, check_every_s=0.1)
+    rights = ReloadedFile(written(tmp_path / "rights.toml", RIGHTS), rights_of, check_every_s=0.1)
+    with served(str(tmp_path / "w"), gate=TokenGate(tokens, rights)) as url:
+        assert send(url, NAMESPACES, token=token)[0] == 200
+        written(path, tokens_text(ben=new_token()))
+        wait_until(lambda: f"{path} has changed" in caplog.text, "the server looked at its files by itself")
+        assert send(url, NAMESPACES, token=token)[0] == 401
+
+
+def test_a_file_that_was_refused_is_used_once_its_mode_is_right(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "rights.toml"
+    rights = ReloadedFile(written(path, RIGHTS), rights_of, check_every_s=0.0)
+    before = rights.value
+    written(path, RIGHTS.replace("ann", "ben"), 0o666)
+    wait_until(lambda: rights.value is before and "chmod go-w" in caplog.text, "the file was refused")
+    path.chmod(0o600)
+    wait_until(lambda: rights.value is not before, "the file was read again")
+    assert set(rights.value.callers) == {"ben"}
+
+
+def test_a_file_that_cannot_be_opened_for_a_moment_is_read_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A process may have no more open files at the very moment at which a right is taken away."""
+    path = tmp_path / "rights.toml"
+    rights = ReloadedFile(written(path, RIGHTS), rights_of, check_every_s=0.0)
+    before = rights.value
+    written(path, RIGHTS.replace("ann", "ben"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", lambda *arguments: fail(errno.EMFILE))
+        for _ in range(5):
+            assert rights.value is before
+    assert caplog.text.count("is not used") == 1
+    assert set(rights.value.callers) == {"ben"}
+
+
+def fail(code: int) -> int:
+    raise OSError(code, os.strerror(code))
 
 
 def test_half_of_a_file_does_not_count(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from lakelog.rest.access.gates import (
     TokenGate,
 )
 from lakelog.rest.access.refusals import IssuerUnavailable, UnknownCaller
-from lakelog.rest.access.reloading import ReloadedFile
+from lakelog.rest.access.reloading import ReloadedFile, check_owner
 from lakelog.rest.access.rights import (
     CREATE,
     DROP,
@@ -51,6 +51,7 @@ __all__ = [
     "StaticTokens",
     "TokenGate",
     "UnknownCaller",
+    "check_owner",
     "hash_of",
     "new_token",
     "rights_in",

@@ -21,6 +21,10 @@ class TokenVerifier(Protocol):
         """Return the caller's name. Raises UnknownCaller, and IssuerUnavailable if it cannot be decided now."""
         ...
 
+    def refresh(self) -> None:
+        """Fetch the issuer's keys again if they are old."""
+        ...
+
 
 class RequestGate(Protocol):
     """Finds the caller of a request. Threads may share it."""
@@ -32,12 +36,22 @@ class RequestGate(Protocol):
         """
         ...
 
+    def refresh(self) -> None:
+        """Look for changes of files and keys.
+
+        A server calls it every second, so that a right that was taken away is gone before its owner's next request.
+        """
+        ...
+
 
 class OpenGate:
     """Asks for no token. Every caller may do everything, so only this host may reach such a server."""
 
     def caller_of(self, authorization: Sequence[str]) -> KnownCaller:
         return LOCAL_CALLER
+
+    def refresh(self) -> None:
+        pass
 
 
 class TokenGate:
@@ -53,6 +67,10 @@ class TokenGate:
             raise UnknownCaller("the token is not known here")
         return KnownCaller(name, self._rights.value.of(name))
 
+    def refresh(self) -> None:
+        self._tokens.refresh()
+        self._rights.refresh()
+
 
 class IssuerGate:
     """Knows callers by tokens of an issuer."""
@@ -64,6 +82,10 @@ class IssuerGate:
     def caller_of(self, authorization: Sequence[str]) -> KnownCaller:
         name = self._issuer.caller_of(_bearer(authorization))
         return KnownCaller(name, self._rights.value.of(name))
+
+    def refresh(self) -> None:
+        self._rights.refresh()
+        self._issuer.refresh()
 
 
 def _bearer(authorization: Sequence[str]) -> str:

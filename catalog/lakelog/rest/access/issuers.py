@@ -2,14 +2,14 @@
 
 Rule: a token counts only with a signature by RS256 or ES256 of a key in the issuer's list, for this audience, within
 its times. The algorithm follows from the key, never from the token alone. Keys are fetched now and then, and at most
-once in a while, whatever tokens arrive.
+once in a while, whatever tokens arrive. Only a token of an unknown key waits for that.
 """
 
 from __future__ import annotations
 
+import http.client
 import logging
 import threading
-import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,9 @@ ALGORITHMS = ("RS256", "ES256")
 LEEWAY_S = 30
 """The error of clocks that is tolerated."""
 FETCH_TIMEOUT_S = 5.0
+"""How long the issuer may be silent, and also how long its document may take to arrive."""
 DOCUMENT_BYTES_MAX = 1024 * 1024
+_PART_BYTES = 64 * 1024
 KEYS_AGE_S = 600.0
 """Keys are fetched again after so long."""
 FETCH_EVERY_S = 10.0
@@ -40,6 +42,8 @@ KEYS_AGE_MAX_S = 24 * 3600.0
 RSA_BITS_MIN = 2048
 _TOKEN_TYPES = ("jwt", "at+jwt", "application/at+jwt")
 _DISCOVERY = ("/.well-known/openid-configuration", "/.well-known/oauth-authorization-server")
+_FORM_ERRORS = (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
+"""What PyJWT raises for a token in a wrong form. Its older versions let Python's own errors through."""
 _LOGGER = logging.getLogger("lakelog.rest")
 
 
@@ -71,7 +75,7 @@ class TokenIssuer:
         """Return the caller's name. Raises UnknownCaller, and IssuerUnavailable if it cannot be decided now."""
         try:
             header = jwt.get_unverified_header(token)
-        except jwt.InvalidTokenError:
+        except _FORM_ERRORS:
             raise UnknownCaller("the token is refused: it is not in the form of a JWT") from None
         algorithm = header.get("alg")
         if algorithm not in ALGORITHMS:
@@ -86,6 +90,10 @@ class TokenIssuer:
                 "the token is refused: it is signed by a key that the issuer does not publish"
             )
         return self._name_in(self._claims(token, key))
+
+    def refresh(self) -> None:
+        """Fetch the keys again if they are old. Never raises an error, since the former keys stay."""
+        self._keys.refresh()
 
     def _claims(self, token: str, key: SigningKey) -> Mapping[str, Any]:
         try:
@@ -114,7 +122,7 @@ class TokenIssuer:
             ) from None
         except jwt.MissingRequiredClaimError as error:
             raise UnknownCaller(f"the token is refused: it has no claim {error.claim}") from None
-        except (jwt.InvalidTokenError, ValueError, TypeError):
+        except _FORM_ERRORS:
             raise UnknownCaller("the token is refused: its signature or its form is wrong") from None
         return claims
 
@@ -134,21 +142,29 @@ class IssuerKeys:
         self._lock = threading.Lock()
         self._keys: Mapping[str, SigningKey] = {}
         self._fetched_us = self._tried_us = steady_clock_us()
+        self._has_failed = False
+        """Whether the last fetch failed."""
         self._fetch()
+
+    def refresh(self) -> None:
+        """Fetch the keys again if they are old, unless another thread does so."""
+        if self._is_older_than(KEYS_AGE_S):
+            self._refresh()
 
     def key(self, key_id: object) -> SigningKey | None:
         """Return the key of this id, or the only key if the token names none. None if there is none.
 
         Raises IssuerUnavailable if the id is unknown and newer keys cannot be had at present.
         """
-        if self._is_older_than(KEYS_AGE_S):
-            self._refresh()
         if self._is_older_than(KEYS_AGE_MAX_S):
             raise IssuerUnavailable(f"the keys at {self._url} could not be fetched for a day")
         key = self._known(key_id)
         if key is None and isinstance(key_id, str):
-            self._refresh()
+            if not self._refresh():
+                raise IssuerUnavailable("the issuer's keys are being fetched: send the request again")
             key = self._known(key_id)
+            if key is None and self._has_failed:
+                raise IssuerUnavailable("the issuer's newest keys cannot be had now: send the request again")
         return key
 
     def _known(self, key_id: object) -> SigningKey | None:
@@ -159,19 +175,20 @@ class IssuerKeys:
     def _is_older_than(self, age_s: float) -> bool:
         return steady_clock_us() - self._fetched_us > age_s * 1_000_000
 
-    def _refresh(self) -> None:
-        """Fetch the keys, unless another thread does or has just done so."""
-        if steady_clock_us() - self._tried_us < FETCH_EVERY_S * 1_000_000:
-            return
+    def _refresh(self) -> bool:
+        """Fetch the keys, unless that was tried a moment ago. Return False if another thread is fetching them."""
         if not self._lock.acquire(blocking=False):
-            raise IssuerUnavailable("the issuer's keys are being fetched: send the request again")
+            return False
         try:
-            self._tried_us = steady_clock_us()
-            self._fetch()
+            if steady_clock_us() - self._tried_us >= FETCH_EVERY_S * 1_000_000:
+                self._tried_us = steady_clock_us()
+                self._fetch()
         except (InvalidInput, IssuerUnavailable) as error:
+            self._has_failed = True
             _LOGGER.error("the keys of the issuer stay as they were: %s", error)
         finally:
             self._lock.release()
+        return True
 
     def _fetch(self) -> None:
         entries = fetched_document(self._url).get("keys")
@@ -180,7 +197,7 @@ class IssuerKeys:
             raise InvalidInput(
                 f"{self._url} has no key for {' or '.join(ALGORITHMS)} with an id: no token could be verified"
             )
-        self._keys, self._fetched_us = keys, steady_clock_us()
+        self._keys, self._fetched_us, self._has_failed = keys, steady_clock_us(), False
 
 
 def _usable_keys(entries: list[Any]) -> dict[str, SigningKey]:
@@ -188,14 +205,14 @@ def _usable_keys(entries: list[Any]) -> dict[str, SigningKey]:
     for entry in entries:
         if not isinstance(entry, dict) or entry.get("kty") not in ("RSA", "EC"):
             continue  # a symmetric key would be a secret that everyone may read
-        if entry.get("use", "sig") != "sig" or "verify" not in (entry.get("key_ops") or ["verify"]):
-            continue
         try:
+            if entry.get("use", "sig") != "sig" or "verify" not in (entry.get("key_ops") or ["verify"]):
+                continue
             public_key = jwt.PyJWK(
                 {name: value for name, value in entry.items() if name not in ("d", "alg")},
                 algorithm="RS256" if entry["kty"] == "RSA" else "ES256",
             ).key
-        except (jwt.PyJWTError, ValueError, TypeError):
+        except _FORM_ERRORS:
             continue
         key = _signing_key(public_key)
         if key is not None and entry.get("alg", key.algorithm) == key.algorithm:
@@ -237,11 +254,14 @@ def _keys_url(issuer: str) -> str:
 
 
 def _check_url(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme == "https" and parts.hostname:
-        return
-    if parts.scheme == "http" and parts.hostname and is_loopback(parts.hostname):
-        return
+    try:
+        parts = urlsplit(url)
+        if parts.hostname and (
+            parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname))
+        ):
+            return
+    except ValueError:
+        pass  # an address in brackets that is none
     raise InvalidInput(
         f"the issuer's address {url} is not an https:// URL: its keys could be forged on the way"
     )
@@ -258,14 +278,21 @@ def fetched_document(url: str) -> dict[str, Any]:
     """Return the JSON object at a URL. Raises IssuerUnavailable."""
     opener = urllib.request.build_opener(_NoRedirects)
     request = urllib.request.Request(url, headers={"Accept": "application/json", "User-Agent": "lakelog"})
+    deadline_us = steady_clock_us() + round(FETCH_TIMEOUT_S * 1_000_000)
+    data = bytearray()
     try:
         with opener.open(request, timeout=FETCH_TIMEOUT_S) as response:
-            data = response.read(DOCUMENT_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        raise IssuerUnavailable(f"{url} cannot be read: {error}") from None
+            while part := response.read1(_PART_BYTES):
+                data += part
+                if len(data) > DOCUMENT_BYTES_MAX:
+                    raise IssuerUnavailable(f"{url} has more than {DOCUMENT_BYTES_MAX:,} bytes")
+                if steady_clock_us() > deadline_us:
+                    raise IssuerUnavailable(f"{url} takes more than {FETCH_TIMEOUT_S:g} s")
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise IssuerUnavailable(f"{url} cannot be read: {str(error) or type(error).__name__}") from None
     try:
-        document = msgspec.json.decode(data[:DOCUMENT_BYTES_MAX])
-    except (msgspec.DecodeError, RecursionError) as error:
+        document = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise IssuerUnavailable(f"{url} has no JSON: {error}") from None
     if not isinstance(document, dict):
         raise IssuerUnavailable(f"{url} has no JSON object")

@@ -6,6 +6,7 @@ why. A new file counts once it has been the same for a while, since half of a fi
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import stat
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from lakelog.log.clocks import steady_clock_us
-from lakelog.log.errors import InvalidInput, LakelogError
+from lakelog.log.errors import InvalidInput
 
 T = TypeVar("T")
 
@@ -24,8 +25,8 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS_READ = stat.S_IRWXO
 _LOGGER = logging.getLogger("lakelog.rest")
 
-FileStamp = tuple[int, int, int]
-"""The inode, size and time of a file: it changes if the file does."""
+FileStamp = tuple[int, int, int, int]
+"""The device, inode and size of a file, and the time of its last change. A change of its owner or mode counts, too."""
 
 
 class ReloadedFile(Generic[T]):
@@ -48,13 +49,26 @@ class ReloadedFile(Generic[T]):
         self._check_every_us = round(check_every_s * 1_000_000)
         self._lock = threading.Lock()
         self._checked_us = steady_clock_us()
-        data, self._stamp = self._data()
+        try:
+            data, self._stamp = self._data()
+        except OSError as error:
+            raise InvalidInput(f"{path} cannot be read: {error.strerror}") from None
         self._candidate = self._stamp
+        self._refused: FileStamp | None = None
+        self._failure = ""
         self._value = self._parsed(data)
 
     @property
     def value(self) -> T:
-        """The contents. Looks for a change now and then, in the thread that asks."""
+        """The contents. Looks for a change as `refresh` does."""
+        self.refresh()
+        return self._value
+
+    def refresh(self) -> None:
+        """Look for a change, if the last look was a while ago.
+
+        A change counts after two looks. So call it now and then, also if no request comes.
+        """
         if steady_clock_us() - self._checked_us >= self._check_every_us and self._lock.acquire(
             blocking=False
         ):
@@ -63,26 +77,40 @@ class ReloadedFile(Generic[T]):
                 self._check()
             finally:
                 self._lock.release()
-        return self._value
 
     def _check(self) -> None:
         try:
             stamp = _stamp(os.stat(self._path))
-            if stamp == self._stamp:
+            if stamp in (self._stamp, self._refused):
+                self._failure = ""
                 return
             if stamp != self._candidate:
                 self._candidate = stamp  # it may still be written
                 return
-            self._stamp = stamp  # if it is refused, it is refused once
+            self._take(stamp)
+        except OSError as error:
+            # It is read again at the next look, as this may pass. The log has each failure once.
+            if str(error) != self._failure:
+                self._failure = str(error)
+                self._log_failure(error)
+
+    def _take(self, stamp: FileStamp) -> None:
+        """Use the contents of this stamp, or refuse them once and for all. Raises OSError."""
+        try:
             data, read_stamp = self._data()
             if read_stamp != stamp:
                 self._candidate = read_stamp
                 return
             self._value = self._parsed(data)
-        except (LakelogError, OSError) as error:
-            _LOGGER.error("%s is not used, and the contents before it stay: %s", self._path, error)
-        else:
-            _LOGGER.warning("%s has changed, and is used from now on", self._path)
+        except InvalidInput as error:
+            self._refused = stamp
+            self._log_failure(error)
+            return
+        self._stamp, self._refused, self._failure = stamp, None, ""
+        _LOGGER.warning("%s has changed, and is used from now on", self._path)
+
+    def _log_failure(self, error: Exception) -> None:
+        _LOGGER.error("%s is not used, and the contents before it stay: %s", self._path, error)
 
     def _parsed(self, data: bytes) -> T:
         try:
@@ -91,29 +119,36 @@ class ReloadedFile(Generic[T]):
             raise InvalidInput(f"{self._path}: {error.message}") from None
 
     def _data(self) -> tuple[bytes, FileStamp]:
-        try:
-            with open(self._path, "rb") as source:
-                status = os.fstat(source.fileno())
-                self._check_owner(status)
-                data = source.read(FILE_BYTES_MAX + 1)
-        except OSError as error:
-            raise InvalidInput(f"{self._path} cannot be read: {error.strerror}") from None
+        """Return the contents and their stamp. Raises OSError, and InvalidInput for a file that is refused."""
+        with open(self._path, "rb", opener=_opened) as source:
+            status = os.fstat(source.fileno())
+            check_owner(self._path, status, secret=self._secret)
+            data = source.read(FILE_BYTES_MAX + 1)
+            if _stamp(os.fstat(source.fileno())) != _stamp(status):
+                raise BlockingIOError(errno.EAGAIN, "it is being written")
         if len(data) > FILE_BYTES_MAX:
             raise InvalidInput(f"{self._path} is larger than {FILE_BYTES_MAX:,} bytes")
         return data, _stamp(status)
 
-    def _check_owner(self, status: os.stat_result) -> None:
-        if not stat.S_ISREG(status.st_mode):
-            raise InvalidInput(f"{self._path} is no file")
-        if status.st_uid not in (0, os.geteuid()):
-            raise InvalidInput(
-                f"{self._path} belongs to another user, who could change it: give it to the server's user, or to root"
-            )
-        if status.st_mode & _OTHERS_WRITE:
-            raise InvalidInput(f"other users may change {self._path}: run chmod go-w on it")
-        if self._secret and status.st_mode & _OTHERS_READ:
-            raise InvalidInput(f"other users may read {self._path}: run chmod o-rwx on it")
+
+def check_owner(path: str, status: os.stat_result, *, secret: bool) -> None:
+    """Raise InvalidInput for a file that other users may change, or may read if it is `secret`."""
+    if not stat.S_ISREG(status.st_mode):
+        raise InvalidInput(f"{path} is no file")
+    if status.st_uid not in (0, os.geteuid()):
+        raise InvalidInput(
+            f"{path} belongs to another user, who could change it: give it to the server's user, or to root"
+        )
+    if status.st_mode & _OTHERS_WRITE:
+        raise InvalidInput(f"other users may change {path}: run chmod go-w on it")
+    if secret and status.st_mode & _OTHERS_READ:
+        raise InvalidInput(f"other users may read {path}: run chmod o-rwx on it")
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a file. A pipe is opened at once, and refused, since a thread would wait for its writer."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _stamp(status: os.stat_result) -> FileStamp:
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns

@@ -27,6 +27,10 @@ class NamespaceGrant:
     def reaches(self, namespace: Identifier) -> bool:
         return is_in(namespace, self.namespace) and not any(is_in(namespace, name) for name in self.excluded)
 
+    def reaches_all_below(self, namespace: Identifier) -> bool:
+        """Return whether no namespace below this namespace is left out."""
+        return not any(is_in(name, namespace) for name in self.excluded)
+
     def leads_through(self, namespace: Identifier) -> bool:
         """Return whether a caller passes this namespace on the way to the granted namespace."""
         return len(namespace) < len(self.namespace) and is_in(self.namespace, namespace)
@@ -34,10 +38,12 @@ class NamespaceGrant:
 
 @dataclass(frozen=True, slots=True)
 class NeededRight:
-    """A right that a request takes: a verb in a namespace."""
+    """A right that a request takes: a verb in a namespace, or in it and all below it."""
 
     verb: str
     namespace: Identifier
+    has_all_below: bool = False
+    """Whether a grant that leaves out a namespace below it is not enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,12 @@ class CallerRights:
     def has(self, right: NeededRight) -> bool:
         if right.verb == SEE:
             return self.sees(right.namespace)
-        return any(right.verb in grant.verbs and grant.reaches(right.namespace) for grant in self.grants)
+        return any(
+            right.verb in grant.verbs
+            and grant.reaches(right.namespace)
+            and (not right.has_all_below or grant.reaches_all_below(right.namespace))
+            for grant in self.grants
+        )
 
     def sees(self, namespace: Identifier) -> bool:
         """Return whether lists of namespaces may show this name. The root has none to hide."""
@@ -72,7 +83,7 @@ class KnownCaller:
     @property
     def sees_all_names(self) -> bool:
         """Whether errors may show the caller names that it did not ask for."""
-        return self.rights.has(NeededRight(READ, ()))
+        return self.rights.has(NeededRight(READ, (), has_all_below=True))
 
 
 LOCAL_CALLER = KnownCaller("", CallerRights((NamespaceGrant(frozenset(VERBS)),)))

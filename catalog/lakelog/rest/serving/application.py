@@ -65,6 +65,8 @@ class HttpExchange:
     authorization: Sequence[str]
     hosts: Sequence[str]
     address: str
+    head_bytes: int
+    """The size of its line and headers."""
     request_id: str = field(default_factory=new_id)
     began_us: int = field(default_factory=host_clock_us)
     steady_us: int = field(default_factory=steady_clock_us)
@@ -115,11 +117,25 @@ class AnswerApplication:
         self._answer_threads = ThreadPoolExecutor(limits.threads, "lakelog-answer")
         self._gate_threads = ThreadPoolExecutor(_GATE_THREADS, "lakelog-gate")
         self._running: set[Future[HttpAnswer]] = set()
+        # A thread of its own, as it may wait for an issuer that does not answer.
+        self._refresh_thread = ThreadPoolExecutor(1, "lakelog-refresh")
+        self._refresh: Future[None] | None = None
 
     @property
     def running_count(self) -> int:
         """The number of requests that have a thread, or wait for a thread."""
         return len(self._running)
+
+    def refresh(self) -> None:
+        """Let the gate look for changes of files and keys, unless it still does. Returns at once."""
+        if self._refresh is None or self._refresh.done():
+            self._refresh = self._refresh_thread.submit(self._refresh_now)
+
+    def _refresh_now(self) -> None:
+        try:
+            self._gate.refresh()
+        except Exception:
+            _LOGGER.exception("files and keys were not looked at")
 
     def stop(self) -> None:
         """Say that the server ends, to those who ask if it is ready."""
@@ -129,6 +145,7 @@ class AnswerApplication:
     def close(self) -> None:
         self._answer_threads.shutdown(wait=False, cancel_futures=True)
         self._gate_threads.shutdown(wait=False, cancel_futures=True)
+        self._refresh_thread.shutdown(wait=False, cancel_futures=True)
         if self._probes is not None:
             self._probes.close()
 
@@ -160,6 +177,13 @@ class AnswerApplication:
             self._record(exchange.record(answer))
 
     async def _answer(self, exchange: HttpExchange, body: IncomingBody) -> HttpAnswer:
+        if exchange.head_bytes > self._limits.head_bytes:
+            # The connection measures a head that arrives by itself, and none that came along with another request.
+            return error_answer(
+                431,
+                "BadRequestException",
+                f"the line and the headers are larger than the limit of {self._limits.head_bytes:,} bytes",
+            )
         if self._probes is not None and exchange.target in ServerProbes.PATHS:
             return await self._probes.answer(exchange.method, exchange.target)
         refusal = self._refusal(exchange)
@@ -261,6 +285,7 @@ def _exchange_of(scope: Mapping[str, Any]) -> HttpExchange:
         authorization=[value for name, value in pairs if name == "authorization"],
         hosts=[value for name, value in pairs if name == "host"],
         address=f"{address[0]}:{address[1]}" if address else "",
+        head_bytes=len(path) + len(query) + sum(len(name) + len(value) for name, value in pairs),
     )
 
 

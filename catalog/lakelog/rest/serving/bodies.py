@@ -42,6 +42,7 @@ class IncomingBody:
         self._length = headers.get("content-length", "")
         self._is_chunked = "transfer-encoding" in headers
         self._expects_word = "expect" in headers
+        self._encoding = headers.get("content-encoding", "identity")
         self.is_present = self._is_chunked or self._length not in ("", "0")
         self._is_open = self.is_present
 
@@ -54,6 +55,10 @@ class IncomingBody:
         """Return the answer to a body that is refused before it is read."""
         if self._is_chunked:
             return error_answer(411, "BadRequestException", "send the body with its Content-Length")
+        if self._encoding.strip().lower() not in ("", "identity"):
+            return error_answer(
+                415, "BadRequestException", "the body is compressed: send it without a Content-Encoding"
+            )
         if len(self._length) > 15 or self.size_bytes > bytes_max:
             return error_answer(
                 413, "BadRequestException", f"the body is larger than the limit of {bytes_max:,} bytes"

@@ -56,6 +56,8 @@ class ServerProbes:
             if self._checked_us is None or steady_clock_us() - self._checked_us > READY_FOR_S * 1_000_000:
                 self._is_good = await self._is_ready()
                 self._checked_us = steady_clock_us()
+        if self._is_stopping:  # since it has asked
+            return _state(503, "stopping")
         return _state(200, "ready") if self._is_good else _state(503, "not ready")
 
     async def _is_ready(self) -> bool:

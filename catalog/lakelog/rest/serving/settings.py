@@ -7,6 +7,7 @@ import ssl
 from dataclasses import dataclass, field
 
 from lakelog.log.errors import InvalidInput
+from lakelog.rest.access import check_owner
 from lakelog.rest.hosts import is_loopback
 from lakelog.rest.serving.limits import ServerLimits
 
@@ -22,9 +23,10 @@ class TlsFiles:
     key: str
 
     def check(self) -> None:
-        """Raise InvalidInput if a server could not start with them."""
+        """Raise InvalidInput if a server could not start with them, or if others may read or change the key."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
+            check_owner(self.key, os.stat(self.key), secret=True)
             context.load_cert_chain(self.certificate, self.key, password=_refuse_password)
         except (OSError, ValueError) as error:
             raise InvalidInput(
@@ -37,7 +39,7 @@ class TlsFiles:
             return tuple(
                 number
                 for path in (self.certificate, self.key)
-                for number in (os.stat(path).st_ino, os.stat(path).st_mtime_ns)
+                for number in (os.stat(path).st_ino, os.stat(path).st_ctime_ns)
             )
         except OSError:
             return None

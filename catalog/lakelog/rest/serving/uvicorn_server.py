@@ -40,6 +40,7 @@ class GracefulServer(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         if counter % _TICKS_A_SECOND == 0:
             close_overdue(self.server_state.connections)
+            self._application.refresh()
             parent = multiprocessing.parent_process()
             if parent is not None and not parent.is_alive():
                 _LOGGER.error("the server's first process has ended, and so does this one")

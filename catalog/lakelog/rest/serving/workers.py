@@ -11,6 +11,7 @@ import multiprocessing
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from socket import socket
@@ -19,18 +20,29 @@ from lakelog.log.clocks import steady_clock_us
 from lakelog.rest.serving.settings import ServerSettings
 
 _PAUSE_S = 1.0
+_CODES_IN_ORDER = (0, -signal.SIGTERM)
+"""A process that gets the signal before it serves ends by it."""
 _LOGGER = logging.getLogger("lakelog.rest")
 
 WorkerProgram = Callable[[socket], None]
 """Serves at a socket until it gets a signal. It can be pickled, as it runs in a new process."""
 
 
+@dataclass(frozen=True, slots=True)
+class WorkersOutcome:
+    """How the processes have ended: by Ctrl-C, and all of them in order or not."""
+
+    is_interrupted: bool
+    is_in_order: bool
+
+
 def serve_in_workers(
     program: WorkerProgram, listener: socket, settings: ServerSettings, workers: int
-) -> bool:
-    """Run `program` in so many processes until a signal comes. Return whether that was Ctrl-C.
+) -> WorkersOutcome:
+    """Run `program` in so many processes until a signal comes.
 
-    Each process gets the signal to end, and finishes the requests that it has begun. Only the main thread may call it.
+    Each process gets the signal to end, and finishes the requests that it has begun. The listener is closed then. Only
+    the main thread may call it.
     """
     supervisor = WorkerSupervisor(program, listener, workers)
     former_handlers = {
@@ -41,8 +53,10 @@ def serve_in_workers(
     finally:
         for number, handler in former_handlers.items():
             signal.signal(number, handler)
-        supervisor.end(settings.limits.stop_s)
-    return supervisor.is_interrupted
+        # As long as a process has the socket open, clients connect to it, and would wait for an answer in vain.
+        listener.close()
+        is_in_order = supervisor.end(settings.limits.stop_s)
+    return WorkersOutcome(supervisor.is_interrupted, is_in_order)
 
 
 class WorkerSupervisor:
@@ -77,8 +91,8 @@ class WorkerSupervisor:
                 for _ in range(self._workers - len(self._processes)):
                     self._start()
 
-    def end(self, stop_s: float) -> None:
-        """End all processes: by a signal, and by force if that has no effect."""
+    def end(self, stop_s: float) -> bool:
+        """End all processes: by a signal, and by force if that has no effect. Return whether all ended in order."""
         for process in self._processes:
             process.terminate()
         deadline_us = steady_clock_us() + round((stop_s + 10) * 1_000_000)
@@ -88,6 +102,7 @@ class WorkerSupervisor:
                 _LOGGER.error("process %s of the server did not end, and is killed", process.pid)
                 process.kill()
                 process.join()
+        return all(process.exitcode in _CODES_IN_ORDER for process in self._processes)
 
     def _start(self) -> None:
         process = self._context.Process(target=self._program, args=(self._listener,), daemon=True)

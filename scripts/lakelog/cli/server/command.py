@@ -17,6 +17,7 @@ from lakelog.catalog import Catalog, Observation, engine, to_opentelemetry
 from lakelog.cli import answer
 from lakelog.cli.options import Place, takes_place
 from lakelog.cli.server.log import ServerLog
+from lakelog.log.errors import LakelogError
 from lakelog.rest import WarehouseAnswers, WritableAnswers
 from lakelog.rest import serve as run_server
 from lakelog.rest.access import (
@@ -110,16 +111,21 @@ class WarehouseServer:
     opentelemetry: bool
 
     def __call__(self, listener: socket) -> None:
-        """Serve in a process of several."""
+        """Serve in a process of several. An error is in the log, as the command would print it."""
         with self.log().kept():
-            self.run(listener, lambda url, server: None)
+            try:
+                self.run(self.catalog(), listener, lambda url, server: None)
+            except (LakelogError, click.ClickException, OSError) as error:
+                message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+                self.log().event("failed", f"a process of the server cannot serve: {message}")
+                sys.exit(1)
 
     def log(self) -> ServerLog:
         return ServerLog(as_json=self.place.as_json, quiet=self.quiet)
 
-    def run(self, listener: socket, began: Callable[[str, Any], None]) -> bool:
+    def run(self, catalog: Catalog, listener: socket, began: Callable[[str, Any], None]) -> bool:
         """Serve until a signal comes. Return whether that was Ctrl-C."""
-        answers = (WritableAnswers if self.write else WarehouseAnswers)(self._catalog())
+        answers = (WritableAnswers if self.write else WarehouseAnswers)(catalog)
         outcome = run_server(
             answers,
             began=began,
@@ -139,15 +145,15 @@ class WarehouseServer:
             os._exit(1)
         return outcome.is_interrupted
 
-    def _catalog(self) -> Catalog:
+    def catalog(self) -> Catalog:
+        """Return the warehouse, with the hooks for its operations. Raises NotFound, or Unsupported for the hooks."""
         hooks: list[Callable[[Observation], None]] = []
         if self.place.costs is not None:
             hooks.append(self.place.costs)
         if self.opentelemetry:
             hooks.append(to_opentelemetry())
-        if not hooks:
-            return self.place.catalog()
-        return self.place.observed_catalog(partial(_observed_by, hooks))
+            request_spans()  # a library that is missing is an error before anything listens
+        return self.place.catalog(partial(_observed_by, hooks) if hooks else None)
 
 
 def _observed_by(hooks: list[Callable[[Observation], None]], observation: Observation) -> None:
@@ -267,7 +273,7 @@ def serve(
         quiet=quiet,
         opentelemetry=opentelemetry,
     )
-    place.catalog()  # a warehouse that is not there is an error before anything listens
+    catalog = server.catalog()  # a warehouse that is not there is an error before anything listens
     try:
         listener = listening(settings)
     except OSError as error:
@@ -275,11 +281,11 @@ def serve(
             f"cannot listen at {host}:{port} ({error.strerror}): choose another --host or --port"
         ) from None
     with server.log().kept(), listener:
-        if _runs(server, listener, workers):
+        if _runs(server, catalog, listener, workers):
             raise KeyboardInterrupt
 
 
-def _runs(server: WarehouseServer, listener: socket, workers: int) -> bool:
+def _runs(server: WarehouseServer, catalog: Catalog, listener: socket, workers: int) -> bool:
     """Run the server. Return whether Ctrl-C has ended it."""
     place, log = server.place, server.log()
 
@@ -296,13 +302,16 @@ def _runs(server: WarehouseServer, listener: socket, workers: int) -> bool:
         )
 
     if workers == 1:
-        return server.run(listener, began)
+        return server.run(catalog, listener, began)
     server.access.gate()  # a file that is refused is an error before a process starts
     address, port = listener.getsockname()[:2]
     began(url_of(server.settings, str(address), port), None)
-    return serve_in_workers(
+    outcome = serve_in_workers(
         replace(server, place=replace(place, costs=None)), listener, server.settings, workers
     )
+    if not outcome.is_in_order:
+        click.get_current_context().exit(1)  # the log has the reason
+    return outcome.is_interrupted
 
 
 def _tls_files(certificate: str | None, key: str | None) -> TlsFiles | None:

@@ -1,6 +1,7 @@
 """The log of a server on stderr: a line for each request and event, for people or in JSON.
 
-Rule: no token, no body, and nothing that a terminal obeys.
+Rule: no token, no body, and nothing that a terminal obeys. An entry for people is a line, and a traceback below it is
+indented, so no text of a client looks like an entry.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -40,11 +41,12 @@ class ServerLog:
             _print_json({"time": moment.isoformat(), "event": "request", **members})
         else:
             time = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-            caller = f" {record.caller}" if record.caller else ""
-            answer.say(
+            # A name with a space would look like the entry's other parts.
+            name = record.caller if not set(record.caller) & {" ", '"'} else json.dumps(record.caller)
+            caller = f" {name}" if name else ""
+            _print_line(
                 f"{time} {record.address}{caller} {record.method} {target} {record.status} "
-                f"{record.duration_s * 1000:.1f} ms",
-                err=True,
+                f"{record.duration_s * 1000:.1f} ms"
             )
 
     def event(self, event: str, text: str, **members: Any) -> None:
@@ -52,12 +54,12 @@ class ServerLog:
         if self._as_json:
             _print_json({"time": datetime.now(UTC).isoformat(), "event": event, "message": text, **members})
         else:
-            answer.say(text, err=True)
+            _print_line(text)
 
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Inside, messages of the server's own loggers are printed, too, with their tracebacks."""
-        handler = _JsonHandler() if self._as_json else logging.StreamHandler()
+        handler = _LogHandler(as_json=self._as_json)
         handler.addFilter(_is_of_interest)
         for name in _LOGGERS:
             logging.getLogger(name).addHandler(handler)
@@ -73,20 +75,34 @@ def _is_of_interest(record: logging.LogRecord) -> bool:
     return record.name != "uvicorn.error" or record.levelno >= logging.ERROR
 
 
-class _JsonHandler(logging.Handler):
+class _LogHandler(logging.Handler):
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
+
     def emit(self, record: logging.LogRecord) -> None:
+        message = masked(record.getMessage())
+        traceback = masked(logging.Formatter().formatException(record.exc_info)) if record.exc_info else ""
+        if not self._as_json:
+            _print_line(message, traceback.splitlines())
+            return
         members: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
             "event": "log",
             "level": record.levelname.lower(),
-            "message": masked(record.getMessage()),
+            "message": message,
         }
-        if record.exc_info:
-            members["traceback"] = logging.Formatter().formatException(record.exc_info)
-        _print_json(members)
+        _print_json({**members, **({"traceback": traceback} if traceback else {})})
+
+
+def _print_line(text: str, below: Sequence[str] = ()) -> None:
+    """Print an entry, and indented lines below it."""
+    lines = [text, *(f"    {line}" for line in below)]
+    # A single write, so that lines of several processes do not mix.
+    sys.stderr.write("".join(answer.harmless(line).replace("\n", "\\n") + "\n" for line in lines))
+    sys.stderr.flush()
 
 
 def _print_json(members: dict[str, Any]) -> None:
-    # A single write, so that lines of several processes do not mix.
     sys.stderr.write(answer.harmless(json.dumps(members, ensure_ascii=False)) + "\n")
     sys.stderr.flush()
