@@ -39,7 +39,7 @@ from lakelog.log.errors import (
 )
 from lakelog.rest import documents
 from lakelog.rest.access import LOCAL_CALLER, READ, SEE, KnownCaller, NeededRight
-from lakelog.rest.vending import AccessRequest, CredentialVending, grant_of
+from lakelog.rest.vending import AccessRequest, CredentialVendor, grant_of
 
 _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (NoSuchNamespace, 404, "NoSuchNamespaceException"),
@@ -94,11 +94,11 @@ class WarehouseAnswers:
     endpoints: Sequence[str] = documents.ENDPOINTS
     is_writable = False
 
-    def __init__(self, catalog: Catalog, vending: CredentialVending | None = None) -> None:
-        """With `vending`, clients that ask for credentials get them, to read and write the files of a table."""
+    def __init__(self, catalog: Catalog, vendor: CredentialVendor | None = None) -> None:
+        """With `vendor`, clients that ask for credentials get them, to read and write the files of a table."""
         self._catalog = catalog
-        self._vending = vending
-        if vending is not None:
+        self._vendor = vendor
+        if vendor is not None:
             self.endpoints = [*self.endpoints, documents.CREDENTIALS_ENDPOINT]
 
     def answer(
@@ -179,11 +179,11 @@ class WarehouseAnswers:
                     (NeededRight(READ, namespace),),
                     lambda: self._table((*namespace, table), snapshots, request),
                 )
-            case ["v1", "namespaces", name, "tables", table, "credentials"] if self._vending is not None:
-                namespace, vending = namespace_in(name), self._vending
+            case ["v1", "namespaces", name, "tables", table, "credentials"] if self._vendor is not None:
+                namespace, vendor = namespace_in(name), self._vendor
                 return RequestRoute(
                     (NeededRight(READ, namespace),),
-                    lambda: self._credentials((*namespace, table), vending, request.caller),
+                    lambda: self._credentials((*namespace, table), vendor, request.caller),
                 )
             case ["v1", "namespaces", name, "views"]:
                 namespace = namespace_in(name)
@@ -221,20 +221,20 @@ class WarehouseAnswers:
         The protocol lets a server hand out none. So a table that a role cannot reach is still loaded, by clients with
         credentials of their own. Raises StorageError if there are no credentials now.
         """
-        vending = self._vending
-        if vending is None or not request.wants_credentials():
+        vendor = self._vendor
+        if vendor is None or not request.wants_credentials():
             return HttpAnswer(200, msgspec.json.encode(document))
         return answer_with_credentials(
-            name, table.location, document, lambda: self._config(vending, name, table, request.caller)
+            name, table.location, document, lambda: self._config(vendor, name, table, request.caller)
         )
 
-    def _credentials(self, name: Identifier, vending: CredentialVending, caller: KnownCaller) -> HttpAnswer:
+    def _credentials(self, name: Identifier, vendor: CredentialVendor, caller: KnownCaller) -> HttpAnswer:
         table = self._catalog.load_table(name)
-        config = self._config(vending, name, table, caller)
-        return _secret(documents.credentials(table.location, config))
+        config = self._config(vendor, name, table, caller)
+        return _secret_answer(documents.credentials(table.location, config))
 
     def _config(
-        self, vending: CredentialVending, name: Identifier, table: Table, caller: KnownCaller
+        self, vendor: CredentialVendor, name: Identifier, table: Table, caller: KnownCaller
     ) -> Mapping[str, str]:
         """Return the settings by which a client reaches a table's files.
 
@@ -247,7 +247,7 @@ class WarehouseAnswers:
                 "Materialize it, expire older versions and vacuum it, or use credentials of your own"
             )
         grant = grant_of(caller, name[:-1], is_writable=self.is_writable)
-        return vending.config(table.location, table.id, grant)
+        return vendor.config(table.location, table.id, grant)
 
     def _views(self, namespace: Identifier, query: Mapping[str, list[str]]) -> Any:
         views, _ = iceberg_views(self._catalog, namespace)
@@ -305,13 +305,16 @@ def answer_with_credentials(
 ) -> HttpAnswer:
     """Return the answer with the document of a table at `url`, and with credentials unless they are Unsupported."""
     try:
-        return _secret(documents.with_credentials(document, name, url, find_config()))
+        return _secret_answer(documents.with_credentials(document, name, url, find_config()))
     except Unsupported:
         return HttpAnswer(200, msgspec.json.encode(document))
 
 
-def _secret(document: Any) -> HttpAnswer:
-    """Return an answer that nobody may keep. It has no ETag: a client with old metadata still needs new credentials."""
+def _secret_answer(document: Any) -> HttpAnswer:
+    """Return an answer that no cache may keep.
+
+    It has no ETag, because a client that has the metadata still needs new credentials.
+    """
     return HttpAnswer(200, msgspec.json.encode(document), {"Cache-Control": _NO_STORE})
 
 

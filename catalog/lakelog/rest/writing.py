@@ -43,7 +43,7 @@ from lakelog.rest.answers import (
     run_route,
     spellings,
 )
-from lakelog.rest.vending import AccessRequest, CredentialVending, TableGrant
+from lakelog.rest.vending import AccessRequest, CredentialVendor, TableGrant
 
 BODY_BYTES_MAX = 64 * 1024 * 1024
 _LOGGER = logging.getLogger("lakelog.rest")
@@ -120,8 +120,8 @@ class WritableAnswers(WarehouseAnswers):
     endpoints = [*documents.ENDPOINTS, *documents.WRITE_ENDPOINTS]
     is_writable = True
 
-    def __init__(self, catalog: Catalog, vending: CredentialVending | None = None) -> None:
-        super().__init__(catalog, vending)
+    def __init__(self, catalog: Catalog, vendor: CredentialVendor | None = None) -> None:
+        super().__init__(catalog, vendor)
         self._writable = catalog
 
     def answer(
@@ -292,7 +292,7 @@ class WritableAnswers(WarehouseAnswers):
         self, identifier: Identifier, definition: Json, client: str, request: AccessRequest
     ) -> HttpAnswer:
         # A header that is refused is refused before anything is done.
-        wants_credentials = self._vending is not None and request.wants_credentials()
+        wants_credentials = self._vendor is not None and request.wants_credentials()
         if definition.get("stage-create"):
             metadata = stage_for_client(self._writable, identifier, definition)
             document = {"metadata": msgspec.Raw(metadata), "config": {}}
@@ -309,12 +309,12 @@ class WritableAnswers(WarehouseAnswers):
 
         They may write, whatever the caller's rights to other tables are: the files are a part of the creation.
         """
-        assert self._vending is not None
-        vending, staged_table = self._vending, msgspec.json.decode(metadata, type=_StagedTable)
+        assert self._vendor is not None
+        vendor, staged_table = self._vendor, msgspec.json.decode(metadata, type=_StagedTable)
         url = staged_table.location
         grant = TableGrant(writes=True, deletes=caller.rights.has(NeededRight(DROP, name[:-1])))
         return answer_with_credentials(
-            name, url, document, lambda: vending.config(url, staged_table.uuid, grant)
+            name, url, document, lambda: vendor.config(url, staged_table.uuid, grant)
         )
 
     def _to_commit(self, name: Identifier, request: TableCommitRequest, client: str) -> RequestRoute:

@@ -18,7 +18,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from lakelog.catalog import Catalog
-from lakelog.rest.vending import AssumedRole, CredentialVending, RoleSettings
+from lakelog.rest.vending import AssumedRole, CredentialVendor, RoleSettings
 from lakelog.testing import moto_server as module
 from lakelog.testing.moto_server import S3Server, moto_server
 
@@ -51,13 +51,13 @@ class RecordedServer:
     def catalog(self, folder: str = "w") -> Catalog:
         return Catalog(f"s3://{self.bucket}/{folder}", options=self.s3.options)
 
-    def vending(self, **settings: Any) -> CredentialVending:
+    def vendor(self, **settings: Any) -> CredentialVendor:
         """Return a source that has given no credentials. To make a client of STS takes long, so roles are shared."""
         address = {"endpoint": self.s3.endpoint, "region": self.s3.region}
         role = RoleSettings(arn=ROLE, **{**address, **settings})
         if role not in self._roles:
             self._roles[role] = AssumedRole(role)
-        return CredentialVending(self._roles[role], endpoint=self.s3.endpoint, path_style=True)
+        return CredentialVendor(self._roles[role], endpoint=self.s3.endpoint, path_style=True)
 
     @property
     def sessions(self) -> list[dict[str, str]]:

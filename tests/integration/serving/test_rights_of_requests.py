@@ -34,7 +34,7 @@ from lakelog.rest.access import (
     rights_of,
     tokens_of,
 )
-from lakelog.rest.vending import AssumedRole, CredentialVending, RoleSettings
+from lakelog.rest.vending import AssumedRole, CredentialVendor, RoleSettings
 
 SCHEMA = {
     "type": "struct",
@@ -187,9 +187,9 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @cache
-def vending() -> CredentialVending:
+def vendor() -> CredentialVendor:
     """Credentials of a role that no request here reaches, as the tables are in a folder."""
-    return CredentialVending(
+    return CredentialVendor(
         AssumedRole(RoleSettings(arn="arn:aws:iam::123456789012:role/none", region="us-east-1"))
     )
 
@@ -225,7 +225,7 @@ def test_a_request_without_a_right_is_refused_and_does_nothing(
     warehouse: Path, method: str, path: str, body: Any, needs: Needs
 ) -> None:
     catalog = Catalog(str(warehouse))
-    answers, before = WritableAnswers(catalog, vending()), commits(catalog)
+    answers, before = WritableAnswers(catalog, vendor()), commits(catalog)
     for lacking in less(needs):
         answer = answers.answer(
             method, path, body=json.dumps(body).encode() if body is not None else b"", caller=caller(lacking)
@@ -240,7 +240,7 @@ def test_a_request_without_a_right_is_refused_and_does_nothing(
 def test_a_request_with_just_its_rights_is_not_forbidden(
     tmp_path: Path, method: str, path: str, body: Any, needs: Needs
 ) -> None:
-    answers = WritableAnswers(made(tmp_path / "w"), vending())
+    answers = WritableAnswers(made(tmp_path / "w"), vendor())
     data = json.dumps(body).encode() if body is not None else b""
     answer = answers.answer(method, path, body=data, caller=caller(needs))
     impossible = (

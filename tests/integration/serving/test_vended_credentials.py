@@ -86,9 +86,9 @@ def is_without_credentials(answer: HttpAnswer) -> bool:
 def test_pyiceberg_creates_appends_and_reads_by_vended_credentials(recorded: RecordedServer) -> None:
     from pyiceberg.catalog import load_catalog
 
-    with served(recorded.catalog(), writes=True, vending=recorded.vending()) as url:
+    with served(recorded.catalog(), writes=True, vendor=recorded.vendor()) as url:
         recorded.requests.clear()
-        lake = load_catalog("lake", type="rest", uri=url)
+        lake: Any = load_catalog("lake", type="rest", uri=url)
         table = lake.create_table("a.new", schema=ROWS.schema)
         table.append(ROWS)
         assert lake.load_table("a.new").scan().to_arrow() == ROWS
@@ -110,7 +110,7 @@ def test_pyiceberg_creates_appends_and_reads_by_vended_credentials(recorded: Rec
 
 
 def test_a_loaded_table_has_credentials_in_both_members(recorded: RecordedServer) -> None:
-    answers = WarehouseAnswers(recorded.catalog(), recorded.vending(duration_s=900))
+    answers = WarehouseAnswers(recorded.catalog(), recorded.vendor(duration_s=900))
     answer = answers.answer("GET", f"{T}/t", delegation=VENDED)
     loaded, location = document(answer), recorded.catalog().load_table("a.t").location
     (credential,) = loaded["storage-credentials"]
@@ -135,7 +135,7 @@ def test_a_loaded_table_has_credentials_in_both_members(recorded: RecordedServer
 
 
 def test_a_client_that_does_not_ask_gets_no_credentials(recorded: RecordedServer) -> None:
-    answers = WritableAnswers(recorded.catalog(), recorded.vending())
+    answers = WritableAnswers(recorded.catalog(), recorded.vendor())
     for header in ("", "something-new"):
         answer = answers.answer("GET", f"{T}/t", delegation=header)
         assert is_without_credentials(answer) and "ETag" in answer.headers
@@ -147,7 +147,7 @@ def test_a_client_that_does_not_ask_gets_no_credentials(recorded: RecordedServer
 
 def test_a_commit_is_answered_without_credentials(recorded: RecordedServer) -> None:
     """The protocol gives a commit no header for it, and its answer no member."""
-    answers = WritableAnswers(recorded.catalog(), recorded.vending())
+    answers = WritableAnswers(recorded.catalog(), recorded.vendor())
     updates = [{"action": "set-properties", "updates": {"x": "y"}}]
     body = json.dumps({"requirements": [], "updates": updates}).encode()
     assert is_without_credentials(answers.answer("POST", f"{T}/t", body=body, delegation=VENDED))
@@ -155,7 +155,7 @@ def test_a_commit_is_answered_without_credentials(recorded: RecordedServer) -> N
 
 
 def test_an_answer_with_credentials_is_never_kept_or_called_unchanged(recorded: RecordedServer) -> None:
-    with served(recorded.catalog(), vending=recorded.vending()) as url:
+    with served(recorded.catalog(), vendor=recorded.vendor()) as url:
         address = urlsplit(url).netloc
         connection = http.client.HTTPConnection(address, timeout=PATIENCE_S)
 
@@ -177,19 +177,19 @@ def test_an_answer_with_credentials_is_never_kept_or_called_unchanged(recorded: 
 def test_the_endpoint_of_credentials_is_there_if_there_are_any(recorded: RecordedServer) -> None:
     endpoint = "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials"
     for kind in (WarehouseAnswers, WritableAnswers):
-        plain, vending = kind(recorded.catalog()), kind(recorded.catalog(), recorded.vending())
+        plain, rich = kind(recorded.catalog()), kind(recorded.catalog(), recorded.vendor())
         assert endpoint not in document(plain.answer("GET", "/v1/config"))["endpoints"]
-        assert endpoint in document(vending.answer("GET", "/v1/config"))["endpoints"]
+        assert endpoint in document(rich.answer("GET", "/v1/config"))["endpoints"]
         assert plain.answer("GET", f"{T}/t/credentials", delegation=VENDED).status == 404
-        assert vending.answer("GET", f"{T}/none/credentials").status == 404
-        answer = vending.answer("GET", f"{T}/t/credentials")
+        assert rich.answer("GET", f"{T}/none/credentials").status == 404
+        answer = rich.answer("GET", f"{T}/t/credentials")
         assert answer.status == 200 and "ETag" not in answer.headers
         assert answer.headers["Cache-Control"] == "no-store"
         assert is_without_credentials(plain.answer("GET", f"{T}/t", delegation=VENDED))
 
 
 def test_signing_is_refused_by_name_unless_the_client_takes_credentials_too(recorded: RecordedServer) -> None:
-    answers = WritableAnswers(recorded.catalog(), recorded.vending())
+    answers = WritableAnswers(recorded.catalog(), recorded.vendor())
     body = json.dumps({"name": "signed", "schema": SCHEMA}).encode()
     for method, path in (("GET", f"{T}/t"), ("POST", T)):
         answer = answers.answer(method, path, body=body, delegation="remote-signing")
@@ -221,14 +221,14 @@ def test_the_policy_follows_the_rights_of_the_caller(
     location = catalog.load_table("a.t").location
     for kind, expected in ((WritableAnswers, grant), (WarehouseAnswers, TableGrant())):
         for path in (f"{T}/t", f"{T}/t/credentials"):
-            answers = kind(catalog, recorded.vending())
+            answers = kind(catalog, recorded.vendor())
             assert answers.answer("GET", path, caller=caller(*verbs), delegation=VENDED).status == 200
             assert recorded.policies[-1] == session_policy(location, expected)
     assert len(recorded.sessions) == 4
 
 
 def test_callers_with_other_rights_do_not_share_credentials(recorded: RecordedServer) -> None:
-    answers = WritableAnswers(recorded.catalog(), recorded.vending())
+    answers = WritableAnswers(recorded.catalog(), recorded.vendor())
     ids = [
         document(answers.answer("GET", f"{T}/t", caller=caller(*verbs), delegation=VENDED))["config"][
             "s3.access-key-id"
@@ -240,7 +240,7 @@ def test_callers_with_other_rights_do_not_share_credentials(recorded: RecordedSe
 
 
 def test_a_caller_without_the_right_to_read_gets_none(recorded: RecordedServer) -> None:
-    answers = WritableAnswers(recorded.catalog(), recorded.vending())
+    answers = WritableAnswers(recorded.catalog(), recorded.vendor())
     for path in (f"{T}/t", f"{T}/t/credentials", f"{T}/none/credentials"):
         for verbs in ((), (WRITE, CREATE, DROP)):
             answer = answers.answer("GET", path, caller=caller(*verbs), delegation=VENDED)
@@ -249,7 +249,7 @@ def test_a_caller_without_the_right_to_read_gets_none(recorded: RecordedServer) 
 
 
 def test_a_staged_creation_may_write_its_own_folder(recorded: RecordedServer) -> None:
-    answers = WritableAnswers(recorded.catalog(), recorded.vending())
+    answers = WritableAnswers(recorded.catalog(), recorded.vendor())
     body = json.dumps({"name": "later", "schema": SCHEMA, "stage-create": True}).encode()
     answer = answers.answer("POST", T, body=body, caller=caller(READ, CREATE), delegation=VENDED)
     staged_table = document(answer)
@@ -277,7 +277,7 @@ def test_a_warehouse_with_any_name_has_policies_for_its_tables_alone(
     catalog.create_namespace("a")
     table = catalog.create_table("a.t", ROWS.schema)
     recorded.requests.clear()
-    answer = WarehouseAnswers(catalog, recorded.vending()).answer("GET", f"{T}/t", delegation=VENDED)
+    answer = WarehouseAnswers(catalog, recorded.vendor()).answer("GET", f"{T}/t", delegation=VENDED)
     (policy,) = recorded.policies
     assert policy == session_policy(table.location, TableGrant())
     assert folder in table.location and document(answer)["storage-credentials"][0]["prefix"] == (
@@ -291,7 +291,7 @@ def test_names_of_tables_lead_to_their_own_credentials(recorded: RecordedServer)
     catalog.create_namespace(("a", name))
     table = catalog.create_table(("a", name, name), ROWS.schema)
     recorded.requests.clear()
-    answers = WarehouseAnswers(catalog, recorded.vending())
+    answers = WarehouseAnswers(catalog, recorded.vendor())
     path = f"v1/namespaces/a%1F{quote(name, safe='')}/tables/{quote(name, safe='')}"
     loaded = document(answers.answer("GET", f"/{path}", delegation=VENDED))
     assert loaded["config"]["client.refresh-credentials-endpoint"] == f"{path}/credentials"
@@ -304,7 +304,7 @@ def test_a_clone_is_loaded_without_credentials(recorded: RecordedServer) -> None
     """Its files are in folders of other tables. Those who ask for credentials by themselves learn it in words."""
     catalog = recorded.catalog()
     catalog.clone("a.t", "a.copy")
-    answers = WarehouseAnswers(recorded.catalog(), recorded.vending())
+    answers = WarehouseAnswers(recorded.catalog(), recorded.vendor())
     assert is_without_credentials(answers.answer("GET", f"{T}/copy", delegation=VENDED))
     answer = answers.answer("GET", f"{T}/copy/credentials")
     assert answer.status == 400 and b"it is a clone, and needs files of other tables" in answer.body
@@ -315,7 +315,7 @@ def test_a_table_elsewhere_is_loaded_without_credentials(recorded: RecordedServe
     catalog = Catalog(str(tmp_path / "w"))
     catalog.create_namespace("a")
     catalog.create_table("a.t", ROWS.schema)
-    answers = WritableAnswers(catalog, recorded.vending())
+    answers = WritableAnswers(catalog, recorded.vendor())
     assert is_without_credentials(answers.answer("GET", f"{T}/t", delegation=VENDED))
     answer = answers.answer("GET", f"{T}/t/credentials")
     assert answer.status == 400 and b"they are handed out for s3:// alone" in answer.body
@@ -354,9 +354,9 @@ def silence() -> Exception:
 def failing(
     recorded: RecordedServer, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[WritableAnswers, FailingService]:
-    vending, service = recorded.vending(), FailingService(error)
-    monkeypatch.setattr(vending._role, "_client", service)
-    return WritableAnswers(recorded.catalog(), vending), service
+    vendor, service = recorded.vendor(), FailingService(error)
+    monkeypatch.setattr(vendor._role, "_client", service)
+    return WritableAnswers(recorded.catalog(), vendor), service
 
 
 def test_a_refusal_of_sts_is_shown_without_secrets(
@@ -416,9 +416,9 @@ def test_an_answer_of_sts_without_credentials_is_an_error(
     recorded: RecordedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for keys in ({}, {"Credentials": {"AccessKeyId": "x"}}):
-        vending = recorded.vending()
-        monkeypatch.setattr(vending._role._client, "assume_role", lambda keys=keys, **_: keys)
-        answer = WarehouseAnswers(recorded.catalog(), vending).answer("GET", f"{T}/t", delegation=VENDED)
+        vendor = recorded.vendor()
+        monkeypatch.setattr(vendor._role._client, "assume_role", lambda keys=keys, **_: keys)
+        answer = WarehouseAnswers(recorded.catalog(), vendor).answer("GET", f"{T}/t", delegation=VENDED)
         assert answer.status == 503 and b"has no credentials" in answer.body and b"'x'" not in answer.body
 
 
@@ -428,7 +428,7 @@ def test_the_log_of_a_server_has_no_credentials(
     records: list[RequestRecord] = []
     with (
         caplog.at_level(logging.DEBUG, "lakelog"),
-        served(recorded.catalog(), vending=recorded.vending(), asked=records.append) as url,
+        served(recorded.catalog(), vendor=recorded.vendor(), asked=records.append) as url,
     ):
         connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE_S)
         connection.request("GET", f"{T}/t", headers={HEADER: VENDED})

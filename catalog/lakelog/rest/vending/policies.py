@@ -45,7 +45,7 @@ def session_policy(
 ) -> str:
     """Return the policy for the table at `url`, `s3://bucket/folder`. `kms_keys` are the ARNs of the bucket's keys.
 
-    A listing has to name a prefix in one of the folders. So nothing shows the names of other objects.
+    A listing has to name a prefix in these folders. So nothing shows the names of other objects.
     Raises Unsupported if the policy is longer than STS accepts.
     """
     bucket, _, folder = url.removeprefix("s3://").partition("/")

@@ -23,7 +23,7 @@ DURATION_MIN_S, DURATION_MAX_S = 900, 43_200
 """The shortest and the longest life of a session, by AWS's rules. A role may have a shorter limit."""
 
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S, ATTEMPTS_MAX = 3, 7, 2
-"""A request for credentials takes one of the threads that answer, for 20 seconds at most."""
+"""A request for credentials takes a thread that answers, for 20 seconds at most."""
 
 _ROLE = re.compile(r"arn:[a-z0-9-]+:[^\s*?$]{1,2000}")
 _KEY = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")

@@ -106,7 +106,7 @@ class WarehouseServer:
     place: Place
     settings: ServerSettings
     access: AccessOptions
-    vending: VendingOptions | None
+    vendor: VendingOptions | None
     write: bool
     quiet: bool
     opentelemetry: bool
@@ -121,8 +121,8 @@ class WarehouseServer:
 
     def run(self, listener: socket, began: Callable[[str, Any], None]) -> bool:
         """Serve until a signal comes. Return whether that was Ctrl-C."""
-        vending = None if self.vending is None else self.vending.vending()
-        answers = (WritableAnswers if self.write else WarehouseAnswers)(self._catalog(), vending)
+        vendor = None if self.vendor is None else self.vendor.vendor()
+        answers = (WritableAnswers if self.write else WarehouseAnswers)(self._catalog(), vendor)
         outcome = run_server(
             answers,
             began=began,
@@ -252,7 +252,7 @@ def serve(
     """
     access = AccessOptions(**{name: value for name, value in options.items() if not name.startswith("vend_")})
     access.check()
-    vending = vending_options(place, options, asks_for_tokens=access.asks_for_tokens)
+    vendor = vending_options(place, options, asks_for_tokens=access.asks_for_tokens)
     settings = ServerSettings(
         host=host,
         port=port,
@@ -268,14 +268,14 @@ def serve(
         place=place,
         settings=settings,
         access=access,
-        vending=vending,
+        vendor=vendor,
         write=write,
         quiet=quiet,
         opentelemetry=opentelemetry,
     )
     place.catalog()  # a warehouse that is not there is an error before anything listens
-    if vending is not None:
-        vending.check()
+    if vendor is not None:
+        vendor.check()
     try:
         listener = listening(settings)
     except OSError as error:

@@ -17,7 +17,7 @@ import click
 from lakelog.cli.options import Place
 from lakelog.log import canonical_url
 from lakelog.log.errors import Unsupported
-from lakelog.rest.vending import AssumedRole, CredentialVending, RoleSettings, RoleUnavailable, check_place
+from lakelog.rest.vending import AssumedRole, CredentialVendor, RoleSettings, RoleUnavailable, check_place
 from lakelog.rest.vending.role import DURATION_MAX_S, DURATION_MIN_S, DURATION_S
 
 _S3_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
@@ -70,9 +70,9 @@ class VendingOptions:
     """The address of the bucket's server for clients. None if it is AWS's."""
     path_style: bool
 
-    def vending(self) -> CredentialVending:
+    def vendor(self) -> CredentialVendor:
         """Return the source of credentials for a process. Makes no request."""
-        return CredentialVending(AssumedRole(self.role), endpoint=self.endpoint, path_style=self.path_style)
+        return CredentialVendor(AssumedRole(self.role), endpoint=self.endpoint, path_style=self.path_style)
 
     def check(self) -> None:
         """Assume the role once, without rights. Raises an error if it gives no credentials."""

@@ -14,7 +14,7 @@ from lakelog.rest.vending.role import AssumedRole
 SCHEME = "s3://"
 
 
-class CredentialVending:
+class CredentialVendor:
     """Gives credentials of a role for single tables. Threads may share it."""
 
     def __init__(self, role: AssumedRole, *, endpoint: str | None = None, path_style: bool = False) -> None:
