@@ -383,6 +383,19 @@ def test_a_refusal_of_sts_is_shown_without_secrets(
     assert is_without_credentials(answers.answer("GET", f"{T}/t"))
 
 
+@pytest.mark.parametrize("code", ["PackedPolicyTooLargeException", "MalformedPolicyDocument"])
+def test_a_table_whose_policy_is_refused_is_loaded_without_credentials(
+    recorded: RecordedServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, code: str
+) -> None:
+    """To send the request again would change nothing."""
+    answers, _ = failing(recorded, refusal(code, "110% of the space"), monkeypatch)
+    with caplog.at_level(logging.ERROR, "lakelog"):
+        assert is_without_credentials(answers.answer("GET", f"{T}/t", delegation=VENDED))
+    assert f"{code}: 110% of the space" in caplog.text
+    answer = answers.answer("GET", f"{T}/t/credentials")
+    assert answer.status == 400 and code.encode() in answer.body
+
+
 def test_sts_that_gives_no_answer_holds_up_one_request_alone(
     recorded: RecordedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

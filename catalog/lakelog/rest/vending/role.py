@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakelog.catalog.engine import package
-from lakelog.log.errors import InvalidInput, StorageError
+from lakelog.log.errors import InvalidInput, StorageError, Unsupported
 from lakelog.log.secrets import MASK, masked
 from lakelog.rest.vending.credentials import RoleUnavailable, TableCredentials
 from lakelog.rest.vending.policies import NO_RIGHTS
@@ -28,6 +28,7 @@ CONNECT_TIMEOUT_S, READ_TIMEOUT_S, ATTEMPTS_MAX = 3, 7, 2
 _ROLE = re.compile(r"arn:[a-z0-9-]+:[^\s*?$]{1,2000}")
 _KEY = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9=,.@_-]")
+_OF_POLICIES = ("PackedPolicyTooLarge", "MalformedPolicyDocument")
 _WORDS_MAX = 300
 _LOGGER = logging.getLogger("lakelog.rest")
 
@@ -99,7 +100,7 @@ class AssumedRole:
     def session(self, policy: str, name: str) -> TableCredentials:
         """Return credentials of a new session. Its log at AWS has `name`. Makes a request.
 
-        Raises StorageError if it is refused, and RoleUnavailable if nothing answers.
+        Raises StorageError if it is refused, Unsupported if the policy is, and RoleUnavailable if nothing answers.
         """
         from botocore.exceptions import BotoCoreError, ClientError
 
@@ -119,6 +120,8 @@ class AssumedRole:
             )
         except ClientError as error:
             refusal = error.response.get("Error", {})
+            if str(refusal.get("Code")).startswith(_OF_POLICIES):
+                raise self._unsupported(refusal) from None
             text = f"{self._host} refused it ({refusal.get('Code')}: {self._words(refusal.get('Message'))})"
             is_answered = True
         except BotoCoreError as error:
@@ -131,6 +134,12 @@ class AssumedRole:
         if not is_answered:
             raise RoleUnavailable(message)
         raise StorageError(f"{message}. Correct that at the server, or try again", location="")
+
+    def _unsupported(self, refusal: Any) -> Unsupported:
+        """Return the error for a policy that is refused: another request for the same table would be, too."""
+        text = f"{self._host} takes no policy for this table ({refusal['Code']}: {self._words(refusal.get('Message'))})"
+        _LOGGER.error("%s", text)
+        return Unsupported(f"there are no credentials: {text}. Use credentials of your own")
 
     @property
     def _host(self) -> str:
