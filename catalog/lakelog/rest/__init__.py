@@ -1,8 +1,8 @@
 """Iceberg's REST catalog protocol: answers to its clients about a warehouse, who may write if they are let.
 
 A server gives the answers, or they are published as objects in a bucket. `lakelog ui` uses the server, too. Rule:
-both are computed from the warehouse, have no other state, and hand out no credentials. Those that only
-read change nothing but exports and the published objects, which are derived.
+both are computed from the warehouse, and have no other state. Only a server with a role for it hands out credentials.
+Those that only read change nothing but exports and the published objects, which are derived.
 """
 
 from lakelog.rest.answers import HttpAnswer, WarehouseAnswers, error_answer

@@ -19,11 +19,12 @@ from lakelog.catalog import (
     NoSuchNamespace,
     NoSuchTable,
     NoSuchView,
+    Table,
     TableExists,
     TableRenamed,
     engine,
 )
-from lakelog.catalog.engine.exports import iceberg_metadata, iceberg_views
+from lakelog.catalog.engine.exports import borrows_files, iceberg_metadata, iceberg_views
 from lakelog.catalog.names import Identifier, quoted, quoted_where_needed
 from lakelog.log.errors import (
     AlreadyExists,
@@ -39,6 +40,7 @@ from lakelog.log.errors import (
 from lakelog.rest import documents
 from lakelog.rest.access import LOCAL_CALLER, READ, SEE, KnownCaller, NeededRight
 from lakelog.rest.client_words import RequestNames, with_known_words
+from lakelog.rest.vending import AccessRequest, CredentialVendor, grant_of
 
 _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (NoSuchNamespace, 404, "NoSuchNamespaceException"),
@@ -66,6 +68,7 @@ _OF_OTHER_NAMES: Mapping[type[LakelogError], str] = {
 """Errors whose own messages show names that were not asked for, and the message for a caller who may not see all."""
 
 _READS = ("GET", "HEAD")
+_NO_STORE = "no-store"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +94,14 @@ class WarehouseAnswers:
 
     body_bytes_max = 0
     endpoints: Sequence[str] = documents.ENDPOINTS
+    is_writable = False
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, vendor: CredentialVendor | None = None) -> None:
+        """With `vendor`, clients that ask for credentials get them, to read and write the files of a table."""
         self._catalog = catalog
+        self._vendor = vendor
+        if vendor is not None:
+            self.endpoints = [*self.endpoints, documents.CREDENTIALS_ENDPOINT]
 
     def answer(
         self,
@@ -103,11 +111,12 @@ class WarehouseAnswers:
         body: bytes = b"",
         client: str = "",
         caller: KnownCaller = LOCAL_CALLER,
+        delegation: str = "",
     ) -> HttpAnswer:
         """Return the answer to `method` for a path with its query. Never raises a LakelogError.
 
         `known` are the ETags of the client's answers, in the form of the header If-None-Match. `client` is the
-        client's name for itself, as in the header User-Agent.
+        client's name for itself, as in the header User-Agent. `delegation` is the header X-Iceberg-Access-Delegation.
         """
         path, _, query = target.partition("?")
         if method not in _READS:
@@ -117,8 +126,9 @@ class WarehouseAnswers:
                 f"this catalog is read only, and {method} was asked for: write with lakelog, and read here",
                 {"Allow": ", ".join(_READS)},
             )
+        request = AccessRequest(caller, delegation if method == "GET" else "")
         answers = [
-            self._read(path, parts, parse_qs(query, keep_blank_values=True), caller)
+            self._read(path, parts, parse_qs(query, keep_blank_values=True), request)
             for parts in spellings(path)
         ]
         good_answers = [candidate for candidate in answers if candidate.status == 200]
@@ -137,15 +147,15 @@ class WarehouseAnswers:
         self._catalog.list_namespaces()
 
     def _read(
-        self, path: str, parts: list[str], query: Mapping[str, list[str]], caller: KnownCaller
+        self, path: str, parts: list[str], query: Mapping[str, list[str]], request: AccessRequest
     ) -> HttpAnswer:
-        route = self._route(parts, query, caller)
+        route = self._route(parts, query, request)
         if route is None:
             return error_answer(404, "NotFoundException", f"this catalog has no {path}")
-        return run_route(route, caller)
+        return run_route(route, request.caller)
 
     def _route(
-        self, parts: list[str], query: Mapping[str, list[str]], caller: KnownCaller
+        self, parts: list[str], query: Mapping[str, list[str]], request: AccessRequest
     ) -> RequestRoute | None:
         if "" in parts:
             return None  # the protocol has no tables in the root, whose name is empty
@@ -155,7 +165,9 @@ class WarehouseAnswers:
             case ["v1", "namespaces"]:
                 parent = namespace_in(query.get("parent", [""])[0])
                 return _reading(
-                    lambda: self._namespaces(parent, query, caller), NeededRight(SEE, parent), about=parent
+                    lambda: self._namespaces(parent, query, request.caller),
+                    NeededRight(SEE, parent),
+                    about=parent,
                 )
             case ["v1", "namespaces", name]:
                 namespace = namespace_in(name)
@@ -172,8 +184,17 @@ class WarehouseAnswers:
             case ["v1", "namespaces", name, "tables", table]:
                 namespace, snapshots = namespace_in(name), query.get("snapshots", ["all"])[0]
                 identifier = (*namespace, table)
-                return _reading(
-                    lambda: self._table(identifier, snapshots), NeededRight(READ, namespace), about=identifier
+                return RequestRoute(
+                    (NeededRight(READ, namespace),),
+                    lambda: self._table(identifier, snapshots, request),
+                    RequestNames([identifier]),
+                )
+            case ["v1", "namespaces", name, "tables", table, "credentials"] if self._vendor is not None:
+                identifier, vendor = (*namespace_in(name), table), self._vendor
+                return RequestRoute(
+                    (NeededRight(READ, identifier[:-1]),),
+                    lambda: self._credentials(identifier, vendor, request.caller),
+                    RequestNames([identifier]),
                 )
             case ["v1", "namespaces", name, "views"]:
                 namespace = namespace_in(name)
@@ -197,11 +218,51 @@ class WarehouseAnswers:
         names, token = _page(self._catalog.list_tables(namespace), query)
         return {**documents.identifiers(names), **token}
 
-    def _table(self, name: Identifier, snapshots: str) -> Any:
+    def _table(self, name: Identifier, snapshots: str, request: AccessRequest) -> HttpAnswer:
         if snapshots not in ("all", "refs"):
             raise InvalidInput(f"there are no snapshots {snapshots!r}: ask for all, or for refs")
-        url, metadata = iceberg_metadata(self._catalog.load_table(name))
-        return documents.loaded(url, documents.with_refs_only(metadata) if snapshots == "refs" else metadata)
+        table = self._catalog.load_table(name)
+        url, metadata = iceberg_metadata(table)
+        document = documents.loaded(
+            url, documents.with_refs_only(metadata) if snapshots == "refs" else metadata
+        )
+        return self.loaded_answer(name, table, document, request)
+
+    def loaded_answer(
+        self, name: Identifier, table: Table, document: Any, request: AccessRequest
+    ) -> HttpAnswer:
+        """Return the answer with a table's document, and with credentials if the client wants any that there can be.
+
+        The protocol lets a server hand out none. So a table that a role cannot reach is still loaded, by clients with
+        credentials of their own. Raises StorageError if there are no credentials now.
+        """
+        vendor = self._vendor
+        if vendor is None or not request.wants_credentials():
+            return HttpAnswer(200, msgspec.json.encode(document))
+        return answer_with_credentials(
+            name, table.location, document, lambda: self._config(vendor, name, table, request.caller)
+        )
+
+    def _credentials(self, name: Identifier, vendor: CredentialVendor, caller: KnownCaller) -> HttpAnswer:
+        table = self._catalog.load_table(name)
+        config = self._config(vendor, name, table, caller)
+        return _secret_answer(documents.credentials(table.location, config))
+
+    def _config(
+        self, vendor: CredentialVendor, name: Identifier, table: Table, caller: KnownCaller
+    ) -> Mapping[str, str]:
+        """Return the settings by which a client reaches a table's files.
+
+        Raises Unsupported if a role's credentials cannot reach all of them.
+        """
+        if borrows_files(table):
+            # Credentials for its own folder would keep clients from the other files, which their own may reach.
+            raise Unsupported(
+                f"there are no credentials for {quoted(name)}: it is a clone, and needs files of other tables. "
+                "Materialize it, expire older versions and vacuum it, or use credentials of your own"
+            )
+        grant = grant_of(caller, name[:-1], is_writable=self.is_writable)
+        return vendor.config(table.location, table.id, grant)
 
     def _views(self, namespace: Identifier, query: Mapping[str, list[str]]) -> Any:
         views, _ = iceberg_views(self._catalog, namespace)
@@ -257,6 +318,24 @@ def run_route(route: RequestRoute, caller: KnownCaller) -> HttpAnswer:
         return answer_of_error(error, with_known_words(error, message or str(error), route.about))
 
 
+def answer_with_credentials(
+    name: Identifier, url: str, document: Any, find_config: Callable[[], Mapping[str, str]]
+) -> HttpAnswer:
+    """Return the answer with the document of a table at `url`, and with credentials unless they are Unsupported."""
+    try:
+        return _secret_answer(documents.with_credentials(document, name, url, find_config()))
+    except Unsupported:
+        return HttpAnswer(200, msgspec.json.encode(document))
+
+
+def _secret_answer(document: Any) -> HttpAnswer:
+    """Return an answer that no cache may keep.
+
+    It has no ETag, because a client that has the metadata still needs new credentials.
+    """
+    return HttpAnswer(200, msgspec.json.encode(document), {"Cache-Control": _NO_STORE})
+
+
 def _reading(document_of: Callable[[], Any], *needs: NeededRight, about: Identifier = ()) -> RequestRoute:
     return RequestRoute(
         needs, lambda: HttpAnswer(200, msgspec.json.encode(document_of())), RequestNames([about])
@@ -291,6 +370,8 @@ def spellings(path: str) -> list[list[str]]:
 
 
 def _as_asked(answer: HttpAnswer, method: str, known: str) -> HttpAnswer:
+    if answer.headers.get("Cache-Control") == _NO_STORE:
+        return HttpAnswer(204) if method == "HEAD" else answer
     headers = {"ETag": f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'}
     if headers["ETag"] in (tag.strip().removeprefix("W/") for tag in known.split(",")):
         return HttpAnswer(304, headers=headers)

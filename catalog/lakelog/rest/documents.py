@@ -6,8 +6,9 @@ the two uses it. Source: the OpenAPI description of Apache Iceberg's REST catalo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -50,6 +51,9 @@ WRITE_ENDPOINTS = [
 ]
 """The endpoints of a server that also changes the warehouse."""
 
+CREDENTIALS_ENDPOINT = f"GET {_TABLE}/{{table}}/credentials"
+"""The endpoint of a server that hands out credentials."""
+
 
 def config(endpoints: Sequence[str] = ENDPOINTS) -> Any:
     return {"defaults": {}, "overrides": {}, "endpoints": endpoints}
@@ -71,6 +75,25 @@ def identifiers(names: Sequence[Identifier]) -> Any:
 def loaded(metadata_url: str, metadata: bytes) -> Any:
     """Return a table, or a view."""
     return {"metadata-location": metadata_url, "metadata": msgspec.Raw(metadata), "config": {}}
+
+
+def with_credentials(document: Any, name: Identifier, url: str, config: Mapping[str, str]) -> Any:
+    """Return the document of a table with the settings by which a client reaches its files at `url`.
+
+    Clients look for credentials in both members. The path leads to new credentials, below the address of the catalog.
+    """
+    namespace, table = quote(SEPARATOR.join(name[:-1]), safe=""), quote(name[-1], safe="")
+    path = f"v1/namespaces/{namespace}/tables/{table}/credentials"
+    return {
+        **document,
+        "config": {**config, "client.refresh-credentials-endpoint": path},
+        **credentials(url, config),
+    }
+
+
+def credentials(url: str, config: Mapping[str, str]) -> Any:
+    """Return credentials for the table at `url`, always as a single entry. Iceberg's Java library refuses more."""
+    return {"storage-credentials": [{"prefix": f"{url.rstrip('/')}/", "config": config}]}
 
 
 def with_refs_only(metadata: bytes) -> bytes:

@@ -37,20 +37,30 @@ from lakelog.rest.answers import (
     RequestRoute,
     WarehouseAnswers,
     answer_of_error,
+    answer_with_credentials,
     error_answer,
     namespace_in,
     run_route,
     spellings,
 )
 from lakelog.rest.client_words import RequestNames
+from lakelog.rest.vending import AccessRequest, CredentialVendor, TableGrant
 
 BODY_BYTES_MAX = 64 * 1024 * 1024
 LOCATION = "location"
 """The member of a request to create a table, and the property of a namespace, that has a place for tables."""
 _LOGGER = logging.getLogger("lakelog.rest")
+_NO_ACCESS = AccessRequest()
 
 Json = Mapping[str, Any]
 T = TypeVar("T")
+
+
+class _StagedTable(msgspec.Struct, frozen=True):
+    """The place and the id of a table in its metadata."""
+
+    location: str
+    uuid: str = msgspec.field(name="table-uuid")
 
 
 class NewNamespace(msgspec.Struct, frozen=True):
@@ -116,9 +126,10 @@ class WritableAnswers(WarehouseAnswers):
 
     body_bytes_max = BODY_BYTES_MAX
     endpoints = [*documents.ENDPOINTS, *documents.WRITE_ENDPOINTS]
+    is_writable = True
 
-    def __init__(self, catalog: Catalog) -> None:
-        super().__init__(catalog)
+    def __init__(self, catalog: Catalog, vendor: CredentialVendor | None = None) -> None:
+        super().__init__(catalog, vendor)
         self._writable = catalog
 
     def answer(
@@ -129,13 +140,14 @@ class WritableAnswers(WarehouseAnswers):
         body: bytes = b"",
         client: str = "",
         caller: KnownCaller = LOCAL_CALLER,
+        delegation: str = "",
     ) -> HttpAnswer:
         """See `WarehouseAnswers.answer`. `body` is the JSON of a request that changes something.
 
         The caller's name is the user in each commit, if the server knows its callers.
         """
         if method in ("GET", "HEAD"):
-            return super().answer(method, target, known, caller=caller)
+            return super().answer(method, target, known, caller=caller, delegation=delegation)
         path, _, query = target.partition("?")
         candidates = spellings(path)
         parts = candidates[0]
@@ -148,7 +160,8 @@ class WritableAnswers(WarehouseAnswers):
                 )
             parts = existing_paths[0] if existing_paths else parts
         try:
-            route = self._change(method, parts, parse_qs(query), _Body(body), client)
+            request = AccessRequest(caller, delegation)
+            route = self._change(method, parts, parse_qs(query), _Body(body), client, request)
         except LakelogError as error:
             return answer_of_error(error)
         if route is None:
@@ -158,10 +171,17 @@ class WritableAnswers(WarehouseAnswers):
 
     def _exists(self, path: str, parts: list[str], caller: KnownCaller) -> bool:
         is_object = len(parts) > 4 and parts[3] in ("tables", "views")
-        return self._read(path, parts[:5] if is_object else parts[:3], {}, caller).status == 200
+        request = AccessRequest(caller)
+        return self._read(path, parts[:5] if is_object else parts[:3], {}, request).status == 200
 
     def _change(
-        self, method: str, parts: list[str], query: Mapping[str, list[str]], body: _Body, client: str
+        self,
+        method: str,
+        parts: list[str],
+        query: Mapping[str, list[str]],
+        body: _Body,
+        client: str,
+        request: AccessRequest,
     ) -> RequestRoute | None:
         """Return the route of a request that changes something. None if there is no such request.
 
@@ -185,7 +205,7 @@ class WritableAnswers(WarehouseAnswers):
                 needs = (*rights_in(namespace[:-1], (DROP,)), *rights_in(namespace, (DROP,)))
                 return RequestRoute(needs, lambda: self._drop_namespace(namespace), RequestNames([namespace]))
             case "POST", ["v1", "namespaces", name, "tables"]:
-                return self._to_create_table(namespace_in(name), body.json(), client)
+                return self._to_create_table(namespace_in(name), body.json(), client, request)
             case "POST", ["v1", "namespaces", name, "register"]:
                 return RequestRoute(rights_in(namespace_in(name), (READ, CREATE)), _refuse_register)
             case "POST", ["v1", "namespaces", name, "tables", table]:
@@ -288,19 +308,44 @@ class WritableAnswers(WarehouseAnswers):
 
     # Tables
 
-    def _to_create_table(self, namespace: Identifier, request: Json, client: str) -> RequestRoute:
-        name = (*namespace, _name_of_new(request, "table"))
-        members = [member for member, value in request.items() if value is not None]
+    def _to_create_table(
+        self, namespace: Identifier, definition: Json, client: str, request: AccessRequest
+    ) -> RequestRoute:
+        name = (*namespace, _name_of_new(definition, "table"))
+        members = [member for member, value in definition.items() if value is not None]
         needs = (*rights_in(namespace, (READ, CREATE)), *_rights_to_place(members))
-        return RequestRoute(needs, lambda: self._create_table(name, request, client), RequestNames([name]))
+        return RequestRoute(
+            needs, lambda: self._create_table(name, definition, client, request), RequestNames([name])
+        )
 
-    def _create_table(self, identifier: Identifier, request: Json, client: str) -> HttpAnswer:
-        if request.get("stage-create"):
-            return _answer(
-                {"metadata": msgspec.Raw(stage_for_client(self._writable, identifier, request)), "config": {}}
-            )
-        create_for_client(self._writable, identifier, request, client)
-        return self._after_commit(identifier)
+    def _create_table(
+        self, identifier: Identifier, definition: Json, client: str, request: AccessRequest
+    ) -> HttpAnswer:
+        # A header that is refused is refused before anything is done.
+        wants_credentials = self._vendor is not None and request.wants_credentials()
+        if definition.get("stage-create"):
+            metadata = stage_for_client(self._writable, identifier, definition)
+            document = {"metadata": msgspec.Raw(metadata), "config": {}}
+            if not wants_credentials:
+                return _answer(document)
+            return self._staged_answer(identifier, metadata, document, request.caller)
+        create_for_client(self._writable, identifier, definition, client)
+        return self._after_commit(identifier, request)
+
+    def _staged_answer(
+        self, name: Identifier, metadata: bytes, document: Any, caller: KnownCaller
+    ) -> HttpAnswer:
+        """Return the answer with a staged table, and credentials for its files.
+
+        They may write, whatever the caller's rights to other tables are: the files are a part of the creation.
+        """
+        assert self._vendor is not None
+        vendor, staged_table = self._vendor, msgspec.json.decode(metadata, type=_StagedTable)
+        url = staged_table.location
+        grant = TableGrant(writes=True, deletes=caller.rights.has(NeededRight(DROP, name[:-1])))
+        return answer_with_credentials(
+            name, url, document, lambda: vendor.config(url, staged_table.uuid, grant)
+        )
 
     def _to_commit(self, name: Identifier, request: TableCommitRequest, client: str) -> RequestRoute:
         if request.identifier is not None and request.identifier.identifier != name:
@@ -317,17 +362,22 @@ class WritableAnswers(WarehouseAnswers):
         _commit_all(self._writable, [(name, request.commit)], client)
         return self._after_commit(name)
 
-    def _after_commit(self, name: Identifier) -> HttpAnswer:
-        """Return the newest metadata of a table whose commit was made. A failure now does not undo the commit."""
+    def _after_commit(self, name: Identifier, request: AccessRequest = _NO_ACCESS) -> HttpAnswer:
+        """Return the newest metadata of a table whose commit was made. A failure now does not undo the commit.
+
+        A `request` to create the table may also want credentials. Answers to commits have none, in this protocol.
+        """
         try:
-            url, metadata = iceberg_metadata(self._writable.load_table(name))
+            table = self._writable.load_table(name)
+            url, metadata = iceberg_metadata(table)
+            return self.loaded_answer(name, table, documents.loaded(url, metadata), request)
         except LakelogError as error:
             return error_answer(
                 500,
                 "CommitStateUnknownException",
-                f"the commit to {quoted(name)} was made, and its metadata cannot be read now: {error}. Load the table",
+                f"the commit to {quoted(name)} was made, and its metadata or its credentials cannot be had now: "
+                f"{error}. Load the table",
             )
-        return _answer(documents.loaded(url, metadata))
 
     def _to_commit_together(self, request: JointCommitRequest, client: str) -> RequestRoute:
         commits: list[tuple[Identifier, ClientCommit]] = []

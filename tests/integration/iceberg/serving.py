@@ -13,12 +13,21 @@ from tests.patience import PATIENCE_S
 from lakelog.catalog import Catalog
 from lakelog.rest import WarehouseAnswers, WritableAnswers, serve
 from lakelog.rest.serving import RunningServer
+from lakelog.rest.vending import CredentialVendor
 from lakelog.testing.moto_server import S3Server
 
 
 @contextmanager
-def served(warehouse: str | Catalog, *, writes: bool = False, **options: Any) -> Iterator[str]:
+def served(
+    warehouse: str | Catalog,
+    *,
+    writes: bool = False,
+    vendor: CredentialVendor | None = None,
+    **options: Any,
+) -> Iterator[str]:
     """Serve a warehouse; the URL is that of its REST catalog. With `writes`, clients may change it.
+
+    With `vendor`, clients that ask for credentials get them.
 
     `options` are those of `serve`.
     """
@@ -32,7 +41,7 @@ def served(warehouse: str | Catalog, *, writes: bool = False, **options: Any) ->
         ready.set()
 
     catalog = Catalog(warehouse) if isinstance(warehouse, str) else warehouse
-    answers = (WritableAnswers if writes else WarehouseAnswers)(catalog)
+    answers = (WritableAnswers if writes else WarehouseAnswers)(catalog, vendor)
     options = {"port": 0, "check_ready": answers.check_ready, **options}
     thread = threading.Thread(target=lambda: serve(answers, began=began, **options))
     thread.start()

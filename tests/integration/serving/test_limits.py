@@ -43,6 +43,7 @@ class TestedAnswers:
         body: bytes = b"",
         client: str = "",
         caller: Any = None,
+        delegation: str = "",
     ) -> HttpAnswer:
         self.begun += 1
         self.bodies.append(body)

@@ -204,6 +204,7 @@ def test_a_process_that_cannot_serve_says_why_in_a_line(
         place=place,
         settings=ServerSettings(port=0),
         access=access,
+        vendor=None,
         write=False,
         quiet=False,
         opentelemetry=False,

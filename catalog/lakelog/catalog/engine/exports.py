@@ -43,6 +43,12 @@ def iceberg_metadata(table: Table) -> tuple[str, bytes]:
 
 
 @of_table
+def borrows_files(table: Table) -> bool:
+    """Return whether versions of the table may need files in folders of other tables, as a clone's do."""
+    return bool(table.table_head.state.origins)
+
+
+@of_table
 def metadata_to_commit_on(table: Table) -> tuple[Document, int]:
     """Return the metadata as `iceberg_metadata` does, decoded, and the version that it is the metadata of.
 

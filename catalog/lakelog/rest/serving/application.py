@@ -52,6 +52,7 @@ class AnswerSource(Protocol):
         body: bytes = b"",
         client: str = "",
         caller: KnownCaller = LOCAL_CALLER,
+        delegation: str = "",
     ) -> HttpAnswer: ...
 
 
@@ -256,6 +257,7 @@ class AnswerApplication:
             data,
             exchange.headers.get("user-agent", ""),
             exchange.caller,
+            exchange.headers.get("x-iceberg-access-delegation", ""),
         )
         if self._span is None:
             return self._answers.answer(*arguments)

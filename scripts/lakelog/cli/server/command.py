@@ -17,6 +17,7 @@ from lakelog.catalog import Catalog, Observation, engine, to_opentelemetry
 from lakelog.cli import answer
 from lakelog.cli.options import Place, takes_place
 from lakelog.cli.server.log import ServerLog
+from lakelog.cli.server.vending import VendingOptions, vending_options, with_vending_options
 from lakelog.log.errors import LakelogError
 from lakelog.rest import WarehouseAnswers, WritableAnswers
 from lakelog.rest import serve as run_server
@@ -106,6 +107,7 @@ class WarehouseServer:
     place: Place
     settings: ServerSettings
     access: AccessOptions
+    vendor: VendingOptions | None
     write: bool
     quiet: bool
     opentelemetry: bool
@@ -125,7 +127,8 @@ class WarehouseServer:
 
     def run(self, catalog: Catalog, listener: socket, began: Callable[[str, Any], None]) -> bool:
         """Serve until a signal comes. Return whether that was Ctrl-C."""
-        answers = (WritableAnswers if self.write else WarehouseAnswers)(catalog)
+        vendor = None if self.vendor is None else self.vendor.vendor()
+        answers = (WritableAnswers if self.write else WarehouseAnswers)(catalog, vendor)
         outcome = run_server(
             answers,
             began=began,
@@ -194,6 +197,7 @@ FILE = click.Path(dir_okay=False)
 @click.option("--keys-url", metavar="URL", help="The issuer's keys. [default: as the issuer says itself]")
 @click.option("--tokens", type=FILE, metavar="FILE", help="The callers' tokens by their hashes, in TOML.")
 @click.option("--rights", type=FILE, metavar="FILE", help="The callers' rights, in TOML.")
+@with_vending_options
 @click.option(
     "--threads",
     default=ServerLimits().threads,
@@ -236,14 +240,14 @@ def serve(
     stop_within: float,
     opentelemetry: bool,
     quiet: bool,
-    **access_options: Any,
+    **options: Any,
 ) -> None:
     """Answer clients of Iceberg's REST catalog.
 
     It runs until Ctrl-C or SIGTERM, and finishes the requests that it has begun. Without --write, requests that change
     something are refused. Clients get names and metadata here, and read and write data in the store itself, by
-    credentials of their own. A table is exported when a client loads it. With --write, each commit of a client is a
-    version of the table's log.
+    credentials of their own, or by those that --vend-role hands out. A table is exported when a client loads it. With
+    --write, each commit of a client is a version of the table's log.
 
     At an address of this host alone, as by default, it asks for no token. At any other address, and behind a proxy, it
     needs callers with tokens and rights: --tokens or --issuer, and --rights. Tokens must not travel in the open, so
@@ -252,8 +256,9 @@ def serve(
     There is no state beside the warehouse, and any number of servers agree. GET /health and /ready are for those who
     watch over it. With --json, its log is JSON, a line for each request.
     """
-    access = AccessOptions(**access_options)
+    access = AccessOptions(**{name: value for name, value in options.items() if not name.startswith("vend_")})
     access.check()
+    vendor = vending_options(place, options, asks_for_tokens=access.asks_for_tokens)
     settings = ServerSettings(
         host=host,
         port=port,
@@ -269,11 +274,14 @@ def serve(
         place=place,
         settings=settings,
         access=access,
+        vendor=vendor,
         write=write,
         quiet=quiet,
         opentelemetry=opentelemetry,
     )
     catalog = server.catalog()  # a warehouse that is not there is an error before anything listens
+    if vendor is not None:
+        vendor.check()
     try:
         listener = listening(settings)
     except OSError as error:

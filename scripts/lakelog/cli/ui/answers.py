@@ -78,6 +78,7 @@ class PageAnswers:
         body: bytes = b"",
         client: str = "",
         caller: KnownCaller = LOCAL_CALLER,
+        delegation: str = "",
     ) -> HttpAnswer:
         """Return the answer to a request. Never raises a LakelogError."""
         path, _, query = target.partition("?")
