@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from tests.property.examples import examples
 from lakelog.catalog.core.planning.binding import bind
 from lakelog.catalog.core.planning.foreign import handed_down
 from lakelog.catalog.core.planning.row_filter import evaluate
-from lakelog.catalog.core.schema.arrow_types import schema_to_arrow
+from lakelog.catalog.core.schema.arrow_types import schema_from_arrow, schema_to_arrow
 from lakelog.catalog.core.schema.filter_arrow import from_arrow_expression
 from lakelog.catalog.core.schema.filter_polars import conjuncts, from_polars_expression
 from lakelog.catalog.core.schema.filters import as_predicate
@@ -175,3 +176,11 @@ def test_duckdb_finds_in_a_relation_what_it_finds_in_a_table_of_its_own(
     # Over anything of Arrow, DuckDB refuses IS NOT DISTINCT FROM in an OR, and finds NULL where `x <= NaN`.
     assume(of_arrow == expected)
     assert connection().sql(query.format("relation")).fetchall() == expected, relation.columns
+
+
+def test_a_whole_number_as_double_in_a_list_is_found_exactly_as_arrow_finds_it() -> None:
+    table = pa.table({"big": pa.array([2**53, 2**53 + 1, None], pa.int64())})
+    expression = pc.field("big").isin([float(2**53)])
+    mask = results(from_arrow_expression(expression), schema_from_arrow(table.schema), table)
+    assert [row for row, is_kept in enumerate(mask) if is_kept] == [0]
+    assert table.filter(expression)["big"].to_pylist() == [2**53]

@@ -94,6 +94,16 @@ def is_one_of(column: Operand, values: Sequence[FilterLiteral], *, null_is_value
     return Predicate("AND", (Predicate("IS_NOT_NULL", (column,)), test))
 
 
+def _looked_up(value: FilterLiteral) -> FilterLiteral:
+    """Return a value of a list as Arrow looks it up: it casts a whole number to the column's type, exactly.
+
+    Smaller numbers are exact as DOUBLE, too.
+    """
+    number = value.value
+    is_large = isinstance(number, float) and number.is_integer() and 2**53 <= abs(number) < 2**63
+    return literal(int(number)) if isinstance(number, float) and is_large else value
+
+
 class _Reading:
     def __init__(self, expression: pc.Expression, nan_is_largest: bool) -> None:
         self._nan_is_largest = nan_is_largest
@@ -176,7 +186,9 @@ class _Reading:
                 assert options is not None
                 skips = _option(options, "null_matching_behavior") == _SKIP
                 values = [
-                    literal_of(value) for value in options["value_set"].values if value.is_valid or not skips
+                    _looked_up(literal_of(value))
+                    for value in options["value_set"].values
+                    if value.is_valid or not skips
                 ]
                 return is_one_of(_column(part, name), values, null_is_value=True)
             case _, [part] if name in _TEXT_TESTS and not _option(options, "ignore_case"):
