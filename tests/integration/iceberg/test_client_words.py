@@ -8,23 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.integration.iceberg.commits.test_views_and_command import SCHEMA, creation, version
 
 from lakelog.catalog import Catalog
 from lakelog.rest import WritableAnswers
 
-SCHEMA = {
-    "type": "struct",
-    "schema-id": 0,
-    "fields": [{"id": 1, "name": "n", "type": "long", "required": False}],
-}
-VIEW_VERSION = {
-    "version-id": 1,
-    "timestamp-ms": 1,
-    "schema-id": 0,
-    "summary": {},
-    "default-namespace": ["ns"],
-    "representations": [{"type": "sql", "sql": "SELECT 1 AS n", "dialect": "spark"}],
-}
 CREATE = {"requirements": [{"type": "assert-create"}], "updates": []}
 
 
@@ -36,7 +24,7 @@ def to_rename(source: str, destination: str, namespace: str = "ns") -> dict[str,
 
 
 def new_view(name: str) -> dict[str, Any]:
-    return {"name": name, "schema": SCHEMA, "view-version": VIEW_VERSION, "properties": {}}
+    return creation(name, version("SELECT 1 AS n"))
 
 
 @pytest.fixture(scope="module")

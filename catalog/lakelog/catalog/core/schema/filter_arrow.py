@@ -100,8 +100,9 @@ def _looked_up(value: FilterLiteral) -> FilterLiteral:
     Smaller numbers are exact as DOUBLE, too.
     """
     number = value.value
-    is_large = isinstance(number, float) and number.is_integer() and 2**53 <= abs(number) < 2**63
-    return literal(int(number)) if isinstance(number, float) and is_large else value
+    if isinstance(number, float) and number.is_integer() and 2**53 <= abs(number) < 2**63:
+        return literal(int(number))
+    return value
 
 
 class _Reading:
