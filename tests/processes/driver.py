@@ -39,6 +39,7 @@ PROPOSER_LIFE_MEAN_S = (
 SPARK_LIFE_MEAN_S = 3.0  # from the first request on
 LONGER_LIFE = 1.5  # after each kill, while writers are killed more often than they get something done
 LONGER_MAX_S = PATIENCE_S  # beyond what was asked for, until the run has had all that it is to show
+REQUESTS_MAX_S = 900.0  # for the requests that were asked for
 PAUSES = 0.15  # of what would have been kills
 CHILD_KILLS = 0.6  # of what would have been kills of a Spark writer
 PAUSE_MAX_S = 3.0
@@ -59,6 +60,7 @@ PRELOADED = [
 class Settings:
     seed: int
     seconds: float  # from the first request of each writer on
+    requests: int = 0  # more seconds are given until so many were asked for, as a slow machine needs them
     store: str = LOCAL
     writers: str = "python"
     python_writers: int = 3
@@ -198,6 +200,8 @@ class Driver:
         if current_time < deadline:
             return True
         is_done = self._has_worked() and (not self._settings.cleaning or self._expired())
+        if is_done and len(self._journals.asked) < self._settings.requests:
+            return current_time < deadline + REQUESTS_MAX_S
         return not is_done and current_time < deadline + LONGER_MAX_S
 
     def _has_worked(self) -> bool:

@@ -56,7 +56,7 @@ def test_killed_writers_lose_and_double_nothing_in_a_folder_for_minutes(
 @pytest.mark.parametrize("mutation", sorted(MUTATIONS))
 def test_a_protection_that_is_removed_is_missed(tmp_path: Path, mutation: str) -> None:
     for seed in range(5):
-        settings = Settings(seed=seed, seconds=60.0, mutation=mutation)
+        settings = Settings(seed=seed, seconds=60.0, requests=2_500, mutation=mutation)
         if run(settings, tmp_path / f"run-{seed}").wrong:
             return
     pytest.fail(f"no check noticed {mutation}")
