@@ -28,6 +28,8 @@ WIDER = {
 }
 WIDEST = ("boolean", "double", "string", "timestamp_ntz")
 """The types for which there is no wider one."""
+FORKED = ("byte", "integer")
+"""The types that widen to several of those for which there is no wider one, or to decimals."""
 SAME_PARTITIONS = {("byte", "integer"), ("byte", "long"), ("integer", "long"), ("varchar(5)", "varchar(9)"),
                    ("varchar(5)", "string"), ("varchar(9)", "string")}  # fmt: skip
 """The widenings by which a column stays in the partitions that it was in."""
@@ -50,7 +52,10 @@ Type: TypeAlias = str | Nested
 
 @dataclass(frozen=True)
 class Column:
-    """`default` is what new rows get that do not have it, `before` what rows have that were there first."""
+    """`default` is what new rows get that do not have it, `before` what rows have that were there first.
+
+    `former_types` are those from which it was widened.
+    """
 
     number: int
     name: str
@@ -58,6 +63,7 @@ class Column:
     required: bool = False
     default: Any = None
     before: Any = None
+    former_types: tuple[str, ...] = ()
 
 
 _numbers = itertools.count(1)

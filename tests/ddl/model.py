@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.ddl.columns import (
+    FORKED,
     SAME_PARTITIONS,
     WIDER,
     WIDEST,
@@ -179,8 +180,9 @@ class Model:
             old = columns_before.get(node.number)
             if old is None:
                 is_widest = not isinstance(node.type, str) or node.type in WIDEST
-                if self._had(node.number, version) and (node.required or not is_widest):
-                    raise Refused(f"{path} was dropped, and may have been of a wider type")
+                is_sure = is_widest and not set(FORKED) & set(node.former_types)
+                if self._had(node.number, version) and (node.required or not is_sure):
+                    raise Refused(f"{path} was dropped, and may have been of another type")
                 holder = find(current_state.columns, path[:-1]).number if path[:-1] else None
                 if node.required and node.before is None and (holder is None or holder in columns_before):
                     raise Refused(f"{path} is required now")
@@ -346,7 +348,7 @@ class Model:
         self._refuse_checked(state, path)
         if old.number in self.partitioned_by and (old.type, new) not in SAME_PARTITIONS:
             raise Refused("would move rows")
-        return self._changed(state, path, type=new)
+        return self._changed(state, path, type=new, former_types=(*old.former_types, old.type))
 
     def _refuse_checked(self, state: State, path: Path) -> None:
         numbers = below(find(state.columns, path)) | {

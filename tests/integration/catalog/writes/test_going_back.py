@@ -65,6 +65,56 @@ def test_rows_of_a_dropped_column_do_not_come_back_under_a_narrower_type(catalog
     assert table.refresh().set_current_version(2).row_count == 0
 
 
+@pytest.mark.parametrize(
+    ("first", "other", "now", "value"),
+    [
+        ("integer", "decimal(20,6)", "double", Decimal("12345678901234.123456")),
+        ("integer", "double", "decimal(38,2)", 0.126),
+        ("integer", "long", "double", 2**40),
+        ("decimal(10,2)", "decimal(38,10)", "decimal(38,2)", Decimal("1.1234")),
+    ],
+)
+def test_rows_of_a_dropped_column_do_not_come_back_if_it_may_have_widened_in_another_way(
+    catalog, first, other, now, value
+):
+    table = catalog.create_table("t", pa.schema([("id", pa.int32())])).add_column("c", first)
+    table = table.update_column("c", type=other)
+    table.append(pa.table({"id": pa.array([1], pa.int32()), "c": [value]}, schema=table.arrow_schema))
+    dropped = catalog.load_table("t").drop_column("c")
+    table = catalog.load_table("t").rollback_to_version(2).update_column("c", type=now)
+    with pytest.raises(InvalidInput, match="the column c had been dropped then"):
+        table.set_current_version(dropped.version)
+
+
+@pytest.mark.parametrize(
+    ("first", "now", "value"),
+    [
+        ("float", "double", 1e300),
+        ("date", "timestamp_ntz", dt.datetime(2020, 2, 29, 12)),
+        ("varchar(2)", "string", "long"),
+    ],
+)
+def test_rows_of_a_dropped_column_come_back_if_it_could_widen_in_one_way_only(catalog, first, now, value):
+    table = catalog.create_table("t", pa.schema([("id", pa.int32())])).add_column("c", first)
+    table = table.update_column("c", type=now)
+    table.append(pa.table({"id": pa.array([1], pa.int32()), "c": [value]}, schema=table.arrow_schema))
+    dropped = catalog.load_table("t").drop_column("c")
+    table = catalog.load_table("t").rollback_to_version(2).update_column("c", type=now)
+    assert rows(table.set_current_version(dropped.version)) == [(1, value)]
+
+
+def test_a_write_that_lacks_a_required_field_of_a_struct_conflicts_with_the_rollback_that_brings_it_back(
+    catalog,
+):
+    struct = pa.struct([pa.field("x", pa.int32(), nullable=False), pa.field("y", pa.int32())])
+    catalog.create_table("t", pa.schema([("id", pa.int32()), ("s", struct)]))
+    without_x = catalog.load_table("t").alter([{"change": "delete-column", "name": ["s", "x"]}])
+    Catalog(catalog.warehouse).load_table("t").rollback_to_version(1)
+    with pytest.raises(CommitConflict, match=r"s\.x is required now, and the files do not have it"):
+        without_x.append(pa.table({"id": pa.array([2], pa.int32()), "s": [{"y": 2}]}))
+    assert rows(catalog.load_table("t")) == []
+
+
 def test_rows_of_a_dropped_column_come_back_if_they_must_fit(catalog):
     table = catalog.create_table("t", pa.schema([("id", pa.int32())])).add_column("c", "double")
     table.append(pa.table({"id": pa.array([1], pa.int32()), "c": [0.5]}))

@@ -22,7 +22,7 @@ from lakelog.catalog.core.logs.tracked_log import TrackedLog
 from lakelog.catalog.core.schema.generated import not_generated
 from lakelog.catalog.core.schema.identity import ValuesTaken, identity_fields, is_beyond
 from lakelog.catalog.core.schema.metadata import Metadata
-from lakelog.catalog.core.schema.schema import Schema, dotted
+from lakelog.catalog.core.schema.schema import Schema, dotted, required_field_without_values
 from lakelog.catalog.core.schema.stored_types import ready
 from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.catalog.core.state.conflicts import ChangeKind, ConflictRule, OperationKind, changes, rule
@@ -417,11 +417,7 @@ def _misfit(base: Schema, current: Schema) -> str | None:
     generated_field = not_generated(base, current)
     if generated_field is not None:
         return f"the column {generated_field.name} is generated now, and the files do not have its values"
-    for field in current.fields:
-        if (
-            field.id not in old_fields
-            and not field.nullable
-            and (field.default is None or field.default.exists is None)
-        ):
-            return f"the column {field.name} is required now, and the files do not have it"
+    required_path = required_field_without_values(base, current)
+    if required_path is not None:
+        return f"the column {dotted(required_path)} is required now, and the files do not have it"
     return None

@@ -7,6 +7,8 @@ rewritten.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lakelog.catalog.core.schema.types import (
     COLLATED,
     DECIMAL_PRECISION_LIMIT,
@@ -24,6 +26,8 @@ _WIDER = {
 # Spark's vectorised reader reads a Parquet INT32 as decimals of at least 10 whole digits, and an INT64 as
 # decimals of at least 20.
 _WHOLE_DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
+_ONE_WAY = ("float", "date", "time")
+"""The families whose types all widen to the same widest type. Integers may become doubles or decimals."""
 _INTEGERS = ("byte", "short", "integer", "long")
 _TEXTS = ("char", "varchar", "string")
 _TEXTS_OF_ALL = (*_TEXTS, COLLATED)
@@ -49,8 +53,13 @@ def is_widening(old: AtomicType, new: AtomicType) -> bool:
             return False
 
 
-def may_have_been_wider(type: AtomicType) -> bool:
-    """Return whether another type has more values, so that a column may have had it before a rollback."""
+def may_have_been_other(type: AtomicType, former_types: Sequence[str]) -> bool:
+    """Return whether a column may once have had a type that does not widen to `type`, before a rollback.
+
+    It had the `former_types` too, from which it may have widened in another way.
+    """
+    if any(AtomicType(name).family not in _ONE_WAY for name in former_types):
+        return True
     match type.family:
         case "decimal":
             return type.precision < DECIMAL_PRECISION_LIMIT
