@@ -100,9 +100,8 @@ def _looked_up(value: FilterLiteral) -> FilterLiteral:
     Smaller numbers are exact as DOUBLE, too.
     """
     number = value.value
-    if isinstance(number, float) and number.is_integer() and 2**53 <= abs(number) < 2**63:
-        return literal(int(number))
-    return value
+    is_large = isinstance(number, float) and abs(number) >= 2**53 and number.is_integer()
+    return literal(int(number)) if isinstance(number, float) and is_large else value
 
 
 class _Reading:
