@@ -90,6 +90,8 @@ class Model:
                 return state, not sure
             case "append":
                 return replace(self.state, rows=self.state.rows + self._new(step)), False
+            case "append-late":
+                return self._appended_late(step), True
             case "overwrite":
                 return replace(self.state, rows=self._new(step)), False
             case "overwrite-partitions":
@@ -146,6 +148,29 @@ class Model:
             made.append(cells)
         self._check(replace(state, rows=tuple(made)))
         return tuple(made)
+
+    def _appended_late(self, step: Step) -> State:
+        """The rows were written to the table as it was at a version, and are committed to the present table."""
+        base_state = self.past[step["at"]]
+        if base_state.life != self.state.life:
+            raise Refused("replaced since")
+        new = self._new(step, base_state)
+        base_types = {node.number: node.type for _, node in walk(base_state.columns)}
+        shown_rows = [shown(self.state.columns, cells) for cells in new]
+        for path, node in walk(self.state.columns):
+            base_type = base_types.get(node.number, node.type)
+            if (
+                isinstance(base_type, str)
+                and base_type != node.type
+                and node.type not in WIDER.get(base_type, ())
+            ):
+                raise Refused(f"{path} was of a wider type")
+            column = find(self.state.columns, path[:1])
+            if node.required and any(has_null(column.type, row[path[0]], path[1:]) for row in shown_rows):
+                raise Refused(f"{path} is required now")
+        state = replace(self.state, rows=self.state.rows + new)
+        self._check(state)
+        return state
 
     def _check(self, state: State) -> None:
         for name, _, condition in state.checks:
