@@ -6,6 +6,7 @@ import contextlib
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -184,6 +185,7 @@ def test_duckdb_finds_in_a_relation_what_it_finds_in_a_table_of_its_own(
         (pa.array([2**53, 2**53 + 1, None]), 2.0**53),
         (pa.array([-(2**63), -(2**63) + 1]), -(2.0**63)),
         (pa.array([2**63, 2**63 + 1], pa.decimal128(38, 0)), 2.0**63),
+        (pa.array([Decimal(1), Decimal("1.00000000000000000001")], pa.decimal128(38, 20)), 1.0),
     ],
 )
 def test_a_whole_number_as_double_in_a_list_is_found_exactly_as_arrow_finds_it(
