@@ -26,10 +26,6 @@ WIDER = {
     "varchar(5)": ("varchar(9)", "string"),
     "varchar(9)": ("string",),
 }
-WIDEST = ("boolean", "double", "string", "timestamp_ntz")
-"""The types for which there is no wider one."""
-FORKED = ("byte", "integer")
-"""The types that widen to several of those for which there is no wider one, or to decimals."""
 SAME_PARTITIONS = {("byte", "integer"), ("byte", "long"), ("integer", "long"), ("varchar(5)", "varchar(9)"),
                    ("varchar(5)", "string"), ("varchar(9)", "string")}  # fmt: skip
 """The widenings by which a column stays in the partitions that it was in."""
@@ -52,10 +48,7 @@ Type: TypeAlias = str | Nested
 
 @dataclass(frozen=True)
 class Column:
-    """`default` is what new rows get that do not have it, `before` what rows have that were there first.
-
-    `former_types` are those from which it was widened.
-    """
+    """`default` is what new rows get that do not have it, `before` what rows have that were there first."""
 
     number: int
     name: str
@@ -63,7 +56,6 @@ class Column:
     required: bool = False
     default: Any = None
     before: Any = None
-    former_types: tuple[str, ...] = ()
 
 
 _numbers = itertools.count(1)

@@ -10,10 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.ddl.columns import (
-    FORKED,
     SAME_PARTITIONS,
     WIDER,
-    WIDEST,
     Cells,
     Column,
     Nested,
@@ -204,10 +202,8 @@ class Model:
         for path, node in walk(current_state.columns):
             old = columns_before.get(node.number)
             if old is None:
-                is_widest = not isinstance(node.type, str) or node.type in WIDEST
-                is_sure = is_widest and not set(FORKED) & set(node.former_types)
-                if self._had(node.number, version) and (node.required or not is_sure):
-                    raise Refused(f"{path} was dropped, and may have been of another type")
+                if self._had(node.number, version):
+                    raise Refused(f"{path} was dropped, and has come back")
                 holder = find(current_state.columns, path[:-1]).number if path[:-1] else None
                 if node.required and node.before is None and (holder is None or holder in columns_before):
                     raise Refused(f"{path} is required now")
@@ -373,7 +369,7 @@ class Model:
         self._refuse_checked(state, path)
         if old.number in self.partitioned_by and (old.type, new) not in SAME_PARTITIONS:
             raise Refused("would move rows")
-        return self._changed(state, path, type=new, former_types=(*old.former_types, old.type))
+        return self._changed(state, path, type=new)
 
     def _refuse_checked(self, state: State, path: Path) -> None:
         numbers = below(find(state.columns, path)) | {

@@ -7,14 +7,7 @@ rewritten.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from lakelog.catalog.core.schema.types import (
-    COLLATED,
-    DECIMAL_PRECISION_LIMIT,
-    TIME_PRECISION_LIMIT,
-    AtomicType,
-)
+from lakelog.catalog.core.schema.types import COLLATED, AtomicType
 
 _WIDER = {
     "byte": ("short", "integer", "long", "double"),
@@ -26,8 +19,6 @@ _WIDER = {
 # Spark's vectorised reader reads a Parquet INT32 as decimals of at least 10 whole digits, and an INT64 as
 # decimals of at least 20.
 _WHOLE_DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
-_ONE_WAY = ("float", "date", "time")
-"""The families whose types all widen to the same widest type. Integers may become doubles or decimals."""
 _INTEGERS = ("byte", "short", "integer", "long")
 _TEXTS = ("char", "varchar", "string")
 _TEXTS_OF_ALL = (*_TEXTS, COLLATED)
@@ -51,24 +42,6 @@ def is_widening(old: AtomicType, new: AtomicType) -> bool:
             return new.precision >= old.precision
         case _:
             return False
-
-
-def may_have_been_other(type: AtomicType, former_types: Sequence[str]) -> bool:
-    """Return whether a column may once have had a type that does not widen to `type`, before a rollback.
-
-    It had the `former_types` too, from which it may have widened in another way.
-    """
-    if any(AtomicType(name).family not in _ONE_WAY for name in former_types):
-        return True
-    match type.family:
-        case "decimal":
-            return type.precision < DECIMAL_PRECISION_LIMIT
-        case "time":
-            return type.precision < TIME_PRECISION_LIMIT
-        case "char" | "varchar":
-            return True
-        case family:
-            return family in _WIDER or family in _WHOLE_DIGITS
 
 
 def is_text(type: AtomicType) -> bool:

@@ -20,7 +20,7 @@ from lakelog.catalog.core.planning.pruning import may_fail
 from lakelog.catalog.core.schema.generated import not_generated
 from lakelog.catalog.core.schema.metadata import Metadata
 from lakelog.catalog.core.schema.schema import Schema, dotted, required_field_without_values
-from lakelog.catalog.core.schema.type_widening import is_widening, may_have_been_other
+from lakelog.catalog.core.schema.type_widening import is_widening
 from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.catalog.core.state.conflicts import OperationKind
 from lakelog.catalog.core.state.events import RolledBack, TableEvent, encode
@@ -109,7 +109,7 @@ def _check_rows_fit(metadata: Metadata, past_metadata: Metadata, version: int, n
     misfit = (
         _missing_value(past_metadata.schema, metadata.schema)
         or wider_type(past_metadata.schema, metadata.schema)
-        or _unknown_type(past_metadata.schema, metadata.schema)
+        or _returned_column(past_metadata.schema, metadata.schema)
     )
     if misfit is not None:
         raise InvalidInput(f"the rows of version {version} do not fit {name} as it is now: {misfit}; {back}")
@@ -142,22 +142,16 @@ def _missing_value(past_schema: Schema, schema: Schema) -> str | None:
     return None
 
 
-def _unknown_type(past_schema: Schema, schema: Schema) -> str | None:
-    """Return a column that had been dropped in `past_schema`, and may have had another type before. None if there is
-    none.
+def _returned_column(past_schema: Schema, schema: Schema) -> str | None:
+    """Return a column that had been dropped in `past_schema`, and that a rollback has brought back since. None if there
+    is none.
 
-    A rollback has brought it back since, with an earlier type, which may have widened in another way. Files of the past
-    version may have its values.
+    Some files of the past version may have its values, also of another type, if it had widened before. Files that were
+    written or compacted without the column have none, so its values would depend on maintenance.
     """
     for path, field in schema.walk():
-        if past_schema.has_id(field.id) or field.id > past_schema.last_id:
-            continue
-        is_atomic = isinstance(field.type, AtomicType)
-        if not field.nullable or (is_atomic and may_have_been_other(field.type, field.widened)):
-            return (
-                f"the column {dotted(path)} had been dropped then, and its values in older files may not be of the "
-                f"present type {field.type}{'' if field.nullable else ' NOT NULL'}"
-            )
+        if not past_schema.has_id(field.id) and field.id <= past_schema.last_id:
+            return f"the column {dotted(path)} had been dropped then, so they have no values of it, or lost them since"
     return None
 
 
