@@ -217,7 +217,8 @@ def required_field_without_values(base: Schema, current: Schema) -> tuple[str, .
     """
     ids = {path: field.id for path, field in current.walk()}
     for path, field in current.walk():
-        if field.nullable or base.has_id(field.id) or (field.default is not None and field.default.exists):
+        has_value = field.default is not None and field.default.exists is not None
+        if field.nullable or has_value or base.has_id(field.id):
             continue
         if len(path) == 1 or base.has_id(ids[path[:-1]]):
             return path
