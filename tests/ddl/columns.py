@@ -26,8 +26,6 @@ WIDER = {
     "varchar(5)": ("varchar(9)", "string"),
     "varchar(9)": ("string",),
 }
-WIDEST = ("boolean", "double", "string", "timestamp_ntz")
-"""The types for which there is no wider one."""
 SAME_PARTITIONS = {("byte", "integer"), ("byte", "long"), ("integer", "long"), ("varchar(5)", "varchar(9)"),
                    ("varchar(5)", "string"), ("varchar(9)", "string")}  # fmt: skip
 """The widenings by which a column stays in the partitions that it was in."""

@@ -12,7 +12,6 @@ from typing import Any
 from tests.ddl.columns import (
     SAME_PARTITIONS,
     WIDER,
-    WIDEST,
     Cells,
     Column,
     Nested,
@@ -89,6 +88,8 @@ class Model:
                 return state, not sure
             case "append":
                 return replace(self.state, rows=self.state.rows + self._new(step)), False
+            case "append-late":
+                return self._appended_late(step), True
             case "overwrite":
                 return replace(self.state, rows=self._new(step)), False
             case "overwrite-partitions":
@@ -146,6 +147,29 @@ class Model:
         self._check(replace(state, rows=tuple(made)))
         return tuple(made)
 
+    def _appended_late(self, step: Step) -> State:
+        """The rows were written to the table as it was at a version, and are committed to the present table."""
+        base_state = self.past[step["at"]]
+        if base_state.life != self.state.life:
+            raise Refused("replaced since")
+        new = self._new(step, base_state)
+        base_types = {node.number: node.type for _, node in walk(base_state.columns)}
+        shown_rows = [shown(self.state.columns, cells) for cells in new]
+        for path, node in walk(self.state.columns):
+            base_type = base_types.get(node.number, node.type)
+            if (
+                isinstance(base_type, str)
+                and base_type != node.type
+                and node.type not in WIDER.get(base_type, ())
+            ):
+                raise Refused(f"{path} was of a wider type")
+            column = find(self.state.columns, path[:1])
+            if node.required and any(has_null(column.type, row[path[0]], path[1:]) for row in shown_rows):
+                raise Refused(f"{path} is required now")
+        state = replace(self.state, rows=self.state.rows + new)
+        self._check(state)
+        return state
+
     def _check(self, state: State) -> None:
         for name, _, condition in state.checks:
             if any(condition.holds(row) is False for row in state.seen()):
@@ -178,9 +202,8 @@ class Model:
         for path, node in walk(current_state.columns):
             old = columns_before.get(node.number)
             if old is None:
-                is_widest = not isinstance(node.type, str) or node.type in WIDEST
-                if self._had(node.number, version) and (node.required or not is_widest):
-                    raise Refused(f"{path} was dropped, and may have been of a wider type")
+                if self._had(node.number, version):
+                    raise Refused(f"{path} was dropped, and has come back")
                 holder = find(current_state.columns, path[:-1]).number if path[:-1] else None
                 if node.required and node.before is None and (holder is None or holder in columns_before):
                     raise Refused(f"{path} is required now")

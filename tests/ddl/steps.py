@@ -99,11 +99,13 @@ def first_step(draw: Draw) -> Step:
     return _new_step(draw, "create")
 
 
-def draw_step(draw: Draw, model: Model) -> Step:
+def draw_step(draw: Draw, model: Model, *, with_late: bool = False) -> Step:
+    """Return a step. With `with_late`, writes may be to a version before the newest."""
+    late = ["append-late"] * 4 if with_late else []
     kind = draw(
         st.sampled_from(
             ["alter"] * 16 + ["append"] * 7 + ["overwrite"] + ["overwrite-partitions"] * 2 + ["delete"] * 3
-            + ["set-current", "rollback"] * 2 + ["truncate", "create", "replace", "rename-table"]
+            + ["set-current", "rollback"] * 2 + ["truncate", "create", "replace", "rename-table"] + late
         )
     )  # fmt: skip
     match kind:
@@ -111,6 +113,9 @@ def draw_step(draw: Draw, model: Model) -> Step:
             return {"do": "alter", "changes": draw_changes(draw, model)}
         case "append" | "overwrite":
             return {"do": kind, **_rows(draw, model.state.columns)}
+        case "append-late":
+            version = draw(st.sampled_from(sorted(model.past)[-5:]))
+            return {"do": kind, "at": version, **_rows(draw, model.past[version].columns)}
         case "overwrite-partitions":
             if not model.state.partitions or any(by != "identity" for _, by in model.state.partitions):
                 kind = "append"

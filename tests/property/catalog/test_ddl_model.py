@@ -39,10 +39,11 @@ def in_order(rows: list[Row]) -> list[str]:
 
 
 class Client:
-    """Does steps through the Python client, to the table `t`."""
+    """Does steps through the Python client, to the table `t`. `handles` are of its versions, for late writes."""
 
     def __init__(self) -> None:
         self.catalog = Catalog(f"memory://{uuid.uuid4().hex}")
+        self.handles: dict[int, Table] = {}
 
     @property
     def table(self) -> Table:
@@ -53,11 +54,14 @@ class Client:
             case "alter":
                 self.table.alter([self._change(change) for change in step["changes"]])
             case "append":
-                self.table.append(self._arrow(step))
+                self.table.append(_arrow(self.table, step))
+            case "append-late":
+                handle = self.handles[step["at"]]
+                handle.append(_arrow(handle, step))
             case "overwrite":
-                self.table.overwrite(self._arrow(step))
+                self.table.overwrite(_arrow(self.table, step))
             case "overwrite-partitions":
-                self.table.overwrite_partitions(self._arrow(step))
+                self.table.overwrite_partitions(_arrow(self.table, step))
             case "truncate":
                 self.table.truncate()
             case "delete":
@@ -80,11 +84,6 @@ class Client:
                 )
                 engine.commit_stage(self.catalog, stage)
 
-    def _arrow(self, step: Step) -> pa.Table:
-        schema = schema_to_arrow(self.table.schema)
-        given_schema = pa.schema([schema.field(name) for name in step["columns"]])
-        return pa.Table.from_pylist(step["rows"], given_schema)
-
     def _change(self, change: dict[str, Any]) -> dict[str, Any]:
         condition = change.get("condition")
         if condition is None:
@@ -96,6 +95,12 @@ class Client:
             "predicate": predicate(condition).to_json(),
         }
         return {"change": "add-constraint", "constraint": {**change["constraint"], **check}}
+
+
+def _arrow(table: Table, step: Step) -> pa.Table:
+    schema = schema_to_arrow(table.schema)
+    given_schema = pa.schema([schema.field(name) for name in step["columns"]])
+    return pa.Table.from_pylist(step["rows"], given_schema)
 
 
 def _schema(step: Step) -> Any:
@@ -119,12 +124,13 @@ def run(draw: Draw, count: int) -> None:
     first = first_step(draw)
     note(str(first))
     client.do(first)
+    client.handles[1] = client.table
     model = Model(State((), (), 0))
     model.state = model.made(first)
     model.past = {1: model.state}
     removed_pairs: list[tuple[str, dict[int, State]]] = []
     for _ in range(count):
-        step = draw_step(draw, model)
+        step = draw_step(draw, model, with_late=True)
         table_before = client.table
         try:
             state_after, may_be_refused = model.after(step)
@@ -143,7 +149,7 @@ def run(draw: Draw, count: int) -> None:
         table = client.table
         if is_done and step["do"] == "create":
             removed_pairs.append((table_before.id, model.past))
-            model.past = {1: state_after}
+            model.past, client.handles = {1: state_after}, {}
         elif is_done and table.version != table_before.version:
             # A rename is a version too, and this step makes two of them.
             new_number = 2 if step["do"] == "rename-table" else 1
@@ -154,6 +160,10 @@ def run(draw: Draw, count: int) -> None:
         else:
             assert (table.id, table.version) == (table_before.id, table_before.version)
         model.state = state_after if is_done else model.state
+        # A rename makes two versions, which have the same definition.
+        client.handles |= dict.fromkeys(
+            (version for version in model.past if version not in client.handles), table
+        )
         check_version(table, model.state, None)
     fresh = Catalog(client.catalog.warehouse)
     for version, state in model.past.items():

@@ -6,6 +6,7 @@ import contextlib
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -178,9 +179,20 @@ def test_duckdb_finds_in_a_relation_what_it_finds_in_a_table_of_its_own(
     assert connection().sql(query.format("relation")).fetchall() == expected, relation.columns
 
 
-def test_a_whole_number_as_double_in_a_list_is_found_exactly_as_arrow_finds_it() -> None:
-    table = pa.table({"big": pa.array([2**53, 2**53 + 1, None], pa.int64())})
-    expression = pc.field("big").isin([float(2**53)])
+@pytest.mark.parametrize(
+    ("values", "looked_up"),
+    [
+        (pa.array([2**53, 2**53 + 1, None]), 2.0**53),
+        (pa.array([-(2**63), -(2**63) + 1]), -(2.0**63)),
+        (pa.array([2**63, 2**63 + 1], pa.decimal128(38, 0)), 2.0**63),
+        (pa.array([Decimal(1), Decimal("1.00000000000000000001")], pa.decimal128(38, 20)), 1.0),
+    ],
+)
+def test_a_whole_number_as_double_in_a_list_is_found_exactly_as_arrow_finds_it(
+    values: pa.Array, looked_up: float
+) -> None:
+    table = pa.table({"big": values})
+    expression = pc.field("big").isin([looked_up])
     mask = results(from_arrow_expression(expression), schema_from_arrow(table.schema), table)
     assert [row for row, is_kept in enumerate(mask) if is_kept] == [0]
-    assert table.filter(expression)["big"].to_pylist() == [2**53]
+    assert table.filter(expression)["big"].to_pylist() == [int(looked_up)]

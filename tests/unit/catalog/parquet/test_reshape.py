@@ -155,9 +155,14 @@ def test_a_file_of_another_type_is_refused_by_the_columns_name() -> None:
 
 @pytest.mark.parametrize(
     ("column", "type"),
-    [(pa.array([0.1]), pa.float32()), (pa.array([0], pa.timestamp("us")), pa.date32())],
+    [
+        (pa.array([0.1]), pa.float32()),
+        (pa.array([0], pa.timestamp("us")), pa.date32()),
+        (pa.array([Decimal("0.1")]), pa.float64()),
+        (pa.array([0.126]), pa.decimal128(38, 2)),
+    ],
 )
-def test_values_of_a_wider_type_are_refused_and_not_rounded(column: pa.Array, type: pa.DataType) -> None:
+def test_values_of_another_type_are_refused_and_not_rounded(column: pa.Array, type: pa.DataType) -> None:
     schema = schema_from_arrow(pa.schema([("c", type)]))
     with pytest.raises(FormatError, match="the column c is"):
         to_logical(pa.table({schema.fields[0].physical: column}), schema)

@@ -22,7 +22,7 @@ from lakelog.catalog.core.logs.tracked_log import TrackedLog
 from lakelog.catalog.core.schema.generated import not_generated
 from lakelog.catalog.core.schema.identity import ValuesTaken, identity_fields, is_beyond
 from lakelog.catalog.core.schema.metadata import Metadata
-from lakelog.catalog.core.schema.schema import Schema, dotted
+from lakelog.catalog.core.schema.schema import Schema, dotted, required_field_without_values
 from lakelog.catalog.core.schema.stored_types import ready
 from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.catalog.core.state.conflicts import ChangeKind, ConflictRule, OperationKind, changes, rule
@@ -318,7 +318,9 @@ def _check(
             return
         case ConflictRule.CHECK_SCHEMA:
             schema = view.state.current.schema
-            misfit = None if operation_facts.schema is None else _misfit(operation_facts.schema, schema)
+            copies = operation is not OperationKind.APPEND
+            base = operation_facts.schema
+            misfit = None if base is None else _misfit(base, schema, copies_rows=copies)
             if misfit is not None:
                 raise conflict(operation, change, commit, name, misfit)
         case ConflictRule.CHECK_FILES:
@@ -403,10 +405,15 @@ def conflict(
     )
 
 
-def _misfit(base: Schema, current: Schema) -> str | None:
-    """Return why files written with the schema `base` do not fit `current`, or None if they do."""
+def _misfit(base: Schema, current: Schema, *, copies_rows: bool) -> str | None:
+    """Return why files written with the schema `base` do not fit `current`, or None if they do.
+
+    With `copies_rows`, the files may have rows of older files, which a rollback gave a dropped column again.
+    """
     old_fields = {field.id: field for _, field in base.walk()}
     for path, field in current.walk():
+        if copies_rows and field.id not in old_fields and field.id <= base.last_id:
+            return f"the column {dotted(path)} is there again, and the files lack its values"
         old_field = old_fields.get(field.id, field)
         if isinstance(old_field.type, AtomicType) and old_field.type != field.type:
             # Bounds and partition values are read by the type of their commit: days would be read as
@@ -417,11 +424,7 @@ def _misfit(base: Schema, current: Schema) -> str | None:
     generated_field = not_generated(base, current)
     if generated_field is not None:
         return f"the column {generated_field.name} is generated now, and the files do not have its values"
-    for field in current.fields:
-        if (
-            field.id not in old_fields
-            and not field.nullable
-            and (field.default is None or field.default.exists is None)
-        ):
-            return f"the column {field.name} is required now, and the files do not have it"
+    required_path = required_field_without_values(base, current)
+    if required_path is not None:
+        return f"the column {dotted(required_path)} is required now, and the files do not have it"
     return None

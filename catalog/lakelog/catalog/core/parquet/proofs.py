@@ -21,7 +21,7 @@ from lakelog.catalog.core.planning.pruning import may_fail
 from lakelog.catalog.core.schema.constraints import CheckConstraint, Constraint
 from lakelog.catalog.core.schema.predicate import Column, Predicate
 from lakelog.catalog.core.schema.schema import Schema, dotted
-from lakelog.catalog.core.schema.types import StructType
+from lakelog.catalog.core.schema.types import AtomicType, StructType, walk
 from lakelog.catalog.core.state.table_state import TableState
 from lakelog.catalog.errors import CommitConflict, RowsUnproven
 from lakelog.log import LogView
@@ -59,12 +59,24 @@ def required(before: _Defined, after: _Defined) -> list[RowRequirement]:
 
 
 def new_checks(before: _Defined, after: _Defined) -> list[RowRequirement]:
-    """Return the CHECKs that `after` has and `before` does not."""
+    """Return the CHECKs that `after` has and `before` does not, or had for columns of other types."""
     return [
         RowRequirement(condition_of(check, after.schema), f"CHECK ({check.sql})")
         for check in after.constraints
-        if isinstance(check, CheckConstraint) and check not in before.constraints
+        if isinstance(check, CheckConstraint)
+        and not (check in before.constraints and _has_same_types(check, before.schema, after.schema))
     ]
+
+
+def _has_same_types(check: CheckConstraint, before: Schema, after: Schema) -> bool:
+    """Return whether a CHECK compares values of the same types. Blanks count behind a VARCHAR, not behind a CHAR."""
+    parts = [part for _, part in walk(tuple(after.field_by_id(id) for id in check.columns))]
+    return not any(
+        isinstance(part.type, AtomicType)
+        and before.has_id(part.id)
+        and before.field_by_id(part.id).type != part.type
+        for part in parts
+    )
 
 
 def condition_of(check: CheckConstraint, schema: Schema) -> Bound:

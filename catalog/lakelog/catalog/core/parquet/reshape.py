@@ -246,8 +246,13 @@ def _names(struct: pa.DataType) -> list[str]:
     return [struct.field(i).name for i in range(struct.num_fields)]
 
 
-_ROUNDED = ((pa.types.is_float64, pa.types.is_float32), (pa.types.is_timestamp, pa.types.is_date))
-"""Types that Arrow would cast to a narrower type without an error, by rounding values."""
+_ROUNDED = (
+    (pa.types.is_float64, pa.types.is_float32),
+    (pa.types.is_decimal, pa.types.is_floating),
+    (pa.types.is_floating, pa.types.is_decimal),
+    (pa.types.is_timestamp, pa.types.is_date),
+)
+"""Types that Arrow would cast to another type without an error, by rounding values."""
 
 
 class _FromFile:
@@ -269,7 +274,7 @@ class _FromFile:
         target = type_to_arrow(type, physical=self.physical)
         if array.type == target:
             return array
-        if any(is_wider(array.type) and is_narrow(target) for is_wider, is_narrow in _ROUNDED):
+        if any(is_given(array.type) and is_wanted(target) for is_given, is_wanted in _ROUNDED):
             raise self.mismatch(array.type, type, path)
         try:
             return array.cast(target)

@@ -95,14 +95,9 @@ def is_one_of(column: Operand, values: Sequence[FilterLiteral], *, null_is_value
 
 
 def _looked_up(value: FilterLiteral) -> FilterLiteral:
-    """Return a value of a list as Arrow looks it up: it casts a whole number to the column's type, exactly.
-
-    Smaller numbers are exact as DOUBLE, too.
-    """
+    """Return a value of a list as Arrow looks it up: it casts a whole number to the column's type, exactly."""
     number = value.value
-    if isinstance(number, float) and number.is_integer() and 2**53 <= abs(number) < 2**63:
-        return literal(int(number))
-    return value
+    return literal(int(number)) if isinstance(number, float) and number.is_integer() else value
 
 
 class _Reading:

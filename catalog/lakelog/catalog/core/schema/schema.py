@@ -210,6 +210,21 @@ def find_in(fields: Sequence[Field], name: str, case_sensitive: bool = False) ->
     return next((field for field in fields if field.name.lower() == lower_name), None)
 
 
+def required_field_without_values(base: Schema, current: Schema) -> tuple[str, ...] | None:
+    """Return the path of a NOT NULL field of `current` for which rows of `base` have no value. None if there is none.
+
+    A field of a new struct needs no values, because the struct itself is NULL in these rows.
+    """
+    ids = {path: field.id for path, field in current.walk()}
+    for path, field in current.walk():
+        has_value = field.default is not None and field.default.exists is not None
+        if field.nullable or has_value or base.has_id(field.id):
+            continue
+        if len(path) == 1 or base.has_id(ids[path[:-1]]):
+            return path
+    return None
+
+
 def physical_name(name: str, id: int) -> str:
     """Return the name in data files of a column first called `name`: ASCII, and unique through the id."""
     stem = re.sub(r"[^A-Za-z0-9_]", "_", name)[:_PHYSICAL_STEM_LENGTH]

@@ -7,12 +7,7 @@ rewritten.
 
 from __future__ import annotations
 
-from lakelog.catalog.core.schema.types import (
-    COLLATED,
-    DECIMAL_PRECISION_LIMIT,
-    TIME_PRECISION_LIMIT,
-    AtomicType,
-)
+from lakelog.catalog.core.schema.types import COLLATED, AtomicType
 
 _WIDER = {
     "byte": ("short", "integer", "long", "double"),
@@ -47,19 +42,6 @@ def is_widening(old: AtomicType, new: AtomicType) -> bool:
             return new.precision >= old.precision
         case _:
             return False
-
-
-def may_have_been_wider(type: AtomicType) -> bool:
-    """Return whether another type has more values, so that a column may have had it before a rollback."""
-    match type.family:
-        case "decimal":
-            return type.precision < DECIMAL_PRECISION_LIMIT
-        case "time":
-            return type.precision < TIME_PRECISION_LIMIT
-        case "char" | "varchar":
-            return True
-        case family:
-            return family in _WIDER or family in _WHOLE_DIGITS
 
 
 def is_text(type: AtomicType) -> bool:

@@ -19,8 +19,8 @@ from lakelog.catalog.core.parquet.proofs import new_checks
 from lakelog.catalog.core.planning.pruning import may_fail
 from lakelog.catalog.core.schema.generated import not_generated
 from lakelog.catalog.core.schema.metadata import Metadata
-from lakelog.catalog.core.schema.schema import Schema, dotted
-from lakelog.catalog.core.schema.type_widening import is_widening, may_have_been_wider
+from lakelog.catalog.core.schema.schema import Schema, dotted, required_field_without_values
+from lakelog.catalog.core.schema.type_widening import is_widening
 from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.catalog.core.state.conflicts import OperationKind
 from lakelog.catalog.core.state.events import RolledBack, TableEvent, encode
@@ -109,7 +109,7 @@ def _check_rows_fit(metadata: Metadata, past_metadata: Metadata, version: int, n
     misfit = (
         _missing_value(past_metadata.schema, metadata.schema)
         or wider_type(past_metadata.schema, metadata.schema)
-        or _unknown_type(past_metadata.schema, metadata.schema)
+        or _returned_column(past_metadata.schema, metadata.schema)
     )
     if misfit is not None:
         raise InvalidInput(f"the rows of version {version} do not fit {name} as it is now: {misfit}; {back}")
@@ -133,34 +133,25 @@ def _missing_value(past_schema: Schema, schema: Schema) -> str | None:
     generated_field = not_generated(past_schema, schema)
     if generated_field is not None:
         return f"the column {dotted((generated_field.name,))} is generated now, and was not then"
-    parents = {path: field.id for path, field in schema.walk()}
+    required_path = required_field_without_values(past_schema, schema)
+    if required_path is not None:
+        return f"the column {dotted(required_path)} is required now, and did not exist then"
     for path, field in schema.walk():
-        if field.nullable:
-            continue
-        if not past_schema.has_id(field.id):
-            parent = parents.get(path[:-1])
-            has_default = field.default is not None and field.default.exists is not None
-            if not has_default and (parent is None or past_schema.has_id(parent)):
-                return f"the column {dotted(path)} is required now, and did not exist then"
-        elif past_schema.field_by_id(field.id).nullable:
+        if not field.nullable and past_schema.has_id(field.id) and past_schema.field_by_id(field.id).nullable:
             return f"the column {dotted(path)} is NOT NULL now, and was not then"
     return None
 
 
-def _unknown_type(past_schema: Schema, schema: Schema) -> str | None:
-    """Return a column that had been dropped in `past_schema`, and may have been of a wider type before. None if there
+def _returned_column(past_schema: Schema, schema: Schema) -> str | None:
+    """Return a column that had been dropped in `past_schema`, and that a rollback has brought back since. None if there
     is none.
 
-    A rollback has brought it back since, with an earlier type. Files of the past version may have its values.
+    Some files of the past version may have its values, also of another type, if it had widened before. Files that were
+    written or compacted without the column have none, so its values would depend on maintenance.
     """
     for path, field in schema.walk():
-        if past_schema.has_id(field.id) or field.id > past_schema.last_id:
-            continue
-        if not field.nullable or (isinstance(field.type, AtomicType) and may_have_been_wider(field.type)):
-            return (
-                f"the column {dotted(path)} had been dropped then, and its values in older files may not be of the "
-                f"present type {field.type}{'' if field.nullable else ' NOT NULL'}"
-            )
+        if not past_schema.has_id(field.id) and field.id <= past_schema.last_id:
+            return f"the column {dotted(path)} had been dropped then, so they have no values of it, or lost them since"
     return None
 
 
