@@ -11,6 +11,7 @@ private[lakelog] final class LakeBatchWrite(
   extends NewerBatchWrite {
 
   private val together = ReadTogether.known(table)
+  private val isMerge = AddingMerges.contains(table)
 
   override def createBatchWriterFactory(physical: PhysicalWriteInfo): DataWriterFactory = new LakeWriterFactory(
     WriteTasks.settings(
@@ -21,17 +22,19 @@ private[lakelog] final class LakeBatchWrite(
 
   override def toString: String = description
 
-  override def commit(messages: Array[WriterCommitMessage]): Unit = commit(messages, operation)
+  override def commit(messages: Array[WriterCommitMessage]): Unit =
+    commit(messages, if (isMerge) merge else operation)
+
+  override def commit(messages: Array[WriterCommitMessage], summary: WriteSummary): Unit = summary match {
+    case _: MergeSummary => commit(messages, merge)
+    case _ => commit(messages)
+  }
 
   /**
    * A MERGE that only adds rows is an append to Spark. But it adds them as there are none like them, which must stay true.
    */
-  override def commit(messages: Array[WriterCommitMessage], summary: WriteSummary): Unit = summary match {
-    case _: MergeSummary =>
-      commit(messages,
-        WriteOperation(WriteOperation.Merge, together.flatMap(all => RowsSeen.condition(table, all.filters(table)))))
-    case _ => commit(messages, operation)
-  }
+  private def merge: WriteOperation =
+    WriteOperation(WriteOperation.Merge, together.flatMap(all => RowsSeen.condition(table, all.filters(table))))
 
   private def commit(messages: Array[WriterCommitMessage], as: WriteOperation): Unit = {
     val taken = messages.toSeq.collect { case written: FilesWritten => written.values }.flatten

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import pytest
 from tests.spark.sessions import another_session
+from tests.spark.versions import SPARK_4_2
 
 pytestmark = pytest.mark.adapter
 
@@ -205,7 +206,9 @@ def test_statements_of_a_transaction_are_added_up_also_of_rows_that_it_has_added
         "WHEN MATCHED THEN UPDATE SET v = 2 WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k, 0)"
     )
     lake.sql("CALL lake.system.commit_transaction()")
-    assert newest(lake) == (4, 3, 0)
+    # An older Spark does not say which rows of a rewritten file an UPDATE changed, and new rows have no version yet.
+    updated_count = 3 if SPARK_4_2 or mode == "merge-on-read" else None
+    assert newest(lake) == (4, updated_count, 0)
     assert held_rows(lake) == {1: 1, 2: 0, 3: 0, 4: 1, 5: 2, 6: 0}
 
 

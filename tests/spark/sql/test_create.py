@@ -168,8 +168,9 @@ def test_statements_end_as_in_sparks_own_catalog(lake, memory):
     for place in (lake, memory):
         place.sql("CREATE NAMESPACE lake.a")
         place.sql("CREATE TABLE lake.a.src (a INT)")
-    # Spark 4.1 copies tables of its session catalog only.
-    for statement in STATEMENTS if SPARK_4_2 else STATEMENTS[3:]:
+    # Spark 4.1 copies tables of its session catalog only, and no other catalog has views.
+    unlike = () if SPARK_4_2 else (*STATEMENTS[:3], "ALTER VIEW lake.a.src RENAME TO a.src2")
+    for statement in (each for each in STATEMENTS if each not in unlike):
         ours, theirs = outcome(lake, statement), outcome(memory, statement)
         assert (ours.condition, ours.columns, ours.rows) == (
             theirs.condition,

@@ -137,7 +137,10 @@ def test_functions_are_as_in_sparks_own_catalog(lake, session_catalog):
             assert outcome(lake, statement).condition == "AnalysisException"
             continue
         ours, theirs = (outcome(place, statement) for place in (lake, session_catalog))
-        assert (ours.condition, ours.rows) == (theirs.condition, theirs.rows), statement
+        assert ours.condition == theirs.condition, statement
+        # An older Spark describes its functions by the properties that it keeps of them.
+        if SPARK_4_2 or not statement.startswith("DESCRIBE FUNCTION"):
+            assert ours.rows == theirs.rows, statement
         # Spark names a column after the call, without the catalog for some kinds of functions only.
         assert len(ours.columns) == len(theirs.columns), statement
 
@@ -242,7 +245,8 @@ def test_names_in_a_body_are_those_of_the_catalog_and_namespace_of_its_creation(
     session.sql(f"USE {lake.name}.b")
     assert session.sql(query.format("a.")) == [(1, 10, 1, 6)]
     assert lake.sql(query.format("lake.a.")) == [(1, 10, 1, 6)]
-    assert lake.sql("SELECT lake.a.of_b()") == session.sql("SELECT a.of_b()") == [(6,)]
+    if SPARK_4_2:  # An older Spark fails by an internal error, also with functions of its own catalog.
+        assert lake.sql("SELECT lake.a.of_b()") == session.sql("SELECT a.of_b()") == [(6,)]
     lake.sql("CREATE VIEW lake.b.seen AS SELECT lake.a.outer_one() AS one, v FROM lake.a.outer_rows(1)")
     assert lake.sql("SELECT * FROM lake.b.seen") == [(10, 2)]
     assert condition(session, "SELECT inner_one()") == "UNRESOLVED_ROUTINE"

@@ -1,9 +1,10 @@
 package org.apache.spark.sql.lakelog.internals.additions
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.analysis.{UnresolvedException, UnresolvedFunction}
-import org.apache.spark.sql.catalyst.expressions.{Expression, Unevaluable}
+import org.apache.spark.sql.catalyst.analysis.{ExpressionWithUnresolvedIdentifier, UnresolvedException, UnresolvedFunction}
+import org.apache.spark.sql.catalyst.expressions.{Expression, Literal, Unevaluable}
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction, Complete}
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.errors.QueryCompilationErrors
@@ -11,6 +12,7 @@ import org.apache.spark.sql.lakelog.functions.LakeFunctions
 import org.apache.spark.sql.lakelog.internals.seam.BuiltFunction
 import org.apache.spark.sql.lakelog.internals.statements.LakeNames
 import org.apache.spark.sql.types.DataType
+import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Calls of functions that users have created in a catalog, and that are expressions rather than classes of Spark's
@@ -23,9 +25,17 @@ private[lakelog] object FunctionCalls extends (SparkSession => Rule[LogicalPlan]
     override val ruleName: String = "org.apache.spark.sql.lakelog.FunctionCalls"
 
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveExpressions {
-      case call: UnresolvedFunction => found(call.nameParts).fold[Expression](call)(LakeCall(call, _, call.arguments))
+      case call: UnresolvedFunction => ofLake(call).getOrElse(call)
+      case named @ ExpressionWithUnresolvedIdentifier(Literal(name: UTF8String, _), _, builder) =>
+        builder(CatalystSqlParser.parseMultipartIdentifier(name.toString), named.otherExprs) match {
+          case call: UnresolvedFunction => ofLake(call).getOrElse(named)
+          case _ => named
+        }
     }
   }
+
+  private def ofLake(call: UnresolvedFunction): Option[Expression] =
+    found(call.nameParts).map(LakeCall(call, _, call.arguments))
 
   private def found(name: Seq[String]): Option[BuiltFunction] =
     if (name.length == 1 && LakeNames.isFunctionOfSpark(name.head)) None

@@ -22,5 +22,5 @@ private[lakelog] object Additions {
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Seq(ViewRelations, ChangesFound, FunctionCalls.Resolution)
 
   /** Rules that see an optimised plan once. */
-  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Nil
+  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(MergesThatAdd)
 }

@@ -23,5 +23,5 @@ private[lakelog] object Additions {
     Seq(ViewRelations, ChangesFound, FunctionCalls.Resolution, ColumnsAsAnalysed)
 
   /** Rules that see an optimised plan once. */
-  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(ColumnsAsAnalysed.Check)
+  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(ColumnsAsAnalysed.Check, MergesThatAdd)
 }
