@@ -40,7 +40,7 @@ from lakelog.log.errors import (
 from lakelog.rest import documents
 from lakelog.rest.access import LOCAL_CALLER, READ, SEE, KnownCaller, NeededRight
 from lakelog.rest.client_words import RequestNames, with_known_words
-from lakelog.rest.vending import AccessRequest, CredentialVendor, grant_of
+from lakelog.rest.vending import AccessRequest, CredentialVendor, grant_of, reaches
 
 _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (NoSuchNamespace, 404, "NoSuchNamespaceException"),
@@ -255,6 +255,11 @@ class WarehouseAnswers:
 
         Raises Unsupported if a role's credentials cannot reach all of them.
         """
+        if reaches(table.location, self._catalog.warehouse):
+            raise Unsupported(
+                f"there are no credentials for {quoted(name)}: the warehouse is in its folder, and they would reach "
+                "all tables. Use credentials of your own"
+            )
         if borrows_files(table):
             # Credentials for its own folder would keep clients from the other files, which their own may reach.
             raise Unsupported(

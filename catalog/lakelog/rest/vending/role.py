@@ -76,6 +76,7 @@ class AssumedRole:
         from botocore.exceptions import BotoCoreError
         from botocore.session import get_session
 
+        _quiet_botocore()
         self._session = get_session()
         timeouts = Config(
             connect_timeout=CONNECT_TIMEOUT_S,
@@ -153,3 +154,17 @@ class AssumedRole:
         for secret in () if frozen_keys is None else frozen_keys[:3]:
             line = line.replace(secret, MASK) if secret else line
         return "".join(character for character in masked(line) if character.isprintable())[:_WORDS_MAX]
+
+
+def _quiet_botocore() -> None:
+    """Keep botocore from logging whole requests and answers at level DEBUG, because these have credentials."""
+    roots = ("botocore", "aiobotocore")
+    loggers = [logging.getLogger(root) for root in roots]
+    # A logger below them may have been given a level of its own.
+    loggers += [
+        logger
+        for name, logger in logging.root.manager.loggerDict.items()
+        if isinstance(logger, logging.Logger) and logger.level and name.partition(".")[0] in roots
+    ]
+    for logger in loggers:
+        logger.setLevel(max(logger.getEffectiveLevel(), logging.INFO))
