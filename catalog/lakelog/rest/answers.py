@@ -316,7 +316,10 @@ def run_route(route: RequestRoute, caller: KnownCaller) -> HttpAnswer:
             "gives",
         )
     try:
-        with nullcontext() if caller.sees_all_names else engine.without_suggestions():
+        with (
+            engine.advising(engine.SEND_REQUEST),
+            nullcontext() if caller.sees_all_names else engine.without_suggestions(),
+        ):
             return route.run()
     except LakelogError as error:
         message = None if caller.sees_all_names else _OF_OTHER_NAMES.get(type(error))

@@ -111,3 +111,18 @@ def test_requirements_that_do_not_hold_are_named_as_clients_know_them(answers: W
     assert json.loads(answer.body)["error"]["message"].startswith(
         "Requirement failed: default partition spec changed ("
     )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "advice"),
+    [
+        ("POST", "/v1/namespaces", {"namespace": ["ns"]}, "choose another name)"),
+        ("DELETE", "/v1/namespaces/ns", None, "Drop these first"),
+    ],
+)
+def test_errors_do_not_advise_to_write_python(
+    answers: WritableAnswers, method: str, path: str, body: Any, advice: str
+) -> None:
+    answer = answers.answer(method, path, body=b"" if body is None else json.dumps(body).encode())
+    message = json.loads(answer.body)["error"]["message"]
+    assert answer.status == 409 and message.endswith(advice) and "True" not in message
