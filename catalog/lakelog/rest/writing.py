@@ -467,7 +467,7 @@ def _rights_to_resolve(definition: Json) -> tuple[NeededRight, ...]:
     needs: list[NeededRight] = []
     for version in (definition.get("view-version"), *versions):
         namespace = version.get("default-namespace") if isinstance(version, dict) else None
-        if namespace:
+        if namespace is not None:
             if not isinstance(namespace, list) or not all(isinstance(part, str) for part in namespace):
                 raise InvalidInput("the default-namespace of a view is a list of texts")
             needs.append(NeededRight(READ, tuple(namespace)))
