@@ -449,6 +449,35 @@ def test_an_answer_of_sts_without_credentials_is_an_error(
         assert answer.status == 503 and b"has no credentials" in answer.body and b"'x'" not in answer.body
 
 
+def test_an_answer_of_sts_that_is_cut_off_is_not_quoted(
+    recorded: RecordedServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from botocore.parsers import ResponseParserError
+
+    error = ResponseParserError("invalid XML received:\nb'<SecretAccessKey>hidden-key</Secr'")
+    answers, _ = failing(recorded, error, monkeypatch)
+    with caplog.at_level(logging.DEBUG):
+        answer = answers.answer("GET", f"{T}/t", delegation=VENDED)
+    assert answer.status == 503 and b"gave no answer (ResponseParserError)" in answer.body
+    assert "hidden-key" not in caplog.text and b"hidden-key" not in answer.body
+
+
+def test_a_refusal_is_not_quoted_if_the_own_secrets_are_not_known(
+    recorded: RecordedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from botocore.exceptions import MetadataRetrievalError
+
+    def get_credentials() -> Any:
+        raise MetadataRetrievalError(error_msg="no metadata")
+
+    answers, _ = failing(recorded, refusal("AccessDenied", "its key is hidden-key"), monkeypatch)
+    assert answers._vendor is not None
+    monkeypatch.setattr(answers._vendor._role._session, "get_credentials", get_credentials)
+    answer = answers.answer("GET", f"{T}/t", delegation=VENDED)
+    assert answer.status == 503 and b"hidden-key" not in answer.body
+    assert b"AccessDenied: its words are not shown" in answer.body
+
+
 def test_the_log_of_a_server_has_no_credentials(
     recorded: RecordedServer, caplog: pytest.LogCaptureFixture
 ) -> None:
