@@ -49,6 +49,7 @@ from lakelog.rest.vending import AccessRequest, CredentialVendor, TableGrant
 BODY_BYTES_MAX = 64 * 1024 * 1024
 LOCATION = "location"
 """The member of a request to create a table, and the property of a namespace, that has a place for tables."""
+_REPORT_BYTES = 4096
 _LOGGER = logging.getLogger("lakelog.rest")
 _NO_ACCESS = AccessRequest()
 
@@ -399,9 +400,10 @@ class WritableAnswers(WarehouseAnswers):
         return HttpAnswer(204)
 
     def _log_metrics(self, name: Identifier, report: Json) -> HttpAnswer:
-        """Log a client's report on its scan or commit."""
+        """Log the beginning of a client's report on its scan or commit."""
         self._writable.load_table(name)
-        _LOGGER.info("a client reports on %s: %s", quoted(name), report)
+        text = msgspec.json.encode(report)[:_REPORT_BYTES].decode(errors="replace")
+        _LOGGER.info("a client reports on %s: %s", quoted(name), text)
         return HttpAnswer(204)
 
     def _rename_table(self, request: RenameRequest) -> HttpAnswer:
