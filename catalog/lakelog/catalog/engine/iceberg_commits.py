@@ -21,6 +21,7 @@ from lakelog.catalog.formats.iceberg_commits import (
     VersionMoved,
     apply_planned,
     as_protocol,
+    check_same_request,
     creation_updates,
     fact_of_creation,
     fill_created,
@@ -75,7 +76,7 @@ def create_for_client(catalog: Catalog, name: Identifier, request: Json, client:
     """
     updates = _updates_of(request)
     with catalog.transaction() as transaction:
-        _create(transaction, name, updates, _location_of(request), client, is_resumed=False)
+        _create(transaction, name, updates, _location_of(request), client)
 
 
 def stage_for_client(catalog: Catalog, name: Identifier, request: Json) -> bytes:
@@ -116,7 +117,7 @@ def _commit(catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]]
                 with writing_as({**_facts(client), **plans[name].fact}):
                     has_changes |= apply_planned(transaction.load_table(name).table_head, plans[name])
             else:
-                _create(transaction, name, commit.updates, _place_in(commit), client, is_resumed=True)
+                _create(transaction, name, commit.updates, _place_in(commit), client, commit)
                 has_changes = True
         if has_changes:
             _settle(transaction)
@@ -148,7 +149,8 @@ def _tables_to_change(
             continue
         tables[name] = table, *metadata_to_commit_on(table)
         if commit.snapshot_ids:
-            (committed_names if was_committed(commit, tables[name][1]) else new_names).append(name)
+            is_committed = was_committed(table.table_head, commit, tables[name][1])
+            (committed_names if is_committed else new_names).append(name)
     if committed_names and new_names:
         raise CommitConflict(
             f"the part of the request for {quoted(committed_names[0])} was committed before, and the part for "
@@ -171,7 +173,10 @@ def _place_in(commit: ClientCommit) -> str | None:
 
 
 def _is_created(catalog: Catalog, name: Identifier, commit: ClientCommit) -> bool:
-    """Return whether a creation was committed before, and sent again. Raises TableExists for another table."""
+    """Return whether a creation was committed before, and sent again. Raises TableExists for another table.
+
+    Raises CommitUnknown if the table was created by a request with other updates.
+    """
     try:
         table = catalog.load_table(name)
     except NoSuchTable:
@@ -179,6 +184,7 @@ def _is_created(catalog: Catalog, name: Identifier, commit: ClientCommit) -> boo
     document = decoded_document(iceberg_metadata(table)[1])
     uuids = [update.get("uuid") for update in commit.updates if update.get("action") == "assign-uuid"]
     if uuids and uuids[-1] == document["table-uuid"]:
+        check_same_request(table.table_head, commit, 1)
         return True
     raise TableExists(f"there is a table {quoted(name)} already: load it, or choose another name")
 
@@ -189,11 +195,11 @@ def _create(
     updates: Sequence[Json],
     location: str | None,
     client: str | None,
-    *,
-    is_resumed: bool,
+    commit: ClientCommit | None = None,
 ) -> None:
-    stage, target = new_table(transaction._tree, name, updates, location, is_resumed=is_resumed)
-    with writing_as({**_facts(client), **fact_of_creation(target)}):
+    """Create a table. `commit` is the client's if it has staged the table."""
+    stage, target = new_table(transaction._tree, name, updates, location, is_resumed=commit is not None)
+    with writing_as({**_facts(client), **fact_of_creation(target, commit)}):
         commit_stage(transaction._tree, stage, ())
         fill_created(transaction.load_table(name).table_head, target)
 

@@ -31,13 +31,15 @@ class IcebergCommit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     `line` is the tag or branch that got new contents, with the client's `snapshot` id and `summary`. `refs` are tags
     and branches that got the contents of an existing snapshot, whose ids are the values. Ids are texts, as they do
-    not fit into the numbers of every JSON reader.
+    not fit into the numbers of every JSON reader. `updates` is the SHA-256 of all updates of the client, by which the
+    same request is known when it is sent again.
     """
 
     line: str | None = None
     snapshot: str | None = None
     summary: dict[str, str] = {}
     refs: dict[str, str] = {}
+    updates: str | None = None
 
     @property
     def snapshot_id(self) -> int | None:
