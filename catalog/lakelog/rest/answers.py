@@ -25,6 +25,7 @@ from lakelog.catalog import (
     engine,
 )
 from lakelog.catalog.engine.exports import borrows_files, iceberg_metadata, iceberg_views
+from lakelog.catalog.engine.keyed_requests import KeyReused
 from lakelog.catalog.names import Identifier, quoted, quoted_where_needed
 from lakelog.log.errors import (
     AlreadyExists,
@@ -50,6 +51,7 @@ _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (NamespaceExists, 409, "AlreadyExistsException"),
     (TableExists, 409, "AlreadyExistsException"),
     (AlreadyExists, 400, "BadRequestException"),
+    (KeyReused, 422, "UnprocessableEntityException"),
     (NamespaceNotEmpty, 409, "NamespaceNotEmptyException"),
     (ConflictError, 409, "CommitFailedException"),
     # A client that gets this looks for its snapshot, and does not simply send the request again.
@@ -112,6 +114,7 @@ class WarehouseAnswers:
         client: str = "",
         caller: KnownCaller = LOCAL_CALLER,
         delegation: str = "",
+        idempotency_key: str = "",
     ) -> HttpAnswer:
         """Return the answer to `method` for a path with its query. Never raises a LakelogError.
 
@@ -161,7 +164,7 @@ class WarehouseAnswers:
             return None  # the protocol has no tables in the root, whose name is empty
         match parts:
             case ["v1", "config"]:
-                return _reading(lambda: documents.config(self.endpoints))
+                return _reading(lambda: documents.config(self.endpoints, takes_keys=self.is_writable))
             case ["v1", "namespaces"]:
                 parent = namespace_in(query.get("parent", [""])[0])
                 return _reading(

@@ -6,7 +6,7 @@ the newer version. So if a client hears of a conflict, its requirements and the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lakelog.catalog.catalog import Catalog
@@ -45,11 +45,15 @@ Json = Mapping[str, Any]
 
 
 def commit_for_clients(
-    catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]], client: str | None = None
+    catalog: Catalog,
+    commits: Sequence[tuple[Identifier, ClientCommit]],
+    client: str | None = None,
+    was_done: Callable[[], bool] = lambda: False,
 ) -> None:
     """Commit the changes of a client of Iceberg to several tables, all or none. `client` is its name for the log.
 
-    A commit that was made before is not made again, if it adds snapshots. Raises CommitConflict if a requirement does
+    A commit that was made before is not made again, if it adds snapshots, or if `was_done` says so. That is called
+    after the tables were read, on whose versions alone the commit is made. Raises CommitConflict if a requirement does
     not hold, TableExists or NoSuchTable, and InvalidInput or Unsupported if a part cannot be kept. Raises CommitUnknown
     if the outcome is not known.
     """
@@ -59,9 +63,13 @@ def commit_for_clients(
     failure: VersionMoved | None = None
     for _ in range(ATTEMPTS_MAX):
         try:
-            return _commit(catalog, commits, client)
+            return _commit(catalog, commits, client, was_done)
         except VersionMoved as error:
             failure = error
+        except TableExists:
+            if was_done():
+                return
+            raise
     raise CommitConflict(
         f"{', '.join(map(quoted, names))} changed {ATTEMPTS_MAX} times while a commit was decided ({failure}). Nothing "
         "was changed: commit again",
@@ -100,9 +108,14 @@ def _updates_of(request: Json) -> list[Json]:
         return creation_updates(request)
 
 
-def _commit(catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]], client: str | None) -> None:
+def _commit(
+    catalog: Catalog,
+    commits: Sequence[tuple[Identifier, ClientCommit]],
+    client: str | None,
+    was_done: Callable[[], bool],
+) -> None:
     tables = _tables_to_change(catalog, commits)
-    if tables is None:
+    if tables is None or was_done():
         return  # the client, or a program between, has sent the request again
     plans = {}
     for name, commit in commits:

@@ -53,6 +53,7 @@ class AnswerSource(Protocol):
         client: str = "",
         caller: KnownCaller = LOCAL_CALLER,
         delegation: str = "",
+        idempotency_key: str = "",
     ) -> HttpAnswer: ...
 
 
@@ -262,6 +263,7 @@ class AnswerApplication:
             exchange.headers.get("user-agent", ""),
             exchange.caller,
             exchange.headers.get("x-iceberg-access-delegation", ""),
+            exchange.headers.get("idempotency-key", ""),
         )
         if self._span is None:
             return self._answers.answer(*arguments)

@@ -23,6 +23,9 @@ QUERY, STATEMENT = "query", "statement"
 ICEBERG = "iceberg"
 """The fact of a commit that a client of Iceberg made: see `IcebergCommit`."""
 
+REQUEST = "request"
+"""The fact of a commit whose client sent a key with its request: see `RequestFact`."""
+
 FACT_LIMIT_BYTES = 256
 
 
@@ -57,6 +60,22 @@ def iceberg_commit(commit: Commit | None) -> IcebergCommit:
     return fact if is_valid else IcebergCommit()
 
 
+class RequestFact(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that its client may send again: `id` has the hash of its key, and `digest` that of the request."""
+
+    id: str
+    digest: str
+
+
+def request_of(commit: Commit) -> RequestFact | None:
+    """Return the request of a commit. None if it had no key, or has an invalid fact."""
+    fact = commit.writer.get(REQUEST)
+    try:
+        return None if fact is None else msgspec.convert(fact, RequestFact)
+    except msgspec.ValidationError:
+        return None
+
+
 def with_statement(
     writer: Mapping[str, Json], *, query: str | None = None, text: str | None = None, keep: str = NORMALIZED
 ) -> dict[str, Json]:
@@ -75,4 +94,4 @@ def author_of(commit: Commit | None) -> str:
     """Return the writer of a commit as text with its facts. It is empty if nothing is known."""
     if commit is None:
         return ""
-    return " ".join(f"{key}={value}" for key, value in commit.writer.items() if key != ICEBERG)
+    return " ".join(f"{key}={value}" for key, value in commit.writer.items() if key not in (ICEBERG, REQUEST))
