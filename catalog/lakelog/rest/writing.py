@@ -28,7 +28,16 @@ from lakelog.catalog.engine.keyed_requests import (
 )
 from lakelog.catalog.formats.iceberg_commits import ClientCommit, is_create
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.log.errors import AlreadyExists, ConflictError, InvalidInput, LakelogError, NotFound, Unsupported
+from lakelog.log.errors import (
+    AlreadyExists,
+    CommitUnknown,
+    ConflictError,
+    InvalidInput,
+    LakelogError,
+    NotFound,
+    StorageError,
+    Unsupported,
+)
 from lakelog.rest import documents
 from lakelog.rest.access import (
     CREATE,
@@ -307,6 +316,12 @@ class WritableAnswers(WarehouseAnswers):
             if earlier_commit is None:
                 raise
             return answer_again(earlier_commit)
+        except CommitUnknown as error:
+            # With its key the request can be sent again, which settles it.
+            raise StorageError(
+                f"{error.message}. Send the request again with the same Idempotency-Key",
+                location=error.location,
+            ) from error
 
     def _renamed_once(
         self,

@@ -20,7 +20,7 @@ from tests.integration.serving.requests import send
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.engine import keyed_requests
-from lakelog.log import MemoryStore
+from lakelog.log import CommitUnknown, MemoryStore
 from lakelog.rest import HttpAnswer, WarehouseAnswers, WritableAnswers
 from lakelog.rest.access import VERBS, CallerRights, KnownCaller, NamespaceGrant
 
@@ -225,6 +225,20 @@ def test_a_refused_request_is_decided_again(warehouse: Warehouse) -> None:
     catalog.create_namespace("a.new")
     assert warehouse.ask("create a namespace").status == 409
     catalog.drop_namespace("a.new")
+    assert warehouse.ask("create a namespace").status == 200
+
+
+def test_an_unknown_outcome_is_settled_by_the_same_key(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def create_namespace(*arguments: Any, **options: Any) -> None:
+        raise CommitUnknown("it is not known", commit_id="x", location="y")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Catalog, "create_namespace", create_namespace)
+        answer = warehouse.ask("create a namespace")
+        assert answer.status == 503 and b"Send the request again with the same Idempotency-Key" in answer.body
+        assert warehouse.ask("create a namespace", "").status == 500
     assert warehouse.ask("create a namespace").status == 200
 
 
