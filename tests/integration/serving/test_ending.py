@@ -171,7 +171,7 @@ def test_a_probe_that_waits_while_the_server_begins_to_end_hears_of_it(warehouse
 
 
 @contextmanager
-def serving_thread(warehouse: str, **limits: float) -> Iterator[tuple[str, RunningServer, threading.Thread]]:
+def serving_thread(warehouse: str, **limits: Any) -> Iterator[tuple[str, RunningServer, threading.Thread]]:
     servers: list[tuple[str, RunningServer]] = []
     is_serving = threading.Event()
 

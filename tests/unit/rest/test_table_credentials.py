@@ -7,7 +7,7 @@ import threading
 import pytest
 from tests.patience import PATIENCE_S, barrier
 
-from lakelog.log.errors import StorageError
+from lakelog.log.errors import StorageError, Unsupported
 from lakelog.rest.vending import AccessRequest, RoleUnavailable, TableCredentials
 from lakelog.rest.vending import credentials as module
 from lakelog.rest.vending.credentials import CredentialCache
@@ -129,15 +129,16 @@ def test_after_a_pause_a_single_thread_tries_the_service_and_no_other_waits(cloc
     assert answers == ["id-2"] and cache.get("u", service).access_key_id == "id-3"
 
 
-def test_a_refusal_after_a_pause_ends_it(clocks: Clocks) -> None:
+@pytest.mark.parametrize("refusal", [StorageError("refused", location=""), Unsupported("refused")])
+def test_a_refusal_after_a_pause_ends_it(clocks: Clocks, refusal: Exception) -> None:
     cache, service = CredentialCache(LIFE_S), Service(clocks)
     service.failure = RoleUnavailable("sts gave no answer")
     with pytest.raises(StorageError):
         cache.get("t", service)
-    clocks.steady_s, service.failure = module.PAUSE_S, StorageError("refused", location="")
-    for key in ("t", "u"):
-        with pytest.raises(StorageError, match="refused"):
-            cache.get(key, service)
+    clocks.steady_s, service.failure = module.PAUSE_S, refusal
+    with pytest.raises(type(refusal), match="refused"):
+        cache.get("t", service)
+    assert not cache._service._has_failed
 
 
 def test_a_trial_that_fails_begins_another_pause(clocks: Clocks) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from lakelog.log.clocks import host_clock_us, steady_clock_us
-from lakelog.log.errors import StorageError
+from lakelog.log.errors import LakelogError, StorageError
 
 ENTRIES_MAX = 10_000
 PAUSE_S = 5.0
@@ -128,7 +128,7 @@ class _ServiceGuard:
                 self._has_failed = True
                 self._pause_until_us = steady_clock_us() + round(PAUSE_S * 1_000_000)
             raise StorageError(f"{error}. Try again in {PAUSE_S:g} s", location="") from None
-        except StorageError:
+        except LakelogError:
             self._has_failed = False  # a refusal is an answer
             raise
         else:
