@@ -31,7 +31,7 @@ def in_words(*, python: str, elsewhere: str, request: str = "") -> str:
 
 
 def run_transaction() -> str:
-    """Return the advice after a transaction that another commit has stopped. A request of a client is a single one."""
+    """Return the advice after a transaction that another commit has stopped. A client sends a request again."""
     return SEND_REQUEST if _ADVICE.get() == SEND_REQUEST else RUN_TRANSACTION
 
 

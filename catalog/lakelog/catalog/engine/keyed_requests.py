@@ -61,7 +61,7 @@ class EarlierCommit:
 
 
 def keyed_request(key: str, caller: str, parts: Sequence[bytes]) -> KeyedRequest:
-    """Return a request with a key, whose `parts` make another request another one."""
+    """Return a request with a key. Requests with other `parts` are other requests."""
     id_hash = _hash([key.encode(), caller.encode()]).digest()
     id = base64.b32encode(id_hash).decode().lower()[:26]
     return KeyedRequest(id, _hash(parts).hexdigest())
