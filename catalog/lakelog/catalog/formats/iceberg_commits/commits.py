@@ -74,7 +74,7 @@ def was_committed(head: TableHead, commit: ClientCommit, document: Document) -> 
     """Return whether a table has the snapshots of a commit, so that the client has sent it again.
 
     Of several snapshots, only the last of each tag or branch was kept. Ids of snapshots are chosen at random, so no
-    other commit has the same. Raises CommitUnknown if another has it all the same. Then, or if it was sent again, makes a GET.
+    other commit has the same. Raises CommitUnknown if another has it all the same. Makes a GET to see that.
     """
     versions = [
         snapshot["sequence-number"]
